@@ -30,10 +30,10 @@ def test_recorded_figures_are_shown_in_one_line() -> None:
     assert statistics(Record(figures=Figures(prompt_tokens=5))) == "5 tokens, 0 kept"
 
 
-@pytest.mark.parametrize(("stop", "told"), [("###", "###"), ("\n\nQ:", r"\n\nQ:"), ("-" * 30, "-" * 24 + "…")])
-def test_the_stop_string_that_ended_the_answer_is_shown(stop: str, told: str) -> None:
+@pytest.mark.parametrize(("stop", "shown"), [("###", "###"), ("\n\nQ:", r"\n\nQ:"), ("-" * 30, "-" * 24 + "…")])
+def test_the_stop_string_that_ended_the_answer_is_shown(stop: str, shown: str) -> None:
     record = Record(figures=Figures(prompt_tokens=5), reason="stop", stop=stop)
-    assert statistics(record) == f"5 tokens, 0 kept · ended before “{told}”"
+    assert statistics(record) == f"5 tokens, 0 kept · ended before “{shown}”"
 
 
 def test_figures_are_explained_in_sentences() -> None:

@@ -1,4 +1,4 @@
-"""A draft model in the real window with the real worker: chosen, told of, refused, remembered, loaded again, let go."""
+"""A draft model in the real window with the real worker: chosen, refused, remembered, loaded again and removed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.models import write_random_llama
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory, byte_level: Tokenizer, sentencepiece: Tokenizer) -> Path:
-    """A folder with a model, one that says the same, and one with other tokens."""
+    """Return a folder with a model, a smaller one with the same answers, and one with another vocabulary."""
     folder = tmp_path_factory.mktemp("models")
     write_random_llama(folder / "large", byte_level)
     shutil.copytree(folder / "large", folder / "small")
@@ -33,7 +33,7 @@ def models(tmp_path_factory: pytest.TempPathFactory, byte_level: Tokenizer, sent
 
 @pytest.fixture
 def large(user: User, models: Path) -> Iterator[str]:
-    """The model that is loaded; none guesses for it yet."""
+    """Load the large model without a draft model and return its folder."""
     name = str(models / "large")
     set_sampling(user.controller.program, Sampling(temperature=0.0, max_tokens=30))
     user.controller.program.load_model(name)
@@ -48,7 +48,7 @@ def _wait_until_loaded(user: User) -> None:
 
 
 def _choose_folder(user: User, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Press the action's key, and take a folder."""
+    """Trigger the action and choose a folder."""
 
     def chosen(*_: object) -> str:
         return str(folder)
@@ -60,7 +60,7 @@ def _choose_folder(user: User, folder: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def _entries(user: User) -> dict[str, bool]:
-    """The entries of the menu by their texts, and whether each is checked."""
+    """Return the texts of the menu's entries, and whether each is checked."""
     user.window.menus.menu("Models").aboutToShow.emit()
     menu = user.window.menus.menu("Draft model")
     return {action.text(): action.isChecked() for action in menu.actions() if not action.isSeparator()}
@@ -80,7 +80,7 @@ def _says(user: User, message_id: int) -> str:
     return said.replace("\N{NO-BREAK SPACE}", " ")
 
 
-def test_a_draft_model_is_chosen_guesses_comes_back_after_a_death_and_goes_again(
+def test_a_draft_model_is_chosen_survives_a_worker_crash_and_is_removed(
     user: User, large: str, models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session, settings = user.application.session, user.controller.program.preferences
@@ -93,7 +93,7 @@ def test_a_draft_model_is_chosen_guesses_comes_back_after_a_death_and_goes_again
     assert "small guesses ahead" in user.window.header.model_button.toolTip()
     assert _entries(user) == {"No draft model": False, "small": True, "Choose draft model…": False}
     assert settings.settings.draft_models == {large: str(models / "small")}
-    # What the model had read is kept, and what it says is the same.
+    # The kept tokens are still there, and the answer is the same.
     user.press(before.id, "r")
     answer = user.answer()
     assert answer.text == before.text
@@ -107,7 +107,7 @@ def test_a_draft_model_is_chosen_guesses_comes_back_after_a_death_and_goes_again
     assert panel.draft.currentText() == "Draft model"
     assert "By small" in panel.draft.toolTip()
     panel.close()
-    # A fresh worker has it, too.
+    # A new worker loads the draft model too.
     worker = session.info
     pid = user.application.link.pid
     assert pid is not None
@@ -124,7 +124,7 @@ def test_a_draft_model_is_chosen_guesses_comes_back_after_a_death_and_goes_again
     assert _entries(user) == {"No draft model": True, "small": False, "Choose draft model…": False}
 
 
-def test_one_with_other_tokens_is_refused_and_nothing_is_lost(
+def test_a_draft_model_with_another_vocabulary_is_refused_and_the_old_one_stays(
     user: User, large: str, models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answer = user.ask("Hello there")
@@ -143,7 +143,7 @@ def test_one_with_other_tokens_is_refused_and_nothing_is_lost(
     assert figures.accepted_tokens > 20
 
 
-def test_what_has_other_tokens_or_is_gone_is_told_before_it_is_chosen(user: User, large: str, models: Path) -> None:
+def test_unsuitable_and_missing_draft_models_are_disabled_in_the_menu(user: User, large: str, models: Path) -> None:
     shutil.copytree(models / "large", models / "moved away")
     names = tuple(str(models / name) for name in ("small", "unfit", "moved away"))
     program = user.controller.program
@@ -151,13 +151,13 @@ def test_what_has_other_tokens_or_is_gone_is_told_before_it_is_chosen(user: User
     shutil.rmtree(models / "moved away")
     user.window.menus.menu("Models").aboutToShow.emit()
     menu = user.window.menus.menu("Draft model")
-    told = {"small": True, "unfit (other tokens than large)": False, "moved away (not there any more)": False}
+    expected = {"small": True, "unfit (other tokens than large)": False, "moved away (not there any more)": False}
 
     def offered() -> dict[str, bool]:
         return {action.text(): action.isEnabled() for action in menu.actions() if action.toolTip() in names}
 
-    user.bot.waitUntil(lambda: offered() == told, timeout=PATIENCE_MS)
-    # It stays so when the menu is opened again, and the settings say the same.
+    user.bot.waitUntil(lambda: offered() == expected, timeout=PATIENCE_MS)
+    # The menu shows the same when it is opened again, and so do the settings.
     assert not _entries(user)["unfit (other tokens than large)"]
     user.window.action("settings").trigger()
     settings = user.window.findChild(SettingsWindow)
@@ -166,7 +166,7 @@ def test_what_has_other_tokens_or_is_gone_is_told_before_it_is_chosen(user: User
     buttons = settings.models.drafts.choices.buttons
     assert [button.isEnabled() for button in buttons] == [True, True, False, False]
     assert buttons[2].accessibleDescription() == f"Other tokens than large · {names[1]}"
-    # What may guess for one model may not for another, and what comes back may again.
+    # With another model loaded, other drafts are suitable. A folder that reappears is offered again.
     shutil.copytree(models / "large", models / "moved away")
     program.load_model(names[1])
     _wait_until_loaded(user)
@@ -181,7 +181,7 @@ def test_what_has_other_tokens_or_is_gone_is_told_before_it_is_chosen(user: User
     program.preferences.change(recent_drafts=(), recent_models=(large,))
 
 
-def test_the_settings_offer_what_guessed_before_and_show_what_does(user: User, large: str, models: Path) -> None:
+def test_the_settings_offer_recent_draft_models_and_show_the_current_one(user: User, large: str, models: Path) -> None:
     assert large
     program = user.controller.program
     program.set_draft_model(str(models / "small"))
@@ -199,7 +199,7 @@ def test_the_settings_offer_what_guessed_before_and_show_what_does(user: User, l
     _wait_until_loaded(user)
     assert program.session.info is not None
     assert program.session.info.draft_model == str(models / "small")
-    # What is refused is not shown as chosen.
+    # A refused draft model is not shown as chosen.
     program.set_draft_model(str(models / "unfit"))
     assert settings.models.drafts.choices.chosen == 2
     _wait_until_loaded(user)

@@ -1,4 +1,4 @@
-"""An edit in a message's place: it takes no more than it can show, nothing else disturbs it, and it is not lost."""
+"""Editing a message in place: the length limit, undisturbed typing, and text that is not lost."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _is_whole(editor: WritingField) -> bool:
     return editor.isVisible() and editor.verticalScrollBar().maximum() == 0
 
 
-def test_what_is_too_long_is_not_pasted_into_an_edit(user: User) -> None:
+def test_a_text_that_is_too_long_cannot_be_pasted_into_an_edit(user: User) -> None:
     user.ask("What is a branch?")
     editor = _begin(user, user.controller.shown.path[1])
     QGuiApplication.clipboard().setText("x" * 60_000)
@@ -35,7 +35,7 @@ def test_what_is_too_long_is_not_pasted_into_an_edit(user: User) -> None:
     assert "Nothing was pasted" in user.window.banner.label.text()
 
 
-def test_what_is_too_long_in_two_parts_is_not_pasted_either(user: User) -> None:
+def test_two_parts_that_are_too_long_together_cannot_be_pasted_either(user: User) -> None:
     field = user.window.composer.text
     QGuiApplication.clipboard().setText("x" * 40_000)
     field.paste()
@@ -45,7 +45,7 @@ def test_what_is_too_long_in_two_parts_is_not_pasted_either(user: User) -> None:
     assert user.window.banner.isVisible()
 
 
-def test_the_text_stays_hidden_behind_its_edit_when_the_conversation_goes_on(user: User) -> None:
+def test_the_message_text_stays_hidden_while_it_is_edited(user: User) -> None:
     user.ask("What is a branch?")
     question = user.controller.shown.path[1]
     editor = _begin(user, question)
@@ -54,7 +54,7 @@ def test_the_text_stays_hidden_behind_its_edit_when_the_conversation_goes_on(use
     assert not user.view(question.id).text.isVisible()
 
 
-def test_an_edit_that_leaves_the_page_is_there_when_the_message_comes_back(user: User) -> None:
+def test_an_edit_is_restored_when_its_conversation_is_opened_again(user: User) -> None:
     user.ask("What is a branch?")
     question = user.controller.shown.path[1]
     conversation = user.controller.shown.conversation
@@ -73,7 +73,7 @@ def test_an_edit_that_leaves_the_page_is_there_when_the_message_comes_back(user:
     assert user.view(question.id).findChild(WritingField) is None
 
 
-def test_an_edit_without_a_change_adds_nothing(user: User) -> None:
+def test_an_unchanged_edit_adds_no_message(user: User) -> None:
     user.window.composer.text.setPlainText("two\u00a0words and\nlines")
     user.window.composer.send()
     user.answer()
@@ -83,7 +83,7 @@ def test_an_edit_without_a_change_adds_nothing(user: User) -> None:
     assert list(user.controller.shown.siblings(question.id)) == [question.id]
 
 
-def test_escape_in_an_edit_is_no_shortcut_of_the_window(user: User) -> None:
+def test_escape_in_an_edit_does_not_trigger_a_shortcut_of_the_window(user: User) -> None:
     user.ask("What is a branch?")
     editor = _begin(user, user.controller.shown.path[1])
     event = QKeyEvent(QEvent.Type.ShortcutOverride, Qt.Key.Key_Escape, Qt.KeyboardModifier.NoModifier)
@@ -92,7 +92,7 @@ def test_escape_in_an_edit_is_no_shortcut_of_the_window(user: User) -> None:
     assert event.isAccepted()
 
 
-def test_an_edit_is_as_high_as_what_is_written_in_it(user: User) -> None:
+def test_an_edit_is_as_high_as_its_text(user: User) -> None:
     answer = user.ask("What is a branch?")
     user.controller.replace(answer.id, "Some words that go on. " * 30)
     editor = _begin(user, user.controller.shown.path[-1])
@@ -105,7 +105,7 @@ def test_an_edit_is_as_high_as_what_is_written_in_it(user: User) -> None:
     assert low < editor.height() < user.window.transcript.height()
 
 
-def test_escape_ends_an_edit_from_its_buttons_too(user: User) -> None:
+def test_escape_closes_an_edit_from_its_buttons_too(user: User) -> None:
     answer = user.ask("What is a branch?")
     editor = _begin(user, user.controller.shown.path[-1])
     user.bot.waitUntil(editor.isVisible, timeout=PATIENCE_MS)
@@ -116,11 +116,11 @@ def test_escape_ends_an_edit_from_its_buttons_too(user: User) -> None:
     user.bot.keyClick(button, Qt.Key.Key_Escape)
     assert not user.view(answer.id).is_edited
     assert user.window.focusWidget() is user.view(answer.id).text
-    # Nothing had been written.
+    # Nothing had been typed, so there is nothing to restore.
     assert not user.window.banner.isVisible()
 
 
-def test_what_was_written_in_an_edit_that_is_given_up_can_be_got_back(user: User) -> None:
+def test_the_text_of_a_cancelled_edit_can_be_restored(user: User) -> None:
     user.ask("What is a branch?")
     question = user.controller.shown.path[1]
     banner = user.window.banner
@@ -135,7 +135,7 @@ def test_what_was_written_in_an_edit_that_is_given_up_can_be_got_back(user: User
     assert isinstance(editor, WritingField)
     assert editor.content == "two\u00a0words\nand more"
     user.bot.keyClick(editor, Qt.Key.Key_Escape)
-    # And by the key, which takes the offer away.
+    # The undo key restores it too, and the notice disappears.
     editor = _begin(user, question)
     assert not banner.isVisible()
     assert editor.content == "two\u00a0words\nand more"
@@ -146,7 +146,7 @@ def test_what_was_written_in_an_edit_that_is_given_up_can_be_got_back(user: User
     assert _begin(user, question).content == question.text
 
 
-def test_the_offer_to_bring_an_edit_back_goes_with_its_conversation(user: User) -> None:
+def test_the_offer_to_restore_an_edit_disappears_with_its_conversation(user: User) -> None:
     user.ask("What is a branch?")
     editor = _begin(user, user.controller.shown.path[1])
     editor.setPlainText("other words")
@@ -157,7 +157,7 @@ def test_the_offer_to_bring_an_edit_back_goes_with_its_conversation(user: User) 
 
 
 @pytest.mark.parametrize("text", ["10\u00a0000\u202fkm", "a\tb", "  two  spaces  ", "one\ntwo"])
-def test_what_is_written_is_sent_to_the_letter(user: User, text: str) -> None:
+def test_a_text_is_sent_unchanged(user: User, text: str) -> None:
     user.window.composer.text.setPlainText(text)
     user.window.composer.send()
     user.answer()

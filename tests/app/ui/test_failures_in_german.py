@@ -1,4 +1,4 @@
-"""What goes wrong while the window speaks German is told in German, whoever wrote the sentence."""
+"""Failures are reported in German while the window is German, wherever the sentence comes from."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _ENGLISH = {part for text in templates(ROOT) for part in re.split(r"\{\w*\}", te
 
 
 class German:
-    """A window that speaks German, over a worker that the test plays."""
+    """A German window with a worker controlled by the test."""
 
     def __init__(self, folder: Path) -> None:
         self.desk = Desk(folder)
@@ -39,11 +39,11 @@ class German:
         self.window.show()
 
     def banner(self) -> str:
-        """What the banner says, which must be German."""
+        """Return the text of the banner, after checking that it is German."""
         return _german(self.window.banner.label.text())
 
     def ending(self) -> str:
-        """What is said below the last message, which must be German."""
+        """Return the text below the last message, after checking that it is German."""
         view = self.window.transcript.view(self.desk.controller.shown.path[-1].id)
         assert view is not None
         return _german("\n".join(_texts(view)))
@@ -79,7 +79,7 @@ def test_a_worker_that_dies_again_and_again(german: German) -> None:
     desk.link.die()
     assert german.banner().endswith("Das Modell wird neu geladen; Ihre nächste Nachricht wird beantwortet.")
     assert "(Signal SIGKILL, oft wegen Speichermangels)" in german.ending()
-    # What was stored is English: it can be read in another language later.
+    # The stored text is English, so that it can be shown in another language later.
     error = desk.controller.shown.path[-1].record
     assert error is not None
     assert (error.error or "").startswith("The model process stopped")
@@ -90,7 +90,7 @@ def test_a_worker_that_dies_again_and_again(german: German) -> None:
     assert "weil kein Modell läuft" in german.ending()
 
 
-def test_models_that_can_not_be_loaded(german: German, tmp_path: Path) -> None:
+def test_models_that_cannot_be_loaded(german: German, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "empty").mkdir()
     broken = tmp_path / "broken"
@@ -137,7 +137,7 @@ def _locked(desk: Desk) -> Callable[[], None]:
     return other.close
 
 
-def test_a_store_that_can_not_be_used(german: German) -> None:
+def test_a_store_that_cannot_be_used(german: German) -> None:
     desk = german.desk
     desk.ask("u", "a")
     release = _locked(desk)
@@ -148,7 +148,7 @@ def test_a_store_that_can_not_be_used(german: German) -> None:
         database.execute("UPDATE message SET record = CAST('{' AS BLOB) WHERE role = 'assistant'")
         database.commit()
     assert desk.controller.shown.conversation is not None
-    # What is still in memory, and be it as garbage, is not read again.
+    # The conversation in memory is not read again, even if its row has become invalid.
     gc.collect()
     desk.controller.shown.open_conversation(desk.controller.shown.conversation.id)
     assert german.banner().startswith("Die Aufzeichnung, wie Nachricht ")
@@ -159,7 +159,7 @@ def test_a_store_that_can_not_be_used(german: German) -> None:
     assert german.banner().startswith("Die Einstellungen ließen sich nicht speichern (")
 
 
-def test_what_is_done_is_told(german: German) -> None:
+def test_completed_actions_are_reported(german: German) -> None:
     desk = german.desk
     answer = desk.ask("u", "a")
     desk.controller.prune(answer.id)
@@ -176,7 +176,7 @@ def test_what_is_done_is_told(german: German) -> None:
     assert german.banner() == "Der Papierkorb ist leer."
 
 
-def test_files_that_can_not_be_attached_or_imported(german: German, tmp_path: Path, qtbot: QtBot) -> None:
+def test_files_that_cannot_be_attached_or_imported(german: German, tmp_path: Path, qtbot: QtBot) -> None:
     (tmp_path / "binary").write_bytes(b"\xff\x00")
     german.window.composer.files_given.emit([tmp_path, tmp_path / "binary", tmp_path / "none"])
     assert german.banner().count("„") == 3
@@ -190,7 +190,7 @@ def test_files_that_can_not_be_attached_or_imported(german: German, tmp_path: Pa
     sheet.reject()
 
 
-def test_forms_that_can_not_be_used(german: German) -> None:
+def test_answer_formats_that_cannot_be_used(german: German) -> None:
     german.window.action("answer_format").trigger()
     popover = german.window.findChild(FormatPopover)
     assert isinstance(popover, FormatPopover)

@@ -1,4 +1,4 @@
-"""Find in conversation: counted as one types, lit on the page, walked by keys, on other branches too."""
+"""Find in conversation: hits are counted while typing, highlighted, stepped through, and found on other branches."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _NUM_TURNS = 60
 
 @pytest.fixture(scope="module")
 def planted() -> list[int]:
-    """The conversation that is looked through, once it is there, and the question on its other branch."""
+    """The ids of the conversation, its first question and the answer on its other branch. `bar` fills the list."""
     return []
 
 
 @pytest.fixture
 def bar(user: User, planted: list[int]) -> FindBar:
-    """The bar, opened by its key over a long conversation with another branch."""
+    """The find bar, opened by its key over a long conversation with another branch."""
     if not planted:
         store = user.application.store
         conversation, question = store.create_conversation("Long", "", "Needle 0")
@@ -49,8 +49,8 @@ def _settle(user: User) -> None:
     user.bot.waitUntil(lambda: is_at_rest(user.window.transcript), timeout=PATIENCE_MS)
 
 
-def _lit(user: User, message_id: MessageId) -> list[tuple[str, bool]]:
-    """What is lit in a message, and whether as the hit at hand."""
+def _highlights(user: User, message_id: MessageId) -> list[tuple[str, bool]]:
+    """Return the highlighted texts of a message, each with whether it is the current hit."""
     accents = {QColor(theme(scheme).accent).name() for scheme in ("light", "dark")}
     return [
         (selection.cursor.selectedText(), selection.format.background().color().name() in accents)  # pyright: ignore[reportAttributeAccessIssue]
@@ -58,24 +58,29 @@ def _lit(user: User, message_id: MessageId) -> list[tuple[str, bool]]:
     ]
 
 
-def _all_lit(user: User) -> list[tuple[MessageId, str]]:
-    """The hits at hand, wherever one is lit: there is one at most."""
+def _current_hits(user: User) -> list[tuple[MessageId, str]]:
+    """Return the current hit in each view; there is at most one."""
     views = user.window.transcript.views
-    return [(view.message.id, text) for view in views for text, is_current in _lit(user, view.message.id) if is_current]
+    return [
+        (view.message.id, text)
+        for view in views
+        for text, is_current in _highlights(user, view.message.id)
+        if is_current
+    ]
 
 
-def test_hits_are_counted_as_one_types_and_walked_by_enter(user: User, bar: FindBar) -> None:
+def test_hits_are_counted_while_typing_and_stepped_through_by_enter(user: User, bar: FindBar) -> None:
     path = user.controller.shown.path
     user.bot.keyClicks(bar.field, "nee")
     _settle(user)
-    # The end was in sight, so its hit is at hand: the last one.
+    # The end of the conversation was visible, so the last hit is the current one.
     assert bar.count.text() == f"{_NUM_TURNS} of {_NUM_TURNS}"
-    assert _all_lit(user) == [(path[-2].id, "NEE")]
+    assert _current_hits(user) == [(path[-2].id, "NEE")]
     user.bot.keyClick(bar.field, Qt.Key.Key_Return)
     _settle(user)
-    # Behind the last hit comes the first, of which there was no view.
+    # The search wraps from the last hit to the first, whose message had no view yet.
     assert bar.count.text() == f"1 of {_NUM_TURNS}"
-    assert _all_lit(user) == [(path[1].id, "Nee")]
+    assert _current_hits(user) == [(path[1].id, "Nee")]
     view = user.view(path[1].id)
     assert user.window.transcript.viewport().rect().contains(view.geometry())
     user.bot.keyClick(bar.field, Qt.Key.Key_Return, Qt.KeyboardModifier.ShiftModifier)
@@ -85,29 +90,29 @@ def test_hits_are_counted_as_one_types_and_walked_by_enter(user: User, bar: Find
     assert bar.count.text() == f"{_NUM_TURNS} of {_NUM_TURNS}"
     user.bot.keyClicks(bar.field, "dles")
     assert bar.count.text() == "Not found"
-    assert _all_lit(user) == []
+    assert _current_hits(user) == []
 
 
-def test_every_hit_in_sight_is_lit_behind_characters_that_qt_counts_twice(user: User, bar: FindBar) -> None:
+def test_visible_hits_are_highlighted_after_characters_of_two_utf_16_units(user: User, bar: FindBar) -> None:
     bar.field.setText("needle NUMBER")
     _settle(user)
     questions = [view for view in user.window.transcript.views if "number" in view.message.text]
     assert questions
     for view in questions:
-        assert [text for text, _ in _lit(user, view.message.id)] == ["NEEDLE number"]
+        assert [text for text, _ in _highlights(user, view.message.id)] == ["NEEDLE number"]
 
 
-def test_views_that_are_made_while_one_scrolls_are_lit(user: User, bar: FindBar) -> None:
+def test_hits_are_highlighted_in_views_created_while_scrolling(user: User, bar: FindBar) -> None:
     bar.field.setText("needle")
     scroll_bar = user.window.transcript.verticalScrollBar()
     scroll_bar.setValue(scroll_bar.maximum() // 2)
     _settle(user)
     questions = [view for view in user.window.transcript.views if view.message.role == "user"]
     assert questions
-    assert all(_lit(user, view.message.id) == [("NEEDLE", False)] for view in questions)
+    assert all(_highlights(user, view.message.id) == [("NEEDLE", False)] for view in questions)
 
 
-def test_hits_on_other_branches_are_counted_and_one_goes_there(user: User, bar: FindBar, planted: list[int]) -> None:
+def test_hits_on_other_branches_are_counted_and_can_be_opened(user: User, bar: FindBar, planted: list[int]) -> None:
     bar.field.setText("needle")
     _settle(user)
     assert bar.elsewhere.isVisible()
@@ -116,8 +121,8 @@ def test_hits_on_other_branches_are_counted_and_one_goes_there(user: User, bar: 
     _settle(user)
     assert [message.id for message in user.controller.shown.path[1:]] == planted[1:]
     assert bar.count.text() == "2 of 3"
-    # The signs of Markdown are gone where it is shown.
-    assert _lit(user, planted[2]) == [("needle", True), ("needle", False)]
+    # The rendered text has no Markdown markers.
+    assert _highlights(user, planted[2]) == [("needle", True), ("needle", False)]
     assert bar.elsewhere.text() == f"{_NUM_TURNS - 1} on other branches ›"
     user.bot.mouseClick(bar.elsewhere, Qt.MouseButton.LeftButton)
     _settle(user)
@@ -136,30 +141,30 @@ def test_a_hit_in_a_thought_unfolds_it(user: User, bar: FindBar) -> None:
     assert not thought.is_open
     bar.field.setText("needle here")
     assert not thought.is_open
-    assert _lit(user, answer.id) == [("needle here", True)]
+    assert _highlights(user, answer.id) == [("needle here", True)]
     bar.field.setText("needle")
     assert thought.is_open
     assert thought.text is not None
     assert [selection.cursor.selectedText() for selection in thought.text.extraSelections()] == ["needle"]  # pyright: ignore[reportAttributeAccessIssue]
-    assert _lit(user, answer.id) == [("needle", False)]
+    assert _highlights(user, answer.id) == [("needle", False)]
     user.bot.keyClick(bar.field, Qt.Key.Key_Return)
-    assert _lit(user, answer.id) == [("needle", True)]
+    assert _highlights(user, answer.id) == [("needle", True)]
     user.bot.keyClick(bar.field, Qt.Key.Key_Escape)
     assert thought.text.extraSelections() == []
 
 
-def test_escape_closes_the_bar_puts_the_lights_out_and_gives_the_focus_back(user: User, bar: FindBar) -> None:
+def test_escape_closes_the_bar_removes_the_highlights_and_restores_the_focus(user: User, bar: FindBar) -> None:
     bar.field.setText("needle")
     _settle(user)
     lit = user.controller.shown.path[-2].id
-    assert _lit(user, lit)
+    assert _highlights(user, lit)
     user.bot.keyClick(bar.field, Qt.Key.Key_Escape)
     assert not bar.isVisible()
-    assert _lit(user, lit) == []
+    assert _highlights(user, lit) == []
     assert user.window.focusWidget() is user.window.composer.text
 
 
-def test_who_searches_from_a_message_is_on_the_message_of_the_hit_afterwards(user: User, bar: FindBar) -> None:
+def test_closing_a_search_from_a_message_focuses_the_message_of_the_hit(user: User, bar: FindBar) -> None:
     user.bot.keyClick(bar.field, Qt.Key.Key_Escape)
     user.window.transcript.walk(-1)
     user.window.action("find").trigger()
@@ -171,7 +176,7 @@ def test_who_searches_from_a_message_is_on_the_message_of_the_hit_afterwards(use
     assert user.controller.shown.message(focused).text.endswith("number 30")
 
 
-def test_what_is_selected_in_a_message_is_looked_for(user: User, bar: FindBar) -> None:
+def test_find_starts_with_the_selected_text(user: User, bar: FindBar) -> None:
     user.bot.keyClick(bar.field, Qt.Key.Key_Escape)
     question = user.controller.shown.path[1].id
     assert user.window.transcript.focus(question)
@@ -185,7 +190,7 @@ def test_what_is_selected_in_a_message_is_looked_for(user: User, bar: FindBar) -
     assert bar.count.text().startswith("1 of ")
 
 
-def test_what_comes_while_the_bar_is_open_is_found_too(user: User, bar: FindBar) -> None:
+def test_messages_added_while_the_bar_is_open_are_searched_too(user: User, bar: FindBar) -> None:
     user.controller.shown.new_conversation()
     assert not bar.isVisible()
     user.ask("What is a branch?")
@@ -199,7 +204,7 @@ def test_what_comes_while_the_bar_is_open_is_found_too(user: User, bar: FindBar)
 
 @settings(max_examples=100)
 @given(st.text("aAbßİSs😀", max_size=30), st.text("aAbßSs", min_size=1, max_size=3))
-def test_what_is_found_is_what_a_person_would_call_the_same(text: str, wanted: str) -> None:
+def test_hits_match_regardless_of_case(text: str, wanted: str) -> None:
     found = occurrences(text, wanted.casefold())
     assert len(found) == text.casefold().count(wanted.casefold())
     for start, end in found:

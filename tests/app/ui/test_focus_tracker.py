@@ -1,4 +1,4 @@
-"""Whether somebody is at a widget, up to its end."""
+"""The focus tracker of a message, until its widget is deleted."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from app.ui.message.message_view import FocusTracker
 from tests.app.ui.conftest import PATIENCE_MS
 
 
-def test_a_widget_that_goes_with_the_focus_in_it_is_left_alone(qtbot: QtBot) -> None:
+def test_a_widget_can_be_deleted_while_a_child_has_the_focus(qtbot: QtBot) -> None:
     widget = QWidget()
     part = QLineEdit(widget)
     FocusTracker(widget, part)
@@ -19,6 +19,6 @@ def test_a_widget_that_goes_with_the_focus_in_it_is_left_alone(qtbot: QtBot) -> 
     qtbot.waitUntil(widget.isActiveWindow, timeout=PATIENCE_MS)
     part.setFocus()
     qtbot.waitUntil(part.hasFocus, timeout=PATIENCE_MS)
-    # An exception in the filter would fail the test.
+    # An exception in the event filter would fail the test.
     shiboken6.delete(widget)
     assert not shiboken6.isValid(part)

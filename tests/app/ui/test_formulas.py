@@ -1,4 +1,4 @@
-"""Formulas in a message: what is one, how it is drawn, and that its source can be copied."""
+"""Formulas in a message: recognising, drawing and copying them."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _found(source: str) -> list[tuple[str, str]]:
         ("$$$$", []),
     ],
 )
-def test_formulas_are_told_from_prices_and_from_text(source: str, found: list[tuple[str, str]]) -> None:
+def test_formulas_are_distinguished_from_prices_and_text(source: str, found: list[tuple[str, str]]) -> None:
     assert _found(source) == found
 
 
@@ -86,7 +86,7 @@ def _all_of(document: QTextDocument) -> str:
     return copied_text(cursor)
 
 
-def test_what_is_no_latex_is_shown_as_it_was_written(text: MessageText, qtbot: QtBot) -> None:
+def test_invalid_latex_is_shown_as_source(text: MessageText, qtbot: QtBot) -> None:
     text.set_text("good $x^2$ and broken $\\frac{a}{$, $\\unknown{x$, \\(y}\\) and\n\n$$\\begin{nothing}$$")
     _wait(qtbot)
     shown = text.toPlainText()
@@ -95,7 +95,7 @@ def test_what_is_no_latex_is_shown_as_it_was_written(text: MessageText, qtbot: Q
     assert shown.count("\ufffc") == 1
 
 
-def test_words_in_a_formula_are_as_wide_as_they_are_written_in_any_script_that_can_be_set_there() -> None:
+def test_text_in_a_formula_is_as_wide_as_its_characters_in_every_supported_script() -> None:
     for latex, words in (
         (r"v_{\text{平均}} = \frac{\text{路程 s}}{\text{时间（小时）}}", "平均路程时间（小时）"),
         (r"\text{きょり、ソ한글}", "きょり、ソ한글"),
@@ -107,15 +107,13 @@ def test_words_in_a_formula_are_as_wide_as_they_are_written_in_any_script_that_c
     assert drawn is not None
     assert 40 <= drawn.width_px <= 44
     assert 20 <= drawn.height_px <= 30
-    # These are in the font of formulas.
+    # Latin and Cyrillic letters are in the formula font.
     latin = formula(r"\text{площадь é ß}", 20, "black", is_inline=True)
     assert latin is not None
     assert "<text" not in latin.svg
 
 
-def test_a_formula_with_letters_that_it_would_show_as_boxes_is_shown_as_it_was_written(
-    text: MessageText, qtbot: QtBot
-) -> None:
+def test_a_formula_with_unsupported_letters_is_shown_as_source(text: MessageText, qtbot: QtBot) -> None:
     source = r"$\text{مساحة} = x$ and $\text{क्षेत्र}$ and $\text{面}$"
     text.set_text(source)
     _wait(qtbot)
@@ -132,20 +130,20 @@ def test_a_formula_with_letters_that_it_would_show_as_boxes_is_shown_as_it_was_w
         (r"\begin{align} x &= 1 \tag*{A} \end{align}", r"\begin{align*} x &= 1 \qquad\text{A} \end{align*}"),
     ],
 )
-def test_lines_have_no_numbers_but_those_that_were_given_by_hand(numbered: str, plain: str) -> None:
+def test_equations_have_only_the_numbers_given_by_tag(numbered: str, plain: str) -> None:
     drawn = formula(numbered, 15, "black", is_inline=False)
     assert drawn is not None
     assert drawn == formula(plain, 15, "black", is_inline=False)
 
 
-def test_a_formula_is_copied_as_it_is_written(text: MessageText, qtbot: QtBot) -> None:
+def test_a_formula_is_copied_as_source(text: MessageText, qtbot: QtBot) -> None:
     text.set_text("so $x^2$ and\n\n\\[ y^2 \\]\n\n| a | b |\n|---|---|\n| $z$ | 2 |\n\nend")
     text.selectAll()
     assert text.createMimeDataFromSelection().text() == "so $x^2$ and\n$$y^2$$\na\tb\n$z$\t2\nend"
     _wait(qtbot)
 
 
-def test_a_formula_stands_on_the_line_of_its_text(text: MessageText, qtbot: QtBot) -> None:
+def test_a_formula_is_aligned_with_the_baseline_of_its_text(text: MessageText, qtbot: QtBot) -> None:
     key = FormulaKey("\\frac{a}{b}", True, 15)
     text.set_text("text $\\frac{a}{b}$ text")
     _wait(qtbot)
@@ -157,14 +155,14 @@ def test_a_formula_stands_on_the_line_of_its_text(text: MessageText, qtbot: QtBo
     assert line.height() < 2 * picture.height_px + 22
 
 
-def test_a_formula_that_is_wider_than_the_page_is_made_smaller(text: MessageText, qtbot: QtBot) -> None:
+def test_a_formula_wider_than_the_page_is_scaled_down(text: MessageText, qtbot: QtBot) -> None:
     text.set_text("$$" + "+".join(f"a_{{{i}}}" for i in range(60)) + "$$")
     _wait(qtbot)
     assert text.document().begin().layout().lineAt(0).naturalTextWidth() <= 400
 
 
 @pytest.mark.parametrize("scale", [1.0, 2.0])
-def test_a_formula_is_drawn_in_its_colour_with_as_many_pixels_as_the_screen_has(qtbot: QtBot, scale: float) -> None:
+def test_a_formula_is_drawn_in_its_colour_at_the_resolution_of_the_screen(qtbot: QtBot, scale: float) -> None:
     key = FormulaKey("x = y", True, 15)
     formulas().picture(key)
     _wait(qtbot)
@@ -178,7 +176,7 @@ def test_a_formula_is_drawn_in_its_colour_with_as_many_pixels_as_the_screen_has(
     assert "#ff0000" in seen
 
 
-def test_formulas_that_stream_in_look_like_the_whole(qapp: QApplication, qtbot: QtBot) -> None:
+def test_streamed_formulas_look_like_formulas_set_as_a_whole(qapp: QApplication, qtbot: QtBot) -> None:
     assert qapp is not None
     source = "# a $x$\n\nb $y^2$ and $\\broken{$ c\n\n- \\(z\\)\n- \\[ w \\]\n\nend $v$\n"
     source += "\\begin{align}\n  a&=b\\\\\n  c&=d\n\\end{align}\nlast"
@@ -192,7 +190,7 @@ def test_formulas_that_stream_in_look_like_the_whole(qapp: QApplication, qtbot: 
     assert len(grown.formula_positions) == 6
 
 
-def test_formulas_are_told_to_who_reads_aloud(text: MessageText, qtbot: QtBot) -> None:
+def test_formulas_are_described_to_screen_readers(text: MessageText, qtbot: QtBot) -> None:
     text.set_text("so $x^2$ and")
     assert text.accessibleDescription() == "With the formulas $x^2$"
     text.set_text("none")

@@ -1,4 +1,4 @@
-"""The tokens of answers that stream: tinted as they come, and nothing is looked at while nobody wants to see them."""
+"""Tokens of an answer that streams: tinted as they arrive, and not computed while they are hidden."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ def _view(transcript: Transcript) -> MessageView:
 
 
 def _tinted(transcript: Transcript) -> list[str]:
-    """What of the text each token is that is tinted."""
+    """Return the text of each tinted token."""
     view = _view(transcript)
     view.render_appended()
     assert view.text.tokens is not None
     return [view.text.content[piece.start : piece.end] for piece in view.text.tokens.pieces]
 
 
-def test_each_token_is_tinted_as_it_comes_and_at_the_end_they_are_the_ones_that_are_kept(
+def test_tokens_are_tinted_as_they_arrive_and_match_the_recorded_ones_at_the_end(
     desk: Desk, transcript: Transcript
 ) -> None:
     transcript.modes.show_tokens(True)
@@ -81,17 +81,17 @@ def test_each_token_is_tinted_as_it_comes_and_at_the_end_they_are_the_ones_that_
     assert _tinted(transcript) == list(_WORDS)
 
 
-def test_a_token_whose_text_is_held_back_is_tinted_when_it_is_there(desk: Desk, transcript: Transcript) -> None:
+def test_a_token_whose_text_is_held_back_is_tinted_once_the_text_is_shown(desk: Desk, transcript: Transcript) -> None:
     transcript.modes.show_tokens(True)
     first, second, third = (_token(number, num_chars) for number, num_chars in enumerate((3, 4, 1)))
-    # Of the second token's text the end may yet become a stop string.
+    # The end of the second token's text may be the beginning of a stop string.
     _say(desk, "One tw", [first, second])
     assert _tinted(transcript) == ["One"]
     _say(desk, "o.", [third])
     assert _tinted(transcript) == ["One", " two", "."]
 
 
-def test_a_character_of_several_tokens_is_tinted_with_its_last_one(desk: Desk, transcript: Transcript) -> None:
+def test_all_tokens_of_one_character_are_tinted_when_the_last_one_arrives(desk: Desk, transcript: Transcript) -> None:
     transcript.modes.show_tokens(True)
     _say(desk, "a", [_token(0, 1), _token(1, 0)])
     assert _tinted(transcript) == ["a"]
@@ -99,7 +99,7 @@ def test_a_character_of_several_tokens_is_tinted_with_its_last_one(desk: Desk, t
     assert _tinted(transcript) == ["a", "京", "京", "b"]
 
 
-def test_what_is_taken_back_is_tinted_no_more(desk: Desk, transcript: Transcript) -> None:
+def test_retracted_text_is_no_longer_tinted(desk: Desk, transcript: Transcript) -> None:
     transcript.modes.show_tokens(True)
     _say(desk, "One two", [_token(0, 3), _token(1, 4)])
     assert _tinted(transcript) == ["One", " two"]
@@ -110,7 +110,7 @@ def test_what_is_taken_back_is_tinted_no_more(desk: Desk, transcript: Transcript
     assert _tinted(transcript) == ["One", " six"]
 
 
-def test_the_mode_comes_and_goes_while_an_answer_streams_and_its_text_stays(desk: Desk, transcript: Transcript) -> None:
+def test_toggling_the_mode_while_an_answer_streams_keeps_its_text(desk: Desk, transcript: Transcript) -> None:
     _say(desk, "One ", [_token(0, 4)])
     _view(transcript).render_appended()
     _say(desk, "two", [_token(1, 3)])
@@ -126,7 +126,7 @@ def test_the_mode_comes_and_goes_while_an_answer_streams_and_its_text_stays(desk
     assert _view(transcript).text.content == "One two."
 
 
-def test_nobody_asks_for_the_tokens_while_they_are_not_shown(desk: Desk, transcript: Transcript) -> None:
+def test_tokens_are_not_computed_while_they_are_hidden(desk: Desk, transcript: Transcript) -> None:
     asked: list[MessageId] = []
 
     def tokens_so_far(message_id: MessageId) -> Sequence[TokenPiece]:
@@ -141,7 +141,7 @@ def test_nobody_asks_for_the_tokens_while_they_are_not_shown(desk: Desk, transcr
     assert asked == [transcript.message_ids[-1]]
 
 
-def test_a_token_is_looked_at_while_the_answer_streams_and_still_when_it_has_ended(
+def test_a_token_stays_selected_while_the_answer_streams_and_after_it_ends(
     desk: Desk, transcript: Transcript, qtbot: QtBot
 ) -> None:
     transcript.modes.show_tokens(True)
@@ -157,7 +157,7 @@ def test_a_token_is_looked_at_while_the_answer_streams_and_still_when_it_has_end
     for _ in range(2):
         qtbot.keyClick(text, Qt.Key.Key_Right)
     assert reader.current == 1
-    # There is nothing to fork yet.
+    # Nothing can be forked before the answer has ended.
     chosen: list[int] = []
     reader.chosen.connect(chosen.append)
     qtbot.keyClick(text, Qt.Key.Key_Down)

@@ -1,4 +1,4 @@
-"""Nothing but keys: where the focus goes as one asks, reads, forks, looks and comes back."""
+"""Keyboard only: where the focus goes while the user asks, reads, forks, opens panels and returns."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.app.ui.waiting import is_at_rest
 
 
 def _focus(user: User) -> QWidget:
-    """What keys go to, once it is seen: a window where nothing in it takes them."""
+    """Wait until the widget that receives the keys is visible and return it; it may be the window itself."""
 
     def target() -> QWidget | None:
         popup, focus = QApplication.activePopupWidget(), QApplication.focusWidget()
@@ -40,7 +40,7 @@ def _keys(user: User, *keys: str) -> None:
         QTest.keySequence(_focus(user), QKeySequence(key))
 
 
-def test_who_regenerates_reads_on_in_the_new_answer(user: User) -> None:
+def test_the_focus_moves_to_the_new_answer_after_regenerating(user: User) -> None:
     user.ask("What is a branch?")
     _keys(user, "Alt+Up", "R")
     second = user.answer()
@@ -58,7 +58,7 @@ def test_who_regenerates_reads_on_in_the_new_answer(user: User) -> None:
     assert _focus(user) is user.window.composer.text
 
 
-def test_a_fork_and_an_edited_question_are_followed_by_writing(user: User) -> None:
+def test_the_composer_has_the_focus_after_a_fork_and_an_edited_question(user: User) -> None:
     answer = user.ask("What is a branch?")
     _keys(user, "Alt+Up", "Alt+Up", "E")
     QTest.keyClicks(_focus(user), " ")
@@ -70,7 +70,7 @@ def test_a_fork_and_an_edited_question_are_followed_by_writing(user: User) -> No
     assert _focus(user) is user.window.composer.text
 
 
-def test_the_tree_is_walked_and_left(user: User) -> None:
+def test_the_tree_is_entered_and_left_by_keys(user: User) -> None:
     answer = user.ask("What is a branch?")
     _keys(user, "F6")
     view = user.window.tree_dock.view
@@ -85,7 +85,7 @@ def test_the_tree_is_walked_and_left(user: User) -> None:
 
 
 @pytest.mark.parametrize("action", ["export", "settings", "backups", "trash", "find", "search_all", "palette"])
-def test_what_is_closed_by_escape_gives_the_focus_back(user: User, action: str) -> None:
+def test_escape_restores_the_previous_focus(user: User, action: str) -> None:
     user.ask("What is a branch?")
     _keys(user, "Alt+Up")
     before = _focus(user)
@@ -117,7 +117,7 @@ def test_a_panel_is_walked_by_tab_and_closed_by_escape(user: User, action: str) 
     assert _focus(user) is user.window.composer.text
 
 
-def test_side_by_side_and_compared_versions_are_left_by_escape(user: User) -> None:
+def test_escape_closes_side_by_side_and_the_comparison(user: User) -> None:
     user.ask("What is a branch?")
     _keys(user, "Alt+Up", "R")
     answer = user.answer()
@@ -128,7 +128,7 @@ def test_side_by_side_and_compared_versions_are_left_by_escape(user: User) -> No
     page = user.window.side_by_side
     assert page.isVisible()
     assert page.isAncestorOf(_focus(user))
-    # From its buttons, and from the texts.
+    # Escape works from the buttons and from the texts.
     _keys(user, "Tab")
     assert isinstance(_focus(user), MessageText)
     QTest.keyClick(_focus(user), Qt.Key.Key_Escape)
@@ -137,8 +137,8 @@ def test_side_by_side_and_compared_versions_are_left_by_escape(user: User) -> No
     assert user.controller.shown.path[-1].id == answer.id
 
 
-def test_enter_presses_the_button_that_has_the_focus_in_the_window_and_in_a_panel(user: User) -> None:
-    # A search that was closed takes no key any more.
+def test_enter_presses_the_focused_button_in_the_window_and_in_a_panel(user: User) -> None:
+    # A closed search must not take keys.
     user.window.action("search_all").trigger()
     QTest.keyClick(_focus(user), Qt.Key.Key_Escape)
     answer = user.ask("What is a branch?")
@@ -157,7 +157,7 @@ def test_enter_presses_the_button_that_has_the_focus_in_the_window_and_in_a_pane
     panel.close()
 
 
-def test_who_writes_turns_the_pages_of_the_conversation(user: User) -> None:
+def test_page_keys_scroll_the_conversation_from_the_composer(user: User) -> None:
     user.ask("What is a branch?")
     answer = user.controller.shown.path[-1]
     user.controller.replace(answer.id, "A paragraph.\n\n" * 200)
@@ -170,14 +170,14 @@ def test_who_writes_turns_the_pages_of_the_conversation(user: User) -> None:
     _keys(user, "PgDown")
     user.bot.waitUntil(lambda: bar.value() == end, timeout=PATIENCE_MS)
     assert _focus(user) is user.window.composer.text
-    # In a text that is longer than its field they turn that one's pages.
+    # A text longer than its field is scrolled instead.
     user.window.composer.text.setPlainText("line\n" * 100)
     _keys(user, "Ctrl+End", "PgUp")
     assert bar.value() == bar.maximum()
     assert user.window.composer.text.textCursor().blockNumber() < 99
 
 
-def test_who_opens_a_conversation_with_the_pointer_writes_in_it(user: User) -> None:
+def test_clicking_a_conversation_focuses_the_composer(user: User) -> None:
     user.ask("What is a branch?")
     user.controller.shown.new_conversation()
     rows = user.window.sidebar.list

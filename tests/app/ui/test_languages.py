@@ -1,4 +1,4 @@
-"""The translations: nothing is left out, and nothing that is put into a text is lost."""
+"""The translations: they are complete, and every placeholder is kept."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CODES = [code for code in LANGUAGES if code != "en"]
 
 
 def _messages(code: str) -> Iterator[tuple[str, str, list[str]]]:
-    """Each text with its context and its forms in the other language."""
+    """Return each text with its context and its forms in the other language."""
     root = ET.parse(ROOT / "resources" / "translations" / f"bough_{code}.ts").getroot()  # noqa: S314 (our own file)
     for context in root.iter("context"):
         for message in context.iter("message"):
@@ -39,7 +39,7 @@ def _messages(code: str) -> Iterator[tuple[str, str, list[str]]]:
 
 
 def _texts_of(file: Path) -> Iterator[str]:
-    """The literal texts that a module asks to be translated."""
+    """Return the literal texts that a module passes to the translator."""
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             place = {"tr": 0, "translate": 1}.get(node.func.attr)
@@ -49,7 +49,7 @@ def _texts_of(file: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("code", _CODES)
-def test_no_text_of_the_program_lacks_a_translation(code: str) -> None:
+def test_every_text_of_the_program_is_translated(code: str) -> None:
     translated = {text for _, text, forms in _messages(code) if forms and all(forms)}
     asked = {text: file.name for file in (ROOT / "app").rglob("*.py") for text in _texts_of(file)}
     asked |= dict.fromkeys(menu_texts(), "menus.py")
@@ -64,7 +64,7 @@ def test_every_counted_text_has_its_plural_forms(code: str) -> None:
 
 
 @pytest.mark.parametrize("code", _CODES)
-def test_what_is_put_into_a_text_is_put_into_its_translation(code: str) -> None:
+def test_every_translation_has_the_placeholders_of_its_text(code: str) -> None:
     def fields(text: str) -> list[str]:
         return sorted(f"{name}:{form}" for _, name, form, _ in string.Formatter().parse(text) if name is not None)
 
@@ -72,8 +72,8 @@ def test_what_is_put_into_a_text_is_put_into_its_translation(code: str) -> None:
     assert wrong == []
 
 
-def test_qt_counts_only_where_its_collector_sees_that_something_is_counted() -> None:
-    # It sees that of `tr`. What `translate` is given a number for has one form, which Qt finds for one thing alone.
+def test_only_tr_is_called_with_a_number() -> None:
+    # lupdate recognises plurals in `tr` only. Texts of `translate` get one form, which Qt uses for the singular only.
     counting = [
         f"{file.name}:{node.lineno}"
         for file in (ROOT / "app").rglob("*.py")
@@ -88,7 +88,7 @@ def test_qt_counts_only_where_its_collector_sees_that_something_is_counted() -> 
 
 
 @pytest.mark.parametrize("code", _CODES)
-def test_what_qt_reads_is_made_of_what_is_written_there(qapp: QApplication, code: str) -> None:
+def test_the_compiled_translations_match_their_sources(qapp: QApplication, code: str) -> None:
     language = Language()
     try:
         assert language.switch_to(code)
@@ -99,14 +99,14 @@ def test_what_qt_reads_is_made_of_what_is_written_there(qapp: QApplication, code
         language.switch_to("en")
 
 
-def test_the_language_is_the_one_chosen_or_the_systems_where_it_is_known() -> None:
+def test_the_language_is_the_chosen_one_or_the_systems_if_it_is_supported() -> None:
     assert language_in_use("de") == "de"
     assert language_in_use("tlh") == language_in_use("")
     system = QLocale.system().uiLanguages()[0].partition("-")[0]
     assert language_in_use("") == (system if system in LANGUAGES else "en")
 
 
-def test_times_and_fields_of_numbers_are_written_in_the_language(qapp: QApplication) -> None:
+def test_times_and_numbers_are_formatted_in_the_language(qapp: QApplication) -> None:
     language, before = Language(), QLocale()
     language.switch_to("de")
     assert QLocale().language() == QLocale.Language.German
@@ -123,12 +123,12 @@ _AS_IN_EVERY_LANGUAGE = {"Bough", "English", "Deutsch", "Guide", "What is a bran
 
 
 def _said(root: QWidget) -> set[str]:
-    """All that a person can read or hear there."""
+    """Return every text that the user can read or hear in this widget."""
     said: set[str] = set()
     for widget in (root, *root.findChildren(QWidget)):
         if widget.isVisible():
             said |= {widget.accessibleName(), widget.accessibleDescription()}
-            # Tool tips of texts that somebody wrote are in a span.
+            # Tool tips with a user's or a model's text are wrapped in a span.
             said |= {widget.toolTip()} if "<" not in widget.toolTip() else set()
             if isinstance(widget, QLabel | QAbstractButton):
                 said.add(widget.text())
@@ -138,7 +138,7 @@ def _said(root: QWidget) -> set[str]:
     return {text.replace("&", "").split("\t")[0] for text in said if re.search("[A-Za-z]{3}", text)}
 
 
-def test_the_window_and_its_settings_speak_german_alone(qapp: QApplication, qtbot: QtBot, tmp_path: Path) -> None:
+def test_the_german_window_and_settings_contain_no_english(qapp: QApplication, qtbot: QtBot, tmp_path: Path) -> None:
     save_settings(tmp_path / "settings.json", Settings(language="de", tree_visible=True))
     application = Application(Places.under(tmp_path))
     try:
@@ -159,7 +159,7 @@ def test_the_window_and_its_settings_speak_german_alone(qapp: QApplication, qtbo
         same = {form.replace("&", "") for _, _, forms in _messages("de") for form in forms}
         assert len(said) > 100
         assert said & english - same - _AS_IN_EVERY_LANGUAGE == set()
-        # What was put together of a translated text has the words of one.
+        # Every visible text must match a translation, including its placeholders.
         patterns = [re.compile(_pattern(form), re.DOTALL) for form in same if re.search("[A-Za-z]{3}", form)]
         strange = {text for text in said if not any(pattern.search(text) for pattern in patterns)}
         written = {str(tmp_path)[:12], application.controller.shown.path[-1].text}

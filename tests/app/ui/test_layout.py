@@ -1,4 +1,4 @@
-"""Where things stand: nothing covers, squeezes or hides anything else, whatever is written and however small it is."""
+"""Layout: nothing is covered, squeezed or hidden, whatever the text and however small the window."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _words(widget: QWidget) -> set[str]:
     return {label.text() for label in widget.findChildren(QLabel)}
 
 
-def test_what_a_field_says_while_it_is_empty_can_be_read(user: User) -> None:
+def test_placeholder_texts_are_readable(user: User) -> None:
     popover = _popover(user)
     quiet = QGuiApplication.palette().placeholderText().color()
     assert quiet.alpha() == 255
@@ -45,7 +45,7 @@ def test_what_a_field_says_while_it_is_empty_can_be_read(user: User) -> None:
     popover.close()
 
 
-def test_many_lines_in_a_low_window_cover_nothing(user: User) -> None:
+def test_many_lines_in_a_low_window_do_not_cover_anything(user: User) -> None:
     window, composer = user.window, user.window.composer
     window.resize(520, 420)
     user.bot.waitUntil(lambda: window.height() == 420, timeout=PATIENCE_MS)
@@ -62,7 +62,7 @@ def test_many_lines_in_a_low_window_cover_nothing(user: User) -> None:
     user.bot.waitUntil(lambda: composer.text.height() > tall, timeout=PATIENCE_MS)
 
 
-def test_a_wrong_seed_squeezes_nothing(user: User) -> None:
+def test_an_invalid_seed_does_not_squeeze_the_panel(user: User) -> None:
     popover = _popover(user)
     fields = (popover.stop, popover.seed, popover.temperature)
     before, height = [field.height() for field in fields], popover.height()
@@ -72,7 +72,7 @@ def test_a_wrong_seed_squeezes_nothing(user: User) -> None:
     popover.close()
 
 
-def test_numbers_in_the_popover_are_in_sight(user: User) -> None:
+def test_numbers_in_the_panel_are_fully_visible(user: User) -> None:
     popover = _popover(user)
     for spin in (popover.temperature, popover.top_p, popover.max_tokens):
         assert isinstance(spin, QAbstractSpinBox)
@@ -83,16 +83,16 @@ def test_numbers_in_the_popover_are_in_sight(user: User) -> None:
     popover.close()
 
 
-def test_the_actions_icons_stand_under_the_edge_of_the_text(user: User) -> None:
+def test_action_icons_are_aligned_with_the_left_edge_of_the_text(user: User) -> None:
     answer = user.ask("What is a branch?")
     view = user.view(answer.id)
     button = user.button(view, "Edit")
     reach = _left(user, view.text) - _left(user, button)
-    # A button's padding and border, and the room that every icon has around its lines.
+    # The difference is a button's padding and border, and the margin that every icon has around its lines.
     assert 6 <= reach <= 10
 
 
-def test_actions_without_room_for_all_their_words_show_icons_from_the_last_one_on(user: User) -> None:
+def test_actions_become_icons_from_the_last_one_on_where_room_is_short(user: User) -> None:
     answer = user.ask("What is a branch?")
     row = user.view(answer.id).findChild(ActionRow)
     assert row is not None
@@ -105,12 +105,12 @@ def test_actions_without_room_for_all_their_words_show_icons_from_the_last_one_o
         row.resize(width, row.height())
         icons = [button.toolButtonStyle() == Qt.ToolButtonStyle.ToolButtonIconOnly for button in buttons]
         assert icons == [False] * (4 - num_icons) + [True] * num_icons
-    # What they do is still said.
+    # The texts remain as tool tips and accessible names.
     assert [button.text() for button in buttons] == list(names)
 
 
 class _Heights(QObject):
-    """How high the rows of a panel are each time that it is painted, and how high they would have to be."""
+    """The height of a panel's rows at each paint event, and the height that they need."""
 
     def __init__(self, panel: SamplingPanel) -> None:
         super().__init__()
@@ -129,7 +129,7 @@ class _Heights(QObject):
         return False
 
 
-def test_no_picture_of_the_panel_is_squeezed_when_the_list_of_hooks_comes(user: User) -> None:
+def test_the_panel_is_never_painted_squeezed_while_the_list_of_hooks_arrives(user: User) -> None:
     user.bot.mouseClick(user.window.composer.sampling_button, Qt.MouseButton.LeftButton)
     popover = user.window.findChild(SamplingPanel)
     assert popover is not None
@@ -140,10 +140,10 @@ def test_no_picture_of_the_panel_is_squeezed_when_the_list_of_hooks_comes(user: 
     popover.close()
 
 
-def test_all_of_a_long_notice_can_be_read_in_a_low_window_and_nothing_is_squeezed(user: User) -> None:
+def test_a_long_notice_can_be_scrolled_in_a_low_window_and_squeezes_nothing(user: User) -> None:
     window, banner = user.window, user.window.banner
     user.controller.program.preferences.change(text_percent=150)
-    # Its page is made, as it is once somebody has compared versions.
+    # The page for comparing versions exists, as it does after its first use.
     assert window.side_by_side.isHidden()
     window.resize(640, 420)
     user.bot.waitUntil(lambda: window.width() == 640, timeout=PATIENCE_MS)
@@ -159,14 +159,14 @@ def test_all_of_a_long_notice_can_be_read_in_a_low_window_and_nothing_is_squeeze
     assert window.composer.height() >= window.composer.minimumSizeHint().height()
     below = window.composer.mapTo(window, QPoint(0, 0)).y()
     assert banner.mapTo(window, QPoint(0, banner.height())).y() <= below
-    # With more room all of it is in sight at once.
+    # With more room all of the notice is visible at once.
     window.resize(1100, 760)
     user.bot.waitUntil(lambda: is_settled() and words.height() == banner.label.height(), timeout=PATIENCE_MS)
     banner.dismiss()
     user.controller.program.preferences.change(text_percent=100)
 
 
-def test_a_notices_button_stands_below_its_words_where_there_is_no_room_beside_them(user: User) -> None:
+def test_a_notices_button_is_below_its_text_where_there_is_no_room_beside_it(user: User) -> None:
     window, banner = user.window, user.window.banner
     notice = Notice(verbatim("There is no model in this folder. Choose another one."), "danger", action=LoadGuide())
     banner.show_notice(notice)
@@ -191,7 +191,7 @@ def test_a_notices_button_stands_below_its_words_where_there_is_no_room_beside_t
     banner.dismiss()
 
 
-def test_who_edits_in_a_low_window_sees_the_field_and_what_it_would_cost(user: User) -> None:
+def test_editing_in_a_low_window_shows_the_whole_field_and_its_cost(user: User) -> None:
     window = user.window
     user.ask("What is a branch?")
     user.controller.program.preferences.change(text_percent=150)
@@ -215,7 +215,7 @@ def test_who_edits_in_a_low_window_sees_the_field_and_what_it_would_cost(user: U
     user.controller.program.preferences.change(text_percent=100)
 
 
-def test_the_first_words_take_no_more_room_than_they_need_when_the_window_grows_again(user: User) -> None:
+def test_the_welcome_texts_shrink_back_when_the_window_grows_again(user: User) -> None:
     labels = [label for label in user.window.welcome.findChildren(QLabel) if label.wordWrap()]
     assert len(labels) == 2
     before = [label.size() for label in labels]
@@ -223,7 +223,7 @@ def test_the_first_words_take_no_more_room_than_they_need_when_the_window_grows_
         user.window.resize(width, height)
         user.bot.waitUntil(lambda w=width: user.window.width() == w, timeout=PATIENCE_MS)
         if width < 600:
-            # No word is left alone on the last line: with less room there would be one line more.
+            # The lines are balanced: with less width there would be one line more.
             user.bot.waitUntil(lambda: any(label.height() > 20 for label in labels), timeout=PATIENCE_MS)
             for label in labels:
                 tall, room = label.height(), label.width()
@@ -233,14 +233,14 @@ def test_the_first_words_take_no_more_room_than_they_need_when_the_window_grows_
     user.bot.waitUntil(lambda: [label.size() for label in labels] == before, timeout=PATIENCE_MS)
 
 
-def test_larger_text_is_not_cut_off_in_the_sidebar_or_where_one_writes(user: User) -> None:
+def test_larger_text_is_not_cut_off_in_the_sidebar_and_the_composer(user: User) -> None:
     window, sidebar, field = user.window, user.window.sidebar, user.window.composer.text
     said = field.placeholderText()
     for percent in (150, 100):
         user.controller.program.preferences.change(text_percent=percent)
         for button in (sidebar.search_button, sidebar.new_button, sidebar.settings_button):
             user.bot.waitUntil(lambda b=button: b.width() >= b.sizeHint().width(), timeout=PATIENCE_MS)
-    # Where there is no room for what the field says while it is empty, that ends with dots, on one line.
+    # A placeholder text that is too long is shortened to one line with an ellipsis.
     field.show_hint(said * 20)
     assert field.placeholderText().startswith(said)
     assert field.fontMetrics().horizontalAdvance(field.placeholderText()) <= field.viewport().width()
@@ -249,14 +249,14 @@ def test_larger_text_is_not_cut_off_in_the_sidebar_or_where_one_writes(user: Use
     assert window.isVisible()
 
 
-def test_the_heads_of_columns_stand_over_their_columns(user: User) -> None:
+def test_column_headers_are_aligned_with_their_columns(user: User) -> None:
     user.window.action("settings").trigger()
     settings = user.window.findChild(SettingsWindow)
     assert isinstance(settings, SettingsWindow)
     settings.show_page(settings.keys)
     keys = settings.keys.list
     user.bot.waitUntil(keys.isVisible, timeout=PATIENCE_MS)
-    # The same word in both: another letter may begin a pixel further to the right.
+    # Compare the same word, because the left bearing of other letters may differ by a pixel.
     item = keys.topLevelItem(1)
     assert item is not None
     for column in (0, 1):
@@ -271,7 +271,7 @@ def test_the_heads_of_columns_stand_over_their_columns(user: User) -> None:
 
 
 def _first_ink(widget: QWidget, area: QRect) -> int:
-    """How far from the left the first thing is that is painted there."""
+    """Return the x coordinate of the first painted pixel in the area."""
     picture = widget.grab(area).toImage()
     paper = QColor(picture.pixelColor(0, 0))
     columns = range(picture.width())

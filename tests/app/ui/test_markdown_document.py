@@ -108,7 +108,7 @@ def test_text_that_streams_in_pieces_looks_like_the_whole(qapp: QApplication, se
 def test_a_growing_text_writes_only_its_last_block_again(qapp: QApplication) -> None:
     document = _document(qapp)
     document.set_source("First paragraph.\n\nSecond paragraph.\n\nThird")
-    document.document.documentLayout()  # without one nothing is announced
+    document.document.documentLayout()  # contentsChange needs a layout
     changed: list[int] = []
 
     def note(position: int, _removed: int, _added: int) -> None:
@@ -135,7 +135,7 @@ def test_of_long_lists_and_paragraphs_only_the_end_is_written_again(qapp: QAppli
     step = len(source) // 20
     for start in range(0, len(source), step):
         document.append(source[start : start + step])
-    document.document.documentLayout()  # without one nothing is announced
+    document.document.documentLayout()  # contentsChange needs a layout
     changed: list[int] = []
 
     def note(position: int, _removed: int, _added: int) -> None:
