@@ -11,10 +11,9 @@ from app.answers.answers import Answers
 from app.answers.model_session import ModelSession
 from app.conversations import Conversations
 from app.lazy import Lazy
-from app.model.asking import Asking
+from app.model.generation_settings import GenerationSettings, Preset
 from app.model.kept_files import KeptFiles
 from app.model.message import Overflow
-from app.model.presets import Preset
 from app.model.settings import Keeping, Settings, Theme
 from app.model.store import Store
 from app.model.typed_text import clean
@@ -145,13 +144,13 @@ class Program(QObject):
 
     # --- the settings --------------------------------------------------------------------------------------
 
-    def set_asking(self, asking: Asking) -> None:
+    def set_default_generation(self, generation: GenerationSettings) -> None:
         """Say how conversations ask that say nothing else."""
-        self.preferences.change(asking=asking.cleaned)
+        self.preferences.change(generation=generation.cleaned)
 
     def set_presets(self, presets: tuple[Preset, ...]) -> None:
         """Keep these as the person's own."""
-        cleaned = [msgspec.structs.replace(preset, asking=preset.asking.cleaned) for preset in presets]
+        cleaned = [msgspec.structs.replace(preset, generation=preset.generation.cleaned) for preset in presets]
         self.preferences.change(presets=tuple(cleaned))
 
     def set_overflow(self, overflow: Overflow) -> None:

@@ -12,7 +12,7 @@ from app.conversation.preparation import Preparation
 from app.conversation.shown_conversation import ShownConversation
 from app.conversation.token_forks import TokenForks
 from app.costs.costs import Costs
-from app.model.asking import Asking
+from app.model.generation_settings import GenerationSettings
 from app.model.message import MessageId, Record, numbered, without_tokens
 from app.model.open_conversation import OpenConversation
 from app.model.titles import title_of
@@ -67,7 +67,7 @@ class Controller(QObject):
         self._notices = program.notices
         self._when_ended: _WhenEnded | None = None
         self._when_loaded: _WhenLoaded | None = None
-        self.preparation.asking_changed.connect(self.costs.look_at_options)
+        self.preparation.generation_changed.connect(self.costs.look_at_options)
         program.session.changed.connect(self._on_session_changed)
         # The shown conversation handles the end of an answer first.
         self._answers.ended.connect(self._act_if_ended)
@@ -126,7 +126,9 @@ class Controller(QObject):
             self.shown.require_open().set_text(message_id, text)
             self.shown.announce_growth()
 
-    def regenerate(self, message_id: MessageId, num_answers: int | None = None, asking: Asking | None = None) -> None:
+    def regenerate(
+        self, message_id: MessageId, num_answers: int | None = None, generation: GenerationSettings | None = None
+    ) -> None:
         """Ask for more answers beside an answer, or below a question.
 
         `num_answers` and `asking` override the generation settings of the conversation; None means as they are set.
@@ -135,7 +137,7 @@ class Controller(QObject):
         question_id = message.id if message.role == "user" else message.parent_id
         if question_id is not None and message.role in {"user", "assistant"}:
             with self.shown.step("Regenerate"):
-                self._ask(question_id, num_answers, asking)
+                self._ask(question_id, num_answers, generation)
 
     def regenerate_by(self, message_id: MessageId, model: str) -> None:
         """Load another model and ask it for an answer beside this one; do nothing if it does not load."""
@@ -276,11 +278,13 @@ class Controller(QObject):
         if is_loaded and waiting.opened is self.shown.opened and waiting.message_id in waiting.opened:
             self.regenerate(waiting.message_id, num_answers=1)
 
-    def _ask(self, question_id: MessageId, num_answers: int | None = None, asking: Asking | None = None) -> None:
+    def _ask(
+        self, question_id: MessageId, num_answers: int | None = None, generation: GenerationSettings | None = None
+    ) -> None:
         """Add answers below a question, show the first one, and let the model write them."""
         opened = self.shown.require_open()
-        record = self.preparation.record(asking)
-        num_answers = self.preparation.asking.n if num_answers is None else num_answers
+        record = self.preparation.record(generation)
+        num_answers = self.preparation.generation.n if num_answers is None else num_answers
         with self._notices.report_store_errors():
             answers = [
                 opened.add(question_id, "assistant", "", state="streaming", record=numbered(record, number))

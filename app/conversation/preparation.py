@@ -8,8 +8,8 @@ from typing import Any
 from msgspec import structs
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from app.model.asking import Asking
 from app.model.database import StoreError
+from app.model.generation_settings import GenerationSettings
 from app.model.message import Record
 from app.model.preparations import Prepared
 from app.model.unsent import Unsent
@@ -29,7 +29,7 @@ class Preparation(QObject):
 
     shown = Signal()
     """Another conversation's is here, or something else lies ready than was written."""
-    asking_changed = Signal()
+    generation_changed = Signal()
 
     def __init__(self, program: Program) -> None:
         super().__init__()
@@ -41,7 +41,7 @@ class Preparation(QObject):
         self._timer = QTimer(self, singleShot=True)
         self._timer.timeout.connect(self.save)
         self._prepared = self._read(None)
-        program.settings_changed.connect(self.asking_changed)
+        program.settings_changed.connect(self.generation_changed)
 
     @property
     def unsent(self) -> Unsent:
@@ -49,13 +49,13 @@ class Preparation(QObject):
         return self._prepared.unsent
 
     @property
-    def asking(self) -> Asking:
+    def generation(self) -> GenerationSettings:
         """How the next answer is asked for."""
-        return self._prepared.asking or self._program.settings.asking
+        return self._prepared.generation or self._program.settings.generation
 
     def template_options(self) -> dict[str, Any]:
         """Return what the chat template is given for the next answer."""
-        return self.asking.options(self._program.session.thinking_option)
+        return self.generation.options(self._program.session.thinking_option)
 
     def show(self, conversation_id: int | None) -> None:
         """Be about another conversation."""
@@ -63,20 +63,20 @@ class Preparation(QObject):
         self._conversation_id = conversation_id
         self._prepared = self._read(conversation_id)
         self.shown.emit()
-        self.asking_changed.emit()
+        self.generation_changed.emit()
 
     def begin(self, conversation_id: int) -> None:
         """The conversation that was yet to begin is this one now: how it asks goes with it, what was sent does not."""
-        asking = self._prepared.asking
+        generation = self._prepared.generation
         self._change(Prepared())
         self._conversation_id, self._prepared = conversation_id, Prepared()
-        self._change(Prepared(asking=asking))
+        self._change(Prepared(generation=generation))
         self.save()
 
     def lend(self, conversation_id: int) -> None:
         """Let another conversation, which has nothing yet, ask as this one does."""
-        if self._prepared.asking is not None:
-            self._unkept[conversation_id] = Prepared(asking=self._prepared.asking)
+        if self._prepared.generation is not None:
+            self._unkept[conversation_id] = Prepared(generation=self._prepared.generation)
             self.save()
 
     def keep(self, unsent: Unsent) -> None:
@@ -88,25 +88,27 @@ class Preparation(QObject):
         self.keep(unsent)
         self.shown.emit()
 
-    def ask_so(self, asking: Asking) -> None:
+    def set_generation(self, generation: GenerationSettings) -> None:
         """Ask so in this conversation."""
-        self._change(structs.replace(self._prepared, asking=asking.cleaned))
-        self.asking_changed.emit()
+        self._change(structs.replace(self._prepared, generation=generation.cleaned))
+        self.generation_changed.emit()
 
-    def ask_as_others_do(self) -> None:
+    def reset_generation(self) -> None:
         """Ask as all conversations do that say nothing else."""
-        self._change(structs.replace(self._prepared, asking=None))
-        self.asking_changed.emit()
+        self._change(structs.replace(self._prepared, generation=None))
+        self.generation_changed.emit()
 
-    def record(self, asking: Asking | None = None) -> Record:
+    def record(self, generation: GenerationSettings | None = None) -> Record:
         """Return the record of an answer that is asked for now; `asking`: not as is set, but so."""
         session, settings = self._program.session, self._program.settings
-        asked = asking or self.asking
+        asked = generation or self.generation
         return session.signed(self._told(asked.record(settings.overflow, session.thinking_option)))
 
     def going_on(self, record: Record) -> Record:
         """Return the record of an answer that goes on now."""
-        return self._program.session.signed(self._told(self.asking.going_on(record, self._program.settings.overflow)))
+        return self._program.session.signed(
+            self._told(self.generation.record_to_continue(record, self._program.settings.overflow))
+        )
 
     def _told(self, record: Record) -> Record:
         """Who looks at tokens is told what else could have stood there."""

@@ -13,7 +13,7 @@ from app.answers.model_session import ModelSession
 from app.answers.prompt import asked_constraint, begun, turns
 from app.costs.inquiry import SETTLED_MS, Inquiry
 from app.costs.prompt_cost import cost_of
-from app.model.asking import AnswerFormat
+from app.model.generation_settings import AnswerFormat
 from app.model.hook import Hook
 from app.model.message import Message
 from app.sentences import translated

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from app.model.asking import AnswerFormat, FormatKind
+from app.model.generation_settings import AnswerFormat, FormatKind
 
 _PERSON = """{
   "type": "object",

@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Struct
 
-from app.model.asking import Asking
 from app.model.database import Database
+from app.model.generation_settings import GenerationSettings
 from app.model.unsent import NOTHING, Unsent
 
 _V = TypeVar("_V", bound=Struct)
@@ -26,7 +26,7 @@ class Prepared(Struct, frozen=True, kw_only=True):
     """Of one conversation. `asking` None: as the settings have it for all that say nothing else."""
 
     unsent: Unsent = NOTHING
-    asking: Asking | None = None
+    generation: GenerationSettings | None = None
 
 
 class Preparations:
@@ -40,8 +40,8 @@ class Preparations:
         rows = self._database.rows(
             "SELECT unsent, asking FROM preparation WHERE conversation_id = ?", (conversation_id or _EMPTY_PAGE,)
         )
-        for unsent, asking in rows:
-            return Prepared(unsent=_read(unsent, Unsent) or NOTHING, asking=_read(asking, Asking))
+        for unsent, generation in rows:
+            return Prepared(unsent=_read(unsent, Unsent) or NOTHING, generation=_read(generation, GenerationSettings))
         return Prepared()
 
     def put(self, conversation_id: int | None, prepared: Prepared) -> None:
@@ -52,8 +52,8 @@ class Preparations:
                 self._database.write("DELETE FROM preparation WHERE conversation_id = ?", (place,))
             else:
                 unsent = None if prepared.unsent == NOTHING else _written(prepared.unsent)
-                asking = None if prepared.asking is None else _written(prepared.asking)
-                self._database.write(_PUT, (place, unsent, asking))
+                generation = None if prepared.generation is None else _written(prepared.generation)
+                self._database.write(_PUT, (place, unsent, generation))
 
 
 def _written(value: Struct) -> str:

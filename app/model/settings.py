@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Annotated, Literal, TypeAlias, TypeVar
 
 import msgspec
-from msgspec import Meta, Struct, structs
+from msgspec import Meta, Struct, field, structs
 
-from app.model.asking import Asking
+from app.model.generation_settings import GenerationSettings, Preset
 from app.model.message import Overflow
-from app.model.presets import Preset
 
 Size: TypeAlias = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 """Bytes."""
@@ -59,8 +58,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     """By the names of models, those that guess for them."""
     recent_drafts: tuple[str, ...] = ()
     """Models that have guessed for others, the last one first."""
-    asking: Asking = Asking()
-    """How conversations ask that say nothing else."""
+    generation: GenerationSettings = field(default=GenerationSettings(), name="asking")
+    """Of conversations without settings of their own."""
     presets: tuple[Preset, ...] = ()
     """Those that the person saved."""
     keeping: Keeping = Keeping()
@@ -137,15 +136,15 @@ def _of_good_fields(kind: type[_S], found: object) -> _S:
     """Return a `kind` with what is good of what was found; each other field has its default."""
     good: dict[str, object] = {}
     values = msgspec.convert(found, dict[str, object]) if isinstance(found, dict) else {}
-    for field in msgspec.structs.fields(kind):
-        if field.name not in values:
+    for info in structs.fields(kind):
+        if info.encode_name not in values:
             continue
-        value = values[field.name]
-        if isinstance(field.type, type) and issubclass(field.type, Struct):
-            good[field.name] = _of_good_fields(field.type, value)
+        value = values[info.encode_name]
+        if isinstance(info.type, type) and issubclass(info.type, Struct):
+            good[info.name] = _of_good_fields(info.type, value)
         else:
             with contextlib.suppress(msgspec.ValidationError):
-                good[field.name] = msgspec.convert(value, field.type)
+                good[info.name] = msgspec.convert(value, info.type)
     return kind(**good)
 
 

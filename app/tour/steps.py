@@ -68,13 +68,13 @@ def regenerate(visitor: Visitor) -> dict[str, Any]:
 def regenerate_with(visitor: Visitor) -> dict[str, Any]:
     """Regenerate an answer with more creative sampling, once."""
     old = visitor.controller.shown.path[-1]
-    asking = visitor.controller.preparation.asking
+    generation = visitor.controller.preparation.generation
     visitor.press(visitor.view_of(old), "W")
     menu = visitor.opened(QMenu)
     visitor.picture("ways to regenerate")
     visitor.choose(menu, "Creative")
     answer = visitor.finished_answer()
-    expect(visitor.controller.preparation.asking == asking, "the sampling of the next answers changed too")
+    expect(visitor.controller.preparation.generation == generation, "the sampling of the next answers changed too")
     return {**figures_of(answer), "versions": len(visitor.controller.shown.siblings(answer.id))}
 
 

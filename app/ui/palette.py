@@ -32,7 +32,7 @@ from typing_extensions import override
 
 from app.conversation.controller import Controller
 from app.model.fuzzy import fit, folded
-from app.model.presets import OURS, Preset
+from app.model.generation_settings import BUILT_IN_PRESETS, Preset
 from app.ui.composer.display_names import preset_name
 from app.ui.header import model_label
 from app.ui.menus import Menus, key_of, label
@@ -256,10 +256,10 @@ class PaletteCommands(QObject):
             yield Choice(model_label(name), self.tr("Model"), "model", load, _BEHIND_ACTIONS)
 
     def _presets(self) -> Iterator[Choice]:
-        for preset in (*OURS, *self._controller.program.settings.presets):
+        for preset in (*BUILT_IN_PRESETS, *self._controller.program.settings.presets):
             use = partial(self._use, preset)
             yield Choice(preset_name(preset), self.tr("Preset"), "sampling", use, _BEHIND_ACTIONS)
 
     def _use(self, preset: Preset) -> None:
         preparation = self._controller.preparation
-        preparation.ask_so(preset.onto(preparation.asking))
+        preparation.set_generation(preset.apply_to(preparation.generation))

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QApplication
 from tokenizers import Tokenizer
 
 from app.application import Application, Places
-from app.model.asking import Asking
+from app.model.generation_settings import GenerationSettings
 from app.model.message import Sampling
 from app.model.settings import Settings, save_settings
 from tests.leaks import Leaks
@@ -31,7 +31,7 @@ def open_bough(qapp: QApplication, tmp_path: Path) -> Iterator[OpenBough]:
     def open_it(*, model: str = "guide", folder: Path = tmp_path, **sampling: object) -> Application:
         if not (folder / "settings.json").exists():
             drawn = Sampling(**{"temperature": 0.0, **sampling})  # pyright: ignore[reportArgumentType]
-            settings = Settings(model=model, asking=Asking(sampling=drawn))
+            settings = Settings(model=model, generation=GenerationSettings(sampling=drawn))
             save_settings(folder / "settings.json", settings)
         application = Application(Places.under(folder))
         opened.append(application)

@@ -17,7 +17,7 @@ import psutil
 import pytest
 from tokenizers import Tokenizer
 
-from app.model.asking import Asking
+from app.model.generation_settings import GenerationSettings
 from app.model.message import Sampling
 from app.model.settings import Settings, save_settings
 from app.model.store import Store
@@ -44,7 +44,9 @@ def slow_model(tmp_path_factory: pytest.TempPathFactory, byte_level: Tokenizer) 
 def _bough(folder: Path, model: Path, question: str) -> Generator[subprocess.Popen[str]]:
     save_settings(
         folder / "settings.json",
-        Settings(model=str(model), asking=Asking(sampling=Sampling(temperature=0.0, max_tokens=900_000))),
+        Settings(
+            model=str(model), generation=GenerationSettings(sampling=Sampling(temperature=0.0, max_tokens=900_000))
+        ),
     )
     command = [sys.executable, "-m", "tests.end_to_end.run_bough", str(folder), question]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as bough:

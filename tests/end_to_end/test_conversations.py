@@ -20,7 +20,7 @@ from app.model.message import Message, Sampling
 from app.model.store import Store
 from app.preferences import Preferences
 from app.program import Program
-from tests.app.asking import set_sampling
+from tests.app.sampling import set_sampling
 from tests.app.trees import labels
 from tests.end_to_end.conftest import PATIENCE_MS, OpenBough
 from tests.models import chain, write_scripted_model

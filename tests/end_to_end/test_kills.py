@@ -19,7 +19,7 @@ import psutil
 import pytest
 from tokenizers import Tokenizer
 
-from app.model.asking import Asking
+from app.model.generation_settings import GenerationSettings
 from app.model.message import Message, Sampling
 from app.model.settings import Settings, save_settings
 from app.model.store import Store
@@ -53,7 +53,8 @@ class _Kills:
         self.num_continued = 0
         self._said: list[str] = []
         save_settings(
-            folder / "settings.json", Settings(model=str(model), asking=Asking(sampling=Sampling(temperature=0.0)))
+            folder / "settings.json",
+            Settings(model=str(model), generation=GenerationSettings(sampling=Sampling(temperature=0.0))),
         )
 
     def kill(self, whom: str) -> None:

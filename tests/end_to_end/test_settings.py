@@ -15,7 +15,7 @@ from pytestqt.qtbot import QtBot
 from tokenizers import Tokenizer
 
 from app.application import Application
-from app.model.asking import Asking
+from app.model.generation_settings import GenerationSettings
 from app.model.message import Figures, Message, Sampling
 from app.model.settings import Keeping, Settings, save_settings
 from app.model.sizes import GIB
@@ -219,7 +219,9 @@ def test_with_the_disk_switched_off_nothing_is_kept_on_it(open_bough: OpenBough,
 
 def test_a_small_disk_limit_is_obeyed(open_bough: OpenBough, qtbot: QtBot, tmp_path: Path) -> None:
     limit_bytes = 1_500_000
-    settings = Settings(keeping=Keeping(disk_limit_bytes=limit_bytes), asking=Asking(sampling=Sampling(max_tokens=16)))
+    settings = Settings(
+        keeping=Keeping(disk_limit_bytes=limit_bytes), generation=GenerationSettings(sampling=Sampling(max_tokens=16))
+    )
     save_settings(tmp_path / "settings.json", settings)
     user = _User(open_bough(), qtbot)
     for number in range(5):

@@ -17,7 +17,7 @@ from app.application import Application
 from app.model.message import Message, Sampling
 from app.model.store import Store
 from app.notices import Notice
-from tests.app.asking import set_sampling
+from tests.app.sampling import set_sampling
 from tests.end_to_end.conftest import PATIENCE_MS, OpenBough
 
 _ENDLESS = Sampling(temperature=0.0)

@@ -156,5 +156,5 @@ class Stage:
             self.controller.preparation.put_back(Unsent())
         self.application.program.preferences.change(recent_drafts=())
         self.controller.shown.new_conversation()
-        self.controller.preparation.ask_as_others_do()
+        self.controller.preparation.reset_generation()
         self.settle()

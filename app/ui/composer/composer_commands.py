@@ -16,10 +16,15 @@ from PySide6.QtWidgets import QWidget
 from app.conversation.controller import Controller
 from app.costs.context_meter import ContextMeter
 from app.costs.questions import FormatCheck, HookList
-from app.model.asking import AnswerFormat, Asking
 from app.model.attachments import with_attachments
+from app.model.generation_settings import (
+    BUILT_IN_PRESETS,
+    AnswerFormat,
+    GenerationSettings,
+    current_preset,
+    find_preset,
+)
 from app.model.message import Message
-from app.model.presets import OURS, current, named
 from app.model.unsent import NOTHING, Unsent
 from app.numbers import shortened
 from app.sentences import translated
@@ -63,7 +68,7 @@ class ComposerCommands(QObject):
         composer.history.messages = self._own_messages
         self._connect()
         self._show_unsent()
-        self._show_asking()
+        self._show_generation()
         composer.text.setFocus()
 
     def _connect(self) -> None:
@@ -79,7 +84,7 @@ class ComposerCommands(QObject):
         controller.shown.branch_changed.connect(self._show_branch)
         controller.shown.message_changed.connect(self._show_branch)
         self._preparation.shown.connect(self._show_unsent)
-        self._preparation.asking_changed.connect(self._show_asking)
+        self._preparation.generation_changed.connect(self._show_generation)
         self._program.session.changed.connect(self._show_gauge)
         self._meter.changed.connect(self._show_gauge)
         self.files.measured.connect(self._update_meter)
@@ -198,14 +203,14 @@ class ComposerCommands(QObject):
     def _open_format_popover(self) -> None:
         from app.ui.composer.format_popover import FormatPopover
 
-        popover = FormatPopover(self._preparation.asking.format, self._window)
+        popover = FormatPopover(self._preparation.generation.format, self._window)
         popover.changed.connect(self._set_format)
         self._check.checked.connect(popover.show_verdict)
         popover.show_verdict(self._problem)
         popover.show_above(self._composer.format_button, popover.first)
 
     def _set_format(self, answer_format: AnswerFormat | None) -> None:
-        self._preparation.ask_so(structs.replace(self._preparation.asking, format=answer_format))
+        self._preparation.set_generation(structs.replace(self._preparation.generation, format=answer_format))
 
     def _on_checked(self, problem: str) -> None:
         self._problem = problem
@@ -232,17 +237,17 @@ class ComposerCommands(QObject):
         if info is not None and info.thinking:
             thinking = "on" if info.thinking_default else "off"
         panel = SamplingPanel(
-            self._preparation.asking,
+            self._preparation.generation,
             presets=self._program.settings.presets,
             thinking=thinking,
             draft_model=model_label(info.draft_model) if info is not None and info.draft_model else "",
             theme=self._theme(),
             parent=self._window,
         )
-        panel.changed.connect(self._preparation.ask_so)
+        panel.changed.connect(self._preparation.set_generation)
         panel.presets_changed.connect(self._program.set_presets)
         panel.default_asked.connect(self._set_default)
-        panel.reset_asked.connect(self._preparation.ask_as_others_do)
+        panel.reset_asked.connect(self._preparation.reset_generation)
         panel.destroyed.connect(self._on_panel_destroyed)
         self._panel = panel
         self._hooks.listed.connect(panel.show_hooks)
@@ -253,40 +258,40 @@ class ComposerCommands(QObject):
         self._panel = None
 
     def _set_default(self) -> None:
-        self._program.set_asking(self._preparation.asking)
+        self._program.set_default_generation(self._preparation.generation)
 
-    def _show_asking(self) -> None:
-        asking = self._preparation.asking
+    def _show_generation(self) -> None:
+        generation = self._preparation.generation
         if self._panel is not None:
-            self._panel.show_asking(asking)
-        if asking.format != self._format:
-            self._format, self._problem = asking.format, None
-            self._check.check(asking.format)
+            self._panel.show_generation(generation)
+        if generation.format != self._format:
+            self._format, self._problem = generation.format, None
+            self._check.check(generation.format)
         self._show_format()
-        presets = (*OURS, *self._program.settings.presets)
-        name, is_changed = current(presets, asking)
-        preset = named(presets, name)
-        text = "T " + shortened(asking.sampling.temperature) if preset is None else preset_name(preset)
+        presets = (*BUILT_IN_PRESETS, *self._program.settings.presets)
+        name, is_changed = current_preset(presets, generation)
+        preset = find_preset(presets, name)
+        text = "T " + shortened(generation.sampling.temperature) if preset is None else preset_name(preset)
         if is_changed:
             text = self.tr("{name}, changed").format(name=text)
-        more = " · ".join(self._more(asking))
+        more = " · ".join(self._more(generation))
         tip = self.tr("Sampling, stop strings, seed, hooks: {name}").format(name=text)
         self._composer.show_sampling(text, more, f"{tip} · {more}" if more else tip)
         self._show_branch()
         self._show_gauge()
 
-    def _more(self, asking: Asking) -> list[str]:
+    def _more(self, generation: GenerationSettings) -> list[str]:
         """Return the settings that differ from the defaults, as short texts."""
         more: list[str] = []
-        if asking.n > 1:
-            more.append(self.tr("{num} answers").format(num=asking.n))
-        stops, hooks = len(asking.sampling.stop), len(asking.hooks)
+        if generation.n > 1:
+            more.append(self.tr("{num} answers").format(num=generation.n))
+        stops, hooks = len(generation.sampling.stop), len(generation.hooks)
         if stops:
             more.append(self.tr("1 stop") if stops == 1 else self.tr("{num} stops").format(num=stops))
-        if asking.sampling.seed is not None:
-            more.append(self.tr("seed {seed}").format(seed=asking.sampling.seed))
+        if generation.sampling.seed is not None:
+            more.append(self.tr("seed {seed}").format(seed=generation.sampling.seed))
         if hooks:
             more.append(self.tr("1 hook") if hooks == 1 else self.tr("{num} hooks").format(num=hooks))
-        if asking.thinking is not None:
-            more.append(self.tr("thinking") if asking.thinking else self.tr("no thinking"))
+        if generation.thinking is not None:
+            more.append(self.tr("thinking") if generation.thinking else self.tr("no thinking"))
         return more

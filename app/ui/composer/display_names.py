@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 from PySide6.QtCore import QCoreApplication
 
-from app.model.asking import FormatKind
-from app.model.presets import Preset
+from app.model.generation_settings import FormatKind, Preset
 
 translate = QCoreApplication.translate
 
@@ -26,7 +25,7 @@ def format_name(kind: FormatKind | None) -> str:
 
 def preset_name(preset: Preset) -> str:
     """Return the name of a preset; the built-in ones are translated."""
-    if not preset.is_ours:
+    if not preset.is_built_in:
         return preset.name
     names = {
         "Precise": translate("PresetBar", "Precise"),

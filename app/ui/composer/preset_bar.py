@@ -9,8 +9,15 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLineEdit, QPushButton, QStackedWidget, QWidget
 from typing_extensions import override
 
-from app.model.asking import Asking
-from app.model.presets import OURS, Preset, current, deleted, named, saved
+from app.model.generation_settings import (
+    BUILT_IN_PRESETS,
+    GenerationSettings,
+    Preset,
+    current_preset,
+    find_preset,
+    with_preset,
+    without_preset,
+)
 from app.model.typed_text import clean
 from app.ui.composer.display_names import preset_name
 
@@ -28,10 +35,10 @@ class PresetBar(QStackedWidget):
     changed = Signal(object)
     """The user's presets, as a tuple."""
 
-    def __init__(self, presets: Sequence[Preset], asking: Asking) -> None:
+    def __init__(self, presets: Sequence[Preset], generation: GenerationSettings) -> None:
         super().__init__()
         self._presets = tuple(presets)
-        self._asking = asking
+        self._generation = generation
         self.list = QComboBox()
         self.list.setAccessibleName(self.tr("Preset"))
         self.list.setToolTip(self.tr("A way of asking under a name"))
@@ -57,13 +64,13 @@ class PresetBar(QStackedWidget):
         self._cancel_button = QPushButton(self.tr("Cancel"))
         self._cancel_button.clicked.connect(self._end_naming)
         self.addWidget(_row(self.name, self._cancel_button, self._keep_button))
-        self.show_asking(asking)
+        self.show_generation(generation)
 
-    def show_asking(self, asking: Asking) -> None:
+    def show_generation(self, generation: GenerationSettings) -> None:
         """Show the preset of these settings."""
-        self._asking = asking
-        presets = (*OURS, *self._presets)
-        name, is_changed = current(presets, asking)
+        self._generation = generation
+        presets = (*BUILT_IN_PRESETS, *self._presets)
+        name, is_changed = current_preset(presets, generation)
         self.list.clear()
         for preset in presets:
             self.list.addItem(preset_name(preset), preset.name)
@@ -74,7 +81,7 @@ class PresetBar(QStackedWidget):
         elif is_changed:
             self.list.setItemText(index, self.tr("{name}, changed").format(name=self.list.itemText(index)))
         self.list.setCurrentIndex(index)
-        own = named(self._presets, name)
+        own = find_preset(self._presets, name)
         for button in (self.update_button, self.delete_button):
             button.setVisible(own is not None)
         self.update_button.setEnabled(is_changed)
@@ -82,9 +89,9 @@ class PresetBar(QStackedWidget):
         self.delete_button.setToolTip(self.tr("Delete “{name}”; what is set here stays").format(name=name))
 
     def _choose(self, index: int) -> None:
-        preset = named((*OURS, *self._presets), self.list.itemData(index))
+        preset = find_preset((*BUILT_IN_PRESETS, *self._presets), self.list.itemData(index))
         if preset is not None:
-            self.chosen.emit(preset.onto(self._asking))
+            self.chosen.emit(preset.apply_to(self._generation))
 
     @override
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -108,7 +115,9 @@ class PresetBar(QStackedWidget):
         name = " ".join(text.split())
         is_built_in = _is_built_in(name)
         self._keep_button.setEnabled(bool(name) and not is_built_in)
-        self._keep_button.setText(self.tr("Replace") if named(self._presets, name) is not None else self.tr("Save"))
+        self._keep_button.setText(
+            self.tr("Replace") if find_preset(self._presets, name) is not None else self.tr("Save")
+        )
         self._keep_button.setToolTip(self.tr("That one comes with Bough; take another name") if is_built_in else "")
 
     def _save(self) -> None:
@@ -118,25 +127,25 @@ class PresetBar(QStackedWidget):
             self._end_naming()
 
     def _update(self) -> None:
-        self._put(self._asking.preset)
+        self._put(self._generation.preset)
 
     def _put(self, name: str) -> None:
-        self._presets = saved(self._presets, name, self._asking)
+        self._presets = with_preset(self._presets, name, self._generation)
         self.changed.emit(self._presets)
-        preset = named(self._presets, name)
+        preset = find_preset(self._presets, name)
         if preset is not None:
-            self.chosen.emit(preset.onto(self._asking))
+            self.chosen.emit(preset.apply_to(self._generation))
 
     def _delete(self) -> None:
-        self._presets = deleted(self._presets, self._asking.preset)
+        self._presets = without_preset(self._presets, self._generation.preset)
         self.changed.emit(self._presets)
-        self.show_asking(self._asking)
+        self.show_generation(self._generation)
         self.list.setFocus(Qt.FocusReason.OtherFocusReason)
 
 
 def _is_built_in(name: str) -> bool:
     """Return whether a built-in preset has this name, in English or in the language of the window."""
-    taken = {one.casefold() for preset in OURS for one in (preset.name, preset_name(preset))}
+    taken = {one.casefold() for preset in BUILT_IN_PRESETS for one in (preset.name, preset_name(preset))}
     return name.casefold() in taken
 
 

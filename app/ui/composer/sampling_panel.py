@@ -16,10 +16,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.model.asking import Asking
+from app.model.generation_settings import GenerationSettings, Preset
 from app.model.hook import Hook
 from app.model.message import Draft
-from app.model.presets import Preset
 from app.ui.composer.chips import TextChips
 from app.ui.composer.form_columns import FormColumns, Row, number_field, read_number, whole_field
 from app.ui.composer.hook_rows import HookRows
@@ -54,7 +53,7 @@ class SamplingPanel(Popover):
 
     def __init__(
         self,
-        asking: Asking,
+        generation: GenerationSettings,
         *,
         presets: Sequence[Preset],
         thinking: Thinking,
@@ -64,10 +63,10 @@ class SamplingPanel(Popover):
     ) -> None:
         """`draft_model` is the name of the loaded draft model, empty without one."""
         super().__init__(translate("SamplingPanel", "How the next answers are asked for"), _WIDTH_PX, parent)
-        self._asking = asking
+        self._generation = generation
         self._is_showing = False
-        self.presets = PresetBar(presets, asking)
-        sampling = asking.sampling
+        self.presets = PresetBar(presets, generation)
+        sampling = generation.sampling
         self.temperature = number_field(0.0, 2.0, 0.05, sampling.temperature)
         self.top_p = number_field(0.05, 1.0, 0.05, sampling.top_p)
         self.top_k = whole_field(0, 1000, 10, sampling.top_k, self.tr("all"))
@@ -76,17 +75,17 @@ class SamplingPanel(Popover):
         self.presence_penalty = number_field(-2.0, 2.0, 0.1, sampling.presence_penalty)
         self.frequency_penalty = number_field(-2.0, 2.0, 0.1, sampling.frequency_penalty)
         self.max_tokens = whole_field(1, 1_000_000, 128, sampling.max_tokens)
-        self.num_answers = whole_field(1, 64, 1, asking.n)
+        self.num_answers = whole_field(1, 64, 1, generation.n)
         self.seed = QLineEdit()
         self._seed_error = QLabel(self.tr("A seed is a whole number from 0 to 9,223,372,036,854,775,807."))
         self.thinking = QComboBox()
         self.draft = QComboBox()
         self.stop = TextChips(self.tr("Stop strings"), sampling.stop, theme)
-        self.hooks = HookRows(asking.hooks, asking.hook_options, theme)
+        self.hooks = HookRows(generation.hooks, generation.hook_options, theme)
         self._fill_thinking(thinking)
         self._fill_drafts(draft_model)
         self._build()
-        self._show(asking)
+        self._show(generation)
         self._connect()
 
     def _connect(self) -> None:
@@ -234,20 +233,20 @@ class SamplingPanel(Popover):
 
     # --- values --------------------------------------------------------------------------------------------
 
-    def show_asking(self, asking: Asking) -> None:
+    def show_generation(self, generation: GenerationSettings) -> None:
         """Show these settings, changed here or elsewhere."""
-        if asking != self._asking:
-            self._asking = asking
-            self._show(asking)
+        if generation != self._generation:
+            self._generation = generation
+            self._show(generation)
 
-    def _apply_preset(self, asking: Asking) -> None:
-        self.show_asking(asking)
-        self.presets.show_asking(asking)
-        self.changed.emit(asking)
+    def _apply_preset(self, generation: GenerationSettings) -> None:
+        self.show_generation(generation)
+        self.presets.show_generation(generation)
+        self.changed.emit(generation)
 
-    def _show(self, asking: Asking) -> None:
+    def _show(self, generation: GenerationSettings) -> None:
         self._is_showing = True
-        sampling = asking.sampling
+        sampling = generation.sampling
         for number, value in (
             (self.temperature, sampling.temperature),
             (self.top_p, sampling.top_p),
@@ -262,16 +261,16 @@ class SamplingPanel(Popover):
         for whole, count in (
             (self.top_k, sampling.top_k),
             (self.max_tokens, sampling.max_tokens),
-            (self.num_answers, asking.n),
+            (self.num_answers, generation.n),
         ):
             whole.setMaximum(max(whole.maximum(), count))
             whole.setValue(count)
         self.seed.setText("" if sampling.seed is None else str(sampling.seed))
-        self.thinking.setCurrentIndex(_THINKING.index(asking.thinking) if self.thinking.isEnabled() else 0)
-        self.draft.setCurrentIndex(_DRAFTS.index(asking.draft))
+        self.thinking.setCurrentIndex(_THINKING.index(generation.thinking) if self.thinking.isEnabled() else 0)
+        self.draft.setCurrentIndex(_DRAFTS.index(generation.draft))
         self.stop.show_texts(sampling.stop)
-        self.hooks.show_active(asking.hooks, asking.hook_options)
-        self.presets.show_asking(asking)
+        self.hooks.show_active(generation.hooks, generation.hook_options)
+        self.presets.show_generation(generation)
         self._is_showing = False
 
     def _on_changed(self) -> None:
@@ -280,7 +279,7 @@ class SamplingPanel(Popover):
         seed_text = self.seed.text().strip()
         is_seed = seed_text.isdecimal() and len(seed_text) <= _MAX_SEED_DIGITS and int(seed_text) <= _MAX_SEED
         self._seed_error.setVisible(bool(seed_text) and not is_seed)
-        before = self._asking.sampling
+        before = self._generation.sampling
         sampling = structs.replace(
             before,
             temperature=read_number(self.temperature, before.temperature),
@@ -294,16 +293,18 @@ class SamplingPanel(Popover):
             stop=self.stop.texts,
             seed=int(seed_text) if is_seed else None,
         )
-        asking = structs.replace(
-            self._asking,
+        generation = structs.replace(
+            self._generation,
             sampling=sampling,
             n=self.num_answers.value(),
-            thinking=_THINKING[self.thinking.currentIndex()] if self.thinking.isEnabled() else self._asking.thinking,
+            thinking=_THINKING[self.thinking.currentIndex()]
+            if self.thinking.isEnabled()
+            else self._generation.thinking,
             draft=_DRAFTS[self.draft.currentIndex()],
             hooks=self.hooks.names,
             hook_options=self.hooks.options,
         )
-        if asking != self._asking:
-            self._asking = asking
-            self.presets.show_asking(asking)
-            self.changed.emit(asking)
+        if generation != self._generation:
+            self._generation = generation
+            self.presets.show_generation(generation)
+            self.changed.emit(generation)

@@ -11,8 +11,8 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QLabel, QMenu, QWidget, QWidgetAction
 
 from app.conversation.controller import Controller
+from app.model.generation_settings import BUILT_IN_PRESETS, Preset
 from app.model.message import MessageId
-from app.model.presets import OURS, Preset
 from app.ui.composer.composer import Composer
 from app.ui.composer.display_names import preset_name
 from app.ui.dialogs import questions
@@ -302,7 +302,7 @@ class RegenerateMenu(QMenu):
             self.addAction(self.tr("%n answer(s)", "", number), partial(controller.regenerate, message_id, number))
         self._add_heading(self.tr("Drawn otherwise"))
         settings = controller.program.settings
-        for preset in (*OURS, *settings.presets):
+        for preset in (*BUILT_IN_PRESETS, *settings.presets):
             self.addAction(as_label(preset_name(preset)), partial(self._regenerate_by, preset))
         others = [name for name in ("guide", *settings.recent_models) if name != controller.program.session.name]
         if others:
@@ -322,5 +322,5 @@ class RegenerateMenu(QMenu):
         self.addAction(action)
 
     def _regenerate_by(self, preset: Preset) -> None:
-        asking = preset.onto(self._controller.preparation.asking)
-        self._controller.regenerate(self._message_id, asking=asking)
+        generation = preset.apply_to(self._controller.preparation.generation)
+        self._controller.regenerate(self._message_id, generation=generation)

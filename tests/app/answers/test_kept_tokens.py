@@ -10,8 +10,8 @@ from app.answers.answers import Answers
 from app.model.message import Alternative as Kept
 from app.model.message import Drawn, Earlier, Message, Record, Sampling
 from app.model.store import Store
-from tests.app.asking import set_sampling
 from tests.app.desk import Desk
+from tests.app.sampling import set_sampling
 from tests.app.trees import plant
 from worker.protocol import Alternative, Choice, Chunk, Continuation, Finished, Generate, Retract, Timing, Token, Usage
 from worker.sentence import verbatim

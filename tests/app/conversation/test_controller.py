@@ -11,9 +11,9 @@ from app.conversation.controller import Controller
 from app.model.message import Message, MessageId, Sampling
 from app.model.unsent import Unsent
 from app.notices import Notice, UndoDelete
-from tests.app.asking import set_sampling
 from tests.app.desk import Desk
 from tests.app.model.stores import trashed_ids
+from tests.app.sampling import set_sampling
 from tests.app.trees import drawn, labels
 from worker.protocol import Command, Continuation, Generate
 from worker.sentence import verbatim
@@ -84,7 +84,7 @@ def test_sampling_goes_with_the_request_and_into_the_record(desk: Desk) -> None:
     assert (request.sampling.temperature, request.sampling.top_p, request.sampling.seed) == (0.25, 0.5, 9)
     assert (request.stop, request.max_tokens) == (["x\ufffd"], 7)
     assert answer.record is not None
-    assert answer.record.sampling == desk.program.settings.asking.sampling
+    assert answer.record.sampling == desk.program.settings.generation.sampling
     assert (answer.record.model, answer.record.seed, answer.record.token_ids) == ("guide", 5, (1, 2, 3))
     assert desk.stored(answer) == answer
 

@@ -14,19 +14,27 @@ import msgspec
 import pytest
 from msgspec import UNSET, structs
 
-from app.model.asking import AnswerFormat, Asking
+from app.model.generation_settings import (
+    BUILT_IN_PRESETS,
+    AnswerFormat,
+    GenerationSettings,
+    Preset,
+    current_preset,
+    find_preset,
+    with_preset,
+    without_preset,
+)
 from app.model.message import Constraint, Sampling
-from app.model.presets import OURS, Preset, current, deleted, named, saved
 from app.model.settings import load_settings
 from app.model.store import Store
 from app.model.unsent import Attachment, Unsent
-from tests.app.asking import set_sampling
 from tests.app.desk import Desk
+from tests.app.sampling import set_sampling
 from tests.driver import ROOT
 from worker.protocol import Constraint as AskedConstraint
 from worker.protocol import Sampling as AskedSampling
 
-_ASKING = Asking(
+_SETTINGS = GenerationSettings(
     sampling=Sampling(temperature=0.5, top_k=40, min_p=0.1, repetition_penalty=1.2, stop=("\n\n",), seed=3),
     format=AnswerFormat(kind="choice", text="yes\nno\n"),
     hooks=("no_repeats",),
@@ -37,7 +45,7 @@ _ASKING = Asking(
 
 
 def test_the_settings_of_a_conversation_go_with_the_request_and_into_the_record(desk: Desk) -> None:
-    desk.controller.preparation.ask_so(_ASKING)
+    desk.controller.preparation.set_generation(_SETTINGS)
     answer = desk.ask("u1", "a1")
     asked = desk.link.asked[-1]
     assert (asked.sampling.top_k, asked.sampling.min_p, asked.sampling.repetition_penalty) == (40, 0.1, 1.2)
@@ -62,7 +70,7 @@ def test_every_sampling_setting_of_the_worker_can_be_set_and_reaches_it(desk: De
         "seed": 3,
     }
     assert values.keys() == set(AskedSampling.__struct_fields__)
-    desk.controller.preparation.ask_so(Asking(sampling=msgspec.convert(values, Sampling)))
+    desk.controller.preparation.set_generation(GenerationSettings(sampling=msgspec.convert(values, Sampling)))
     desk.ask("u1", "a1")
     assert desk.link.asked[-1].sampling == msgspec.convert(values, AskedSampling)
 
@@ -78,33 +86,33 @@ def test_a_conversation_uses_its_own_settings_and_others_the_defaults(desk: Desk
     desk.ask("u1", "a1")
     first = desk.controller.shown.conversation
     assert first is not None
-    desk.controller.preparation.ask_so(_ASKING)
+    desk.controller.preparation.set_generation(_SETTINGS)
     desk.controller.shown.new_conversation()
-    assert desk.controller.preparation.asking == Asking()
+    assert desk.controller.preparation.generation == GenerationSettings()
     desk.ask("u2", "a2")
     set_sampling(desk.program, Sampling(temperature=0.1))
-    assert desk.controller.preparation.asking.sampling.temperature == 0.1
+    assert desk.controller.preparation.generation.sampling.temperature == 0.1
     desk.controller.shown.open_conversation(first.id)
-    assert desk.controller.preparation.asking == _ASKING
-    desk.controller.preparation.ask_as_others_do()
-    assert desk.controller.preparation.asking.sampling.temperature == 0.1
+    assert desk.controller.preparation.generation == _SETTINGS
+    desk.controller.preparation.reset_generation()
+    assert desk.controller.preparation.generation.sampling.temperature == 0.1
 
 
 def test_settings_of_the_empty_page_go_with_the_conversation_that_begins_there(desk: Desk) -> None:
-    desk.controller.preparation.ask_so(_ASKING)
+    desk.controller.preparation.set_generation(_SETTINGS)
     desk.ask("u1", "a1")
-    assert desk.controller.preparation.asking == _ASKING
+    assert desk.controller.preparation.generation == _SETTINGS
     desk.controller.shown.new_conversation()
-    assert desk.controller.preparation.asking == Asking()
+    assert desk.controller.preparation.generation == GenerationSettings()
 
 
 def test_a_continued_answer_keeps_its_format_but_uses_the_current_sampling(desk: Desk) -> None:
-    desk.controller.preparation.ask_so(_ASKING)
+    desk.controller.preparation.set_generation(_SETTINGS)
     desk.controller.send("u1")
     request = desk.link.asked[-1]
     desk.link.chunk(request, "ye")
     desk.link.finished(request, "ye", "length")
-    desk.controller.preparation.ask_so(Asking(sampling=Sampling(temperature=0.0)))
+    desk.controller.preparation.set_generation(GenerationSettings(sampling=Sampling(temperature=0.0)))
     desk.controller.continue_answer(desk.controller.shown.path[-1].id)
     asked = desk.link.asked[-1]
     assert asked.constraint == AskedConstraint(kind="choice", value=["yes", "no"])
@@ -119,7 +127,9 @@ def test_a_model_with_a_thinking_option_is_told_whether_to_think(
 ) -> None:
     desk.program.load_model("/another")
     desk.link.loaded(thinking_option="enable_thinking" if option else None)
-    desk.controller.preparation.ask_so(Asking(thinking=thinking, template_options={"date": "today"}))
+    desk.controller.preparation.set_generation(
+        GenerationSettings(thinking=thinking, template_options={"date": "today"})
+    )
     desk.controller.send("u1")
     expected = {"date": "today"} if asked is None else {"date": "today", "enable_thinking": asked}
     assert desk.link.asked[-1].template_options == expected
@@ -135,10 +145,10 @@ def test_a_model_with_a_thinking_option_is_told_whether_to_think(
 
 def test_a_fork_takes_over_the_settings_of_its_conversation(desk: Desk) -> None:
     answer = desk.ask("u1", "a1")
-    desk.controller.preparation.ask_so(_ASKING)
+    desk.controller.preparation.set_generation(_SETTINGS)
     desk.controller.preparation.keep(Unsent(text="thought"))
     desk.controller.fork(answer.id)
-    assert desk.controller.preparation.asking == _ASKING
+    assert desk.controller.preparation.generation == _SETTINGS
     assert desk.controller.preparation.unsent == Unsent()
 
 
@@ -187,16 +197,16 @@ def test_half_a_character_in_a_setting_is_stored_as_a_mark(desk: Desk) -> None:
     sampling = Sampling(stop=("a\ud83d",))
     options = {"h": {"phrases": ["b\ud83d", 3], "more": {"c": "\ud83d"}}}
     form = AnswerFormat(kind="regex", text="\ud83d")
-    asking = Asking(sampling=sampling, hooks=("h",), hook_options=options, format=form)
-    desk.controller.preparation.ask_so(asking)
+    generation = GenerationSettings(sampling=sampling, hooks=("h",), hook_options=options, format=form)
+    desk.controller.preparation.set_generation(generation)
     desk.controller.preparation.save()
-    desk.program.set_presets(saved((), "Mine", asking))
+    desk.program.set_presets(with_preset((), "Mine", generation))
     desk.preferences.save()
-    kept = desk.store.preparations.get(None).asking
+    kept = desk.store.preparations.get(None).generation
     assert kept is not None
     assert (kept.sampling.stop, kept.format) == (("a\ufffd",), AnswerFormat(kind="regex", text="\ufffd"))
     assert kept.hook_options == {"h": {"phrases": ["b\ufffd", 3], "more": {"c": "\ufffd"}}}
-    assert load_settings(desk.folder / "settings.json").presets[0].asking == kept
+    assert load_settings(desk.folder / "settings.json").presets[0].generation == kept
 
 
 def test_drafts_are_permanently_deleted_with_their_conversation(desk: Desk) -> None:
@@ -233,7 +243,7 @@ def test_damaged_settings_in_the_store_count_as_missing(desk: Desk) -> None:
     with contextlib.closing(sqlite3.connect(desk.path)) as database, database:
         database.execute("INSERT INTO preparation VALUES (0, ?, ?)", ('{"text": 5}', "{"))
     assert desk.store.preparations.get(None).unsent == Unsent()
-    assert desk.store.preparations.get(None).asking is None
+    assert desk.store.preparations.get(None).generation is None
 
 
 @pytest.mark.parametrize("text", ["", "{", "5", '{"type": "object"}', "[" * 5000, "\ud83d"])
@@ -250,29 +260,29 @@ def test_a_schema_is_json_or_else_the_text_as_written(text: str) -> None:
 
 
 def test_built_in_presets_change_the_sampling_and_nothing_else() -> None:
-    wild = named(OURS, "Wild")
+    wild = find_preset(BUILT_IN_PRESETS, "Wild")
     assert wild is not None
-    asking = wild.onto(_ASKING)
-    assert asking.sampling.temperature == 1.5
-    assert (asking.sampling.stop, asking.sampling.seed, asking.sampling.max_tokens) == (("\n\n",), 3, 1024)
-    assert (asking.format, asking.hooks) == (_ASKING.format, _ASKING.hooks)
-    assert current(OURS, asking) == ("Wild", False)
-    warmer = structs.replace(asking, sampling=structs.replace(asking.sampling, temperature=1.6))
-    assert current(OURS, warmer) == ("Wild", True)
+    generation = wild.apply_to(_SETTINGS)
+    assert generation.sampling.temperature == 1.5
+    assert (generation.sampling.stop, generation.sampling.seed, generation.sampling.max_tokens) == (("\n\n",), 3, 1024)
+    assert (generation.format, generation.hooks) == (_SETTINGS.format, _SETTINGS.hooks)
+    assert current_preset(BUILT_IN_PRESETS, generation) == ("Wild", False)
+    warmer = structs.replace(generation, sampling=structs.replace(generation.sampling, temperature=1.6))
+    assert current_preset(BUILT_IN_PRESETS, warmer) == ("Wild", True)
 
 
 def test_settings_equal_to_a_built_in_preset_have_its_name() -> None:
-    assert current(OURS, Asking()) == ("Balanced", False)
-    assert current(OURS, Asking(sampling=Sampling(temperature=0.31))) == ("", False)
+    assert current_preset(BUILT_IN_PRESETS, GenerationSettings()) == ("Balanced", False)
+    assert current_preset(BUILT_IN_PRESETS, GenerationSettings(sampling=Sampling(temperature=0.31))) == ("", False)
 
 
 def test_a_saved_preset_restores_everything(tmp_path: Path) -> None:
-    presets = saved((), "Mine", _ASKING)
-    assert presets == (Preset(name="Mine", asking=_ASKING),)
-    chosen = presets[0].onto(Asking())
-    assert chosen == structs.replace(_ASKING, preset="Mine")
-    assert current(presets, chosen) == ("Mine", False)
-    presets = saved(saved(presets, "Other", Asking()), "Mine", structs.replace(chosen, n=3))
-    assert [(preset.name, preset.asking.n) for preset in presets] == [("Mine", 3), ("Other", 1)]
-    assert [preset.name for preset in deleted(presets, "Mine")] == ["Other"]
+    presets = with_preset((), "Mine", _SETTINGS)
+    assert presets == (Preset(name="Mine", generation=_SETTINGS),)
+    chosen = presets[0].apply_to(GenerationSettings())
+    assert chosen == structs.replace(_SETTINGS, preset="Mine")
+    assert current_preset(presets, chosen) == ("Mine", False)
+    presets = with_preset(with_preset(presets, "Other", GenerationSettings()), "Mine", structs.replace(chosen, n=3))
+    assert [(preset.name, preset.generation.n) for preset in presets] == [("Mine", 3), ("Other", 1)]
+    assert [preset.name for preset in without_preset(presets, "Mine")] == ["Other"]
     assert msgspec.json.decode(msgspec.json.encode(presets), type=tuple[Preset, ...]) == presets

@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 from app.answers.prompt import turns
 from app.costs.context_meter import ContextMeter, Room
 from app.costs.questions import FormatCheck, HookList, TokenCount, slices
-from app.model.asking import AnswerFormat
+from app.model.generation_settings import AnswerFormat
 from app.model.hook import Hook
 from app.model.message import Message, Role
 from app.model.unsent import Attachment

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from app.model.asking import Asking
+from app.model.generation_settings import GenerationSettings
 from app.model.message import Sampling
 from app.model.settings import Keeping, Settings, load_settings, save_settings, write_atomically
 
@@ -16,7 +16,10 @@ from app.model.settings import Keeping, Settings, load_settings, save_settings, 
 def test_settings_are_read_as_they_were_written(tmp_path: Path) -> None:
     path = tmp_path / "made" / "settings.json"
     settings = Settings(
-        model="/models/ä b", recent_models=("x",), asking=Asking(sampling=Sampling(stop=("\n", "😀"))), theme="dark"
+        model="/models/ä b",
+        recent_models=("x",),
+        generation=GenerationSettings(sampling=Sampling(stop=("\n", "😀"))),
+        theme="dark",
     )
     save_settings(path, settings)
     assert load_settings(path) == settings
@@ -33,7 +36,7 @@ def test_unknown_fields_are_dropped_and_missing_ones_have_their_defaults(tmp_pat
         '{"theme": "dark", "of_a_newer_version": {"deep": [1]}, "asking": {"sampling": {"temperature": 0}, "new": 1}}'
     )
     settings = load_settings(path)
-    assert settings == Settings(theme="dark", asking=Asking(sampling=Sampling(temperature=0)))
+    assert settings == Settings(theme="dark", generation=GenerationSettings(sampling=Sampling(temperature=0)))
     save_settings(path, settings)
     assert "newer" not in path.read_text()
 

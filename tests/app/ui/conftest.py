@@ -15,8 +15,8 @@ from app.model.message import Message, Sampling
 from app.ui.message.message_view import MessageView
 from app.ui.theme import theme
 from app.ui.transcript.transcript import Transcript
-from tests.app.asking import set_sampling
 from tests.app.desk import Desk
+from tests.app.sampling import set_sampling
 
 PATIENCE_MS = 60_000
 

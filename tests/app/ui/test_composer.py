@@ -23,8 +23,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.model.asking import AnswerFormat, Asking
 from app.model.format_examples import EXAMPLES
+from app.model.generation_settings import AnswerFormat, GenerationSettings
 from app.model.message import Sampling
 from app.model.unsent import Unsent
 from app.ui.composer.format_popover import FormatPopover
@@ -41,7 +41,7 @@ P = TypeVar("P", bound=Popover)
 @pytest.fixture(autouse=True)
 def _as_it_was(user: User) -> None:
     """Start with nothing prepared on the empty page."""
-    user.controller.preparation.ask_as_others_do()
+    user.controller.preparation.reset_generation()
     user.controller.preparation.put_back(Unsent())
     user.controller.program.set_presets(())
 
@@ -212,20 +212,22 @@ def test_every_example_is_valid(user: User) -> None:
         assert len(popover.examples.menu().actions()) == len(examples)
         for action, example in zip(popover.examples.menu().actions(), examples, strict=True):
             action.trigger()
-            assert user.controller.preparation.asking.format == example
+            assert user.controller.preparation.generation.format == example
             user.bot.waitUntil(lambda: popover.verdict.objectName() in {"good", "failure"}, timeout=PATIENCE_MS)
             assert popover.verdict.objectName() == "good", (example, popover.verdict.text())
             popover.show_verdict(None)
     popover.kinds[None].click()
-    assert user.controller.preparation.asking.format is None
+    assert user.controller.preparation.generation.format is None
     popover.close()
 
 
 def test_an_answer_in_the_json_format_is_json(user: User) -> None:
     schema: dict[str, object] = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
     schema["additionalProperties"] = False
-    user.controller.preparation.ask_so(
-        Asking(sampling=Sampling(temperature=0.0), format=AnswerFormat(kind="json_schema", text=json.dumps(schema)))
+    user.controller.preparation.set_generation(
+        GenerationSettings(
+            sampling=Sampling(temperature=0.0), format=AnswerFormat(kind="json_schema", text=json.dumps(schema))
+        )
     )
     assert isinstance(json.loads(user.ask("What is a branch?").text)["ok"], bool)
 
@@ -262,12 +264,12 @@ def test_the_panel_can_be_used_by_keyboard_alone(user: User) -> None:
     switch.setFocus()
     _press(user, switch, Qt.Key.Key_Space)
     assert panel.focusWidget() is panel.hooks.switches["no repeats"]
-    asking = user.controller.preparation.asking
-    assert asking.sampling.temperature == 0.05
-    assert asking.sampling.stop == ("\n\nUser: a\\n",)
-    assert asking.hooks == ("no repeats",)
+    generation = user.controller.preparation.generation
+    assert generation.sampling.temperature == 0.05
+    assert generation.sampling.stop == ("\n\nUser: a\\n",)
+    assert generation.hooks == ("no repeats",)
     _press(user, panel.stop.chips.buttons[0], Qt.Key.Key_Delete)
-    assert user.controller.preparation.asking.sampling.stop == ()
+    assert user.controller.preparation.generation.sampling.stop == ()
     escape = QKeyEvent(QEvent.Type.ShortcutOverride, Qt.Key.Key_Escape, Qt.KeyboardModifier.NoModifier)
     QApplication.sendEvent(panel.seed, escape)
     assert escape.isAccepted()
@@ -279,7 +281,7 @@ def test_penalties_are_set_in_the_panel_and_shown_again(user: User) -> None:
     panel = _opened(user, "sampling", SamplingPanel)
     panel.presence_penalty.setValue(-0.5)
     panel.frequency_penalty.setValue(1.2)
-    sampling = user.controller.preparation.asking.sampling
+    sampling = user.controller.preparation.generation.sampling
     assert (sampling.presence_penalty, sampling.frequency_penalty) == (-0.5, 1.2)
     panel.presets.list.activated.emit(panel.presets.list.findData("Wild"))
     assert (panel.presence_penalty.value(), panel.frequency_penalty.value()) == (0, 0)
@@ -293,12 +295,12 @@ def test_hooks_have_an_order_and_options_and_change_the_answer(user: User) -> No
     panel.hooks.switches["banned phrases"].click()
     later = user.button(panel.hooks, "Ask no repeats later")
     user.bot.mouseClick(later, Qt.MouseButton.LeftButton)
-    assert user.controller.preparation.asking.hooks == ("banned phrases", "no repeats")
+    assert user.controller.preparation.generation.hooks == ("banned phrases", "no repeats")
     phrases = next(field for field in panel.hooks.findChildren(QLineEdit) if field.accessibleName() == _PHRASES)
     phrases.setFocus()
     user.bot.keyClicks(phrases, "branch")
     _press(user, phrases, Qt.Key.Key_Return)
-    assert user.controller.preparation.asking.hook_options == {"banned phrases": {"phrases": ["branch"]}}
+    assert user.controller.preparation.generation.hook_options == {"banned phrases": {"phrases": ["branch"]}}
     panel.close()
     answer = user.ask("What is a branch?")
     assert "branch" not in answer.text.lower()
@@ -323,16 +325,16 @@ def test_a_preset_is_saved_chosen_updated_and_deleted(user: User) -> None:
     assert composer.sampling_button.text() == "Sampling: Mine · seed 7 ▾"
     panel.presets.list.setCurrentIndex(panel.presets.list.findData("Wild"))
     panel.presets.list.activated.emit(panel.presets.list.currentIndex())
-    asking = user.controller.preparation.asking
-    assert (asking.sampling.temperature, asking.sampling.top_k, asking.sampling.seed) == (1.5, 0, 7)
+    generation = user.controller.preparation.generation
+    assert (generation.sampling.temperature, generation.sampling.top_k, generation.sampling.seed) == (1.5, 0, 7)
     panel.presets.list.activated.emit(panel.presets.list.findData("Mine"))
-    assert user.controller.preparation.asking.sampling.top_k == 40
+    assert user.controller.preparation.generation.sampling.top_k == 40
     assert panel.top_k.value() == 40
     (preset,) = user.controller.program.settings.presets
-    assert (preset.name, preset.asking.sampling.seed) == ("Mine", 7)
+    assert (preset.name, preset.generation.sampling.seed) == ("Mine", 7)
     panel.presets.delete_button.click()
     assert user.controller.program.settings.presets == ()
-    assert user.controller.preparation.asking.sampling.top_k == 40
+    assert user.controller.preparation.generation.sampling.top_k == 40
     panel.close()
 
 
@@ -353,9 +355,9 @@ def test_a_built_in_preset_cannot_be_overwritten(user: User) -> None:
 def test_settings_of_the_panel_can_become_the_default_of_new_conversations(user: User) -> None:
     panel = _opened(user, "sampling", SamplingPanel)
     panel.max_tokens.setValue(77)
-    assert user.controller.program.settings.asking.sampling.max_tokens == 1024
+    assert user.controller.program.settings.generation.sampling.max_tokens == 1024
     user.bot.mouseClick(user.button(panel, "Use in new ones"), Qt.MouseButton.LeftButton)
-    assert user.controller.program.settings.asking.sampling.max_tokens == 77
+    assert user.controller.program.settings.generation.sampling.max_tokens == 77
     panel.max_tokens.setValue(5)
     user.bot.mouseClick(user.button(panel, "As in new ones"), Qt.MouseButton.LeftButton)
     assert panel.max_tokens.value() == 77
@@ -424,8 +426,8 @@ def test_the_gauge_follows_the_text_and_warns_when_it_is_too_long(user: User) ->
 
 def test_long_button_texts_are_shortened_and_the_window_can_still_be_narrow(user: User) -> None:
     composer = user.window.composer
-    user.controller.preparation.ask_so(
-        Asking(
+    user.controller.preparation.set_generation(
+        GenerationSettings(
             sampling=Sampling(stop=("a", "b"), seed=2**63 - 1, temperature=0.123),
             hooks=("no repeats",),
             n=4,
@@ -449,8 +451,8 @@ def test_long_button_texts_are_shortened_and_the_window_can_still_be_narrow(user
 
 @pytest.mark.parametrize("action", ["sampling", "answer_format", "system_prompt"])
 def test_every_control_of_a_panel_has_a_name_and_enough_room(user: User, action: str) -> None:
-    user.controller.preparation.ask_so(
-        Asking(sampling=Sampling(stop=("###",)), hooks=("no repeats", "gone"), format=EXAMPLES["choice"][0])
+    user.controller.preparation.set_generation(
+        GenerationSettings(sampling=Sampling(stop=("###",)), hooks=("no repeats", "gone"), format=EXAMPLES["choice"][0])
     )
     panel = _opened(user, action, Popover)
     if isinstance(panel, SamplingPanel):

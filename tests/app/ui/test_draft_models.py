@@ -16,7 +16,7 @@ from tokenizers import Tokenizer
 from app.model.message import Figures, Message, Sampling
 from app.ui.composer.sampling_panel import SamplingPanel
 from app.ui.settings.settings_window import SettingsWindow
-from tests.app.asking import set_sampling
+from tests.app.sampling import set_sampling
 from tests.app.ui.conftest import PATIENCE_MS, User
 from tests.models import write_random_llama
 

@@ -13,8 +13,8 @@ from tests.app.ui.conftest import PATIENCE_MS, User
 def _four(user: User) -> list[int]:
     """Ask for four answers and wait until they have ended."""
     preparation = user.controller.preparation
-    sampling = msgspec.structs.replace(preparation.asking.sampling, temperature=0.8, seed=3)
-    preparation.ask_so(msgspec.structs.replace(preparation.asking, n=4, sampling=sampling))
+    sampling = msgspec.structs.replace(preparation.generation.sampling, temperature=0.8, seed=3)
+    preparation.set_generation(msgspec.structs.replace(preparation.generation, n=4, sampling=sampling))
     user.type("What is a branch?")
     user.bot.keyClick(user.window.composer.text, Qt.Key.Key_Return)
     page = user.window.side_by_side
@@ -62,7 +62,7 @@ def test_answers_beside_earlier_ones_have_the_numbers_of_the_switch_and_leave_th
     controller, page = user.controller, user.window.side_by_side
     user.bot.keyClick(page, Qt.Key.Key_Escape)
     preparation = controller.preparation
-    preparation.ask_so(msgspec.structs.replace(preparation.asking, n=2))
+    preparation.set_generation(msgspec.structs.replace(preparation.generation, n=2))
     controller.regenerate(versions[0])
     user.bot.waitUntil(page.isVisible, timeout=PATIENCE_MS)
     new = list(page.message_ids)

@@ -106,7 +106,9 @@ def test_choosing_another_token_by_keys_forks_there_and_goes_on(tokens: User) ->
 
 def test_taking_the_end_as_a_token_ends_the_answer_there(tokens: User) -> None:
     # Among so many the end is one somewhere.
-    tokens.controller.preparation.ask_so(msgspec.structs.replace(tokens.controller.preparation.asking, top_logprobs=20))
+    tokens.controller.preparation.set_generation(
+        msgspec.structs.replace(tokens.controller.preparation.generation, top_logprobs=20)
+    )
     answer = tokens.ask("What is a branch?")
     ends = [
         (piece.index, other.id)

@@ -23,7 +23,7 @@ from app.model.message import Figures, Message, Sampling
 from app.model.unsent import Unsent
 from app.ui.composer.system_prompt_popover import SystemPromptPopover
 from app.ui.message.message_editor import MessageEditor
-from tests.app.asking import set_sampling
+from tests.app.sampling import set_sampling
 from tests.app.ui.conftest import PATIENCE_MS, User
 from tests.chat_families import QWEN3
 from tests.models import write_random_llama, write_tokenizer
@@ -55,7 +55,7 @@ def asker(user: User, model: Path, request: pytest.FixtureRequest) -> Iterator[U
         program.set_draft_model(str(model.with_name("draft")))
         _wait_until_loaded(user)
     if request.param == "no thinking":
-        preparation.ask_so(structs.replace(preparation.asking, thinking=False))
+        preparation.set_generation(structs.replace(preparation.generation, thinking=False))
     preparation.keep(Unsent(system_prompt="Say little."))
     user.ask(f"{request.param}, one question")
     answer = user.ask(f"{request.param}, another question")
@@ -65,7 +65,7 @@ def asker(user: User, model: Path, request: pytest.FixtureRequest) -> Iterator[U
     yield user
     if user.window.tree_dock.isVisible():
         user.window.action("tree").trigger()
-    preparation.ask_as_others_do()
+    preparation.reset_generation()
     preparation.put_back(Unsent())
     program.set_draft_model("")
     _wait_until_loaded(user)
@@ -189,7 +189,7 @@ def test_whether_to_think_changes_what_the_tree_says(asker: User) -> None:
     preparation = asker.controller.preparation
     question, answer = asker.controller.shown.path[-2:]
     before = _cost_in_tree(asker, question.id)
-    preparation.ask_so(structs.replace(preparation.asking, thinking=True))
+    preparation.set_generation(structs.replace(preparation.generation, thinking=True))
     after = _cost_in_tree(asker, question.id)
     assert sum(after) != sum(before)
     asker.press(answer.id, "r")

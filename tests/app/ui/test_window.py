@@ -15,7 +15,7 @@ from app.notices import Notice
 from app.ui.composer.sampling_panel import SamplingPanel
 from app.ui.dialogs.shortcuts_window import ShortcutsWindow
 from app.ui.menus import key_of
-from tests.app.asking import set_sampling
+from tests.app.sampling import set_sampling
 from tests.app.ui.conftest import PATIENCE_MS, User
 from worker.sentence import verbatim
 
@@ -244,9 +244,9 @@ def test_a_seed_that_is_none_is_told_so_and_not_taken(user: User) -> None:
     assert popover is not None
     user.bot.keyClicks(popover.seed, "12x")
     assert any("whole number" in label.text() for label in popover.findChildren(QLabel) if label.isVisible())
-    assert user.controller.preparation.asking.sampling.seed is None
+    assert user.controller.preparation.generation.sampling.seed is None
     popover.seed.setText("12")
-    assert user.controller.preparation.asking.sampling.seed == 12
+    assert user.controller.preparation.generation.sampling.seed == 12
     popover.close()
 
 
@@ -257,7 +257,7 @@ def test_a_seed_that_is_out_of_range_is_told_so(user: User, text: str) -> None:
     assert popover is not None
     popover.seed.setText(text)
     assert any("whole number" in label.text() for label in popover.findChildren(QLabel) if label.isVisible())
-    assert user.controller.preparation.asking.sampling.seed is None
+    assert user.controller.preparation.generation.sampling.seed is None
     popover.close()
 
 

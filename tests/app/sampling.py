@@ -10,4 +10,4 @@ from app.program import Program
 
 def set_sampling(program: Program, sampling: Sampling) -> None:
     """Set the sampling of conversations that have no settings of their own."""
-    program.set_asking(msgspec.structs.replace(program.settings.asking, sampling=sampling))
+    program.set_default_generation(msgspec.structs.replace(program.settings.generation, sampling=sampling))
