@@ -1,4 +1,4 @@
-"""One answer as it grows: the message that it is written into, and what of it is not in the store yet."""
+"""One growing answer: its message, and the text and tokens that are not stored yet."""
 
 from __future__ import annotations
 
@@ -17,56 +17,56 @@ class AnswerStream:
     """Text and tokens of one choice of a request."""
 
     def __init__(self, message: Message, prompt: Sequence[Message], conversation_id: int, choice: int) -> None:
-        """`message` as it was when the answer was asked for; what streams in goes on from its text."""
+        """`message` is the message at the time of the request; the answer continues its text."""
         self.message = message
         self.prompt = list(prompt)
         self.conversation_id = conversation_id
         self.choice = choice
         self.request_id: RequestId | None = None
-        """None while an answer in the prompt is itself still growing."""
+        """None while an answer in the prompt is still growing."""
         self.has_begun = False
-        """Whether its prompt is being read, or more."""
+        """Whether the worker has begun to read its prompt."""
         self.has_ended = False
-        """Whether nothing more comes, though others of its request still grow."""
+        """Whether it has ended, though others of its request may still grow."""
         self.tokens: list[Token] = []
-        """All that were drawn and not taken back."""
+        """All tokens received and not taken back."""
         self._new: list[str] = []
         self._unsaved: list[str] = []
         self._num_saved = 0
-        """Of the tokens."""
+        """The number of tokens that are stored."""
         self._pieces: GrowingPieces | None = None
-        """The tokens as stretches of the text, as far as somebody wanted to know."""
+        """The tokens as parts of the text; None until they are first needed."""
         self.was_cut = False
-        """Whether text that may be in the store already was taken back since it was last saved."""
+        """Whether text that may be stored already was taken back since the last save."""
 
     @property
     def new_text(self) -> str:
-        """What has streamed in."""
-        # Put together once for all that ask between two pieces.
+        """All streamed text."""
+        # Join the pieces once, for all reads until the next piece.
         self._new[:] = ["".join(self._new)]
         return self._new[0]
 
     @property
     def stored(self) -> Message:
-        """The message with all that is known of what has streamed in, its tokens included."""
+        """The message with all streamed text and tokens, as it is stored."""
         return Grown(self.new_text, drawn(self.tokens)).onto(self.message)
 
     @property
     def current(self) -> Message:
-        """The message with what has streamed in."""
+        """The message with the streamed text."""
         return self.shown(self.message)
 
     def shown(self, message: Message) -> Message:
-        """Return `message`, whatever else of it is another one now, with what has streamed in.
+        """Return `message`, which may have changed otherwise meanwhile, with the streamed text.
 
-        Of one that rests while others go on nobody knows yet how it ended; it was not broken off.
+        An answer that has ended while others of its request still run counts as complete until its reason is known.
         """
         state = "complete" if self.has_ended else message.state
         return msgspec.structs.replace(message, text=self.message.text + self.new_text, state=state)
 
     @property
     def pieces(self) -> Sequence[TokenPiece]:
-        """The tokens of its text, as far as they are known; the same list each time, unless something is taken back."""
+        """The known tokens as parts of the text. The same growing list each time, unless something is taken back."""
         if self._pieces is None:
             self._pieces = GrowingPieces(self.message)
         self._pieces.add(drawn(self.tokens[self._pieces.num_drawn :]))
@@ -79,7 +79,7 @@ class AnswerStream:
             self._unsaved.append(text)
 
     def take_back(self, num_chars: int, num_tokens: int, num_given_chars: int = 0) -> None:
-        """Forget the end of what has streamed in, and of what stood before, where a hook went back behind that."""
+        """Remove the end of the streamed text and tokens, and of the text before them if a hook went back that far."""
         text = self.new_text
         self._new[:] = [text[: max(len(text) - num_chars, 0)]]
         del self.tokens[max(len(self.tokens) - num_tokens, 0) :]
@@ -93,23 +93,23 @@ class AnswerStream:
             self.was_cut = True
 
     def branched(self, message: Message, choice: int, num_chars: int, num_tokens: int) -> AnswerStream:
-        """Return a stream into `message` that shares that much of this one's beginning."""
+        """Return a stream into `message` that shares the given number of characters and tokens with this one."""
         other = AnswerStream(message, self.prompt, self.conversation_id, choice)
         other.request_id = self.request_id
         other.tokens = self.tokens[:num_tokens]
         other._new = [self.new_text[:num_chars]]
-        # Written whole the first time: the store has none of it.
+        # The store has none of it, so the first save writes it as a whole.
         other.was_cut = True
         return other
 
     @property
     def unsaved(self) -> str:
-        """What has streamed in since `mark_saved`."""
+        """The text streamed since `mark_saved`."""
         return "".join(self._unsaved)
 
     @property
     def unsaved_tokens(self) -> tuple[Drawn, ...]:
-        """The tokens that came with it."""
+        """The tokens received since `mark_saved`."""
         return drawn(self.tokens[self._num_saved :])
 
     def mark_saved(self) -> None:

@@ -1,4 +1,4 @@
-"""Answers on their way: which request writes into which message, and when its text goes to the store."""
+"""Running answers: which request writes into which message, and when its text is stored."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from worker.protocol import (
 from worker.sentence import Sentence
 
 SAVE_INTERVAL_MS = 200
-"""Streamed text is in the store at most this much (and one write) later."""
+"""Streamed text is stored at most this much, and one write, later."""
 RETRY_INTERVAL_MS = 5000
-"""The same while the store can't be written."""
+"""The interval while the store can't be written."""
 
 _NO_WORKER = Sentence(
     "There is no answer because no model is running. Your message is kept. Open a model, then try again."
@@ -39,24 +39,27 @@ _NO_WORKER = Sentence(
 
 
 class Answers(QObject):
-    """Asks for answers and writes what comes into their messages, on screen and in the store."""
+    """Requests answers, and writes the streamed text into their messages, on screen and in the store."""
 
     asked = Signal()
-    """More answers are on their way."""
+    """More answers were requested."""
     text_appended = Signal(int, str)
     """The text that a message has grown by."""
     text_retracted = Signal(int)
     """Text at the end of a message was taken back."""
     rested = Signal(int)
-    """A message grows no more, though others that were asked for with it do."""
+    """A message has stopped growing, though others of the same request still grow."""
     branched = Signal(int, int, object)
-    """A conversation, a message in it that grows, and a `Message` that a hook made beside it."""
+    """A conversation id, a growing message in it, and the `Message` that a hook forked from it."""
     reading = Signal(int, int, int, int)
-    """For a message's prompt: tokens done, in all, kept."""
+    """A message whose prompt is being read; then the numbers of tokens read, in all, and kept."""
     ended = Signal(object)
-    """A message whose answer has ended, for whatever reason."""
+    """A message whose answer has ended, for any reason."""
     saving_failed = Signal(object)
-    """A `Sentence` on why the store can't be written. Nothing is lost as long as the program runs: it tries again."""
+    """A `Sentence` on why the store can't be written.
+
+    Saving is tried again, so nothing is lost while the program runs.
+    """
     saved_again = Signal()
 
     def __init__(self, link: WorkerLink, store: Store) -> None:
@@ -67,9 +70,9 @@ class Answers(QObject):
         self._message_ids: dict[RequestId, dict[int, MessageId]] = {}
         """The messages of a request, by its choices."""
         self._waiting: list[list[MessageId]] = []
-        """Messages that are yet to be asked for, those of one request together."""
+        """Messages that were not requested yet, those of one request together."""
         self._unsaved: dict[MessageId, Message] = {}
-        """Messages that have ended and are not in the store yet."""
+        """Messages that have ended but are not stored yet."""
         self._can_save = True
         self._request_ids = (f"answer-{number}" for number in itertools.count(1))
         self._cancel_ids = (f"cancel-{number}" for number in itertools.count(1))
@@ -79,10 +82,11 @@ class Answers(QObject):
         link.received.connect(self._on_event)
 
     def ask(self, messages: Sequence[Message], prompt: Sequence[Message], conversation_id: int) -> None:
-        """Ask for `messages`, siblings that are in the store as `streaming`; `prompt` are the messages before them.
+        """Request answers into `messages`, siblings that are stored as `streaming`. `prompt` are the messages before
+        them.
 
-        Text that a message has already is gone on from. Where an answer in the prompt is still growing, the
-        question waits for its end.
+        Existing text of a message is continued. If an answer in the prompt is still growing, the request waits for its
+        end.
         """
         above = [self.current(message) for message in prompt]
         for choice, message in enumerate(messages):
@@ -93,7 +97,7 @@ class Answers(QObject):
         self.asked.emit()
 
     def stop(self, message_id: MessageId) -> None:
-        """End an answer; what is there of it stays."""
+        """Stop an answer. Its text so far stays."""
         stream = self._streams.get(message_id)
         if stream is None or stream.has_ended:
             return
@@ -108,8 +112,8 @@ class Answers(QObject):
             self._link.send(Cancel(request_id=next(self._cancel_ids), target=stream.request_id, choice=choice))
 
     def stop_all(self, conversation_id: int | None = None) -> None:
-        """End all answers, or those that were asked for in one conversation."""
-        # The last first: one that waits for another must not be sent when that one ends.
+        """Stop all answers, or those of one conversation."""
+        # Stop the last one first, so that an answer that waits for another is not sent when that one ends.
         for message_id, stream in reversed(list(self._streams.items())):
             if conversation_id in {None, stream.conversation_id}:
                 self.stop(message_id)
@@ -119,21 +123,21 @@ class Answers(QObject):
         return stream is not None and not stream.has_ended
 
     def tokens_so_far(self, message_id: MessageId) -> Sequence[TokenPiece]:
-        """Return the tokens of an answer that grows, where they stand in its text; none of any other message."""
+        """Return the tokens of a growing answer, as parts of its text; an empty sequence for other messages."""
         stream = self._streams.get(message_id)
         return () if stream is None else stream.pieces
 
     def is_asked(self, message_id: MessageId) -> bool:
-        """Whether more may come into a message, or its end has yet to be told."""
+        """Return whether a message may still grow or its end was not reported yet."""
         return message_id in self._streams
 
     def is_waiting(self, message_id: MessageId) -> bool:
-        """Whether an answer waits for another one in its prompt."""
+        """Return whether an answer waits for another one in its prompt."""
         stream = self._streams.get(message_id)
         return stream is not None and stream.request_id is None
 
     def waits_for(self, message_id: MessageId) -> int | None:
-        """Return the conversation whose answer comes first while this one has not begun; None: it waits for none."""
+        """Return the conversation whose answer a message waits for; None if it waits for none."""
         stream = self._streams.get(message_id)
         if stream is None or stream.has_begun:
             return None
@@ -141,29 +145,29 @@ class Answers(QObject):
         return next((other.conversation_id for other in under_way), None)
 
     def current(self, message: Message) -> Message:
-        """Return a message with the text that has streamed into it so far."""
+        """Return a message with the text streamed so far."""
         stream = self._streams.get(message.id)
         if stream is not None:
             return stream.shown(message)
         return self._unsaved.get(message.id, message)
 
     def all_current(self, messages: Sequence[Message]) -> list[Message]:
-        """Return the same of many messages; most of them have ended long ago."""
+        """Return `current` of many messages, most of which have ended long ago."""
         growing = self._streams.keys() | self._unsaved.keys()
         return [self.current(message) if message.id in growing else message for message in messages]
 
     @property
     def conversation_ids(self) -> frozenset[int]:
-        """The conversations in which answers are on their way."""
+        """The conversations with running or waiting answers."""
         return frozenset(stream.conversation_id for stream in self._streams.values())
 
     @property
     def are_any_asked(self) -> bool:
-        """Whether more may come into any message."""
+        """Whether any answer is running or waiting."""
         return bool(self._streams)
 
     def interrupt_all(self, error: Sentence) -> None:
-        """The worker is gone: end every answer with what is there of it."""
+        """End every answer with its text so far, because the worker has gone."""
         streams, self._streams = self._streams, {}
         self._message_ids.clear()
         self._waiting.clear()
@@ -174,7 +178,7 @@ class Answers(QObject):
             self.ended.emit(message)
 
     def save(self) -> None:
-        """Write what has streamed in since the last time to the store."""
+        """Store the text streamed since the last call."""
         try:
             if self._unsaved:
                 self._store.update(*self._unsaved.values())
@@ -210,7 +214,7 @@ class Answers(QObject):
             self.saving_failed.emit(why_not)
 
     def _send_ready(self) -> None:
-        """Send what waits for no answer any more."""
+        """Send the requests that no longer wait for an answer."""
         for waiting in list(self._waiting):
             streams = [self._streams[message_id] for message_id in waiting if message_id in self._streams]
             if streams and any(message.id in self._streams for message in streams[0].prompt):
@@ -235,7 +239,7 @@ class Answers(QObject):
     def _on_event(self, event: Event) -> None:
         ids = self._message_ids.get(event.request_id) if event.request_id is not None else None
         if ids is None:
-            # Of an answer that has ended here already, or none of ours.
+            # It belongs to an answer that has already ended here, or to another command.
             return
         match event:
             case PrefillProgress():
@@ -259,7 +263,7 @@ class Answers(QObject):
     def _on_choice(self, ids: dict[int, MessageId], event: Chunk | Retract | Forked | Answered) -> None:
         message_id = ids.get(event.parent if isinstance(event, Forked) else event.choice)
         if message_id is None:
-            # Of a branch that could not be stored.
+            # It belongs to a fork that could not be stored.
             return
         stream = self._streams[message_id]
         stream.has_begun = True
@@ -279,7 +283,7 @@ class Answers(QObject):
                 self._branch(ids, stream, event)
 
     def _branch(self, ids: dict[int, MessageId], stream: AnswerStream, event: Forked) -> None:
-        """A hook goes on in two ways: make a message for the second beside the first."""
+        """Add a sibling for the answer that a hook forked."""
         message = stream.message
         assert message.parent_id is not None
         assert stream.request_id is not None

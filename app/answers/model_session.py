@@ -1,4 +1,4 @@
-"""The model that is to be loaded, kept loaded, and what is kept of what it reads: through failures and deaths."""
+"""Loads the chosen model and keeps it loaded, through failures and deaths of workers."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from worker.sentence import Sentence
 ModelState: TypeAlias = Literal["loading", "ready", "failed"]
 
 _MAX_DEATHS = 3
-"""In a row, without a word of an answer in between; then a fresh worker would hardly live longer."""
+"""After this many deaths in a row without any event of an answer, no further worker is started."""
 
 
 @dataclass(frozen=True)
 class _Good:
-    """A model that loaded, its draft model, and what was told of it."""
+    """A model that loaded, with its draft model and the worker's report."""
 
     name: str
     draft: str
@@ -42,20 +42,20 @@ class _Good:
 
 
 class ModelSession(QObject):
-    """Loads one model in the worker and starts a fresh worker with it whenever one dies."""
+    """Loads one model in the worker, and starts a fresh worker with it whenever one dies."""
 
     changed = Signal()
-    """The state, the progress or the model is another."""
+    """The state, the progress or the model changed."""
     worker_died = Signal(object)
-    """A worker died; a `Sentence` on how. The state is `loading` where a fresh one takes its place."""
+    """A worker died; a `Sentence` on how. The state is `loading` if a fresh one replaces it."""
     load_failed = Signal(object)
-    """A model could not be loaded, or it kills every worker; why, and what to do."""
+    """A model could not be loaded, or kills every worker; a `Sentence` on why, and what to do."""
     draft_refused = Signal(object)
-    """The draft model that was asked for does not guess; why."""
+    """The requested draft model can't be used; a `Sentence` on why."""
     precision_refused = Signal(int)
-    """The model can't keep what it reads in so few bits; it is loaded without."""
+    """The model does not support a cache with this number of bits; it is loaded without it."""
     kept_changed = Signal()
-    """What is kept is known, or no longer."""
+    """`kept` changed."""
 
     def __init__(self, link: WorkerLink) -> None:
         super().__init__()
@@ -65,41 +65,41 @@ class ModelSession(QObject):
         self._good: _Good | None = None
         """The last model that loaded."""
         self._why_not_drafted: Sentence | None = None
-        """Why the draft model was left out with which a load failed: told once the model is there without."""
+        """Why the draft model was dropped after a failed load; reported once the model is loaded without it."""
         self._num_deaths = 0
         self._stats_ids = (f"kept-{number}" for number in itertools.count(1))
         self._stats_id = ""
         self._remove: Callable[[], None] | None = None
-        """To be called once a model is loaded that uses nothing on disk."""
+        """Called once a model is loaded that uses nothing on disk."""
         self.keeping = Keeping()
-        """How what is read is kept by the model that was asked for last."""
+        """The cache settings of the model requested last."""
         self.is_precision_refused = False
-        """Whether that one can't do so in the bits that are asked for."""
+        """Whether that model does not support the requested bits."""
         self.kept: CacheStatsReport | None = None
-        """What was kept when that was last asked for; None where nobody knows."""
+        """The worker's last report on its cache; None if unknown."""
         self.name = ""
         self.draft = ""
-        """The draft model that is asked for beside it; empty: none."""
+        """The requested draft model; empty if there is none."""
         self.state: ModelState = "loading"
         self.fraction = 0.0
         self.stage = ""
         self.info: ModelLoaded | None = None
         self.thinking_option: str | None = None
-        """By which name its chat template is told to think; known, too, while a model is loaded again."""
+        """The chat template's option for thinking; None without one. It stays known while a model is loaded again."""
         link.received.connect(self._on_event)
         link.exited.connect(self._on_exit)
 
     @property
     def link(self) -> WorkerLink:
-        """For questions about the model that is loaded."""
+        """The link, for requests about the loaded model."""
         return self._link
 
     def expect(self, name: str, draft: str) -> None:
-        """Say which model will be loaded first: so windows show it, though there is no worker yet."""
+        """Set the model that will be loaded first, so that windows can show it before there is a worker."""
         self.name, self.draft, self.stage = name, draft, "starting"
 
     def load(self, name: str, keeping: Keeping | None = None, draft: str = "") -> None:
-        """Load a model instead of the present one, with a draft model; starts a worker where there is none."""
+        """Load a model, with a draft model (empty: none). Starts a worker if there is none."""
         self._num_deaths = 0
         self._why_not_drafted = None
         self.is_precision_refused = False
@@ -108,20 +108,20 @@ class ModelSession(QObject):
         self._load(name, draft)
 
     def guess_with(self, draft: str) -> None:
-        """Have another draft model guess, or none, behind the answers under way. What the model has read is kept."""
+        """Change the draft model (empty: none) after the running answers. The model's cache is kept."""
         if draft != self.draft:
             self._num_deaths, self._why_not_drafted = 0, None
             self._load(self.name, draft)
 
     def keep(self, keeping: Keeping) -> None:
-        """Keep what is read in another way. The model is loaded anew for that, behind the answers under way."""
+        """Change the cache settings. The model is loaded again for that, after the running answers."""
         if keeping != self.keeping:
             self.load(self.name, keeping, self.draft)
 
     def forget(self, remove: Callable[[], None]) -> None:
-        """Call `remove` once this worker uses nothing of what is on disk, and forget what is kept in memory, too.
+        """Empty the cache: call `remove` once the worker uses no files on disk.
 
-        For that the model is loaded twice: between the two, questions are answered all the same.
+        For that the model is loaded twice. Between the two loads, requests are answered as usual.
         """
         if self.state == "failed" or self.keeping.disk_limit_bytes == 0:
             remove()
@@ -130,20 +130,20 @@ class ModelSession(QObject):
         self._load(self.name, self.draft)
 
     def ask_what_is_kept(self) -> None:
-        """Ask the worker; `kept_changed` tells when `kept` is the answer."""
+        """Request the worker's report on its cache. `kept_changed` is emitted when `kept` has it."""
         self._stats_id = next(self._stats_ids)
         if not self._link.send(CacheStats(request_id=self._stats_id)):
             self._set_kept(None)
 
     @property
     def kv_bits(self) -> int | None:
-        """In how many bits the model keeps what it has read; None: as it computes."""
+        """The bits of the model's cache; None means those that it computes with."""
         return self._cache_options().kv_bits
 
     def signed(self, record: Record) -> Record:
-        """Return the record of an answer that this model is to write. One that still loads is known by its name.
+        """Return a record with this model's name, identity and a seed. A model that is still loading has only its name.
 
-        The seed is drawn here: an answer that is cut by a death has one, too.
+        The seed is chosen here, so that an answer has one even if the worker dies.
         """
         identity, versions = ("", {}) if self.info is None else (self.info.identity, self.info.versions)
         asked = record.sampling.seed
@@ -196,7 +196,7 @@ class ModelSession(QObject):
             self._set_kept(event if isinstance(event, CacheStatsReport) else None)
             return
         if event.request_id != self._request_id:
-            # Of an answer: this worker is of use.
+            # It belongs to an answer, so this worker is useful.
             self._num_deaths = 0
             return
         match event:
@@ -240,10 +240,10 @@ class ModelSession(QObject):
             self.precision_refused.emit(bits)
             self._load(self.name, self.draft)
         elif good is not None and good.name == self.name and good.draft != self.draft:
-            # The draft model alone was to be another.
+            # Only the draft model was to change.
             self._go_on_with(good.draft, event)
         elif self.draft:
-            # Which of the two is at fault shows when the model is loaded alone.
+            # Load the model alone to find out which of the two is at fault.
             self._go_on_with("", event)
         elif good is None or good.name == self.name:
             self._fail(event.sentence)
@@ -255,7 +255,7 @@ class ModelSession(QObject):
             self.load(good.name, draft=good.draft)
 
     def _go_on_with(self, draft: str, event: Failed) -> None:
-        """Be as before, or load the model anew, with another draft model than the one that was refused."""
+        """Return to the previous state, or load the model again, with `draft` instead of the refused draft model."""
         good = self._good
         if event.still_loaded and good is not None and (good.name, good.draft) == (self.name, draft):
             self._be_ready(good)

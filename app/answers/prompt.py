@@ -1,4 +1,4 @@
-"""What the worker is asked for an answer, and what its end says of it: messages to commands, events to records."""
+"""Converts messages to the worker's commands, and its events to records."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _STATES: dict[str, State] = {"length": "cut", "cancelled": "stopped"}
 
 
 def generate(request_id: RequestId, message: Message, prompt: Sequence[Message], *, num_answers: int = 1) -> Generate:
-    """Return the command that answers `prompt`; text that the answer has already is gone on from."""
+    """Return the command that answers `prompt`, continuing existing text of `message`."""
     record = message.record or Record()
     sampling = record.sampling
     return Generate(
@@ -56,12 +56,13 @@ def _sampling(record: Record) -> protocol.Sampling:
 
 
 def begun(message: Message) -> Continuation | None:
-    """Return what an answer goes on from; None where nothing is there of it yet."""
+    """Return the beginning of an answer for the worker to continue; None if it is empty."""
     record = message.record or Record()
     if record.origins.endswith(ORIGINS["chosen"]):
-        # A person chose the last token itself, not its text.
+        # The user chose the last token itself, not its text.
         return Continuation(token_ids=list(record.token_ids))
-    # Ids are exact as far as they say the text; where a worker died they may say more or less. Then its seam is healed.
+    # The ids are exact as far as they spell the text. After a worker's death they may spell more or less of it; then
+    # the worker heals the join.
     return Continuation(text=message.text, known_ids=list(record.token_ids)) if message.text else None
 
 
@@ -70,63 +71,63 @@ def asked_constraint(constraint: Constraint) -> protocol.Constraint:
 
 
 def turns(path: Sequence[Message]) -> list[protocol.Message]:
-    """Return what the model is to read of a branch.
+    """Return the turns of a branch that the model reads.
 
-    No empty system prompt, no notes, no answer that never came to its first word, one turn where questions stand in a
-    row.
+    Empty system prompts, notes and empty answers are left out. Consecutive questions become one turn.
     """
-    return [_turn(said) for said in _said(path)]
+    return [_turn(messages) for messages in _grouped(path)]
 
 
-def _said(path: Sequence[Message]) -> list[list[Message]]:
-    """The messages that the model is to read, those of one turn together."""
-    said: list[list[Message]] = []
+def _grouped(path: Sequence[Message]) -> list[list[Message]]:
+    """Return the messages that the model reads, grouped by turn."""
+    groups: list[list[Message]] = []
     for message in path:
         if message.role in {"root", "note"} or (message.role == "system" and not message.text.strip()):
             continue
         if message.role == "assistant" and not message.text:
             continue
-        if message.role == "user" and said and said[-1][-1].role == "user":
-            said[-1].append(message)
+        if message.role == "user" and groups and groups[-1][-1].role == "user":
+            groups[-1].append(message)
         else:
-            said.append([message])
-    return said
+            groups.append([message])
+    return groups
 
 
-def _turn(said: Sequence[Message]) -> protocol.Message:
-    first = said[0]
+def _turn(messages: Sequence[Message]) -> protocol.Message:
+    first = messages[0]
     if first.role == "assistant" and first.record is not None and first.record.token_ids:
         return protocol.Message(role="assistant", content=first.text, token_ids=list(first.record.token_ids))
-    # Roots and notes are never said.
+    # Roots and notes never get here.
     role = first.role if first.role != "root" and first.role != "note" else "system"
-    return protocol.Message(role=role, content="\n\n".join(message.text for message in said))
+    return protocol.Message(role=role, content="\n\n".join(message.text for message in messages))
 
 
 def _num_left_out(prompt: Sequence[Message], num_turns: int) -> int:
-    """How many messages the oldest turns behind the system prompt are."""
-    behind = [said for said in _said(prompt) if said[0].role != "system"]
-    return sum(len(said) for said in behind[:num_turns])
+    """Return how many messages the oldest `num_turns` turns after the system prompt have."""
+    after_system = [group for group in _grouped(prompt) if group[0].role != "system"]
+    return sum(len(group) for group in after_system[:num_turns])
 
 
 def without_oldest(prompt: Sequence[Message], num_messages: int) -> list[Message]:
-    """Return a prompt without its oldest messages behind the system prompt: as a model without more room read it."""
-    behind = [message for said in _said(prompt) if said[0].role != "system" for message in said]
-    left_out = {message.id for message in behind[:num_messages]}
+    """Return a prompt without its oldest messages after the system prompt, as a full context drops them."""
+    after_system = [message for group in _grouped(prompt) if group[0].role != "system" for message in group]
+    left_out = {message.id for message in after_system[:num_messages]}
     return [message for message in prompt if message.id not in left_out]
 
 
 def finished(
     message: Message, prompt: Sequence[Message], tokens: Sequence[Token], event: Finished, number: int = 0
 ) -> Message:
-    """Return a message, as it was when the model was asked, with what the model made of it and of its prompt.
+    """Return the finished message of a choice.
 
-    `tokens` are all that were drawn for it, those that are no text of it included; `number` is that of its choice.
+    `message` and `prompt` are those of the request. `tokens` are all received tokens, including those without kept
+    text. `number` is that of the choice.
     """
     choice, usage, timing = event.choices[number], event.usage, event.timing
     before = message.record or Record()
     if choice.text:
         before = _with_tokens(before, choice, tokens)
-    # An answer that was stopped before it went on has the tokens that it had.
+    # If the choice is empty, the message keeps its earlier tokens.
     record = msgspec.structs.replace(
         before,
         seed=choice.seed,
@@ -152,7 +153,7 @@ def finished(
             accepted_tokens=usage.accepted_tokens,
             queue_ms=timing.queue_ms,
             prefill_ms=timing.prefill_ms,
-            # Whoever was stopped while it read had no first word.
+            # An answer stopped while its prompt was read has no first word.
             first_word_ms=timing.queue_ms + timing.ttft_ms if timing.ttft_ms else 0.0,
             tokens_per_s=timing.decode_tokens_per_s,
             memory_bytes=usage.peak_memory_bytes,
@@ -164,13 +165,13 @@ def finished(
 
 
 def broken_off(message: Message, state: State, error: Sentence | None) -> Message:
-    """Return a message, with what had come of it, when it ended otherwise."""
+    """Return a message whose answer was stopped or failed (`error` says why; None: stopped by the user)."""
     record = msgspec.structs.replace(with_error(message.record, error), ended_ms=_now_ms())
     return msgspec.structs.replace(message, state=state, record=record)
 
 
 def drawn(tokens: Sequence[Token]) -> tuple[Drawn, ...]:
-    """Return what is kept of tokens as they come."""
+    """Return tokens of the protocol in the form that is stored."""
     return tuple(
         Drawn(token.id, ORIGINS[token.origin], token.logprob, _alternatives(token), token.num_chars) for token in tokens
     )
@@ -181,9 +182,9 @@ def _alternatives(token: Token) -> tuple[Alternative, ...]:
 
 
 def _with_tokens(before: Record, choice: Choice, tokens: Sequence[Token]) -> Record:
-    """Return a record with the ids of the whole turn, and with what is known of each.
+    """Return a record with the ids of the whole turn, and the origin, probability and alternatives of each.
 
-    Those drawn now stand at the turn's end, where nothing was cut; what was there before keeps what was known of it.
+    The new tokens are at the turn's end, before those that were tokenized again. Earlier tokens keep their facts.
     """
     ids = tuple(choice.turn_token_ids)
     num_drawn = _num_kept(ids, tokens, choice.num_recut, len(before.token_ids))
@@ -191,22 +192,22 @@ def _with_tokens(before: Record, choice: Choice, tokens: Sequence[Token]) -> Rec
     origins = [ORIGINS["given"]] * num_given + [ORIGINS["recut"]] * (num_drawn + choice.num_recut)
     logprobs: list[float | None] = [None] * len(ids)
     alternatives: list[tuple[Alternative, ...]] = [()] * len(ids)
-    for place, (now, then) in enumerate(zip(ids[:num_given], before.token_ids, strict=False)):
+    for index, (now, then) in enumerate(zip(ids[:num_given], before.token_ids, strict=False)):
         if now != then:
             break
-        origins[place] = before.origins[place : place + 1] or origins[place]
-        logprobs[place] = before.logprobs[place] if place < len(before.logprobs) else None
-        alternatives[place] = before.alternatives[place] if place < len(before.alternatives) else ()
-    for place, token in enumerate(tokens[:num_drawn], num_given):
-        origins[place] = ORIGINS[token.origin]
-        logprobs[place] = token.logprob
-        alternatives[place] = _alternatives(token)
+        origins[index] = before.origins[index : index + 1] or origins[index]
+        logprobs[index] = before.logprobs[index] if index < len(before.logprobs) else None
+        alternatives[index] = before.alternatives[index] if index < len(before.alternatives) else ()
+    for index, token in enumerate(tokens[:num_drawn], num_given):
+        origins[index] = ORIGINS[token.origin]
+        logprobs[index] = token.logprob
+        alternatives[index] = _alternatives(token)
     return msgspec.structs.replace(
         before,
         token_ids=ids,
         earlier=(
             *[msgspec.structs.replace(part, end=min(part.end, num_given)) for part in before.earlier],
-            # What hooks have forked goes on with a seed of its own.
+            # The part after a fork has a seed of its own.
             *[
                 Earlier(
                     end=num_given + min(part.num_tokens, num_drawn),
@@ -225,9 +226,9 @@ def _with_tokens(before: Record, choice: Choice, tokens: Sequence[Token]) -> Rec
 
 
 def _num_kept(ids: Sequence[int], tokens: Sequence[Token], num_recut: int, num_before: int) -> int:
-    """How many of the tokens that were drawn stand at the turn's end, before those that were cut anew.
+    """Return how many of the received tokens are at the turn's end, before those that were tokenized again.
 
-    Where a seam was healed, they begin before the end of what was there.
+    After token healing, they begin before the end of the earlier tokens.
     """
     new = [token.id for token in tokens]
     end = len(ids) - num_recut

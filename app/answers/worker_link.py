@@ -1,8 +1,8 @@
-"""The one worker at a time that the app talks to, as Qt signals; it knows no conversation.
+"""The connection to the worker, as Qt signals. Independent of conversations.
 
-A thread waits for events and hands each to the GUI thread. A worker that dies is noticed by the end of its pipe,
-within milliseconds; a fresh one, with fresh channels, takes its place. What starts processes is imported with the first
-one: the window is painted before that.
+A thread waits for events and passes each to the GUI thread. The death of a worker ends its pipe and is noticed within
+milliseconds. Each worker gets fresh channels. The modules that start processes are imported with the first worker,
+after the window is painted.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from worker.sentence import Sentence
 
 
 class Client(Protocol):
-    """What the link needs of a worker's client."""
+    """The part of a worker's client that the link uses."""
 
     @property
     def pid(self) -> int | None: ...
@@ -36,12 +36,12 @@ def _start_worker() -> Client:
 
 
 class WorkerLink(QObject):
-    """Starts a worker, sends to it, tells what it says, and that it has gone."""
+    """Starts one worker at a time, sends commands to it, and emits its events and its end."""
 
     received = Signal(object)
     """An event of the worker."""
     exited = Signal(int)
-    """The worker is gone without being asked to; its exit code (negative: a signal). All it said was told before."""
+    """The worker ended by itself. Its exit code; negative means a signal. All its events were emitted before."""
     _said = Signal(object)
     _ended = Signal(object)
 
@@ -50,14 +50,14 @@ class WorkerLink(QObject):
         self._start_client = start_client
         self._client: Client | None = None
         self._thread: threading.Thread | None = None
-        # These alone cross the threads, each with one slot for good: a slot that others connect and disconnect
-        # while events wait in Qt's queue has crashed PySide.
+        # Only these two signals cross threads, each with one permanent slot. PySide has crashed when a slot was
+        # connected or disconnected while events waited in Qt's queue.
         self._said.connect(self.received)
         self._ended.connect(self._on_ended)
 
     @property
     def pid(self) -> int | None:
-        """The worker's process, None if there is none."""
+        """The worker's process id; None if there is no worker."""
         return None if self._client is None else self._client.pid
 
     @property
@@ -66,21 +66,21 @@ class WorkerLink(QObject):
         return self._client is not None
 
     def start(self) -> None:
-        """Start a worker; commands may be sent at once. Raises `OSError`."""
+        """Start a worker. Commands may be sent at once. Raises `OSError`."""
         assert self._client is None
         client = self._client = self._start_client()
         self._thread = threading.Thread(target=self._run, args=(client,), name="worker link", daemon=True)
         self._thread.start()
 
     def send(self, command: Command) -> bool:
-        """Send a command; return whether there is a worker to send it to."""
+        """Send a command. Return whether there is a worker."""
         if self._client is None:
             return False
         self._client.send(command)
         return True
 
     def stop(self, patience_s: float = 2.0) -> None:
-        """Ask the worker to end and wait for it; end it by force when that takes longer than `patience_s`."""
+        """Ask the worker to end, and kill it after `patience_s` seconds."""
         client, self._client = self._client, None
         if client is not None:
             client.stop(patience_s)
@@ -97,7 +97,7 @@ class WorkerLink(QObject):
         except WorkerExitedError:
             pass
         finally:
-            # Also where it said what is no event: then nothing it says can be trusted any more.
+            # Also after invalid data, because nothing that the worker sends can be trusted then.
             self._ended.emit(client)
 
     def _on_ended(self, client: Client) -> None:
