@@ -1,4 +1,4 @@
-"""Conversations of hundreds of messages: what is in sight has views, the rest is reached, and nothing jumps."""
+"""Conversations of hundreds of messages: only visible messages have views, all can be reached, and nothing jumps."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _plant(user: User) -> Conversation:
     store = user.application.store
     conversation, question = store.create_conversation("Long", "", "Question 0")
     for number in range(1, _NUM_TURNS):
-        # As high as an estimate does not foresee.
+        # The true height differs from the estimate.
         code = "code\n" * (number % 7)
         text = f"Answer {number}\n\n- with\n- a list\n\n```\n{code}```"
         answer = store.add(conversation.id, question.id, "assistant", text)
@@ -35,13 +35,13 @@ def _plant(user: User) -> Conversation:
 
 @pytest.fixture(scope="module")
 def planted() -> list[Conversation]:
-    """The long conversation, once it is there."""
+    """The long conversation, once `transcript` has created it."""
     return []
 
 
 @pytest.fixture
 def transcript(user: User, planted: list[Conversation]) -> Transcript:
-    """A page with the end of a long conversation."""
+    """A page that shows the end of a long conversation."""
     if not planted:
         planted.append(_plant(user))
     user.controller.shown.open_conversation(planted[0].id)
@@ -50,13 +50,13 @@ def transcript(user: User, planted: list[Conversation]) -> Transcript:
 
 
 def _settle(user: User) -> None:
-    """Wait until nothing moves and no view is made any more."""
+    """Wait until nothing moves and no more views are created."""
     transcript = user.window.transcript
     user.bot.waitUntil(lambda: is_at_rest(transcript), timeout=PATIENCE_MS)
 
 
 def _places(transcript: Transcript) -> dict[MessageId, int]:
-    """How far below the page's upper edge each message begins that is in sight."""
+    """Return the distance of each visible message from the top of the page, in pixels."""
     height = transcript.viewport().height()
     return {view.message.id: view.y() for view in transcript.views if -view.height() < view.y() < height}
 
@@ -69,7 +69,7 @@ def _stands_in_order(transcript: Transcript) -> bool:
     return touches and ids == list(transcript.message_ids[start : start + len(ids)])
 
 
-def test_the_end_of_a_long_conversation_is_there_at_once_and_what_is_out_of_sight_has_no_views(
+def test_a_long_conversation_opens_at_its_end_and_only_visible_messages_have_views(
     user: User, transcript: Transcript
 ) -> None:
     bar = transcript.verticalScrollBar()
@@ -81,9 +81,7 @@ def test_the_end_of_a_long_conversation_is_there_at_once_and_what_is_out_of_sigh
     assert _stands_in_order(transcript)
 
 
-def test_the_whole_of_it_is_reached_page_by_page_and_nothing_on_the_way_jumps(
-    user: User, transcript: Transcript
-) -> None:
+def test_scrolling_up_reaches_every_message_and_nothing_jumps(user: User, transcript: Transcript) -> None:
     seen: list[MessageId] = []
     while transcript.verticalScrollBar().value() > 0:
         before, value = _places(transcript), transcript.verticalScrollBar().value()
@@ -121,7 +119,7 @@ def _is_two_lines_up(bar: QScrollBar) -> bool:
         (Qt.Key.Key_Up, _is_two_lines_up),
     ],
 )
-def test_keys_scroll_there_and_end_leads_back(
+def test_keys_scroll_up_and_end_returns(
     user: User, transcript: Transcript, key: Qt.Key, is_there: Callable[[QScrollBar], bool]
 ) -> None:
     bar = transcript.verticalScrollBar()
@@ -130,13 +128,13 @@ def test_keys_scroll_there_and_end_leads_back(
     user.bot.keyClick(text, key)
     user.bot.waitUntil(lambda: is_there(bar), timeout=PATIENCE_MS)
     _settle(user)
-    # Whoever scrolls away does not lose the focus by it.
+    # Scrolling away keeps the focus.
     assert user.window.focusWidget() is text
     user.bot.keyClick(text, Qt.Key.Key_End)
     user.bot.waitUntil(lambda: bar.value() == bar.maximum(), timeout=PATIENCE_MS)
 
 
-def test_a_wheel_moves_the_page_in_steps_that_can_be_followed(user: User, transcript: Transcript) -> None:
+def test_the_wheel_scrolls_smoothly(user: User, transcript: Transcript) -> None:
     bar = transcript.verticalScrollBar()
     end, values = bar.maximum(), list[int]()
     bar.valueChanged.connect(values.append)
@@ -146,7 +144,7 @@ def test_a_wheel_moves_the_page_in_steps_that_can_be_followed(user: User, transc
     bar.valueChanged.disconnect(values.append)
 
 
-def test_a_message_that_was_never_in_sight_is_revealed(user: User, transcript: Transcript) -> None:
+def test_a_message_without_a_view_is_revealed(user: User, transcript: Transcript) -> None:
     wanted = transcript.message_ids[40]
     assert transcript.view(wanted) is None
     view = transcript.reveal(wanted)
@@ -157,7 +155,7 @@ def test_a_message_that_was_never_in_sight_is_revealed(user: User, transcript: T
     assert transcript.reveal(10**9) is None
 
 
-def test_alt_up_leads_through_messages_that_have_no_views_yet(user: User, transcript: Transcript) -> None:
+def test_alt_up_steps_through_messages_that_have_no_views_yet(user: User, transcript: Transcript) -> None:
     user.window.composer.text.setFocus()
     walked: list[MessageId | None] = []
     for _ in range(40):
@@ -181,7 +179,7 @@ def test_a_screen_reader_finds_the_views_from_top_to_bottom(user: User, transcri
         assert [view.text.accessibleDescription() for view in transcript.views] == [f"Message {n}" for n in numbers]
 
 
-def test_what_is_read_stays_in_its_place_when_the_window_is_made_narrower(user: User, transcript: Transcript) -> None:
+def test_the_reading_position_is_kept_when_the_window_gets_narrower(user: User, transcript: Transcript) -> None:
     bar = transcript.verticalScrollBar()
     bar.setValue(bar.maximum() // 2)
     _settle(user)
@@ -191,12 +189,12 @@ def test_what_is_read_stays_in_its_place_when_the_window_is_made_narrower(user: 
     _settle(user)
     view = transcript.view(first)
     assert view is not None
-    # Its first line in sight is the one that was; the lines of longer ones wrap elsewhere.
+    # The first visible line stays the same, but longer messages wrap differently.
     assert abs(view.y() - place) <= 22
     assert _stands_in_order(transcript)
 
 
-def test_larger_text_moves_the_message_that_is_read_nowhere(user: User, transcript: Transcript) -> None:
+def test_larger_text_does_not_move_the_message_being_read(user: User, transcript: Transcript) -> None:
     transcript.reveal(transcript.message_ids[80])
     _settle(user)
     (first, place), *_ = _places(transcript).items()
@@ -211,7 +209,7 @@ def test_larger_text_moves_the_message_that_is_read_nowhere(user: User, transcri
     assert (user.view(first).height(), user.view(first).y()) == (height, place)
 
 
-def test_an_edit_goes_on_where_it_is_while_the_page_is_scrolled(user: User, transcript: Transcript) -> None:
+def test_an_edit_continues_after_scrolling_away_and_back(user: User, transcript: Transcript) -> None:
     question = transcript.message_ids[-1]
     user.press(question, "e")
     editor = user.window.focusWidget()
@@ -227,7 +225,7 @@ def test_an_edit_goes_on_where_it_is_while_the_page_is_scrolled(user: User, tran
     user.bot.keyClick(editor, Qt.Key.Key_Escape)
 
 
-def test_who_reads_further_up_is_not_moved_by_an_answer_that_streams_below(user: User, transcript: Transcript) -> None:
+def test_a_streaming_answer_below_does_not_move_the_page(user: User, transcript: Transcript) -> None:
     user.controller.program.set_overflow("drop_oldest")
     bar = transcript.verticalScrollBar()
     places: list[dict[MessageId, int]] = []
@@ -247,7 +245,7 @@ def test_who_reads_further_up_is_not_moved_by_an_answer_that_streams_below(user:
     user.controller.program.set_overflow("fail")
 
 
-def test_who_is_at_the_end_sees_every_word_as_it_comes(user: User, transcript: Transcript) -> None:
+def test_at_the_end_the_page_follows_the_streaming_answer(user: User, transcript: Transcript) -> None:
     user.controller.program.set_overflow("drop_oldest")
     bar = transcript.verticalScrollBar()
     is_at_end: list[bool] = []
@@ -265,7 +263,7 @@ def test_who_is_at_the_end_sees_every_word_as_it_comes(user: User, transcript: T
     assert all(is_at_end)
 
 
-def test_an_answer_asked_for_again_begins_where_the_old_one_did(user: User, transcript: Transcript) -> None:
+def test_a_regenerated_answer_begins_where_the_old_one_did(user: User, transcript: Transcript) -> None:
     user.controller.program.set_overflow("drop_oldest")
     old = transcript.message_ids[100]
     assert user.controller.shown.message(old).role == "assistant"
@@ -280,12 +278,12 @@ def test_an_answer_asked_for_again_begins_where_the_old_one_did(user: User, tran
     assert transcript.message_ids[100] == new.id
     assert user.view(new.id).y() == place
     assert transcript.views[-1] is user.view(new.id)
-    # And so does the old one, when one looks at it again, though there is so much more below it.
+    # The old answer is also there again, although there is much more below it.
     transcript.step_sibling(new.id, -1)
     assert user.view(old).y() == place
 
 
-def test_a_fork_that_ends_with_what_is_read_shows_it_at_the_lower_edge(user: User, transcript: Transcript) -> None:
+def test_a_fork_shows_its_last_message_at_the_bottom(user: User, transcript: Transcript) -> None:
     end = transcript.message_ids[50]
     assert transcript.reveal(end) is not None
     _settle(user)
@@ -296,13 +294,11 @@ def test_a_fork_that_ends_with_what_is_read_shows_it_at_the_lower_edge(user: Use
     assert transcript.viewport().rect().contains(user.view(end).geometry())
     bar = transcript.verticalScrollBar()
     assert bar.value() == bar.maximum()
-    # There is nothing below it but the space that is below every last message.
+    # Below the last message there is only the usual margin.
     assert 0 < transcript.viewport().height() - user.view(end).geometry().bottom() < 40
 
 
-def test_a_view_that_showed_another_message_shows_this_one_as_a_new_one_does(
-    user: User, transcript: Transcript
-) -> None:
+def test_a_reused_view_shows_a_message_exactly_as_a_new_view_does(user: User, transcript: Transcript) -> None:
     bar = transcript.verticalScrollBar()
     message_id = transcript.message_ids[60]
     view = transcript.reveal(message_id)
@@ -322,7 +318,7 @@ def test_a_view_that_showed_another_message_shows_this_one_as_a_new_one_does(
     fresh.deleteLater()
 
 
-def test_a_question_is_asked_at_the_end_wherever_the_page_was(user: User, transcript: Transcript) -> None:
+def test_sending_a_question_scrolls_to_the_end(user: User, transcript: Transcript) -> None:
     transcript.verticalScrollBar().setValue(0)
     _settle(user)
     user.controller.send("One more")
@@ -333,7 +329,7 @@ def test_a_question_is_asked_at_the_end_wherever_the_page_was(user: User, transc
     assert transcript.views == []
 
 
-def test_a_place_kept_in_one_conversation_does_not_hold_the_next_one(user: User, planted: list[Conversation]) -> None:
+def test_a_scroll_position_does_not_affect_the_next_conversation(user: User, planted: list[Conversation]) -> None:
     first = user.ask("What is a branch?")
     user.press(first.id, "r")
     second = user.answer()

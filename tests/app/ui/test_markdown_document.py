@@ -1,4 +1,4 @@
-"""Markdown that grows: what streams in pieces looks like what is set as a whole; nothing is fetched or run."""
+"""Markdown: streamed text looks like text set as a whole, and nothing is fetched or executed."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _document(qapp: QApplication) -> MarkdownDocument:
 
 
 def look_of(document: QTextDocument) -> list[tuple[object, ...]]:
-    """Everything that shows of a document: each block's text, indents, list, frame, and its runs with their formats."""
+    """Return everything visible in a document: each block's text, indents, list and frame, and its runs' formats."""
     blocks: list[tuple[object, ...]] = []
     block: QTextBlock = document.begin()
     while block.isValid():
@@ -87,11 +87,11 @@ def look_of(document: QTextDocument) -> list[tuple[object, ...]]:
 
 
 @pytest.mark.parametrize("seed", range(150))
-def test_text_that_streams_in_pieces_looks_like_the_whole(qapp: QApplication, seed: int) -> None:
+def test_streamed_text_looks_like_text_set_as_a_whole(qapp: QApplication, seed: int) -> None:
     rng = random.Random(seed)
     source = "".join(rng.choice(_PIECES) for _ in range(rng.randint(1, 8)))
     if "[r]" in source:
-        # A reference may be used before it is defined; what was final before the definition stays as it was.
+        # A reference can be used before its definition; finished blocks before the definition are not rendered again.
         source = "[r]: https://example.org/ref\n\n" + source
     grown = _document(qapp)
     position = 0
@@ -105,7 +105,7 @@ def test_text_that_streams_in_pieces_looks_like_the_whole(qapp: QApplication, se
     assert grown.source == source
 
 
-def test_a_growing_text_writes_only_its_last_block_again(qapp: QApplication) -> None:
+def test_growing_text_rewrites_only_its_last_block(qapp: QApplication) -> None:
     document = _document(qapp)
     document.set_source("First paragraph.\n\nSecond paragraph.\n\nThird")
     document.document.documentLayout()  # contentsChange needs a layout
@@ -130,7 +130,7 @@ def test_a_growing_text_writes_only_its_last_block_again(qapp: QApplication) -> 
         "line\n" * 4_500,
     ],
 )
-def test_of_long_lists_and_paragraphs_only_the_end_is_written_again(qapp: QApplication, source: str) -> None:
+def test_growing_long_lists_and_paragraphs_rewrites_only_their_end(qapp: QApplication, source: str) -> None:
     document = _document(qapp)
     step = len(source) // 20
     for start in range(0, len(source), step):
@@ -151,13 +151,13 @@ def test_of_long_lists_and_paragraphs_only_the_end_is_written_again(qapp: QAppli
     assert shown.count("x") == source.count("x")
 
 
-def test_lines_of_a_script_without_spaces_are_joined_without_one(qapp: QApplication) -> None:
+def test_lines_of_a_script_without_spaces_are_joined_without_a_space(qapp: QApplication) -> None:
     document = _document(qapp)
     document.set_source("東京は\n日本の首都\nTokyo is\na city")
     assert document.document.toPlainText() == "東京は日本の首都 Tokyo is a city"
 
 
-def test_html_is_shown_as_text_and_images_by_their_words(qapp: QApplication) -> None:
+def test_html_is_shown_as_text_and_images_by_their_alternative_text(qapp: QApplication) -> None:
     document = _document(qapp)
     document.set_source("a <b>bold</b> ![a cat](https://example.org/cat.png)\n\n<img src='file:///etc/passwd'>")
     text = document.document.toPlainText()
@@ -168,7 +168,7 @@ def test_html_is_shown_as_text_and_images_by_their_words(qapp: QApplication) -> 
     assert document.document.toPlainText().split("\n") == ["<details>", "<summary>more</summary>", "</details>"]
 
 
-def test_code_is_highlighted_in_the_system_s_fixed_font(qapp: QApplication) -> None:
+def test_code_is_highlighted_in_the_systems_monospaced_font(qapp: QApplication) -> None:
     document = _document(qapp)
     document.set_source("```python\nreturn 'text'  # why\n```")
     looks = {run[5] for block in look_of(document.document) for run in block[6]}  # pyright: ignore[reportGeneralTypeIssues]
@@ -192,7 +192,7 @@ def test_a_table_has_its_cells_and_alignment(qapp: QApplication) -> None:
     assert tables[0].cellAt(1, 1).firstCursorPosition().blockFormat().alignment().value & 2
 
 
-def test_quotes_know_their_depth(qapp: QApplication) -> None:
+def test_quotes_have_their_nesting_depth(qapp: QApplication) -> None:
     document = _document(qapp)
     document.set_source("> one\n> > two\n\nnone")
     depths: list[int] = []
@@ -214,13 +214,13 @@ def test_another_theme_recolours_the_text(qapp: QApplication) -> None:
     assert light != dark
 
 
-def test_plain_text_is_shown_line_by_line_as_it_is(qapp: QApplication) -> None:
+def test_plain_text_is_shown_unchanged_line_by_line(qapp: QApplication) -> None:
     document = _document(qapp)
     document.set_plain("**no** markdown\n\n  spaces  stay\n<b>")
     assert document.document.toPlainText() == "**no** markdown\n\n  spaces  stay\n<b>"
 
 
-def test_a_long_run_without_a_space_is_laid_out(qtbot: QtBot) -> None:
+def test_a_long_run_without_spaces_is_laid_out(qtbot: QtBot) -> None:
     text = MessageText(theme("light"), is_markdown=True)
     qtbot.addWidget(text)
     text.resize(600, 100)
@@ -229,7 +229,7 @@ def test_a_long_run_without_a_space_is_laid_out(qtbot: QtBot) -> None:
     qtbot.waitUntil(lambda: text.height() > 5_000, timeout=20_000)
 
 
-def test_a_message_text_is_as_tall_as_its_content(qtbot: QtBot) -> None:
+def test_a_message_text_is_as_high_as_its_content(qtbot: QtBot) -> None:
     text = MessageText(theme("light"), is_markdown=True)
     qtbot.addWidget(text)
     text.resize(400, 100)
@@ -241,7 +241,7 @@ def test_a_message_text_is_as_tall_as_its_content(qtbot: QtBot) -> None:
     qtbot.waitUntil(lambda: text.height() < tall, timeout=5_000)
 
 
-def test_of_a_very_long_text_the_beginning_is_shown_and_all_of_it_kept(qtbot: QtBot) -> None:
+def test_only_the_beginning_of_a_very_long_text_is_shown_but_all_of_it_is_kept(qtbot: QtBot) -> None:
     for is_markdown in (True, False):
         text = MessageText(theme("light"), is_markdown=is_markdown)
         qtbot.addWidget(text)
@@ -254,7 +254,7 @@ def test_of_a_very_long_text_the_beginning_is_shown_and_all_of_it_kept(qtbot: Qt
         assert len(text.toPlainText()) < 250_000
 
 
-def test_nothing_is_loaded_for_a_text(qtbot: QtBot) -> None:
+def test_no_resource_is_loaded_for_a_text(qtbot: QtBot) -> None:
     text = MessageText(theme("light"), is_markdown=True)
     qtbot.addWidget(text)
     for kind in range(1, 5):
@@ -274,7 +274,7 @@ def test_nothing_is_loaded_for_a_text(qtbot: QtBot) -> None:
         ("../up", False),
     ],
 )
-def test_only_harmless_links_are_opened_and_only_when_it_was_seen_where_they_lead(
+def test_only_harmless_links_open_and_only_after_showing_their_address(
     qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, link: str, opens: bool
 ) -> None:
     opened: list[str] = []
@@ -297,7 +297,7 @@ def test_only_harmless_links_are_opened_and_only_when_it_was_seen_where_they_lea
     assert opens or QGuiApplication.clipboard().text() == link
 
 
-def test_a_link_shows_the_letters_that_are_sent(qtbot: QtBot) -> None:
+def test_a_link_shows_its_encoded_address(qtbot: QtBot) -> None:
     text = MessageText(theme("light"), is_markdown=True)
     qtbot.addWidget(text)
     text.show()
@@ -307,7 +307,7 @@ def test_a_link_shows_the_letters_that_are_sent(qtbot: QtBot) -> None:
     text.links.popover.close()
 
 
-def test_links_are_walked_one_after_the_other(qtbot: QtBot) -> None:
+def test_links_are_stepped_through_in_order(qtbot: QtBot) -> None:
     text = MessageText(theme("light"), is_markdown=True)
     qtbot.addWidget(text)
     text.show()

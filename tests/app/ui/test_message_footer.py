@@ -1,4 +1,4 @@
-"""The line that says how far a prompt is read, and how long that will take."""
+"""The progress of reading a prompt: the count and the remaining time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def text_of(progress: PrefillProgress) -> str:
     return progress.findChildren(QLabel)[0].text()
 
 
-def test_it_says_how_long_the_rest_takes_at_the_pace_so_far(qtbot: QtBot):
+def test_the_remaining_time_follows_the_pace_so_far(qtbot: QtBot):
     times = iter([10.0, 12.0, 14.0])
     progress = PrefillProgress(lambda: next(times))
     qtbot.addWidget(progress)
@@ -24,7 +24,7 @@ def test_it_says_how_long_the_rest_takes_at_the_pace_so_far(qtbot: QtBot):
     assert text_of(progress) == "reading 3,620 of 3,880 · 3,100 kept · about 2 s"
 
 
-def test_a_long_rest_is_told_in_minutes(qtbot: QtBot):
+def test_a_long_remaining_time_is_given_in_minutes(qtbot: QtBot):
     times = iter([0.0, 5.0])
     progress = PrefillProgress(lambda: next(times))
     qtbot.addWidget(progress)
@@ -33,7 +33,7 @@ def test_a_long_rest_is_told_in_minutes(qtbot: QtBot):
     assert text_of(progress) == "reading 1,024 of 107,462 · 0 kept · about 17 min"
 
 
-def test_less_than_a_second_is_not_worth_telling(qtbot: QtBot):
+def test_a_remaining_time_below_a_second_is_not_shown(qtbot: QtBot):
     times = iter([10.0, 10.1])
     progress = PrefillProgress(lambda: next(times))
     qtbot.addWidget(progress)
@@ -42,7 +42,7 @@ def test_less_than_a_second_is_not_worth_telling(qtbot: QtBot):
     assert text_of(progress) == "reading 500 of 1,000 · 0 kept"
 
 
-def test_another_prompt_begins_anew(qtbot: QtBot):
+def test_another_prompt_starts_a_new_estimate(qtbot: QtBot):
     times = iter([0.0, 10.0, 1_000.0, 1_001.0])
     progress = PrefillProgress(lambda: next(times))
     qtbot.addWidget(progress)
@@ -54,14 +54,14 @@ def test_another_prompt_begins_anew(qtbot: QtBot):
     assert text_of(progress) == "reading 100 of 1,000 · 0 kept · about 9 s"
 
 
-def test_a_few_tokens_are_not_worth_a_line(qtbot: QtBot):
+def test_the_progress_of_a_few_tokens_is_not_shown(qtbot: QtBot):
     progress = PrefillProgress()
     qtbot.addWidget(progress)
     progress.show_progress(10, 60, 0)
     assert progress.isHidden()
 
 
-def test_it_says_who_is_waited_for_and_lets_the_answer_be_given_up(qtbot: QtBot):
+def test_the_footer_says_which_answer_it_waits_for_and_can_cancel(qtbot: QtBot):
     progress = PrefillProgress()
     qtbot.addWidget(progress)
     progress.show_waiting("waits for the answer in “Trip plans”")

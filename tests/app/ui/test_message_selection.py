@@ -1,4 +1,4 @@
-"""Several messages selected at once, by mouse, by keys and from the menu, and what copying them gives."""
+"""Selecting several messages by mouse, keys and menu, and copying them."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _NONE = Qt.KeyboardModifier.NoModifier
 
 @pytest.fixture(scope="module")
 def planted() -> Iterator[list[int]]:
-    """The conversation that is selected in, once it is there."""
+    """The long conversation, once `ids` has created it."""
     yield []
     leave_plain_text_on_clipboard()
 
 
 @pytest.fixture
 def ids(user: User, planted: list[int]) -> list[MessageId]:
-    """The messages of a long conversation, of which the end is in sight."""
+    """Show the end of a long conversation and return the ids of its messages."""
     if not planted:
         store = user.application.store
         conversation, message = store.create_conversation("Long", "", "Question 0")
@@ -50,7 +50,7 @@ def _settle(user: User) -> None:
 
 
 def _mouse(kind: QEvent.Type, view: MessageView, over: MessageView) -> None:
-    """Let something happen with the mouse that was pressed in a view and is over (or below) another one."""
+    """Send a mouse event to the view where the button was pressed, with the pointer over another view."""
     at = over.mapToGlobal(QPoint(60, over.height() // 2))
     local = view.text.viewport().mapFromGlobal(at)
     held = Qt.MouseButton.NoButton if kind == QEvent.Type.MouseButtonRelease else Qt.MouseButton.LeftButton
@@ -70,7 +70,7 @@ def _looks_selected(user: User) -> list[MessageId]:
     ]
 
 
-def test_a_drag_into_another_message_selects_both_and_all_between(user: User, ids: list[MessageId]) -> None:
+def test_dragging_to_another_message_selects_both_and_all_between(user: User, ids: list[MessageId]) -> None:
     first, last = user.view(ids[-3]), user.view(ids[-1])
     _mouse(QEvent.Type.MouseButtonPress, first, first)
     _mouse(QEvent.Type.MouseMove, first, last)
@@ -89,7 +89,7 @@ def test_a_drag_into_another_message_selects_both_and_all_between(user: User, id
     assert markdown == f"## You\n\nQuestion {number}\n\n## Answer\n\n**Answer** {number + 1}\n\nwith two parts\n"
 
 
-def test_a_drag_that_comes_back_selects_within_the_message_as_before(user: User, ids: list[MessageId]) -> None:
+def test_dragging_back_selects_text_within_the_message_again(user: User, ids: list[MessageId]) -> None:
     first = user.view(ids[-4])
     _mouse(QEvent.Type.MouseButtonPress, first, first)
     start = first.text.textCursor().position()
@@ -102,7 +102,7 @@ def test_a_drag_that_comes_back_selects_within_the_message_as_before(user: User,
     assert user.window.transcript.selection.ids == ()
 
 
-def test_a_drag_beyond_the_edge_scrolls_on_and_selects_what_comes(user: User, ids: list[MessageId]) -> None:
+def test_dragging_beyond_the_edge_scrolls_and_extends_the_selection(user: User, ids: list[MessageId]) -> None:
     transcript = user.window.transcript
     start = transcript.reveal(ids[20])
     _settle(user)
@@ -121,7 +121,7 @@ def test_a_drag_beyond_the_edge_scrolls_on_and_selects_what_comes(user: User, id
     assert transcript.selection.ids[0] == ids[20]
 
 
-def test_alt_shift_up_selects_message_after_message_and_down_takes_them_back(user: User, ids: list[MessageId]) -> None:
+def test_alt_shift_up_extends_the_selection_and_alt_shift_down_shrinks_it(user: User, ids: list[MessageId]) -> None:
     transcript = user.window.transcript
     user.window.composer.text.setFocus()
     for number in range(1, 25):
@@ -138,9 +138,7 @@ def test_alt_shift_up_selects_message_after_message_and_down_takes_them_back(use
     assert _looks_selected(user) == []
 
 
-def test_control_a_selects_a_message_and_then_all_of_them_also_those_without_views(
-    user: User, ids: list[MessageId]
-) -> None:
+def test_ctrl_a_selects_a_message_and_then_all_messages_even_without_views(user: User, ids: list[MessageId]) -> None:
     transcript = user.window.transcript
     text = user.view(ids[-1]).text
     text.setFocus()
@@ -151,7 +149,7 @@ def test_control_a_selects_a_message_and_then_all_of_them_also_those_without_vie
     assert list(transcript.selection.ids) == ids
     transcript.verticalScrollBar().setValue(0)
     _settle(user)
-    # What comes into sight looks selected, too.
+    # A message scrolled into view is also drawn as selected.
     assert ids[2] in _looks_selected(user)
     user.window.action("copy_messages").trigger()
     copied = QGuiApplication.clipboard().text()
@@ -159,7 +157,7 @@ def test_control_a_selects_a_message_and_then_all_of_them_also_those_without_vie
     assert copied.startswith("You\n\nQuestion 0\n\nAnswer\n\n**Answer** 1")
 
 
-def test_a_click_or_another_branch_ends_the_selection(user: User, ids: list[MessageId]) -> None:
+def test_a_click_or_another_branch_clears_the_selection(user: User, ids: list[MessageId]) -> None:
     transcript = user.window.transcript
     transcript.selection.select_all()
     view = user.view(ids[-2])
@@ -198,6 +196,6 @@ print(QGuiApplication.clipboard().text())
 """
 
 
-def test_a_program_that_ends_with_messages_on_the_clipboard_ends_well() -> None:
+def test_the_program_exits_cleanly_with_messages_on_the_clipboard() -> None:
     done = subprocess.run([sys.executable, "-c", _COPYING], capture_output=True, text=True, check=True)
     assert done.stdout == "You\n\nwords\n"

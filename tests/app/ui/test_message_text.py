@@ -1,4 +1,4 @@
-"""What a message's text draws beside its words: bullets, the bars of quotes, frames that stand where they belong."""
+"""Decorations of a message's text: bullets, quote bars, rules, and the position of code frames."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _place(text: MessageText, words: str) -> QRect:
     return text.cursorRect(cursor)
 
 
-def test_bullets_keep_their_distance_and_every_second_level_has_rings(text: MessageText) -> None:
+def test_bullets_keep_their_distance_and_every_second_level_is_hollow(text: MessageText) -> None:
     text.set_text("- one\n  - two\n    - three\n- four\n\n1. five")
     bullets = text.ornaments.bullets()
     assert [is_filled for _, is_filled, _ in bullets] == [True, False, True, True]
@@ -43,21 +43,21 @@ def test_bullets_keep_their_distance_and_every_second_level_has_rings(text: Mess
         assert place.top() < bullet.top() < bullet.bottom() < place.bottom()
 
 
-def test_bullets_of_text_from_right_to_left_stand_at_its_right(text: MessageText) -> None:
+def test_bullets_of_right_to_left_text_are_on_the_right(text: MessageText) -> None:
     text.set_text("- ראשון")
     ((bullet, _, _),) = text.ornaments.bullets()
     assert _WIDTH_PX - LIST_INDENT_PX <= bullet.left() < bullet.right() < _WIDTH_PX
 
 
-def test_a_bullet_has_the_colour_of_its_words(text: MessageText) -> None:
+def test_a_bullet_has_the_colour_of_its_text(text: MessageText) -> None:
     text.set_text("- said\n\n> - quoted")
     (_, _, said), (_, _, quoted) = text.ornaments.bullets()
     assert (said.name(), quoted.name()) == (theme("light").text.lower(), theme("light").quiet_text.lower())
 
 
-def test_one_bar_stands_beside_all_of_a_quote(text: MessageText) -> None:
+def test_a_quote_has_one_bar_along_its_whole_height(text: MessageText) -> None:
     text.set_text("> one\n>\n> > inner\n>\n> ```\n> code\n> ```\n>\n> last\n\nafter\n\n> another")
-    # Bars that end come before those that go on.
+    # Bars of inner quotes, which end first, come first.
     inner, outer, another = text.ornaments.quote_bars()
     assert outer.top() <= _place(text, "one").top()
     assert outer.bottom() >= _place(text, "last").bottom() - 1
@@ -68,7 +68,7 @@ def test_one_bar_stands_beside_all_of_a_quote(text: MessageText) -> None:
     assert another.top() > outer.bottom()
 
 
-def test_a_quote_from_right_to_left_has_its_bar_and_its_room_at_the_right(text: MessageText) -> None:
+def test_a_right_to_left_quote_has_its_bar_and_indent_on_the_right(text: MessageText) -> None:
     text.set_text("> ציטוט")
     (bar,) = text.ornaments.quote_bars()
     assert bar.left() > _WIDTH_PX - QUOTE_INDENT_PX
@@ -83,7 +83,7 @@ def test_a_quote_from_right_to_left_has_its_bar_and_its_room_at_the_right(text: 
         ("> ```\n> code\n> ```", QUOTE_INDENT_PX),
     ],
 )
-def test_code_stands_as_far_in_as_the_text_around_it(text: MessageText, source: str, inset_px: int) -> None:
+def test_code_is_indented_like_the_text_around_it(text: MessageText, source: str, inset_px: int) -> None:
     text.set_text("```\ncode\n```")
     outermost = _place(text, "code").left()
     text.set_text(source)
@@ -91,7 +91,7 @@ def test_code_stands_as_far_in_as_the_text_around_it(text: MessageText, source: 
 
 
 @pytest.mark.parametrize("source", ["```\ncode\n```\n", "| a |\n|---|\n| code |\n"])
-def test_nothing_but_a_margin_stands_below_what_ends_in_a_frame(text: MessageText, source: str) -> None:
+def test_a_text_that_ends_in_a_frame_has_only_a_margin_below_it(text: MessageText, source: str) -> None:
     text.set_text(source)
     assert text.height() - _place(text, "code").bottom() <= 24
     text.set_text("")
@@ -100,7 +100,7 @@ def test_nothing_but_a_margin_stands_below_what_ends_in_a_frame(text: MessageTex
     assert text.height() - _place(text, "code").bottom() <= 24
 
 
-def test_a_rule_is_a_thin_line_in_the_colour_of_lines(text: MessageText) -> None:
+def test_a_rule_is_a_thin_line_in_the_line_colour(text: MessageText) -> None:
     text.viewport().setStyleSheet("background: white")
     text.set_text("above\n\n---\n\nbelow")
     rule = text.document().begin().next()
@@ -115,7 +115,7 @@ def test_a_rule_is_a_thin_line_in_the_colour_of_lines(text: MessageText) -> None
 
 @pytest.mark.parametrize(("num_chars", "step"), [(200_000, 20_000), (2_000_000, 100_000)])
 @pytest.mark.parametrize("is_raw", [False, True])
-def test_a_word_without_end_streams_in_and_the_page_still_answers(
+def test_an_endless_word_streams_in_and_the_page_stays_responsive(
     text: MessageText, qtbot: QtBot, num_chars: int, step: int, is_raw: bool
 ) -> None:
     text.set_text("", is_raw=is_raw)

@@ -1,4 +1,4 @@
-"""Names and paths that look like markup, hold mnemonics or never end are shown as they are."""
+"""Names and paths with markup, mnemonics or great length are shown unchanged."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from worker.sentence import verbatim
 _HTML = "<b>bold</b> & <img src='file:///etc/hostname'>"
 
 
-def test_a_question_that_looks_like_html_names_its_conversation_as_it_is(user: User) -> None:
+def test_a_question_with_html_becomes_the_title_unchanged(user: User) -> None:
     user.window.composer.text.setPlainText(_HTML)
     user.window.composer.send()
     user.answer()
@@ -30,10 +30,10 @@ def test_a_question_that_looks_like_html_names_its_conversation_as_it_is(user: U
     assert place.data(Qt.ItemDataRole.ToolTipRole) == as_tool_tip(_HTML)
 
 
-def test_no_label_reads_what_a_person_or_a_model_wrote_as_html(user: User) -> None:
+def test_labels_never_interpret_a_users_or_a_models_text_as_html(user: User) -> None:
     user.ask("What is a branch?")
     user.controller.program.notices.posted.emit(Notice(verbatim(_HTML)))
-    # `title` and the notice above all; no label of a message, either.
+    # The notice and the title matter most, but no label of a message may interpret HTML either.
     for label in (user.window.banner.label, user.window.header.title):
         assert label.textFormat() == Qt.TextFormat.PlainText
     for view in user.window.transcript.views:
@@ -41,13 +41,13 @@ def test_no_label_reads_what_a_person_or_a_model_wrote_as_html(user: User) -> No
             assert label.wordWrap() is False or label.textFormat() == Qt.TextFormat.PlainText
 
 
-def test_markup_and_mnemonics_are_shown_as_they_are() -> None:
+def test_markup_and_mnemonics_are_escaped() -> None:
     assert as_tool_tip("<b>R&D</b>") == "<span>&lt;b&gt;R&amp;D&lt;/b&gt;</span>"
     assert as_label("R&D") == "R&&D"
 
 
 @pytest.mark.parametrize("name", ["A name that never ends " * 20, "n" * 500, "שם ארוך " * 60])
-def test_a_long_name_is_cut_with_an_ellipsis_and_moves_nothing(user: User, name: str) -> None:
+def test_a_long_name_is_elided_and_does_not_affect_the_layout(user: User, name: str) -> None:
     user.ask("What is a branch?")
     conversation = user.controller.shown.conversation
     assert conversation is not None
@@ -65,7 +65,7 @@ def test_a_long_name_is_cut_with_an_ellipsis_and_moves_nothing(user: User, name:
         assert user.window.header.model_button.geometry().right() < user.window.header.width()
 
 
-def test_a_folder_with_an_ampersand_keeps_it_in_the_menu(user: User) -> None:
+def test_an_ampersand_in_a_folder_name_is_shown_in_the_menu(user: User) -> None:
     preferences = user.controller.program.settings.recent_models
     assert preferences == ()
     user.application.session.name = "/models/R&D"
@@ -77,7 +77,7 @@ def test_a_folder_with_an_ampersand_keeps_it_in_the_menu(user: User) -> None:
         user.application.session.changed.emit()
 
 
-def test_a_data_folder_that_nothing_can_show_is_named(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_data_folder_that_cannot_be_opened_is_named_in_a_notice(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
     def cannot(_url: object) -> bool:
         return False
 

@@ -1,4 +1,4 @@
-"""The command palette: all that can be done or opened, by a few letters and Enter."""
+"""The command palette: every enabled action and every conversation can be found by a few letters."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _choose(user: User, typed: str) -> None:
     assert not palette.isVisible()
 
 
-def test_it_has_every_action_that_is_possible_with_its_key(user: User) -> None:
+def test_the_palette_lists_every_enabled_action_with_its_key(user: User) -> None:
     user.ask("What is a branch?")
     palette = _open(user)
     rows = {(choice.text, choice.aside) for choice in palette.shown}
@@ -43,7 +43,7 @@ def test_it_has_every_action_that_is_possible_with_its_key(user: User) -> None:
     assert not palette.isVisible()
 
 
-def test_what_holds_already_is_checked_as_in_the_menus(user: User) -> None:
+def test_a_checked_action_is_shown_as_checked(user: User) -> None:
     user.ask("What is a branch?")
     for is_pinned in (False, True):
         palette = _open(user)
@@ -68,7 +68,7 @@ def test_a_conversation_is_opened_by_its_name(user: User) -> None:
     assert user.controller.shown.conversation.id == first.id
 
 
-def test_an_action_is_done_where_the_focus_was(user: User) -> None:
+def test_an_action_applies_to_the_widget_that_had_the_focus(user: User) -> None:
     first = user.ask("What is a branch?")
     user.ask("How do I fork?")
     user.view(first.id).text.setFocus(Qt.FocusReason.TabFocusReason)
@@ -77,7 +77,7 @@ def test_an_action_is_done_where_the_focus_was(user: User) -> None:
     assert len(user.controller.shown.siblings(first.id)) == 2
 
 
-def test_arrows_choose_among_what_fits_and_a_theme_is_chosen_by_its_name(user: User) -> None:
+def test_arrow_keys_choose_among_the_matches_and_a_theme_is_found_by_name(user: User) -> None:
     palette = _open(user)
     user.bot.keyClicks(palette.field, "dark")
     assert palette.shown[0].text == "Dark"
@@ -94,12 +94,12 @@ def test_arrows_choose_among_what_fits_and_a_theme_is_chosen_by_its_name(user: U
     user.controller.program.set_theme("system")
 
 
-def test_what_nothing_is_called_like_is_said_to_be_nothing(user: User) -> None:
+def test_text_without_a_match_shows_an_empty_list(user: User) -> None:
     palette = _open(user)
     user.bot.keyClicks(palette.field, "qqqqqq")
     assert palette.shown == []
     assert not palette.list.isVisible()
-    # Enter has nothing to do.
+    # Enter does nothing.
     user.bot.keyClick(palette.field, Qt.Key.Key_Return)
     assert palette.isVisible()
     user.bot.keyClick(palette.field, Qt.Key.Key_Escape)

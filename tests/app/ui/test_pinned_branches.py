@@ -1,4 +1,4 @@
-"""Pinned branches over the tree, in the window with the real worker: gone to and unpinned by mouse, keys and menu."""
+"""Pinned branches above the tree, in the window with the real worker: opened and unpinned by mouse, keys and menu."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.app.ui.conftest import PATIENCE_MS, User
 
 @pytest.fixture
 def dock(user: User) -> Iterator[TreeDock]:
-    """The tree's dock, shown, of a question that was answered twice and then asked once more."""
+    """The visible dock with the tree of a question that has two answers and a follow-up question."""
     planted = plant(user.application.store, "u1-a1 | u1-a2-u2-a3")
     user.controller.shown.open_conversation(planted.conversation_id)
     user.window.action("tree").trigger()
@@ -33,7 +33,7 @@ def dock(user: User) -> Iterator[TreeDock]:
 
 
 def _pin(user: User, dock: TreeDock, *message_ids: MessageId) -> PinnedBranches:
-    """Pin branches at these messages."""
+    """Pin the branches at these messages and return the list."""
     for message_id in message_ids:
         user.controller.pin_branch(message_id)
     pinned, num = dock.pinned, len(message_ids)
@@ -43,7 +43,7 @@ def _pin(user: User, dock: TreeDock, *message_ids: MessageId) -> PinnedBranches:
 
 
 def _others(user: User) -> tuple[MessageId, MessageId]:
-    """The first answer, which is not visible, and the visible one beside it."""
+    """Return the first answer, which is not visible, and the visible one beside it."""
     second = user.controller.shown.path[2].id
     return next(one for one in user.controller.shown.siblings(second) if one != second), second
 
@@ -60,9 +60,7 @@ def _said(dock: TreeDock) -> str:
     return "\n".join(part.accessibleName() or part.property("text") or "" for part in dock.card.findChildren(QWidget))
 
 
-def test_nothing_is_there_where_nothing_is_pinned_and_pins_stand_in_the_order_in_which_they_were_set(
-    user: User, dock: TreeDock
-) -> None:
+def test_the_list_is_hidden_without_pins_and_otherwise_in_the_order_of_pinning(user: User, dock: TreeDock) -> None:
     assert not dock.pinned.isVisible()
     first, second = _others(user)
     question = user.controller.shown.path[1].id
@@ -71,17 +69,17 @@ def test_nothing_is_there_where_nothing_is_pinned_and_pins_stand_in_the_order_in
     user.controller.name_branch(question, "The good way")
     rows = pinned.rows
     user.bot.waitUntil(lambda: rows.index(1, 0).data() == "The good way", timeout=PATIENCE_MS)
-    # Whoever has no name is called by the first words.
+    # A branch without a name is shown by its first words.
     assert [rows.index(row, 0).data() for row in (0, 2)] == ["a2", "a1"]
     for _ in range(2):
         user.window.action("undo").trigger()
     user.bot.waitUntil(lambda: rows.ids == [second, question], timeout=PATIENCE_MS)
-    # What is pruned is out of sight with its pins, and back with them.
+    # Pruning a branch hides its pins, and undo restores them.
     user.controller.prune(second)
     user.bot.waitUntil(lambda: rows.ids == [question], timeout=PATIENCE_MS)
     user.window.action("undo").trigger()
     user.bot.waitUntil(lambda: rows.ids == [second, question], timeout=PATIENCE_MS)
-    # They are this conversation's alone.
+    # Pins belong to one conversation.
     opened = user.controller.shown.conversation
     assert opened is not None
     user.window.action("new").trigger()
@@ -90,7 +88,7 @@ def test_nothing_is_there_where_nothing_is_pinned_and_pins_stand_in_the_order_in
     user.bot.waitUntil(lambda: pinned.isVisible() and rows.ids == [second, question], timeout=PATIENCE_MS)
 
 
-def test_at_most_four_rows_are_in_sight_and_the_others_are_scrolled_to(user: User, dock: TreeDock) -> None:
+def test_at_most_four_rows_are_visible_and_the_others_are_reached_by_scrolling(user: User, dock: TreeDock) -> None:
     pinned = _pin(user, dock, user.controller.shown.path[1].id)
     one_row = pinned.height()
     _pin(user, dock, *(message.id for message in user.controller.shown.path[2:5]))
@@ -106,7 +104,7 @@ def test_at_most_four_rows_are_in_sight_and_the_others_are_scrolled_to(user: Use
     assert pinned.in_sight() == pinned.rows.ids[-4:]
 
 
-def test_a_click_and_enter_go_there_and_the_tree_goes_along(user: User, dock: TreeDock) -> None:
+def test_a_click_and_enter_open_the_branch_and_the_tree_follows(user: User, dock: TreeDock) -> None:
     first, second = _others(user)
     pinned = _pin(user, dock, first, second)
     user.bot.mouseClick(pinned.viewport(), Qt.MouseButton.LeftButton, pos=_middle(pinned, 0))
@@ -121,7 +119,7 @@ def test_a_click_and_enter_go_there_and_the_tree_goes_along(user: User, dock: Tr
     assert dock.view.current.id == second
 
 
-def test_in_a_narrow_window_the_tree_goes_from_over_the_page_when_a_pin_was_gone_to(user: User, dock: TreeDock) -> None:
+def test_in_a_narrow_window_the_tree_closes_after_a_pin_was_opened(user: User, dock: TreeDock) -> None:
     first, _ = _others(user)
     _pin(user, dock, first)
     user.window.resize(820, 700)
@@ -134,7 +132,7 @@ def test_in_a_narrow_window_the_tree_goes_from_over_the_page_when_a_pin_was_gone
     assert dock.isHidden()
 
 
-def test_what_going_there_would_cost_is_said_before(user: User, dock: TreeDock) -> None:
+def test_the_cost_of_opening_a_pinned_branch_is_shown_first(user: User, dock: TreeDock) -> None:
     first, _ = _others(user)
     pinned = _pin(user, dock, first)
     costs = user.controller.costs
@@ -144,7 +142,7 @@ def test_what_going_there_would_cost_is_said_before(user: User, dock: TreeDock) 
     assert "would read" in cost
     assert str(index.data(Qt.ItemDataRole.ToolTipRole)).endswith(f"\n{cost}")
     assert index.data(Qt.ItemDataRole.AccessibleDescriptionRole) == cost
-    # The card tells of the row that is pointed at, too.
+    # The card also describes the row under the pointer.
     assert "version 1 of 2" not in _said(dock)
     user.bot.mouseMove(pinned.viewport(), _middle(pinned, 0))
     user.bot.waitUntil(lambda: "version 1 of 2" in _said(dock), timeout=PATIENCE_MS)
@@ -153,7 +151,7 @@ def test_what_going_there_would_cost_is_said_before(user: User, dock: TreeDock) 
     user.bot.waitUntil(lambda: "version 1 of 2" not in _said(dock), timeout=PATIENCE_MS)
 
 
-def test_the_cross_delete_and_the_letter_take_a_pin_away_and_the_keys_stay(user: User, dock: TreeDock) -> None:
+def test_the_cross_the_delete_key_and_the_letter_p_unpin_and_keep_the_focus(user: User, dock: TreeDock) -> None:
     first, second = _others(user)
     question = user.controller.shown.path[1].id
     pinned = _pin(user, dock, first, second, question, user.controller.shown.path[-1].id)
@@ -161,7 +159,7 @@ def test_the_cross_delete_and_the_letter_take_a_pin_away_and_the_keys_stay(user:
     user.bot.mouseClick(pinned.viewport(), Qt.MouseButton.LeftButton, pos=_cross(pinned, 1))
     assert user.controller.shown.message(second).pinned_ms is None
     user.bot.waitUntil(lambda: pinned.rows.ids == [first, question, leaf], timeout=PATIENCE_MS)
-    # Nobody went anywhere.
+    # Unpinning does not switch branches.
     assert user.controller.shown.path[-1].id == leaf
     pinned.setFocus()
     pinned.setCurrentIndex(pinned.rows.index(1, 0))
@@ -179,7 +177,7 @@ def test_the_cross_delete_and_the_letter_take_a_pin_away_and_the_keys_stay(user:
     user.bot.waitUntil(lambda: pinned.rows.ids == [first], timeout=PATIENCE_MS)
 
 
-def test_a_row_has_its_messages_menu_by_mouse_and_by_key(user: User, dock: TreeDock) -> None:
+def test_a_row_opens_its_messages_menu_by_mouse_and_by_key(user: User, dock: TreeDock) -> None:
     first, second = _others(user)
     pinned = _pin(user, dock, first, second)
     pinned.setFocus()
@@ -201,7 +199,7 @@ def test_a_row_has_its_messages_menu_by_mouse_and_by_key(user: User, dock: TreeD
     user.bot.waitUntil(lambda: pinned.rows.ids == [second], timeout=PATIENCE_MS)
 
 
-def test_tab_leads_from_the_head_to_the_pins_and_on_to_the_tree_and_escape_out(user: User, dock: TreeDock) -> None:
+def test_tab_moves_from_the_header_to_the_pins_to_the_tree_and_escape_leaves(user: User, dock: TreeDock) -> None:
     pinned = _pin(user, dock, _others(user)[0])
     close = user.button(dock, "Close the tree")
     close.setFocus(Qt.FocusReason.TabFocusReason)
@@ -216,7 +214,7 @@ def test_tab_leads_from_the_head_to_the_pins_and_on_to_the_tree_and_escape_out(u
     assert QApplication.focusWidget() is user.window.composer.text
 
 
-def test_a_screen_reader_hears_what_is_pinned(user: User, dock: TreeDock) -> None:
+def test_a_screen_reader_announces_the_pinned_branches(user: User, dock: TreeDock) -> None:
     first, _ = _others(user)
     pinned = _pin(user, dock, first)
     QAccessible.setActive(True)
@@ -232,7 +230,7 @@ def test_a_screen_reader_hears_what_is_pinned(user: User, dock: TreeDock) -> Non
     assert dock.view.name_of(layout[first]) == name
 
 
-def test_the_palette_goes_to_a_pinned_branch(user: User, dock: TreeDock) -> None:
+def test_the_palette_opens_a_pinned_branch(user: User, dock: TreeDock) -> None:
     first, _ = _others(user)
     _pin(user, dock, first)
     user.controller.name_branch(first, "Zebra way")

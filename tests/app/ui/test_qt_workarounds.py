@@ -1,4 +1,4 @@
-"""What a screen reader is told of areas that scroll, also where it asks for what has gone since it counted."""
+"""The workaround for scroll areas in Qt's accessibility interface, including children that no longer exist."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pytestqt.qtbot import QtBot
 from app.ui.parts.qt_workarounds import install_accessible_scroll_areas
 
 
-def test_a_child_that_has_gone_is_none_and_lists_and_texts_stay_what_they_are(qapp: QApplication, qtbot: QtBot):
+def test_a_missing_child_is_none_and_lists_and_texts_keep_their_roles(qapp: QApplication, qtbot: QtBot):
     install_accessible_scroll_areas()
     QAccessible.setActive(True)
     area = QScrollArea()

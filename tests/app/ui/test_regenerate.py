@@ -1,4 +1,4 @@
-"""Another answer that differs by something: their number, how they are drawn, the model."""
+"""Regenerating with a difference: several answers, another preset, another model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.models import byte_level_tokenizer, chain, write_scripted_model
 
 @pytest.fixture
 def tiny(user: User, tmp_path: Path) -> Iterator[Path]:
-    """A model that says nothing but its first token; the guide is loaded again behind it."""
+    """A model with one fixed answer. The guide model is loaded again at the end."""
     tokenizer = byte_level_tokenizer()
     yield write_scripted_model(tmp_path / "tiny", tokenizer, chain(tokenizer.encode("Yes.").ids))
     user.controller.program.load_model("guide")
@@ -26,7 +26,7 @@ def tiny(user: User, tmp_path: Path) -> Iterator[Path]:
 
 
 def _choose(user: User, message_id: int, text: str) -> None:
-    """Press W on a message, and choose by keys alone."""
+    """Press W on a message and choose an entry of the menu by keys."""
     user.press(message_id, "w")
     user.bot.waitUntil(lambda: _menu(user) is not None, timeout=PATIENCE_MS)
     menu = _menu(user)
@@ -43,7 +43,7 @@ def _menu(user: User) -> QMenu | None:
     return next((menu for menu in user.window.findChildren(RegenerateMenu) if menu.isVisible()), None)
 
 
-def test_three_more_answers_come_side_by_side(user: User) -> None:
+def test_three_more_answers_open_side_by_side(user: User) -> None:
     answer = user.ask("What is a branch?")
     _choose(user, answer.id, "3 ")
     page = user.window.side_by_side
@@ -54,7 +54,7 @@ def test_three_more_answers_come_side_by_side(user: User) -> None:
     user.answer()
 
 
-def test_one_is_drawn_otherwise_and_the_next_as_before(user: User) -> None:
+def test_one_answer_uses_another_preset_and_the_next_one_the_usual_settings(user: User) -> None:
     set_sampling(user.controller.program, Sampling(temperature=0.0, seed=7))
     first = user.ask("What is a branch?")
     _choose(user, first.id, "Wild")
@@ -68,7 +68,7 @@ def test_one_is_drawn_otherwise_and_the_next_as_before(user: User) -> None:
     assert third.record.sampling.temperature == 0.0
 
 
-def test_another_model_writes_one_beside_it(user: User, tiny: Path) -> None:
+def test_another_model_writes_a_sibling(user: User, tiny: Path) -> None:
     answer = user.ask("What is a branch?")
     program = user.controller.program
     program.preferences.change(recent_models=(str(tiny),))
@@ -80,7 +80,7 @@ def test_another_model_writes_one_beside_it(user: User, tiny: Path) -> None:
     assert other.record.model == program.session.name == str(tiny)
 
 
-def test_a_model_that_does_not_load_is_asked_nothing(user: User, tmp_path: Path) -> None:
+def test_a_model_that_fails_to_load_writes_nothing(user: User, tmp_path: Path) -> None:
     answer = user.ask("What is a branch?")
     user.controller.regenerate_by(answer.id, str(tmp_path))
     user.bot.waitUntil(user.window.banner.isVisible, timeout=PATIENCE_MS)
@@ -89,7 +89,7 @@ def test_a_model_that_does_not_load_is_asked_nothing(user: User, tmp_path: Path)
     assert user.application.session.name == "guide"
 
 
-def test_who_goes_elsewhere_while_it_loads_finds_nothing_asked_there(user: User, tiny: Path) -> None:
+def test_leaving_the_conversation_while_the_model_loads_cancels_the_request(user: User, tiny: Path) -> None:
     answer = user.ask("What is a branch?")
     user.controller.regenerate_by(answer.id, str(tiny))
     conversation = user.controller.shown.conversation

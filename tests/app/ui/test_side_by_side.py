@@ -1,4 +1,4 @@
-"""Several answers to one question beside each other."""
+"""Several answers to one question side by side."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.app.ui.conftest import PATIENCE_MS, User
 
 
 def _four(user: User) -> list[int]:
-    """Ask for four answers and wait until they have ended."""
+    """Ask for four answers, wait until they have ended and return their ids."""
     preparation = user.controller.preparation
     sampling = msgspec.structs.replace(preparation.generation.sampling, temperature=0.8, seed=3)
     preparation.set_generation(msgspec.structs.replace(preparation.generation, n=4, sampling=sampling))
@@ -28,7 +28,7 @@ def _four(user: User) -> list[int]:
     return versions
 
 
-def test_four_answers_stream_side_by_side_and_all_are_kept(user: User) -> None:
+def test_four_answers_stream_side_by_side_and_all_are_stored(user: User) -> None:
     versions = _four(user)
     user.bot.keyClick(user.window.side_by_side, Qt.Key.Key_Escape)
     assert user.window.transcript.isVisible()
@@ -37,7 +37,7 @@ def test_four_answers_stream_side_by_side_and_all_are_kept(user: User) -> None:
     assert seeds == {3, 4, 5, 6}
 
 
-def test_going_on_with_one_shows_it_and_keeps_the_others(user: User) -> None:
+def test_continuing_with_one_answer_shows_it_and_keeps_the_others(user: User) -> None:
     versions = _four(user)
     button = user.button(user.window.side_by_side, "Go on with Version 3 of 4")
     user.bot.mouseClick(button, Qt.MouseButton.LeftButton)
@@ -45,7 +45,7 @@ def test_going_on_with_one_shows_it_and_keeps_the_others(user: User) -> None:
     assert list(user.controller.shown.siblings(versions[0])) == versions
 
 
-def test_keeping_only_one_prunes_the_others_until_that_is_undone(user: User) -> None:
+def test_keeping_only_one_answer_prunes_the_others_and_can_be_undone(user: User) -> None:
     versions = _four(user)
     button = user.button(user.window.side_by_side, "Keep only Version 2 of 4")
     assert button.toolTip().startswith("Prunes 3 ")
@@ -57,7 +57,7 @@ def test_keeping_only_one_prunes_the_others_until_that_is_undone(user: User) -> 
     assert list(user.controller.shown.siblings(versions[1])) == versions
 
 
-def test_answers_beside_earlier_ones_have_the_numbers_of_the_switch_and_leave_those_alone(user: User) -> None:
+def test_new_answers_are_numbered_after_earlier_ones_and_leave_those_alone(user: User) -> None:
     versions = _four(user)
     controller, page = user.controller, user.window.side_by_side
     user.bot.keyClick(page, Qt.Key.Key_Escape)
@@ -77,7 +77,7 @@ def test_answers_beside_earlier_ones_have_the_numbers_of_the_switch_and_leave_th
     assert list(controller.shown.siblings(versions[0])) == [*versions, new[1]]
 
 
-def test_who_only_looks_at_versions_finds_the_focus_at_the_message_again_and_who_chooses_writes(
+def test_escape_returns_the_focus_to_the_message_and_choosing_a_version_to_the_composer(
     user: User,
 ) -> None:
     answer = user.ask("What is a branch?")
@@ -91,7 +91,7 @@ def test_who_only_looks_at_versions_finds_the_focus_at_the_message_again_and_who
     user.press(answer.id, "v")
     user.bot.mouseClick(user.button(page, "Go on with Version 1 of 2"), Qt.MouseButton.LeftButton)
     assert window.focusWidget() is window.composer.text
-    # Who wrote writes again.
+    # If the composer had the focus, it gets it back.
     window.composer.text.setFocus()
     window.action("side_by_side").trigger()
     assert page.isVisible()
@@ -99,7 +99,7 @@ def test_who_only_looks_at_versions_finds_the_focus_at_the_message_again_and_who
     assert window.focusWidget() is window.composer.text
 
 
-def test_the_page_goes_with_its_conversation(user: User) -> None:
+def test_the_page_closes_with_its_conversation(user: User) -> None:
     _four(user)
     user.controller.shown.new_conversation()
     assert user.window.welcome.isVisible()

@@ -1,4 +1,4 @@
-"""The sidebar: its sections, and what keyboard, mouse and screen reader do in its list."""
+"""The sidebar: its sections, and its list used by keyboard, mouse and screen reader."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _conversation(
     )
 
 
-def test_conversations_lie_in_the_groups_that_their_marks_and_days_say() -> None:
+def test_conversations_are_grouped_by_pin_folder_archive_and_day() -> None:
     found = sections(
         [
             _conversation(1),
@@ -75,10 +75,10 @@ def _shown(found: list[Section]) -> list[tuple[object, list[tuple[object, object
     return [(section.title, [(one.id, one.name) for one in section.conversations]) for section in found]
 
 
-def test_a_list_that_changes_anyhow_is_shown_as_it_is(qtbot: QtBot) -> None:
+def test_the_model_shows_any_sequence_of_changes(qtbot: QtBot) -> None:
     owner = QObject()
     model = ConversationModel(owner)
-    # It fails where a row comes or goes unannounced.
+    # The tester fails if a row is inserted or removed without the signals.
     _ = QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal, owner)
     draw = random.Random(4)
     known: dict[int, Conversation] = {}
@@ -102,7 +102,7 @@ def test_a_list_that_changes_anyhow_is_shown_as_it_is(qtbot: QtBot) -> None:
 
 
 def _three(user: User) -> list[int]:
-    """Three conversations of today, the last one first in the list, which has the focus."""
+    """Create three conversations of today, open the newest one and focus the list. Return their ids, newest first."""
     store = user.application.store
     for conversation in store.conversations.all():
         store.conversations.trash(conversation.id)
@@ -118,7 +118,7 @@ def _names(user: User) -> list[str]:
 
 
 def _row_texts(rows: ConversationList) -> list[str]:
-    """The texts of all rows outside folded sections, from the top."""
+    """Return the texts of all rows outside collapsed sections, from top to bottom."""
     texts: list[str] = []
     index = rows.rows.index(0, 0)
     while index.isValid():
@@ -131,7 +131,7 @@ def _opened(user: User) -> int | None:
     return None if user.controller.shown.conversation is None else user.controller.shown.conversation.id
 
 
-def test_arrows_walk_and_enter_opens(user: User) -> None:
+def test_arrow_keys_move_and_enter_opens(user: User) -> None:
     cheese, bread, apples = _three(user)
     rows = user.window.sidebar.list
     assert _row_texts(rows) == ["Today", "Cheese", "Bread", "Apples"]
@@ -140,12 +140,12 @@ def test_arrows_walk_and_enter_opens(user: User) -> None:
     assert (rows.current_id, _opened(user)) == (bread, cheese)
     user.bot.keyClick(rows, Qt.Key.Key_Return)
     assert _opened(user) == bread
-    # What is typed leads there.
+    # Typing moves to the conversation with that name.
     user.bot.keyClicks(rows, "app")
     assert rows.current_id == apples
 
 
-def test_what_is_marked_is_what_is_open_once_the_focus_is_elsewhere(user: User) -> None:
+def test_the_open_conversation_is_selected_again_when_the_list_loses_the_focus(user: User) -> None:
     cheese, bread, _ = _three(user)
     rows = user.window.sidebar.list
     user.bot.keyClick(rows, Qt.Key.Key_Down)
@@ -154,7 +154,7 @@ def test_what_is_marked_is_what_is_open_once_the_focus_is_elsewhere(user: User) 
     assert rows.current_id == cheese
 
 
-def test_a_conversation_is_renamed_in_its_place(user: User) -> None:
+def test_a_conversation_is_renamed_in_place(user: User) -> None:
     _three(user)
     rows = user.window.sidebar.list
     user.bot.keyClick(rows, Qt.Key.Key_F2)
@@ -167,7 +167,7 @@ def test_a_conversation_is_renamed_in_its_place(user: User) -> None:
     assert user.window.header.title.text() == "Cheddar"
 
 
-def test_the_delete_key_deletes_and_undo_brings_it_back(user: User) -> None:
+def test_the_delete_key_deletes_and_undo_restores(user: User) -> None:
     _three(user)
     rows = user.window.sidebar.list
     user.bot.keyClick(rows, Qt.Key.Key_Delete)
@@ -183,7 +183,7 @@ def _drop(user: User, dragged: int, section: str) -> None:
     assert rows.dropMimeData(data, Qt.DropAction.MoveAction, -1, -1, target)
 
 
-def test_what_is_dropped_on_a_section_goes_there(user: User) -> None:
+def test_a_conversation_dropped_on_a_section_moves_there(user: User) -> None:
     cheese, bread, apples = _three(user)
     conversations = user.controller.program.conversations
     conversations.put_into_folder(apples, "Fruit")
@@ -198,8 +198,8 @@ def test_what_is_dropped_on_a_section_goes_there(user: User) -> None:
     assert _row_texts(rows) == ["Fruit", "Bread", "Today", "Cheese", "Apples"]
 
 
-def test_what_is_dropped_below_the_list_is_in_no_folder(user: User) -> None:
-    # Where all are in folders there is no other place for that.
+def test_a_conversation_dropped_below_the_list_leaves_its_folder(user: User) -> None:
+    # If every conversation is in a folder, there is no other place to drop on.
     three = _three(user)
     for one in three:
         user.controller.program.conversations.put_into_folder(one, "Fruit")
@@ -214,7 +214,7 @@ def test_what_is_dropped_below_the_list_is_in_no_folder(user: User) -> None:
     assert _row_texts(view) == ["Fruit", "Cheese", "Apples", "Today", "Bread"]
 
 
-def test_a_section_that_is_folded_stays_folded(user: User) -> None:
+def test_a_collapsed_section_stays_collapsed(user: User) -> None:
     _three(user)
     rows = user.window.sidebar.list
     user.bot.keyClick(rows, Qt.Key.Key_Home)
@@ -228,7 +228,7 @@ def test_a_section_that_is_folded_stays_folded(user: User) -> None:
     assert _row_texts(rows) == ["Today", "Cheese", "Bread", "Apples"]
 
 
-def test_the_archive_is_at_the_end_and_folded_at_first(user: User) -> None:
+def test_the_archive_is_last_and_collapsed_at_first(user: User) -> None:
     cheese, _, _ = _three(user)
     rows = user.window.sidebar.list
     user.window.action("archive").trigger()
@@ -237,7 +237,7 @@ def test_the_archive_is_at_the_end_and_folded_at_first(user: User) -> None:
     assert _row_texts(rows) == ["Today", "Cheese", "Bread", "Apples"]
 
 
-def test_what_is_archived_comes_back_by_undo_to_where_it_was(user: User) -> None:
+def test_undo_returns_an_archived_conversation_to_its_section(user: User) -> None:
     cheese, bread, _ = _three(user)
     rows, banner = user.window.sidebar.list, user.window.banner
     conversations = user.controller.program.conversations
@@ -250,7 +250,7 @@ def test_what_is_archived_comes_back_by_undo_to_where_it_was(user: User) -> None
     user.bot.mouseClick(banner.button, Qt.MouseButton.LeftButton)
     assert _row_texts(rows) == before
     assert not banner.isVisible()
-    # By dragging, too, and who fetches it from there otherwise is offered no more.
+    # Dragging offers undo too. The offer disappears once the conversation is unarchived in another way.
     conversations.archive(cheese)
     _drop(user, bread, "Archive")
     assert banner.label.text() == "“Bread” was archived."
@@ -261,7 +261,7 @@ def test_what_is_archived_comes_back_by_undo_to_where_it_was(user: User) -> None
     assert _row_texts(rows) == before
 
 
-def test_rows_have_names_for_a_screen_reader_and_sections_say_whether_they_are_open(user: User) -> None:
+def test_rows_have_accessible_names_and_sections_say_whether_they_are_expanded(user: User) -> None:
     _three(user)
     rows = user.window.sidebar.list
     interface = QAccessible.queryAccessibleInterface(rows)
@@ -276,7 +276,7 @@ def test_rows_have_names_for_a_screen_reader_and_sections_say_whether_they_are_o
     assert not found["Cheese"].state().expandable
 
 
-def test_thousands_of_conversations_are_listed_and_the_last_one_is_reached(user: User) -> None:
+def test_the_last_of_thousands_of_conversations_can_be_selected(user: User) -> None:
     _three(user)
     rows = user.window.sidebar.list.rows
     many = [_conversation(number + 10_000, number / 100) for number in range(5_000)]
@@ -289,7 +289,7 @@ def test_thousands_of_conversations_are_listed_and_the_last_one_is_reached(user:
     assert _row_texts(user.window.sidebar.list) == ["Today", "Cheese", "Bread", "Apples"]
 
 
-def test_a_conversation_says_that_it_answers_while_another_one_is_read(user: User) -> None:
+def test_a_conversation_in_the_background_is_marked_while_it_answers(user: User) -> None:
     rows = user.window.sidebar.list.rows
     user.type("What is a branch?")
     user.bot.keyClick(user.window.composer.text, Qt.Key.Key_Return)

@@ -1,4 +1,4 @@
-"""Where in the source of a message the cursor is, however it is shown."""
+"""The position of the cursor in the source of a message, rendered or raw."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def text(qapp: QApplication, qtbot: QtBot) -> MessageText:
         "note[^1]\n\n[^1]: The END.",
     ],
 )
-def test_the_cursor_is_as_far_in_the_source_as_in_what_is_shown(text: MessageText, source: str) -> None:
+def test_the_cursor_maps_to_the_same_position_in_the_source(text: MessageText, source: str) -> None:
     for is_raw in (False, True):
         text.set_text(source, is_raw=is_raw)
         found = text.document().find("END")

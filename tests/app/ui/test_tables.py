@@ -28,7 +28,7 @@ def text(qapp: QApplication, qtbot: QtBot) -> MessageText:
     return text
 
 
-def test_a_table_wider_than_the_page_scrolls_in_its_frame(text: MessageText) -> None:
+def test_a_table_wider_than_the_page_scrolls_inside_its_frame(text: MessageText) -> None:
     text.set_text(f"before\n\n{_WIDE}\n" + "after " * 40)
     (frame,) = text.frames.tables
     assert frame.bar is not None
@@ -42,7 +42,7 @@ def test_a_table_wider_than_the_page_scrolls_in_its_frame(text: MessageText) -> 
     assert text.document().find("after").block().layout().lineCount() > 1
 
 
-def test_words_that_have_room_in_their_column_stand_on_one_line(text: MessageText) -> None:
+def test_headers_that_fit_their_columns_are_not_wrapped(text: MessageText) -> None:
     heads = ["first word", "tokens per second", "memory at most", "where it runs", "remarks of all kinds"]
     text.set_text(f"| {' | '.join(heads)} |\n|{'---|' * 5}\n| {' | '.join('12345')} |\n")
     assert text.frames.tables[0].bar is not None
@@ -50,7 +50,7 @@ def test_words_that_have_room_in_their_column_stand_on_one_line(text: MessageTex
     assert lines == [1] * len(heads)
 
 
-def test_a_table_that_fits_needs_no_frame(text: MessageText) -> None:
+def test_a_table_that_fits_has_no_scroll_bar(text: MessageText) -> None:
     text.set_text("| a | b |\n|---|---|\n| 1 | " + "words " * 60 + "|\n")
     (frame,) = text.frames.tables
     assert frame.bar is None
@@ -58,7 +58,7 @@ def test_a_table_that_fits_needs_no_frame(text: MessageText) -> None:
     assert frame.rect.bottom() < text.height()
 
 
-def test_a_table_scrolls_or_not_as_the_page_is_wide(text: MessageText) -> None:
+def test_the_scroll_bar_of_a_table_follows_the_width_of_the_page(text: MessageText) -> None:
     text.set_text(_WIDE)
     (frame,) = text.frames.tables
     assert frame.bar is not None
@@ -68,7 +68,7 @@ def test_a_table_scrolls_or_not_as_the_page_is_wide(text: MessageText) -> None:
     assert frame.bar is not None
 
 
-def test_a_table_that_streams_in_is_measured_as_the_whole(text: MessageText, qtbot: QtBot) -> None:
+def test_a_streamed_table_has_the_size_of_one_set_as_a_whole(text: MessageText, qtbot: QtBot) -> None:
     for start in range(0, len(_WIDE), 7):
         text.append(_WIDE[start : start + 7])
     whole = MessageText(theme("light"), is_markdown=True)
@@ -80,7 +80,7 @@ def test_a_table_that_streams_in_is_measured_as_the_whole(text: MessageText, qtb
     assert text.height() == whole.height()
 
 
-def test_boxes_of_a_task_list_are_read_out_and_stand_where_bullets_would(text: MessageText) -> None:
+def test_task_list_boxes_are_text_and_replace_the_bullets(text: MessageText) -> None:
     text.set_text("- [ ] open\n- [x] done\n- plain [ ] text")
     assert text.toPlainText() == "☐\u2002open\n☑\u2002done\nplain [ ] text"
     assert len(text.ornaments.bullets()) == 1
@@ -90,7 +90,7 @@ def test_boxes_of_a_task_list_are_read_out_and_stand_where_bullets_would(text: M
     assert len({text.cursorRect(cursor).left() for cursor in words}) == 1
 
 
-def test_a_footnote_is_marked_and_shown_where_it_stands(text: MessageText) -> None:
+def test_a_footnote_is_shown_where_it_is_defined(text: MessageText) -> None:
     for character in "One[^1] two[^long-name].\n\n[^1]: The *first*.\n\n    Still it.\n[^long-name]: Second.\n\nEnd":
         text.append(character)
     assert text.toPlainText().split("\n") == [
@@ -102,13 +102,13 @@ def test_a_footnote_is_marked_and_shown_where_it_stands(text: MessageText) -> No
     ]
 
 
-def test_nothing_above_a_table_that_begins_a_text_looks_selected(text: MessageText) -> None:
+def test_nothing_above_a_table_at_the_beginning_looks_selected(text: MessageText) -> None:
     text.set_text("| one | two |\n|---|---|\n| a | b |\n")
     text.selectAll()
     image = text.viewport().grab().toImage()
     table = QTextCursor(text.document().firstBlock().next()).currentTable()
     assert table is not None
-    # Its words; its frame begins a little above them.
+    # The top of the table's text; its frame begins slightly above it.
     top = round(text.document().documentLayout().frameBoundingRect(table).top())
     highlight = text.palette().highlight().color().rgb()
     ratio = image.devicePixelRatio()
@@ -123,7 +123,7 @@ def test_nothing_above_a_table_that_begins_a_text_looks_selected(text: MessageTe
 
 
 def _rect(text: MessageText, words: str) -> QRectF:
-    """Where some words stand, as far as they reach."""
+    """Return the rectangle of the text of the block that contains `words`."""
     block = text.document().find(words).block()
     assert block.isValid(), words
     layout = block.layout()
@@ -131,25 +131,25 @@ def _rect(text: MessageText, words: str) -> QRectF:
     return layout.lineAt(0).naturalTextRect().translated(place)
 
 
-def test_a_table_from_right_to_left_has_its_first_column_at_the_right(text: MessageText) -> None:
+def test_a_right_to_left_table_has_its_first_column_on_the_right(text: MessageText) -> None:
     for source in (_FROM_RIGHT, f"> {_FROM_RIGHT.rstrip().replace(chr(10), f'{chr(10)}> ')}\n"):
         text.set_text(f"טבלה\n\n{source}\nסוף")
         heads = [_rect(text, head) for head in ("עיר", "תושבים", "הערות")]
         assert heads[0].left() > heads[1].right() > heads[1].left() > heads[2].right()
-        # Each column begins at the right, whatever its words are; the table does, too.
+        # Every column and the table itself are aligned to the right, whatever their content.
         columns = [("תל אביב", "Haifa"), ("460,613", "285,316"), ("ליד הים", "נמל")]
         for head, words in zip(heads, columns, strict=True):
             assert {round(_rect(text, each).right()) for each in words} == {round(head.right())}
         frame = text.frames.tables[0].rect
         inset = 0 if source is _FROM_RIGHT else QUOTE_INDENT_PX
         assert text.viewport().width() - inset - 4 <= frame.right() <= text.viewport().width() - inset
-    # A head that begins from left to right is one of a table that does.
+    # The direction of the first header decides the direction of the table.
     text.set_text("| Country | עיר |\n|---|---|\n| Israel | תל אביב |\n")
     assert _rect(text, "Country").right() < _rect(text, "עיר").left()
     assert text.frames.tables[0].rect.left() <= 1
 
 
-def test_a_wide_table_from_right_to_left_is_scrolled_to_its_first_column(text: MessageText) -> None:
+def test_a_wide_right_to_left_table_starts_scrolled_to_its_first_column(text: MessageText) -> None:
     wide = f"| {' | '.join(f'עמודה {i}' for i in range(9))} |\n|{'---|' * 9}\n| {' | '.join(['מילים אחדות'] * 9)} |\n"
     for start in range(0, len(wide), 7):
         text.append(wide[start : start + 7])
@@ -163,7 +163,7 @@ def test_a_wide_table_from_right_to_left_is_scrolled_to_its_first_column(text: M
     assert frame.rect.left() == 0
 
 
-def test_a_table_from_right_to_left_streams_in_and_is_copied_in_the_order_in_which_it_is_read(
+def test_a_streamed_right_to_left_table_is_copied_in_reading_order(
     text: MessageText,
 ) -> None:
     for character in f"{_FROM_RIGHT}\nסוף":

@@ -1,4 +1,4 @@
-"""Colours that can be read, icons that can be drawn."""
+"""Contrast of the colours, and drawing of the icons."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TEXT_GROUNDS = ("page", "surface", "sunken", "hover", "accent_wash")
 
 
 def _luminance(colour: str) -> float:
-    """Relative luminance as WCAG 2 defines it."""
+    """Return the relative luminance as defined by WCAG 2."""
 
     def linear(value: float) -> float:
         return value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4
@@ -34,7 +34,7 @@ def _contrast(one: str, other: str) -> float:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("ground", _TEXT_GROUNDS)
 @pytest.mark.parametrize("text", ["text", "quiet_text"])
-def test_text_can_be_read_on_every_ground(scheme: Scheme, ground: str, text: str) -> None:
+def test_text_is_readable_on_every_background(scheme: Scheme, ground: str, text: str) -> None:
     colours = theme(scheme)
     assert _contrast(getattr(colours, text), getattr(colours, ground)) >= 4.5
 
@@ -42,13 +42,13 @@ def test_text_can_be_read_on_every_ground(scheme: Scheme, ground: str, text: str
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("ground", ["page", "surface"])
 @pytest.mark.parametrize("text", ["accent", "warning", "danger", "information"])
-def test_coloured_text_can_be_read_on_page_and_card(scheme: Scheme, ground: str, text: str) -> None:
+def test_coloured_text_is_readable_on_page_and_card(scheme: Scheme, ground: str, text: str) -> None:
     colours = theme(scheme)
     assert _contrast(getattr(colours, text), getattr(colours, ground)) >= 4.5
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_on_the_accent_can_be_read(scheme: Scheme) -> None:
+def test_text_on_the_accent_colour_is_readable(scheme: Scheme) -> None:
     colours = theme(scheme)
     assert _contrast(colours.on_accent, colours.accent) >= 4.5
 
@@ -56,13 +56,13 @@ def test_text_on_the_accent_can_be_read(scheme: Scheme) -> None:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("ground", ["page", "surface", "sunken"])
 @pytest.mark.parametrize("mark", ["control_line", "accent"])
-def test_marks_and_controls_stand_out(scheme: Scheme, ground: str, mark: str) -> None:
+def test_marks_and_controls_have_enough_contrast(scheme: Scheme, ground: str, mark: str) -> None:
     colours = theme(scheme)
     assert _contrast(getattr(colours, mark), getattr(colours, ground)) >= 3
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_colour_of_code_can_be_read_on_its_ground(scheme: Scheme) -> None:
+def test_every_code_colour_is_readable_on_its_background(scheme: Scheme) -> None:
     colours = theme(scheme)
     code = """# a comment\n@decorated\nclass A(B):\n    x: int = 0x1F + 2.5\n    def f(self):
         \"\"\"Words.\"\"\"\n        return f"{self.x!r} \\n" if None is not True else len(r'\\d+')\n"""
@@ -78,7 +78,7 @@ def test_every_colour_of_code_can_be_read_on_its_ground(scheme: Scheme) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_last_line_of_code_is_coloured_as_it_would_be_with_a_line_end(scheme: Scheme) -> None:
+def test_the_last_line_of_code_is_highlighted_as_if_it_ended_with_a_line_break(scheme: Scheme) -> None:
     colours = theme(scheme)
     for language, code in (("diff", "- gone\n+ new"), ("make", "all:\n\techo"), ("python", "x = 1  # one")):
         found = highlighted(code, language, colours.code_style, colours.sunken)
@@ -89,7 +89,7 @@ def test_the_last_line_of_code_is_coloured_as_it_would_be_with_a_line_end(scheme
     assert gone.colour != new.colour
 
 
-def test_a_colour_that_can_be_read_stays_as_it_is() -> None:
+def test_a_readable_colour_is_not_changed() -> None:
     assert readable("#4070a0", "#f3f1eb") == "#4070a0"
     assert _contrast(readable("#808080", "#808080"), "#808080") >= 4.5
 
@@ -109,14 +109,14 @@ def test_every_icon_is_drawn_in_its_colour(qapp: QApplication) -> None:
         assert colours == {"#ff0000"}, name
 
 
-def test_the_window_icon_is_there(qapp: QApplication) -> None:
+def test_the_window_icon_exists(qapp: QApplication) -> None:
     from PySide6.QtGui import QIcon
 
     assert not QIcon(str(icon_file())).isNull()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_style_sheet_names_no_colour_of_its_own(scheme: Scheme) -> None:
+def test_the_style_sheet_contains_no_literal_colours(scheme: Scheme) -> None:
     source = (importlib.resources.files("resources") / "themes" / "window.qss").read_text(encoding="utf-8")
     assert not re.search(r"#[0-9A-Fa-f]{6}\b", source)
     assert "$" not in theme(scheme).style_sheet()

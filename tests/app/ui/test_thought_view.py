@@ -1,4 +1,4 @@
-"""Thoughts in messages: folded with their duration, opened by click and key, raw text on request."""
+"""Thoughts in messages: folded with their duration, opened by click and key, and shown raw on request."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def view(qapp: QApplication, qtbot: QtBot) -> MessageView:
     return view
 
 
-def test_a_thought_is_folded_and_says_how_long_it_took(view: MessageView) -> None:
+def test_a_thought_is_folded_and_shows_its_duration(view: MessageView) -> None:
     assert view.text.content == _TEXT
     assert view.text.toPlainText() == "The answer."
     assert view.thought is not None
@@ -49,7 +49,7 @@ def test_a_thought_is_folded_and_says_how_long_it_took(view: MessageView) -> Non
     assert not view.thought.text.isVisible()
 
 
-def test_a_thought_opens_by_keys(view: MessageView, qtbot: QtBot) -> None:
+def test_a_thought_is_opened_by_keys(view: MessageView, qtbot: QtBot) -> None:
     assert view.thought is not None
     view.text.setFocus()
     qtbot.keyClick(view.text, Qt.Key.Key_T)
@@ -58,7 +58,7 @@ def test_a_thought_opens_by_keys(view: MessageView, qtbot: QtBot) -> None:
     assert not view.thought.is_open
 
 
-def test_raw_text_shows_all_that_was_written(view: MessageView, qtbot: QtBot) -> None:
+def test_raw_text_shows_the_whole_source(view: MessageView, qtbot: QtBot) -> None:
     qtbot.keyClick(view.text, Qt.Key.Key_M)
     assert view.text.toPlainText() == _TEXT
     assert view.thought is not None
@@ -68,7 +68,7 @@ def test_raw_text_shows_all_that_was_written(view: MessageView, qtbot: QtBot) ->
     assert view.thought.isVisible()
 
 
-def test_a_view_shows_another_message_as_that_one_was_left(view: MessageView) -> None:
+def test_a_reused_view_restores_how_each_message_was_shown(view: MessageView) -> None:
     modes = DisplayModes()
     view.show_message(_shown(_message(_TEXT), modes))
     view.toggle_thought()
@@ -84,7 +84,7 @@ def test_a_view_shows_another_message_as_that_one_was_left(view: MessageView) ->
     assert view.text.toPlainText() == "plain **text**"
 
 
-def test_a_thought_that_streams_in_is_told_from_the_answer(view: MessageView) -> None:
+def test_a_streamed_thought_is_separated_from_the_answer(view: MessageView) -> None:
     view.show_message(_shown(_message("", 3), is_streaming=True))
     seen: set[tuple[str, str]] = set()
     for character in _TEXT:
@@ -99,7 +99,7 @@ def test_a_thought_that_streams_in_is_told_from_the_answer(view: MessageView) ->
     assert view.text.toPlainText() == "The answer."
 
 
-def test_a_thought_without_its_beginning_is_folded_when_it_ends(view: MessageView) -> None:
+def test_a_thought_without_an_opening_tag_is_folded_when_it_ends(view: MessageView) -> None:
     text = "Hm, so\n</think>\n\nYes."
     view.show_message(_shown(_message("", 3), is_streaming=True))
     for character in text:
@@ -110,7 +110,7 @@ def test_a_thought_without_its_beginning_is_folded_when_it_ends(view: MessageVie
     assert view.thought.isVisible()
 
 
-def test_raw_text_that_streams_in_is_added_to_what_stands(view: MessageView) -> None:
+def test_streamed_raw_text_is_appended(view: MessageView) -> None:
     modes = DisplayModes()
     modes.raw.add(3)
     view.show_message(_shown(_message("", 3), modes, is_streaming=True))
@@ -123,7 +123,7 @@ def test_raw_text_that_streams_in_is_added_to_what_stands(view: MessageView) -> 
     assert view.text.toPlainText().count("\u200b") == 2
 
 
-def test_tab_goes_from_the_text_to_its_thought_its_code_and_its_actions(view: MessageView) -> None:
+def test_tab_goes_from_the_text_to_its_thought_code_and_actions(view: MessageView) -> None:
     text = "<think>a</think>\n\n```\none\n```\n\n```\ntwo\n```\n"
     view.show_message(
         ShownMessage(_message(text), (1, 2), (MessageAction.EDIT, MessageAction.COPY), is_streaming=False, is_last=True)

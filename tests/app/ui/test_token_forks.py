@@ -1,4 +1,4 @@
-"""The tokens mode and going on from inside an answer, in the real window with the real worker."""
+"""The tokens mode and forking inside an answer, in the real window with the real worker."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def tokens(user: User) -> Iterator[User]:
 
 
 def _fork_of(user: User, answer: Message) -> Message:
-    """The sibling that was made last, once it has ended."""
+    """Wait until the newest sibling has ended and return it."""
     fork = user.answer()
     assert fork.id != answer.id
     assert user.controller.shown.siblings(answer.id)[-1] == fork.id
     return fork
 
 
-def test_the_mode_is_remembered_and_asks_for_alternatives_and_shows_tokens_as_they_come(tokens: User) -> None:
+def test_the_tokens_mode_is_stored_requests_alternatives_and_tints_streamed_tokens(tokens: User) -> None:
     assert tokens.application.controller.program.settings.tokens_visible
     growing: list[list[TokenPiece]] = []
 
@@ -42,18 +42,18 @@ def test_the_mode_is_remembered_and_asks_for_alternatives_and_shows_tokens_as_th
 
     tokens.window.transcript.text_changed.connect(look)
     answer = tokens.ask("What is a branch?")
-    while not growing:  # on a busy machine an answer may come as a whole
+    while not growing:  # On a busy machine an answer may arrive all at once.
         answer = tokens.ask("What is a branch?")
     tokens.window.transcript.text_changed.disconnect(look)
     assert growing[-1]
     assert all(pieces == token_pieces(answer)[: len(pieces)] for pieces in growing)
     assert answer.record is not None
-    # What it took is known, too: the model's weights at least.
+    # The memory use is recorded too; it includes at least the model's weights.
     assert answer.record.figures.memory_bytes > 1 << 20
     cost = tokens.view(answer.id).footer.cost
     assert cost is not None
     assert "memory" in cost.text()
-    # A figure and its unit stand in one line.
+    # A number and its unit are never on different lines.
     assert re.search(r"\d [^·]", cost.text()) is None
     assert "memory at most" in cost.toolTip()
     assert answer.record.top_logprobs == 5
@@ -63,7 +63,7 @@ def test_the_mode_is_remembered_and_asks_for_alternatives_and_shows_tokens_as_th
     reader = tokens.view(answer.id).text.tokens
     assert reader is not None
     assert list(reader.pieces) == pieces
-    # What the lines mean stands above the messages, over none of them.
+    # The legend is above the messages and covers none of them.
     transcript = tokens.window.transcript
     (legend,) = transcript.findChildren(TokenLegend)
     assert legend.isVisible()
@@ -74,7 +74,7 @@ def test_the_mode_is_remembered_and_asks_for_alternatives_and_shows_tokens_as_th
     assert not tokens.application.controller.program.settings.tokens_visible
 
 
-def test_choosing_another_token_by_keys_forks_there_and_goes_on(tokens: User) -> None:
+def test_choosing_another_token_by_keys_forks_there_and_continues(tokens: User) -> None:
     answer = tokens.ask("How do I fork a message?")
     assert answer.record is not None
     view = tokens.view(answer.id)
@@ -104,8 +104,8 @@ def test_choosing_another_token_by_keys_forks_there_and_goes_on(tokens: User) ->
     tokens.bot.waitUntil(lambda: tokens.controller.shown.path[-1].id == answer.id, timeout=PATIENCE_MS)
 
 
-def test_taking_the_end_as_a_token_ends_the_answer_there(tokens: User) -> None:
-    # Among so many the end is one somewhere.
+def test_choosing_the_end_token_ends_the_answer_there(tokens: User) -> None:
+    # With this many alternatives the end token is among them at some position.
     tokens.controller.preparation.set_generation(
         msgspec.structs.replace(tokens.controller.preparation.generation, top_logprobs=20)
     )
@@ -124,13 +124,13 @@ def test_taking_the_end_as_a_token_ends_the_answer_there(tokens: User) -> None:
     assert fork.text == answer.text[: token_pieces(answer)[index].start]
 
 
-def test_going_on_from_the_cursor_keeps_what_stands_before_it(user: User) -> None:
+def test_continuing_from_the_cursor_keeps_the_text_before_it(user: User) -> None:
     answer = user.ask("What is a branch?")
     view = user.view(answer.id)
     words = answer.text.split()
     found = view.text.document().find(words[4])
     cursor = view.text.textCursor()
-    # In the middle of a word: the seam is healed.
+    # The cursor is inside a word, which needs token healing.
     cursor.setPosition(found.selectionStart() + 2)
     view.text.setTextCursor(cursor)
     view.text.setFocus()
@@ -139,12 +139,12 @@ def test_going_on_from_the_cursor_keeps_what_stands_before_it(user: User) -> Non
     user.bot.keyClick(view.text, Qt.Key.Key_G)
     fork = _fork_of(user, answer)
     assert fork.text.startswith(kept)
-    # It is greedy and says what it said before.
+    # Greedy sampling gives the same text as before.
     assert fork.text == answer.text
     assert user.controller.shown.message(answer.id).text == answer.text
 
 
-def test_going_on_without_a_cursor_says_what_to_do(user: User) -> None:
+def test_continuing_without_a_cursor_shows_an_instruction(user: User) -> None:
     answer = user.ask("What is a branch?")
     user.view(answer.id).go_on_from_here()
     assert "cursor" in user.window.banner.label.text()

@@ -1,4 +1,4 @@
-"""The tokens of answers: where they stand, what a popover says of them, and choosing another one."""
+"""The tokens of an answer: their position, the popover with their alternatives, and choosing another one."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def view(qapp: QApplication, qtbot: QtBot) -> MessageView:
     return view
 
 
-def test_the_mode_shows_what_was_written_and_goes_again(view: MessageView) -> None:
+def test_the_mode_shows_the_source_and_can_be_left(view: MessageView) -> None:
     modes = view.shown.modes
     assert modes is not None
     assert view.text.toPlainText() == "".join(_WORDS)
@@ -71,7 +71,7 @@ def test_the_mode_shows_what_was_written_and_goes_again(view: MessageView) -> No
     assert view.text.tokens is not None
 
 
-def test_what_was_not_recorded_of_an_answer_is_said_below_it(view: MessageView) -> None:
+def test_missing_token_data_is_mentioned_below_the_answer(view: MessageView) -> None:
     assert view.footer.cost is None
     message = _message()
     assert message.record is not None
@@ -83,7 +83,7 @@ def test_what_was_not_recorded_of_an_answer_is_said_below_it(view: MessageView) 
         assert cost is not None
         assert cost.isVisible()
         assert cost.text() == words
-        # Where there are no tokens to show, the text stays as it is meant.
+        # Without recorded tokens, the text stays rendered.
         assert (view.text.toPlainText() == "".join(_WORDS)) == bool(record.token_ids)
     modes = view.shown.modes
     assert modes is not None
@@ -96,7 +96,7 @@ def _position(tint: TokenTint, index: int) -> int:
     return next(position for position in itertools.count() if tint.index_at(position) == index)
 
 
-def test_each_token_stands_where_its_text_does(view: MessageView) -> None:
+def test_each_token_is_located_at_its_text(view: MessageView) -> None:
     document = view.text.document()
     tint = TokenTint(document, "".join(_WORDS), token_pieces(_message()))
     for index, word in enumerate(_WORDS):
@@ -110,21 +110,21 @@ def test_each_token_stands_where_its_text_does(view: MessageView) -> None:
     assert all(left.right() <= right.left() + 1 for left, right in itertools.pairwise(rects))
 
 
-def test_a_character_of_several_tokens_belongs_to_each_of_them(qapp: QApplication) -> None:
+def test_tokens_of_one_character_share_its_range(qapp: QApplication) -> None:
     assert qapp is not None
     record = Record(token_ids=(1, 2, 3), token_chars=(1, 0, 1), origins="sss")
     message = Message(id=1, parent_id=None, role="assistant", text="a京", record=record)
     assert [(piece.start, piece.end) for piece in token_pieces(message)] == [(0, 1), (1, 2), (1, 2)]
 
 
-def test_tokens_that_say_another_text_are_none() -> None:
+def test_tokens_that_do_not_match_the_text_are_ignored() -> None:
     message = _message()
     for text in ("", message.text + "x"):
         other = Message(id=1, parent_id=None, role="assistant", text=text, record=message.record)
         assert token_pieces(other) == []
 
 
-def test_long_runs_that_may_break_move_no_token(qapp: QApplication) -> None:
+def test_break_opportunities_in_long_runs_do_not_shift_tokens(qapp: QApplication) -> None:
     assert qapp is not None
     words = ("x" * 700, "y" * 700, "z" * 700, " end")
     modes = DisplayModes()
@@ -137,7 +137,7 @@ def test_long_runs_that_may_break_move_no_token(qapp: QApplication) -> None:
     assert [raw[_position(tint, index)] for index in range(4)] == ["x", "y", "z", " "]
 
 
-def test_arrow_keys_walk_the_tokens_and_enter_takes_another_one(view: MessageView, qtbot: QtBot) -> None:
+def test_arrow_keys_step_through_the_tokens_and_enter_chooses_an_alternative(view: MessageView, qtbot: QtBot) -> None:
     chosen: list[tuple[int, object]] = []
     view.action_requested.connect(lambda *what: chosen.append(what))  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
     reader = view.text.tokens
@@ -150,7 +150,7 @@ def test_arrow_keys_walk_the_tokens_and_enter_takes_another_one(view: MessageVie
     assert popover.isVisible()
     names = [row.accessibleName() for row in popover.rows]
     assert names == ["␣**two**, 75 %, chosen", "other␣1, 20 %", "end here, 5.0 %"]
-    # Each of its sentences stands on one line: no word is left alone on another.
+    # Each sentence of the hint fits on one line.
     hint = next(label for label in popover.findChildren(QLabel) if "Enter" in label.text())
     assert hint.heightForWidth(hint.width()) == hint.heightForWidth(4 * hint.width())
     qtbot.keyClick(view.text, Qt.Key.Key_Return)
@@ -161,7 +161,7 @@ def test_arrow_keys_walk_the_tokens_and_enter_takes_another_one(view: MessageVie
     assert not popover.isVisible()
 
 
-def test_escape_closes_the_popover_and_nothing_else(view: MessageView, qtbot: QtBot) -> None:
+def test_escape_closes_only_the_popover(view: MessageView, qtbot: QtBot) -> None:
     pressed: list[object] = []
     view.text.key_pressed.connect(pressed.append)
     reader = view.text.tokens
@@ -181,7 +181,7 @@ def _point_at(view: MessageView, place: QPoint) -> None:
     QApplication.sendEvent(viewport, moved)
 
 
-def test_pointing_at_a_token_shows_its_alternatives_and_a_click_takes_one(view: MessageView, qtbot: QtBot) -> None:
+def test_pointing_at_a_token_shows_its_alternatives_and_a_click_chooses_one(view: MessageView, qtbot: QtBot) -> None:
     chosen: list[tuple[int, object]] = []
     view.action_requested.connect(lambda *what: chosen.append(what))  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
     reader = view.text.tokens
@@ -196,7 +196,7 @@ def test_pointing_at_a_token_shows_its_alternatives_and_a_click_takes_one(view: 
     assert chosen == [(7, ForkAtToken(4, 204))]
     _point_at(view, QPoint(-10, -10))
     assert reader.current is None
-    # While none is looked at, Esc is not for this: it stops an answer.
+    # Without a current token Escape is left to the window, where it stops the answer.
     escape = QKeyEvent(QEvent.Type.ShortcutOverride, Qt.Key.Key_Escape, Qt.KeyboardModifier.NoModifier)
     QApplication.sendEvent(view.text, escape)
     assert not escape.isAccepted()
@@ -206,7 +206,7 @@ def test_pointing_at_a_token_shows_its_alternatives_and_a_click_takes_one(view: 
     assert escape.isAccepted()
 
 
-def test_a_surprising_token_has_the_stronger_line(qapp: QApplication) -> None:
+def test_a_surprising_token_has_a_stronger_underline(qapp: QApplication) -> None:
     assert qapp is not None
     message = _message(("expected ", "surprising"))
     assert message.record is not None
@@ -243,11 +243,11 @@ def test_a_surprising_token_has_the_stronger_line(qapp: QApplication) -> None:
     view.deleteLater()
 
 
-def test_signs_stand_for_what_cannot_be_seen() -> None:
+def test_invisible_characters_are_shown_as_symbols() -> None:
     assert visible_token(" a\n\t") == "␣a↵⇥"
 
 
-def test_another_text_in_the_document_has_no_tokens(qapp: QApplication) -> None:
+def test_a_document_with_other_text_has_no_matching_tokens(qapp: QApplication) -> None:
     assert qapp is not None
     document = QTextDocument()
     document.setPlainText("One")

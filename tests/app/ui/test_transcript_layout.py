@@ -1,4 +1,4 @@
-"""Where messages stand and what is seen of them, compared with sums; what is read stays where it is on screen."""
+"""The layout of messages and the scroll position, compared with a simple model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HEIGHTS = st.lists(st.integers(1, 900), min_size=1, max_size=30)
 
 @dataclass
 class _Plain:
-    """A column as a list of heights, added up each time."""
+    """A simple model: a list of heights, summed on each call."""
 
     heights: list[int] = field(default_factory=list[int])
 
@@ -42,7 +42,7 @@ def _sight(heights: list[int], height: int) -> ScrollPosition:
 
 @settings(max_examples=50)
 @given(_HEIGHTS, st.data())
-def test_places_are_sums_of_heights_whatever_changes(heights: list[int], data: st.DataObject) -> None:
+def test_positions_are_sums_of_heights_after_any_change(heights: list[int], data: st.DataObject) -> None:
     column, plain = _column(heights), _Plain(list(heights))
     for _ in range(data.draw(st.integers(0, 12))):
         index = data.draw(st.integers(0, len(plain.heights) - 1))
@@ -59,7 +59,7 @@ def test_places_are_sums_of_heights_whatever_changes(heights: list[int], data: s
                 plain.heights[index:] = data.draw(_HEIGHTS)
                 column.replace_from(index, plain.heights[index:])
             case _:
-                # What is known of places so far is another each time.
+                # This updates the cached positions only as far as the index.
                 assert column.top(index) == plain.top(index)
     assert [column.top(index) for index in range(len(column) + 1)] == [
         plain.top(index) for index in range(len(plain.heights) + 1)
@@ -70,7 +70,7 @@ def test_places_are_sums_of_heights_whatever_changes(heights: list[int], data: s
     assert list(column.within(top, bottom)) == (plain.within(top, bottom) if bottom > top else [])
 
 
-def test_an_empty_column_is_the_space_around_nothing() -> None:
+def test_an_empty_column_has_only_its_margins() -> None:
     column = Column(_ABOVE, _BETWEEN, _BELOW)
     assert column.height == _ABOVE + _BELOW
     assert list(column.within(0, 500)) == []
@@ -83,7 +83,7 @@ def test_an_empty_column_is_the_space_around_nothing() -> None:
 
 @settings(max_examples=50)
 @given(_HEIGHTS, st.integers(100, 700), st.data())
-def test_a_message_that_is_held_stays_where_it_is_on_screen(heights: list[int], seen: int, data: st.DataObject) -> None:
+def test_a_held_message_keeps_its_position_on_screen(heights: list[int], seen: int, data: st.DataObject) -> None:
     sight = _sight(heights, seen)
     column = sight.column
     sight.scroll_to(data.draw(st.integers(0, sight.end)))
@@ -98,7 +98,7 @@ def test_a_message_that_is_held_stays_where_it_is_on_screen(heights: list[int], 
         at = data.draw(st.integers(0, len(heights) - 1))
         (column.measure if data.draw(st.booleans()) else column.estimate)(at, data.draw(st.integers(1, 900)))
         sight.settle()
-        # But for the ends of the column: above and below it there is nothing.
+        # The exception is the ends of the column, beyond which the page does not scroll.
         is_short_above = sight.top == 0 and sight.offset(index) < offset
         is_short_below = sight.top == sight.end and sight.offset(index) > offset
         assert sight.offset(index) == offset or is_short_above or is_short_below
@@ -108,7 +108,7 @@ def test_a_message_that_is_held_stays_where_it_is_on_screen(heights: list[int], 
 
 @settings(max_examples=50)
 @given(_HEIGHTS, st.integers(100, 700), st.data())
-def test_who_is_at_the_end_stays_there_and_who_is_not_does_not_go_there(
+def test_the_page_stays_at_the_end_and_otherwise_does_not_move_there(
     heights: list[int], seen: int, data: st.DataObject
 ) -> None:
     sight = _sight(heights, seen)
@@ -124,7 +124,7 @@ def test_who_is_at_the_end_stays_there_and_who_is_not_does_not_go_there(
 
 @settings(max_examples=50)
 @given(_HEIGHTS, _HEIGHTS, st.integers(100, 700), st.booleans(), st.data())
-def test_another_version_stands_where_the_old_one_did(
+def test_another_version_begins_at_the_position_of_the_old_one(
     heights: list[int], others: list[int], seen: int, follows_end: bool, data: st.DataObject
 ) -> None:
     sight = _sight(heights, seen)
@@ -134,12 +134,12 @@ def test_another_version_stands_where_the_old_one_did(
     sight.column.replace_from(index, others)
     sight.hold(index, offset, follows_end=follows_end)
     if sight.offset(index) != offset:
-        # It is longer than the page, and its end is what a person who asked for it follows; or it is too short.
+        # It is longer than the page, whose end is followed, or it is too short.
         assert follows_end or sight.offset(index) > offset
         assert sight.top == sight.end
     assert follows_end or sight.top <= sight.end
     assert sight.max_top >= sight.top
-    # The room that was needed below it is given up step by step, and what is seen moves as the hand does.
+    # The empty room below it shrinks while the user scrolls up, and the page moves by the distance scrolled.
     before = sight.top
     sight.scroll_to(before - 30)
     assert sight.top == max(before - 30, 0)
@@ -149,9 +149,7 @@ def test_another_version_stands_where_the_old_one_did(
 
 @settings(max_examples=50)
 @given(st.lists(st.integers(50, 900), min_size=3, max_size=30), st.integers(200, 700))
-def test_scrolling_up_into_messages_that_turn_out_higher_moves_what_was_seen_by_the_hand_alone(
-    heights: list[int], seen: int
-) -> None:
+def test_scrolling_up_into_messages_higher_than_estimated_moves_the_page_evenly(heights: list[int], seen: int) -> None:
     sight = _sight(heights, seen)
     column = sight.column
     for index in sight.visible:
@@ -174,7 +172,7 @@ def test_scrolling_up_into_messages_that_turn_out_higher_moves_what_was_seen_by_
 
 @settings(max_examples=50)
 @given(st.text(max_size=2000), st.integers(200, 760))
-def test_a_longer_text_is_never_estimated_lower(text: str, width: int) -> None:
+def test_a_longer_text_never_gets_a_smaller_estimate(text: str, width: int) -> None:
     for role in ("user", "assistant"):
         whole = estimated_height(role, text, width)
         assert whole >= estimated_height(role, text[: len(text) // 2], width) > 0

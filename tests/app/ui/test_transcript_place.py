@@ -1,4 +1,4 @@
-"""What is read keeps its place as another branch takes the page, as far as there is anything to show below it."""
+"""The reading position is kept when another branch is shown, and no empty page appears below the last message."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LONG = "A paragraph of some words.\n\n" * 12
 
 
 def _seen(transcript: Transcript) -> dict[MessageId, int]:
-    """How far below the page's upper edge each message begins that is in sight."""
+    """Return the distance of each visible message from the top of the page, in pixels."""
     height = transcript.viewport().height()
     return {view.message.id: view.y() for view in transcript.views if -view.height() < view.y() < height}
 
@@ -32,10 +32,7 @@ def _ends_at_the_lower_edge(transcript: Transcript) -> bool:
 
 
 def _two_versions(desk: Desk) -> tuple[MessageId, MessageId]:
-    """A conversation whose second answer has a long version, with more below it, and a short one; the long one first.
-
-    The long one is shown.
-    """
+    """Create a long version of an answer, with more messages below it, and a short one. The long one is shown."""
     desk.ask("One", _LONG)
     long = desk.ask("Two", _LONG)
     desk.ask("Three", _LONG)
@@ -45,7 +42,7 @@ def _two_versions(desk: Desk) -> tuple[MessageId, MessageId]:
     return long.id, short.id
 
 
-def test_a_shorter_version_leaves_no_empty_page_below_it_and_the_longer_one_comes_back_to_its_place(
+def test_a_shorter_version_ends_at_the_bottom_and_the_longer_one_returns_to_its_position(
     desk: Desk, transcript: Transcript
 ) -> None:
     long, short = _two_versions(desk)
@@ -59,7 +56,7 @@ def test_a_shorter_version_leaves_no_empty_page_below_it_and_the_longer_one_come
     assert _ends_at_the_lower_edge(transcript)
     transcript.step_sibling(short, -1)
     assert _seen(transcript) == before
-    # Whoever goes on from where he is now is at another place, and finds that one.
+    # Scrolling the short version moves the long one as well.
     transcript.step_sibling(long, 1)
     transcript.verticalScrollBar().setValue(transcript.verticalScrollBar().value() - 30)
     place = _seen(transcript)[short]
@@ -67,13 +64,11 @@ def test_a_shorter_version_leaves_no_empty_page_below_it_and_the_longer_one_come
     assert _seen(transcript)[long] == place
 
 
-def test_what_is_taken_back_leaves_no_empty_page_and_is_where_it_was_when_it_comes_again(
-    desk: Desk, transcript: Transcript
-) -> None:
+def test_pruning_leaves_no_empty_page_and_undo_restores_the_position(desk: Desk, transcript: Transcript) -> None:
     desk.ask("One", _LONG)
     desk.ask("Two", _LONG[: len(_LONG) // 2])
     question = desk.by_text("Two").id
-    # Not at the end: there one would stay.
+    # Not at the very end, which the page would follow.
     transcript.verticalScrollBar().setValue(transcript.verticalScrollBar().maximum() - 5)
     before = _seen(transcript)
     assert question in before
@@ -85,7 +80,9 @@ def test_what_is_taken_back_leaves_no_empty_page_and_is_where_it_was_when_it_com
     assert _seen(transcript) == before
 
 
-def test_an_answer_asked_for_again_has_room_to_grow_where_the_old_one_began(desk: Desk, transcript: Transcript) -> None:
+def test_a_regenerated_answer_has_the_position_of_the_old_one_and_room_to_grow(
+    desk: Desk, transcript: Transcript
+) -> None:
     desk.ask("One", _LONG)
     old = desk.ask("Two", _LONG)
     view = transcript.reveal(old.id)
@@ -99,9 +96,7 @@ def test_an_answer_asked_for_again_has_room_to_grow_where_the_old_one_began(desk
     assert _seen(transcript)[new] == place
 
 
-def test_a_wider_page_on_which_the_last_answer_is_lower_shows_nothing_below_it(
-    desk: Desk, transcript: Transcript
-) -> None:
+def test_a_wider_page_whose_last_answer_gets_lower_stays_filled(desk: Desk, transcript: Transcript) -> None:
     transcript.resize(330, 500)
     desk.ask("One", "words " * 600)
     desk.ask("Two", "words " * 150)
@@ -111,9 +106,7 @@ def test_a_wider_page_on_which_the_last_answer_is_lower_shows_nothing_below_it(
     assert _ends_at_the_lower_edge(transcript)
 
 
-def test_a_wider_page_shows_the_same_message_where_nothing_is_written_in_the_one_above(
-    desk: Desk, transcript: Transcript
-) -> None:
+def test_a_wider_page_keeps_its_position_below_an_empty_message(desk: Desk, transcript: Transcript) -> None:
     desk.ask("One", _LONG * 3)
     transcript.verticalScrollBar().setValue(30)
     system, question = (view for view in transcript.views if view.message.role != "assistant")
@@ -124,7 +117,7 @@ def test_a_wider_page_shows_the_same_message_where_nothing_is_written_in_the_one
     assert _seen(transcript)[question.message.id] == before[question.message.id]
 
 
-def test_what_tab_leads_to_is_in_sight_at_the_end_of_a_message_higher_than_the_page(
+def test_tab_scrolls_the_focused_button_into_view_in_a_message_higher_than_the_page(
     desk: Desk, transcript: Transcript, qtbot: QtBot
 ) -> None:
     answer = desk.ask("One", f"```\n{'a long line ' * 20}\n```\n\n{_LONG * 3}")
@@ -150,9 +143,7 @@ def test_what_tab_leads_to_is_in_sight_at_the_end_of_a_message_higher_than_the_p
     assert names == [*code, "Edit", "Regenerate", "Edit", *reversed(code)]
 
 
-def test_a_narrower_page_stays_where_it_is_where_of_the_message_above_only_what_is_below_its_text_is_seen(
-    desk: Desk, transcript: Transcript
-) -> None:
+def test_a_narrower_page_keeps_its_position_below_the_actions_of_a_message(desk: Desk, transcript: Transcript) -> None:
     answer = desk.ask("One", _LONG)
     desk.ask("Two", _LONG * 2)
     question = desk.by_text("Two").id
@@ -166,7 +157,7 @@ def test_a_narrower_page_stays_where_it_is_where_of_the_message_above_only_what_
     assert _seen(transcript)[question] == place
 
 
-def test_who_read_on_elsewhere_finds_that_place_again_when_a_window_or_a_menu_gives_the_focus_back(
+def test_regaining_the_focus_from_a_window_or_menu_does_not_scroll(
     desk: Desk, transcript: Transcript, qtbot: QtBot
 ) -> None:
     for question in ("One", "Two", "Three", "Four"):
