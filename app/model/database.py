@@ -115,12 +115,12 @@ class Database:
 
         Inside another transaction it becomes part of that one.
         """
-        if self._connection.in_transaction:
-            yield
-            return
-        if self.why_read_only:
-            raise StoreError(Sentence("Nothing can be changed now. {why}", why=self.why_read_only))
         with _saying_why(self._path):
+            if self._connection.in_transaction:
+                yield
+                return
+            if self.why_read_only:
+                raise StoreError(Sentence("Nothing can be changed now. {why}", why=self.why_read_only))
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -133,10 +133,10 @@ class Database:
     @contextlib.contextmanager
     def durably(self) -> Generator[None]:
         """Make a transaction that is on the disk when it ends, so that it survives a power failure."""
-        if self._connection.in_transaction:
-            yield
-            return
         with _saying_why(self._path):
+            if self._connection.in_transaction:
+                yield
+                return
             self._connection.execute("PRAGMA synchronous = FULL")
             try:
                 with self.transaction():
