@@ -1,4 +1,4 @@
-"""What messages of several programs are put together of: reasoning, calls of tools, attachments."""
+"""Parts of other programs' messages: JSON values of uncertain types, reasoning, tool calls and files as notes."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ def text_of(value: Json) -> str:
 
 
 def id_of(value: Json) -> str | None:
-    """Return an id; numbers are ids, too."""
+    """Return an id, which may be a number."""
     if isinstance(value, str) and value:
         return value
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def ms_of(value: Json) -> int | None:
-    """Return a time in milliseconds, from seconds, milliseconds or what ISO 8601 says."""
+    """Return a time in milliseconds, from seconds, milliseconds or an ISO 8601 text."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
-        # Seconds until the year 5138; the same number of milliseconds is 1973.
+        # A smaller number is in seconds: it reaches the year 5138, and as milliseconds only 1973.
         factor = 1000 if abs(value) < 100_000_000_000 else 1
         return round(value * factor) if value == value and abs(value) < 1e18 else None
     if isinstance(value, str):
@@ -57,8 +57,8 @@ def ms_of(value: Json) -> int | None:
     return None
 
 
-def shown(value: Json) -> str:
-    """Return any JSON, to be read by eye."""
+def formatted(value: Json) -> str:
+    """Return a JSON value as indented text."""
     try:
         return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
     except (msgspec.MsgspecError, RecursionError, UnicodeEncodeError, TypeError):
@@ -69,51 +69,52 @@ def shown(value: Json) -> str:
 
 
 class AttachedFile(NamedTuple):
-    """A file that lies beside the conversations."""
+    """A file of an export that belongs to a message."""
 
     name: str
     data: bytes
 
 
-Attached: TypeAlias = Callable[[str], AttachedFile | None]
-"""Finds such a file by its id."""
+FindFile: TypeAlias = Callable[[str], AttachedFile | None]
+"""Returns an attached file by its id, or None."""
 
 
-def nothing_attached(_file_id: str) -> None:
-    """There are no such files."""
+def no_files(_file_id: str) -> None:
+    """The `FindFile` of exports without files."""
 
 
 def with_reasoning(reasoning: str, text: str) -> str:
-    """Return an answer with what was thought before it, as models write it."""
+    """Return an answer with its reasoning in `<think>` tags before it, as models write it."""
     return f"<think>\n{reasoning.strip()}\n</think>\n\n{text}" if reasoning.strip() else text
 
 
-def call(name: str, arguments: Json, remarks: Counter[Sentence]) -> str:
-    """Return a note of a tool's call."""
+def tool_call_note(name: str, arguments: Json, remarks: Counter[Sentence]) -> str:
+    """Return a note with a tool call."""
     remarks[KEPT_AS_NOTES] += 1
     return note(f"Tool call: {name}".rstrip(": "), _as_code(arguments))
 
 
-def result(name: str, value: Json, remarks: Counter[Sentence]) -> str:
-    """Return a note of what a tool returned."""
+def tool_result_note(name: str, value: Json, remarks: Counter[Sentence]) -> str:
+    """Return a note with a tool's result."""
     remarks[KEPT_AS_NOTES] += 1
-    return note(f"Tool result: {name}".rstrip(": "), joined(value, remarks) if is_blocks(value) else _as_code(value))
+    text = joined_text(value, remarks) if is_blocks(value) else _as_code(value)
+    return note(f"Tool result: {name}".rstrip(": "), text)
 
 
-def other(label: str, value: Json, remarks: Counter[Sentence]) -> str:
-    """Return a note of what has no other name."""
+def other_note(label: str, value: Json, remarks: Counter[Sentence]) -> str:
+    """Return a note with a value of another kind."""
     remarks[KEPT_AS_NOTES] += 1
-    return note(label, value if isinstance(value, str) else fenced(shown(value), "json"))
+    return note(label, value if isinstance(value, str) else fenced(formatted(value), "json"))
 
 
-def missing(name: str, remarks: Counter[Sentence]) -> str:
-    """Return a note of a file that is only named."""
+def missing_file_note(name: str, remarks: Counter[Sentence]) -> str:
+    """Return a note in place of a file that is not in the export."""
     remarks[NOT_IN_THE_FILE] += 1
     return note(f"File: {name or 'without a name'}", "It is not in the file that was imported.")
 
 
-def picture(name: str, url: str, remarks: Counter[Sentence]) -> str:
-    """Return a note of a picture: itself where the file has it, else where it was."""
+def picture_note(name: str, url: str, remarks: Counter[Sentence]) -> str:
+    """Return a note with a picture, or with its address if it is not in the export."""
     name = " ".join(name.split()).replace("[", "(").replace("]", ")") or "picture"
     head, _, data = url.partition(",")
     if head.startswith("data:") and _is_base64(data):
@@ -123,8 +124,8 @@ def picture(name: str, url: str, remarks: Counter[Sentence]) -> str:
     return note(f"Picture: {name}", url if url and not head.startswith("data:") else "It is not in the file.")
 
 
-def file(name: str, data: bytes, remarks: Counter[Sentence]) -> str:
-    """Return a note that holds a file."""
+def file_note(name: str, data: bytes, remarks: Counter[Sentence]) -> str:
+    """Return a note with a file."""
     remarks[KEPT_ATTACHMENTS] += 1
     name = " ".join(name.split()).replace("[", "(").replace("]", ")")
     kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
@@ -132,8 +133,8 @@ def file(name: str, data: bytes, remarks: Counter[Sentence]) -> str:
     return note(f"{label}: {name}", f"![{name}](data:{kind};base64,{base64.b64encode(data).decode()})")
 
 
-def text_file(name: str, words: str, remarks: Counter[Sentence]) -> str:
-    """Return the text of a file as a part of the message that it belongs to: the model has read it."""
+def file_text(name: str, words: str, remarks: Counter[Sentence]) -> str:
+    """Return a text file as part of its message, since the model has read it."""
     remarks[KEPT_ATTACHMENTS] += 1
     return f"File: {name or 'without a name'}\n\n{fenced(words)}"
 
@@ -143,8 +144,11 @@ def is_blocks(value: Json) -> bool:
     return bool(blocks) and all(isinstance(block, str) or "type" in object_of(block) for block in blocks)
 
 
-def joined(value: Json, remarks: Counter[Sentence], notes: list[str] | None = None) -> str:
-    """Return the text of blocks as OpenAI's messages have them; what is no text goes to `notes`, else is told."""
+def joined_text(value: Json, remarks: Counter[Sentence], notes: list[str] | None = None) -> str:
+    """Return the text of content blocks in OpenAI's format.
+
+    Blocks that are not text are appended to `notes`, or to the text if `notes` is None.
+    """
     if isinstance(value, str):
         return value
     texts: list[str] = []
@@ -166,30 +170,30 @@ def joined(value: Json, remarks: Counter[Sentence], notes: list[str] | None = No
             case "image_url" | "input_image":
                 address = block.get("image_url")
                 url = address if isinstance(address, str) else text_of(object_of(address).get("url"))
-                told = picture("", url, remarks)
+                found_note = picture_note("", url, remarks)
             case _ if block:
-                told = other(kind or "Unknown block", block, remarks)
+                found_note = other_note(kind or "Unknown block", block, remarks)
             case _:
                 continue
         if notes is None:
-            texts.append(told)
+            texts.append(found_note)
         else:
-            notes.append(told)
+            notes.append(found_note)
     return "\n\n".join(text for text in texts if text)
 
 
 def chained(messages: list[ForeignMessage]) -> list[ForeignMessage]:
-    """Let each message answer the one before."""
-    for place, message in enumerate(messages):
-        message.id = f"#{place}"
-        message.parent = f"#{place - 1}" if place else None
+    """Make each message the parent of the next."""
+    for number, message in enumerate(messages):
+        message.id = f"#{number}"
+        message.parent = f"#{number - 1}" if number else None
     return messages
 
 
 def _as_code(value: Json) -> str:
     if isinstance(value, str):
         return fenced(value) if value else ""
-    return "" if value is None else fenced(shown(value), "json")
+    return "" if value is None else fenced(formatted(value), "json")
 
 
 def _is_base64(data: str) -> bool:

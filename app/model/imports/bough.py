@@ -1,4 +1,4 @@
-"""Bough's own files, `.bough`: what was exported comes back as it was, ids included where they are free."""
+"""Reads Bough's own files, `.bough`. Conversations come back unchanged, with their ids if these are free."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 from app.model.exports.bough_file import FORMAT, VERSION
 from app.model.grafts import Graft, GraftError, checked
 from app.model.imports.blocks import id_of, list_of, object_of
-from app.model.imports.foreign import BrokenError
+from app.model.imports.foreign import UnreadableError
 from app.model.imports.json_stream import Json
 from app.model.message import Conversation, Message, MessageId, Record
 from app.model.typed_text import clean
@@ -22,17 +22,17 @@ _RECORD_FIELDS = {field.name for field in msgspec.structs.fields(Record)}
 _HEAD = {field.name for field in msgspec.structs.fields(Conversation)}
 
 
-def refuse(head: dict[str, Json]) -> None:
-    """Raise `BrokenError` where a file's head says that it can't be read."""
+def check_head(head: dict[str, Json]) -> None:
+    """Raise `UnreadableError` if a file's format or version can't be read."""
     version = head.get("version")
     if head.get("format") != FORMAT or not isinstance(version, int):
-        raise BrokenError(Sentence("the version of its format is missing"))
+        raise UnreadableError(Sentence("the version of its format is missing"))
     if version > VERSION:
-        raise BrokenError(Sentence("it comes from a newer version of Bough; import it with that version"))
+        raise UnreadableError(Sentence("it comes from a newer version of Bough; import it with that version"))
 
 
 def conversation(item: dict[str, Json], remarks: Counter[Sentence]) -> Graft:
-    """Read one conversation. Raises `BrokenError`."""
+    """Read one conversation. Raises `UnreadableError`."""
     messages = [_message(object_of(found), remarks) for found in list_of(item.get("messages"))]
     choices: dict[MessageId, MessageId | None] = {}
     for pair in list_of(item.get("choices")):
@@ -58,27 +58,30 @@ def conversation(item: dict[str, Json], remarks: Counter[Sentence]) -> Graft:
             )
         )
     except KeyError as error:
-        raise BrokenError(Sentence("its field “{name}” is missing", name=error.args[0])) from error
+        raise UnreadableError(Sentence("its field “{name}” is missing", name=error.args[0])) from error
     except GraftError as error:
-        raise BrokenError(error.sentence) from error
+        raise UnreadableError(error.sentence) from error
     except ValueError as error:
-        raise BrokenError(verbatim(str(error))) from error
+        raise UnreadableError(verbatim(str(error))) from error
 
 
 def _message(found: dict[str, Json], remarks: Counter[Sentence]) -> Message:
     unknown = found.keys() - _FIELDS
     if unknown:
         remarks[Sentence("unknown fields of messages ({names})", names=", ".join(sorted(unknown))[:100])] += 1
-    more = object_of(found.get("record")).keys() - _RECORD_FIELDS
-    if more:
-        remarks[Sentence("unknown fields of answer records ({names})", names=", ".join(sorted(more))[:100])] += 1
+    unknown_in_record = object_of(found.get("record")).keys() - _RECORD_FIELDS
+    if unknown_in_record:
+        names = ", ".join(sorted(unknown_in_record))[:100]
+        remarks[Sentence("unknown fields of answer records ({names})", names=names)] += 1
     found = {key: value for key, value in found.items() if key not in unknown}
     try:
         message = msgspec.convert(found, Message)
     except msgspec.ValidationError as error:
         if found.get("record") is None:
             message_id = id_of(found.get("id"))
-            raise BrokenError(Sentence("message {id} can't be read ({error})", id=message_id, error=error)) from error
+            raise UnreadableError(
+                Sentence("message {id} can't be read ({error})", id=message_id, error=error)
+            ) from error
         remarks[Sentence("unreadable answer records")] += 1
         return _message(found | {"record": None}, remarks)
     text = clean(message.text)

@@ -1,4 +1,4 @@
-"""Records that models are tuned with: OpenAI's chat form, ShareGPT's, and preferences; one conversation each."""
+"""Reads fine-tuning records: OpenAI's chat format, ShareGPT's, and preferences. Each record is one conversation."""
 
 from __future__ import annotations
 
@@ -61,14 +61,14 @@ def _message(theirs: dict[str, Json], remarks: Counter[Sentence]) -> ForeignMess
     notes: list[str] = []
     name = text_of(theirs.get("role")) or text_of(theirs.get("from"))
     role = _ROLES.get(name.lower(), "note")
-    text = blocks.joined(theirs.get("content") if "content" in theirs else theirs.get("value"), remarks, notes)
+    text = blocks.joined_text(theirs.get("content") if "content" in theirs else theirs.get("value"), remarks, notes)
     text = blocks.with_reasoning(text_of(theirs.get("reasoning_content")), text)
     for called in list_of(theirs.get("tool_calls")):
         function = object_of(object_of(called).get("function"))
-        notes.append(blocks.call(text_of(function.get("name")), function.get("arguments"), remarks))
+        notes.append(blocks.tool_call_note(text_of(function.get("name")), function.get("arguments"), remarks))
     if role == "note":
         label = "Tool result" if name in {"tool", "function", "observation"} else name.capitalize() or "Unknown role"
-        text = blocks.other(f"{label}: {text_of(theirs.get('name'))}".rstrip(": "), text, remarks)
+        text = blocks.other_note(f"{label}: {text_of(theirs.get('name'))}".rstrip(": "), text, remarks)
     return ForeignMessage(
         id="",
         parent=None,
@@ -81,20 +81,20 @@ def _message(theirs: dict[str, Json], remarks: Counter[Sentence]) -> ForeignMess
 
 
 def _preference(item: dict[str, Json], remarks: Counter[Sentence]) -> ForeignConversation:
-    """Both answers stand below the question; the one that was chosen is shown."""
+    """Read a question with two answers; the chosen one is shown."""
     prompt = blocks.chained(_messages(_turns(item.get("prompt"), "user"), remarks))
     last = prompt[-1].id if prompt else None
     messages = list(prompt)
     current = last
     for side in ("rejected", "chosen"):
-        above = last
+        parent = last
         answers = _messages(_turns(item[side], "assistant"), remarks)
-        # Some say the whole conversation on both sides.
+        # Some datasets repeat the whole conversation on both sides.
         for answer in answers[len(prompt) :] if prompt and len(answers) > len(prompt) else answers:
-            answer.id, answer.parent = f"{side} {len(messages)}", above
+            answer.id, answer.parent = f"{side} {len(messages)}", parent
             messages.append(answer)
-            above = answer.id
-        current = above
+            parent = answer.id
+        current = parent
     return ForeignConversation(name="", messages=messages, current=current, remarks=remarks)
 
 

@@ -1,16 +1,16 @@
-"""ChatGPT's export: `conversations.json`, a list of trees of messages (`mapping`), each with its model and time."""
+"""Reads ChatGPT's export: `conversations.json`, a list of message trees (`mapping`) with models and times."""
 
 from __future__ import annotations
 
 from collections import Counter
 
 from app.model.imports import blocks
-from app.model.imports.blocks import Attached, id_of, list_of, ms_of, nothing_attached, object_of, shown, text_of
+from app.model.imports.blocks import FindFile, formatted, id_of, list_of, ms_of, no_files, object_of, text_of
 from app.model.imports.foreign import (
-    BrokenError,
     ForeignConversation,
     ForeignMessage,
     ForeignRole,
+    UnreadableError,
     fenced,
     note,
 )
@@ -26,24 +26,24 @@ def is_one(item: dict[str, Json]) -> bool:
     return "mapping" in item
 
 
-def conversation(item: dict[str, Json], attached: Attached = nothing_attached) -> ForeignConversation:
-    """Read one conversation; `attached` finds a file of the export by its id. Raises `BrokenError`."""
+def conversation(item: dict[str, Json], find_file: FindFile = no_files) -> ForeignConversation:
+    """Read one conversation. Raises `UnreadableError`."""
     mapping = object_of(item["mapping"])
     if not mapping:
-        raise BrokenError(Sentence("its messages are missing"))
+        raise UnreadableError(Sentence("its messages are missing"))
     remarks: Counter[Sentence] = Counter()
-    told: dict[str, ForeignMessage] = {}
+    kept: dict[str, ForeignMessage] = {}
     for node_id, node in mapping.items():
-        if (message := _message(node_id, object_of(node), remarks, attached)) is not None:
-            told[node_id] = message
-    for node_id, message in told.items():
-        message.parent = _told_above(mapping, told, node_id)
+        if (message := _message(node_id, object_of(node), remarks, find_file)) is not None:
+            kept[node_id] = message
+    for node_id, message in kept.items():
+        message.parent = _nearest_kept_parent(mapping, kept, node_id)
     current = id_of(item.get("current_node"))
-    if current is not None and current not in told:
-        current = _told_above(mapping, told, current)
+    if current is not None and current not in kept:
+        current = _nearest_kept_parent(mapping, kept, current)
     return ForeignConversation(
         name=text_of(item.get("title")),
-        messages=list(told.values()),
+        messages=list(kept.values()),
         current=current,
         created_ms=ms_of(item.get("create_time")),
         updated_ms=ms_of(item.get("update_time")),
@@ -51,18 +51,18 @@ def conversation(item: dict[str, Json], attached: Attached = nothing_attached) -
     )
 
 
-def _told_above(mapping: dict[str, Json], told: dict[str, ForeignMessage], node_id: str) -> str | None:
-    """The nearest one above that says something; what only holds the tree together is left out."""
+def _nearest_kept_parent(mapping: dict[str, Json], kept: dict[str, ForeignMessage], node_id: str) -> str | None:
+    """Return the nearest ancestor that is kept; empty nodes are left out."""
     seen = {node_id}
-    above = id_of(object_of(mapping.get(node_id)).get("parent"))
-    while above is not None and above not in told and above in mapping and above not in seen:
-        seen.add(above)
-        above = id_of(object_of(mapping[above]).get("parent"))
-    return above
+    parent = id_of(object_of(mapping.get(node_id)).get("parent"))
+    while parent is not None and parent not in kept and parent in mapping and parent not in seen:
+        seen.add(parent)
+        parent = id_of(object_of(mapping[parent]).get("parent"))
+    return parent
 
 
 def _message(
-    node_id: str, node: dict[str, Json], remarks: Counter[Sentence], attached: Attached
+    node_id: str, node: dict[str, Json], remarks: Counter[Sentence], find_file: FindFile
 ) -> ForeignMessage | None:
     message = object_of(node.get("message"))
     author, content = object_of(message.get("author")), object_of(message.get("content"))
@@ -71,9 +71,9 @@ def _message(
     if not message or not content:
         return None
     kind = text_of(content.get("content_type")) or "text"
-    text, notes = _text(kind, content, metadata, remarks, attached)
+    text, notes = _text(kind, content, metadata, remarks, find_file)
     if not text.strip() and not notes:
-        # System messages without words stand at the top of most trees.
+        # Most trees begin with empty system messages.
         if role != "system":
             remarks[blocks.EMPTY_MESSAGES] += 1
         return None
@@ -104,7 +104,7 @@ def _message(
 
 
 def _text(
-    kind: str, content: dict[str, Json], metadata: dict[str, Json], remarks: Counter[Sentence], attached: Attached
+    kind: str, content: dict[str, Json], metadata: dict[str, Json], remarks: Counter[Sentence], find_file: FindFile
 ) -> tuple[str, list[str]]:
     parts: list[str] = []
     notes: list[str] = []
@@ -127,45 +127,45 @@ def _text(
         case "user_editable_context":
             parts += [text_of(content.get(key)) for key in ("user_profile", "user_instructions")]
         case "tether_quote":
-            place = " · ".join(text_of(content.get(key)) for key in ("title", "domain", "url"))
-            parts.append("\n\n".join(piece for piece in (place.strip(" ·"), text_of(content.get("text"))) if piece))
+            source = " · ".join(text_of(content.get(key)) for key in ("title", "domain", "url"))
+            parts.append("\n\n".join(piece for piece in (source.strip(" ·"), text_of(content.get("text"))) if piece))
         case _ if isinstance(content.get("parts"), list):
             for part in list_of(content["parts"]):
                 is_text = isinstance(part, str)
-                parts.append(part if is_text else _other_part(object_of(part), names, notes, remarks, attached))
+                parts.append(part if is_text else _other_part(object_of(part), names, notes, remarks, find_file))
         case _ if isinstance(content.get("text"), str):
             parts.append(text_of(content["text"]))
         case _:
             rest = {key: value for key, value in content.items() if key != "content_type"}
-            parts.append(fenced(shown(rest), "json") if any(rest.values()) else "")
-    pointed_at = {_file_id(object_of(part)) for part in list_of(content.get("parts"))}
+            parts.append(fenced(formatted(rest), "json") if any(rest.values()) else "")
+    in_parts = {_file_id(object_of(part)) for part in list_of(content.get("parts"))}
     notes += [
-        _attachment(text_of(found.get("name")), text_of(found.get("id")), remarks, attached)
+        _attachment(text_of(found.get("name")), text_of(found.get("id")), remarks, find_file)
         for found in attachments
-        if text_of(found.get("id")) not in pointed_at
+        if text_of(found.get("id")) not in in_parts
     ]
     return "\n\n".join(part for part in parts if part), notes
 
 
 def _other_part(
-    part: dict[str, Json], names: dict[str, str], notes: list[str], remarks: Counter[Sentence], attached: Attached
+    part: dict[str, Json], names: dict[str, str], notes: list[str], remarks: Counter[Sentence], find_file: FindFile
 ) -> str:
     if isinstance(part.get("text"), str):
         return text_of(part["text"])
     if "asset_pointer" in part:
         file_id = _file_id(part)
         name = names.get(file_id) or file_id
-        notes.append(_attachment(name, file_id, remarks, attached))
+        notes.append(_attachment(name, file_id, remarks, find_file))
         return f"[file: {name or 'without a name'}]"
-    return fenced(shown(part), "json") if part else ""
+    return fenced(formatted(part), "json") if part else ""
 
 
 def _file_id(part: dict[str, Json]) -> str:
     return text_of(part.get("asset_pointer")).rpartition("/")[2]
 
 
-def _attachment(name: str, file_id: str, remarks: Counter[Sentence], attached: Attached) -> str:
-    found = attached(file_id) if file_id else None
+def _attachment(name: str, file_id: str, remarks: Counter[Sentence], find_file: FindFile) -> str:
+    found = find_file(file_id) if file_id else None
     if found is None:
-        return blocks.missing(name, remarks)
-    return blocks.file(name if "." in name else found.name, found.data, remarks)
+        return blocks.missing_file_note(name, remarks)
+    return blocks.file_note(name if "." in name else found.name, found.data, remarks)

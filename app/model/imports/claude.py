@@ -1,4 +1,4 @@
-"""Claude's export: `conversations.json`, a list of conversations with `chat_messages` in blocks."""
+"""Reads Claude's export: `conversations.json`, a list of conversations with `chat_messages` in content blocks."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def is_one(item: dict[str, Json]) -> bool:
 
 
 def conversation(item: dict[str, Json]) -> ForeignConversation:
-    """Read one conversation; where messages name no parents, each answers the one before."""
+    """Read one conversation. A message without a parent follows the message before it."""
     remarks: Counter[Sentence] = Counter()
     messages: list[ForeignMessage] = []
     last: str | None = None
-    for place, found in enumerate(list_of(item["chat_messages"])):
+    for number, found in enumerate(list_of(item["chat_messages"])):
         theirs = object_of(found)
-        message_id = id_of(theirs.get("uuid")) or f"#{place}"
+        message_id = id_of(theirs.get("uuid")) or f"#{number}"
         parent = id_of(theirs.get("parent_message_uuid"))
         sender = text_of(theirs.get("sender"))
         role = _ROLES.get(sender, "note")
@@ -71,11 +71,11 @@ def _content(theirs: dict[str, Json], remarks: Counter[Sentence]) -> tuple[str, 
             case "tool_use" | "tool_result":
                 name = text_of(block.get("name"))
                 if kind == "tool_use":
-                    notes.append(blocks.call(name, block.get("input"), remarks))
+                    notes.append(blocks.tool_call_note(name, block.get("input"), remarks))
                 else:
-                    notes.append(blocks.result(name, block.get("content"), remarks))
+                    notes.append(blocks.tool_result_note(name, block.get("content"), remarks))
             case _ if block:
-                notes.append(blocks.other(kind or "Unknown block", block, remarks))
+                notes.append(blocks.other_note(kind or "Unknown block", block, remarks))
             case _:
                 pass
     text = "\n\n".join(piece for piece in texts if piece) or ("" if texts else text_of(theirs.get("text")))
@@ -88,14 +88,13 @@ def _content(theirs: dict[str, Json], remarks: Counter[Sentence]) -> tuple[str, 
         named.add(name)
         words = text_of(attachment.get("extracted_content"))
         if words:
-            # The model has read it.
-            text = f"{text}\n\n{blocks.text_file(name, words, remarks)}"
+            text = f"{text}\n\n{blocks.file_text(name, words, remarks)}"
         else:
-            notes.append(blocks.missing(name, remarks))
+            notes.append(blocks.missing_file_note(name, remarks))
     for key in ("files", "files_v2"):
         for found in list_of(theirs.get(key)):
             name = text_of(object_of(found).get("file_name")) or "without a name"
             if name not in named:
                 named.add(name)
-                notes.append(blocks.missing(name, remarks))
+                notes.append(blocks.missing_file_note(name, remarks))
     return text.removeprefix("\n\n"), notes

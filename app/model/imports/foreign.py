@@ -1,7 +1,7 @@
-"""A conversation as another program left it, and how it becomes one of ours; it knows no program.
+"""Conversations of other programs in a common form, and their conversion to Bough's. Independent of the programs.
 
-What is no turn of ours (a tool's call or result, another role's words, a picture) becomes a note: a message that is
-kept in its place, labelled by its first line, and not read by a model. Nothing that is there is left out.
+Tool calls, tool results, other roles and pictures become notes: messages that keep their position, are labelled by
+their first line, and are not sent to a model. Nothing is left out.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _MAX_MS = 253_402_300_799_000
 ForeignRole = Literal["system", "user", "assistant", "note"]
 
 
-class BrokenError(SentenceError):
+class UnreadableError(SentenceError):
     """A conversation can't be imported; the sentence says why."""
 
 
 class ForeignMessage(Struct, kw_only=True):
-    """One message. `parent` is another one's `id`; None stands at the top."""
+    """A message of another program. `parent` is the `id` of its parent, or None at the top."""
 
     id: str
     parent: str | None
@@ -39,11 +39,11 @@ class ForeignMessage(Struct, kw_only=True):
     model: str = ""
     state: State = "complete"
     notes: list[str] = field(default_factory=list[str])
-    """What belongs to the message and is no text of it, each with a label as its first line."""
+    """Notes that follow the message, each with a label as its first line."""
 
 
 class ForeignConversation(Struct, kw_only=True):
-    """One conversation. `current`: the end of the branch that was shown."""
+    """A conversation of another program. `current` is the end of the branch that was shown."""
 
     name: str
     messages: list[ForeignMessage]
@@ -51,7 +51,7 @@ class ForeignConversation(Struct, kw_only=True):
     created_ms: int | None = None
     updated_ms: int | None = None
     remarks: Counter[Sentence] = field(default_factory=Counter[Sentence])
-    """What is not as it was, and how often: for the report."""
+    """Changes made to the messages, and how often each was made."""
 
 
 def note(label: str, text: str) -> str:
@@ -60,7 +60,7 @@ def note(label: str, text: str) -> str:
 
 
 def fenced(text: str, language: str = "") -> str:
-    """Return text as a block of code, whatever fences are in it."""
+    """Return text as a code block, with a fence longer than any in the text."""
     mark = "```"
     while mark in text:
         mark += "`"
@@ -68,29 +68,29 @@ def fenced(text: str, language: str = "") -> str:
 
 
 def grafted(conversation: ForeignConversation, now_ms: int) -> Graft:
-    """Return a conversation of ours with the same branches. Raises `BrokenError` where there is no message.
+    """Return a conversation as Bough's, with the same branches. Raises `UnreadableError` if it has no messages.
 
-    Whatever the links say, every message is in it once: a parent that is missing is the top, a circle is cut open.
+    Every message is in it once: one whose parent is missing moves to the top, and cycles are cut.
     """
     if not conversation.messages:
-        raise BrokenError(Sentence("it has no messages"))
+        raise UnreadableError(Sentence("it has no messages"))
     created_ms = _ms(conversation.created_ms, now_ms)
     messages = [Message(id=1, parent_id=None, role="root", text="", created_ms=created_ms)]
     ids: dict[int, MessageId] = {}
-    """Of the foreign messages, by their places: what stands below one stands below this."""
+    """The last message made from each foreign message, by its index; its children follow this one."""
     system_id: MessageId | None = None
     choices: dict[MessageId, MessageId | None] = {}
     parents, order = _ordered(conversation)
-    for place in order:
-        theirs = conversation.messages[place]
-        parent = parents[place]
+    for index in order:
+        theirs = conversation.messages[index]
+        parent = parents[index]
         when_ms = _ms(theirs.created_ms, messages[ids[parent] - 1].created_ms if parent is not None else created_ms)
         role: Role = theirs.role
         text = clean(theirs.text)
         if parent is not None:
             parent_id = ids[parent]
             if role == "system":
-                # Only the first message of a branch can be one.
+                # Only the first message of a branch can be a system prompt.
                 role, text = "note", note("System", text)
         elif role == "system":
             parent_id = 1
@@ -100,29 +100,29 @@ def grafted(conversation: ForeignConversation, now_ms: int) -> Graft:
                 messages.append(Message(id=system_id, parent_id=1, role="system", text="", created_ms=created_ms))
             parent_id = system_id
         record = Record(model=clean(theirs.model)) if role == "assistant" and theirs.model else None
-        said: list[tuple[Role, str, State, Record | None]] = [(role, text, theirs.state, record)]
-        said.extend(("note", clean(words), "complete", None) for words in theirs.notes)
-        for said_role, said_text, state, said_record in said:
+        made: list[tuple[Role, str, State, Record | None]] = [(role, text, theirs.state, record)]
+        made.extend(("note", clean(words), "complete", None) for words in theirs.notes)
+        for made_role, made_text, state, made_record in made:
             message_id = len(messages) + 1
             messages.append(
                 Message(
                     id=message_id,
                     parent_id=parent_id,
-                    role=said_role,
-                    text=said_text,
+                    role=made_role,
+                    text=made_text,
                     state=state,
                     created_ms=when_ms,
-                    record=said_record,
+                    record=made_record,
                 )
             )
             parent_id = message_id
-        ids[place] = parent_id
+        ids[index] = parent_id
     by_id = {message.id: message for message in messages}
-    current = _place(conversation, conversation.current)
-    below = None if current is None else ids[current]
-    while below is not None and (above := by_id[below].parent_id) is not None:
-        choices[above] = below
-        below = above
+    current = _index(conversation, conversation.current)
+    child = None if current is None else ids[current]
+    while child is not None and (above := by_id[child].parent_id) is not None:
+        choices[above] = child
+        child = above
     first = next((message.text for message in messages if message.role == "user"), "")
     return Graft(
         name=" ".join(clean(conversation.name).split()) or name_from(first) or "Imported conversation",
@@ -134,63 +134,64 @@ def grafted(conversation: ForeignConversation, now_ms: int) -> Graft:
     )
 
 
-def _ms(found: int | None, otherwise: int) -> int:
-    return found if found is not None and 0 <= found <= _MAX_MS else otherwise
+def _ms(found: int | None, default: int) -> int:
+    return found if found is not None and 0 <= found <= _MAX_MS else default
 
 
-def _place(conversation: ForeignConversation, message_id: str | None) -> int | None:
-    places = (place for place, message in enumerate(conversation.messages) if message.id == message_id)
-    return None if message_id is None else next(places, None)
+def _index(conversation: ForeignConversation, message_id: str | None) -> int | None:
+    indices = (index for index, message in enumerate(conversation.messages) if message.id == message_id)
+    return None if message_id is None else next(indices, None)
 
 
 def _ordered(conversation: ForeignConversation) -> tuple[list[int | None], list[int]]:
-    """Return the parents' places, and the places in an order in which parents come first, else the older first."""
+    """Return the index of each message's parent, and all indices sorted: parents first, then by time."""
     messages = conversation.messages
-    places: dict[str, int] = {}
-    for place, message in enumerate(messages):
-        if message.id in places:
+    indices: dict[str, int] = {}
+    for index, message in enumerate(messages):
+        if message.id in indices:
             conversation.remarks[Sentence("messages with the id of another message")] += 1
-        places.setdefault(message.id, place)
+        indices.setdefault(message.id, index)
     parents: list[int | None] = [None] * len(messages)
-    for place, message in enumerate(messages):
-        parent = None if message.parent is None else places.get(message.parent)
+    for index, message in enumerate(messages):
+        parent = None if message.parent is None else indices.get(message.parent)
         if message.parent is not None and parent is None:
             conversation.remarks[Sentence("messages whose parent is not in the file, moved to the top")] += 1
-        parents[place] = parent if parent != place else None
-    for place in _circles(parents):
-        parents[place] = None
+        parents[index] = parent if parent != index else None
+    for index in _cycles(parents):
+        parents[index] = None
         conversation.remarks[Sentence("circular links between messages, cut")] += 1
     children: list[list[int]] = [[] for _ in messages]
-    waiting: list[tuple[int, int]] = []
-    for place, parent in enumerate(parents):
+    pending: list[tuple[int, int]] = []
+    for index, parent in enumerate(parents):
         if parent is None:
-            waiting.append((messages[place].created_ms or 0, place))
+            pending.append((messages[index].created_ms or 0, index))
         else:
-            children[parent].append(place)
-    heapq.heapify(waiting)
+            children[parent].append(index)
+    heapq.heapify(pending)
     order: list[int] = []
-    while waiting:
-        when_ms, place = heapq.heappop(waiting)
-        order.append(place)
-        for child in children[place]:
-            # None is older than what it answers.
-            heapq.heappush(waiting, (max(messages[child].created_ms or 0, when_ms), child))
+    while pending:
+        when_ms, index = heapq.heappop(pending)
+        order.append(index)
+        for child in children[index]:
+            # No message is older than its parent.
+            heapq.heappush(pending, (max(messages[child].created_ms or 0, when_ms), child))
     return parents, order
 
 
-def _circles(parents: list[int | None]) -> Iterable[int]:
-    """Return one place of each circle."""
+def _cycles(parents: list[int | None]) -> Iterable[int]:
+    """Return one index of each cycle."""
+    # 0: not seen; 1: on the current line of parents; 2: done.
     state = bytearray(len(parents))
-    cut: list[int] = []
+    found: list[int] = []
     for start in range(len(parents)):
         line: list[int] = []
-        place: int | None = start
-        while place is not None and not state[place]:
-            state[place] = 1
-            line.append(place)
-            place = parents[place]
-        if place is not None and state[place] == 1:
-            cut.append(place)
+        index: int | None = start
+        while index is not None and not state[index]:
+            state[index] = 1
+            line.append(index)
+            index = parents[index]
+        if index is not None and state[index] == 1:
+            found.append(index)
         for seen in line:
             state[seen] = 2
-    return cut
+    return found

@@ -14,7 +14,7 @@ from msgspec import Struct, field
 
 from app.model.database import StoreError
 from app.model.grafts import MAX_CANDIDATES, Graft, opening, prints
-from app.model.imports.source import Found, Problem, found_in, num_bytes
+from app.model.imports.source import Found, Problem, conversations_in, num_bytes
 from app.model.message import Message
 from app.model.store import Store
 from worker.sentence import Sentence
@@ -89,7 +89,7 @@ def _run(store: Store, paths: Sequence[Path], *, is_written: bool) -> Generator[
     try:
         for path in paths:
             writer.begin_file()
-            for found in found_in(path, now_ms, advance):
+            for found in conversations_in(path, now_ms, advance):
                 if isinstance(found, Problem):
                     _add_problem(summary, found)
                 else:

@@ -1,4 +1,4 @@
-"""LibreChat's export: one conversation, its messages as a list or as a tree in itself (`children`)."""
+"""Reads LibreChat's export: one conversation, with messages in a list or nested in `children`."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ def conversation(item: dict[str, Json]) -> ForeignConversation:
     found = list_of(item.get("messagesTree")) or list_of(item.get("messages"))
     is_tree = item.get("recursive") is True or any("children" in object_of(one) for one in found)
     has_parents = any(id_of(object_of(one).get("parentMessageId")) for one in found)
-    waiting: list[tuple[Json, str | None]] = [(one, top) for one in reversed(found)]
+    pending: list[tuple[Json, str | None]] = [(one, top) for one in reversed(found)]
     last = top
-    while waiting:
-        one, above = waiting.pop()
+    while pending:
+        one, outer = pending.pop()
         theirs = object_of(one)
         message_id = id_of(theirs.get("messageId")) or f"#{len(messages)}"
         parent = id_of(theirs.get("parentMessageId"))
         if is_tree:
-            parent = above
+            parent = outer
         elif not has_parents:
             parent = last
         elif parent is None or parent == _NO_PARENT:
             parent = top
-        waiting += [(child, message_id) for child in reversed(list_of(theirs.get("children")))]
+        pending += [(child, message_id) for child in reversed(list_of(theirs.get("children")))]
         if not theirs:
             remarks[blocks.EMPTY_MESSAGES] += 1
             continue
@@ -79,16 +79,16 @@ def _message(
         elif kind == "tool_call":
             called = object_of(block.get("tool_call"))
             name = text_of(called.get("name")) or text_of(object_of(called.get("function")).get("name"))
-            notes.append(blocks.call(name, called.get("args"), remarks))
+            notes.append(blocks.tool_call_note(name, called.get("args"), remarks))
             if called.get("output") is not None:
-                notes.append(blocks.result(name, called.get("output"), remarks))
+                notes.append(blocks.tool_result_note(name, called.get("output"), remarks))
         else:
-            texts.append(blocks.joined([found], remarks, notes))
+            texts.append(blocks.joined_text([found], remarks, notes))
     if texts or thoughts:
         text = blocks.with_reasoning("\n\n".join(thoughts), "\n\n".join(piece for piece in texts if piece) or text)
     for found in list_of(theirs.get("files")):
         file = object_of(found)
-        notes.append(blocks.missing(text_of(file.get("filename")), remarks))
+        notes.append(blocks.missing_file_note(text_of(file.get("filename")), remarks))
     return ForeignMessage(
         id=message_id,
         parent=parent,

@@ -1,4 +1,4 @@
-"""llama.cpp's page: `{"conv", "messages"}`, one or a list of them; messages with parents, models and attachments."""
+"""Reads exports of llama.cpp's web page: `{"conv", "messages"}` or a list of these, with parents and attachments."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def conversation(item: dict[str, Json]) -> ForeignConversation:
     found = [object_of(one) for one in list_of(item["messages"])]
     roots = {id_of(theirs.get("id")) for theirs in found if text_of(theirs.get("type")) == "root"}
     messages: list[ForeignMessage] = []
-    for place, theirs in enumerate(found):
-        message_id = id_of(theirs.get("id")) or f"#{place}"
+    for number, theirs in enumerate(found):
+        message_id = id_of(theirs.get("id")) or f"#{number}"
         if message_id in roots:
             continue
         parent = id_of(theirs.get("parent"))
@@ -48,28 +48,28 @@ def _message(
 ) -> ForeignMessage:
     notes: list[str] = []
     role = _ROLES.get(text_of(theirs.get("role")), "note")
-    text = blocks.joined(theirs.get("content"), remarks, notes)
+    text = blocks.joined_text(theirs.get("content"), remarks, notes)
     reasoning = text_of(theirs.get("reasoningContent")) or text_of(theirs.get("thinking"))
     if role == "note":
-        text = blocks.result(text_of(theirs.get("toolCallId")), text, remarks)
+        text = blocks.tool_result_note(text_of(theirs.get("toolCallId")), text, remarks)
     else:
         text = blocks.with_reasoning(reasoning, text)
     for called in list_of(_decoded(theirs.get("toolCalls"))):
         function = object_of(object_of(called).get("function"))
-        notes.append(blocks.call(text_of(function.get("name")), function.get("arguments"), remarks))
+        notes.append(blocks.tool_call_note(text_of(function.get("name")), function.get("arguments"), remarks))
     for found in list_of(theirs.get("extra")):
         extra = object_of(found)
         name = text_of(extra.get("name"))
         words = text_of(extra.get("content"))
         if url := text_of(extra.get("base64Url")):
-            notes.append(blocks.picture(name, url, remarks))
+            notes.append(blocks.picture_note(name, url, remarks))
         elif words:
-            text = f"{text}\n\n{blocks.text_file(name, words, remarks)}"
+            text = f"{text}\n\n{blocks.file_text(name, words, remarks)}"
         elif data := text_of(extra.get("base64Data")):
             kind = text_of(extra.get("mimeType")) or "application/octet-stream"
-            notes.append(blocks.picture(name, f"data:{kind};base64,{data}", remarks))
+            notes.append(blocks.picture_note(name, f"data:{kind};base64,{data}", remarks))
         else:
-            notes.append(blocks.missing(name, remarks))
+            notes.append(blocks.missing_file_note(name, remarks))
     return ForeignMessage(
         id=message_id,
         parent=parent,
@@ -82,7 +82,7 @@ def _message(
 
 
 def _decoded(value: Json) -> Json:
-    """Calls of tools are JSON in a string."""
+    """Decode tool calls, which are JSON in a string."""
     if not isinstance(value, str) or not value:
         return value
     try:

@@ -1,4 +1,4 @@
-"""LM Studio's conversation files: messages in a row, each in several versions of which one is selected."""
+"""Reads LM Studio's conversation files: a list of messages, each with several versions, one of them selected."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def is_one(item: dict[str, Json]) -> bool:
 
 
 def conversation(item: dict[str, Json]) -> ForeignConversation:
-    """Read one conversation; what follows a message stands below the version of it that is selected."""
+    """Read one conversation. The next message follows the selected version."""
     remarks: Counter[Sentence] = Counter()
     messages: list[ForeignMessage] = []
     fields = list_of(object_of(item.get("perChatPredictionConfig")).get("fields"))
@@ -32,12 +32,12 @@ def conversation(item: dict[str, Json]) -> ForeignConversation:
         last = "system prompt"
         messages.append(ForeignMessage(id=last, parent=None, role="system", text=system))
     model = text_of(object_of(item.get("lastUsedModel")).get("identifier"))
-    for place, found in enumerate(list_of(item["messages"])):
+    for position, found in enumerate(list_of(item["messages"])):
         versions = list_of(object_of(found).get("versions"))
         selected = object_of(found).get("currentlySelected")
         chosen = last
         for number, version in enumerate(versions):
-            message = _message(object_of(version), f"{place}.{number}", last, model, remarks)
+            message = _message(object_of(version), f"{position}.{number}", last, model, remarks)
             if message is None:
                 continue
             messages.append(message)
@@ -66,7 +66,7 @@ def _message(
     for found in steps:
         step = object_of(found)
         if text_of(step.get("type")) != "contentBlock":
-            # What its window showed of its own work.
+            # Status lines of its window.
             remarks[Sentence("status lines of LM Studio, left out")] += 1
             continue
         model = text_of(object_of(step.get("genInfo")).get("identifier")) or model
@@ -77,18 +77,18 @@ def _message(
                 case "text":
                     (thoughts if is_thought else texts).append(text_of(block.get("text")))
                 case "file":
-                    notes.append(blocks.missing(_file_name(block), remarks))
+                    notes.append(blocks.missing_file_note(_file_name(block), remarks))
                 case "toolCallRequest":
-                    notes.append(blocks.call(text_of(block.get("name")), block.get("parameters"), remarks))
+                    notes.append(blocks.tool_call_note(text_of(block.get("name")), block.get("parameters"), remarks))
                 case "toolCallResult":
-                    notes.append(blocks.result(text_of(block.get("name")), block.get("content"), remarks))
+                    notes.append(blocks.tool_result_note(text_of(block.get("name")), block.get("content"), remarks))
                 case kind:
-                    notes.append(blocks.other(kind or "Unknown block", block, remarks))
+                    notes.append(blocks.other_note(kind or "Unknown block", block, remarks))
     text = blocks.with_reasoning("\n\n".join(thoughts), "\n\n".join(texts))
     if not text and not notes and role == "note":
         return None
     if role == "note":
-        text = blocks.other(role_name.capitalize() or "Unknown role", text, remarks)
+        text = blocks.other_note(role_name.capitalize() or "Unknown role", text, remarks)
     return ForeignMessage(
         id=message_id, parent=parent, role=role, text=text, model=model if role == "assistant" else "", notes=notes
     )

@@ -1,4 +1,4 @@
-"""Open WebUI's export: a list of chats, each with `history`: messages by id, with parents, models and times."""
+"""Reads Open WebUI's export: a list of chats, each with a `history` of messages by id."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def conversation(item: dict[str, Json]) -> ForeignConversation:
         role = _ROLES.get(text_of(theirs.get("role")), "note")
         text, notes = _content(theirs, remarks)
         if role == "note":
-            text = blocks.other(text_of(theirs.get("role")).capitalize() or "Unknown role", text, remarks)
+            text = blocks.other_note(text_of(theirs.get("role")).capitalize() or "Unknown role", text, remarks)
         messages.append(
             ForeignMessage(
                 id=message_id,
@@ -76,50 +76,50 @@ def conversation(item: dict[str, Json]) -> ForeignConversation:
 def _content(theirs: dict[str, Json], remarks: Counter[Sentence]) -> tuple[str, list[str]]:
     notes: list[str] = []
     output = list_of(theirs.get("output"))
-    told = _of_output(output, notes, remarks) if output else ""
-    if not told:
+    text = _output_text(output, notes, remarks) if output else ""
+    if not text:
         notes.clear()
-        told = _without_details(blocks.joined(theirs.get("content"), remarks, notes), notes, remarks)
+        text = _without_details(blocks.joined_text(theirs.get("content"), remarks, notes), notes, remarks)
     for found in list_of(theirs.get("files")):
         file = object_of(found)
         inner = object_of(file.get("file"))
         name = text_of(file.get("name")) or text_of(inner.get("filename"))
         words = text_of(object_of(inner.get("data")).get("content")) or text_of(file.get("content"))
         if text_of(file.get("type")) == "image" or text_of(file.get("url")).startswith("data:image/"):
-            notes.append(blocks.picture(name, text_of(file.get("url")), remarks))
+            notes.append(blocks.picture_note(name, text_of(file.get("url")), remarks))
         elif words:
-            told = f"{told}\n\n{blocks.text_file(name, words, remarks)}"
+            text = f"{text}\n\n{blocks.file_text(name, words, remarks)}"
         else:
-            notes.append(blocks.missing(name, remarks))
-    return told, notes
+            notes.append(blocks.missing_file_note(name, remarks))
+    return text, notes
 
 
-def _of_output(output: list[Json], notes: list[str], remarks: Counter[Sentence]) -> str:
+def _output_text(output: list[Json], notes: list[str], remarks: Counter[Sentence]) -> str:
     thoughts: list[str] = []
     texts: list[str] = []
     for found in output:
         block = object_of(found)
         match text_of(block.get("type")):
             case "message":
-                texts.append(blocks.joined(block.get("content"), remarks, notes))
+                texts.append(blocks.joined_text(block.get("content"), remarks, notes))
             case "reasoning":
-                thoughts.append(blocks.joined(block.get("content"), remarks, notes))
+                thoughts.append(blocks.joined_text(block.get("content"), remarks, notes))
             case "function_call":
-                notes.append(blocks.call(text_of(block.get("name")), block.get("arguments"), remarks))
+                notes.append(blocks.tool_call_note(text_of(block.get("name")), block.get("arguments"), remarks))
             case "function_call_output":
-                notes.append(blocks.result("", block.get("output"), remarks))
+                notes.append(blocks.tool_result_note("", block.get("output"), remarks))
             case kind if block:
-                notes.append(blocks.other(kind or "Unknown block", block, remarks))
+                notes.append(blocks.other_note(kind or "Unknown block", block, remarks))
             case _:
                 pass
     return blocks.with_reasoning("\n\n".join(thoughts), "\n\n".join(texts))
 
 
 def _without_details(text: str, notes: list[str], remarks: Counter[Sentence]) -> str:
-    """What was folded into the text as HTML becomes reasoning and notes again."""
+    """Turn the `<details>` elements of a text into reasoning and notes, and return the rest."""
     thoughts: list[str] = []
 
-    def taken(found: re.Match[str]) -> str:
+    def take(found: re.Match[str]) -> str:
         attributes = {name: unescape(value) for name, value in _ATTRIBUTE.findall(found["attributes"])}
         inner = unescape(found["inner"]).strip()
         match found["kind"]:
@@ -132,10 +132,10 @@ def _without_details(text: str, notes: list[str], remarks: Counter[Sentence]) ->
                 )
                 notes.append(note(f"Tool: {attributes.get('name', '')}".rstrip(": "), words))
             case kind:
-                notes.append(blocks.other(kind, inner, remarks))
+                notes.append(blocks.other_note(kind, inner, remarks))
         return ""
 
-    # Behind the last end none ends; each would be looked for down to the text's.
+    # Only up to the last end tag: after it each start tag would cost a search to the end of the text.
     end = text.rfind(_END) + len(_END) if _END in text else 0
-    left = _DETAILS.sub(taken, text[:end]) + (text[end:].lstrip() if end else text)
+    left = _DETAILS.sub(take, text[:end]) + (text[end:].lstrip() if end else text)
     return blocks.with_reasoning("\n\n".join(thoughts), left)

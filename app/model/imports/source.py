@@ -1,7 +1,7 @@
-"""Files that conversations are imported from, read as they stream: what is in them, one conversation at a time.
+"""Conversations in files, folders and archives, one at a time.
 
-Which program a conversation comes from is told by its shape, so it does not matter what a file is called. JSON is
-parsed in C, with no more in memory than one conversation; a file that breaks off gives what stands before the break.
+A conversation's program is recognised by the fields of its JSON, so the file's name does not matter. A file that is cut
+off or damaged yields the conversations before the damage.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from app.model.imports import (
     open_webui,
     transcript,
 )
-from app.model.imports.blocks import Attached, AttachedFile, nothing_attached, object_of, text_of
-from app.model.imports.foreign import BrokenError, ForeignConversation, grafted
+from app.model.imports.blocks import AttachedFile, FindFile, no_files, object_of, text_of
+from app.model.imports.foreign import ForeignConversation, UnreadableError, grafted
 from app.model.imports.json_stream import CountedFile, Json, json_values_in
 from worker.sentence import Sentence, verbatim
 
@@ -49,7 +49,7 @@ _VERSION = re.compile(rb'"version"\s*:\s*(\d+)')
 
 
 class Found(NamedTuple):
-    """A conversation of a file; `remarks`: what is not as it was."""
+    """A conversation that was found; `remarks` counts the changes made to it."""
 
     graft: Graft
     program: str
@@ -57,23 +57,26 @@ class Found(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """What can't be imported, and why."""
+    """A file or a conversation that can't be imported, and why."""
 
     where: Sentence
     why: Sentence
 
 
-def found_in(path: Path, now_ms: int, advance: Callable[[int], None]) -> Iterator[Found | Problem]:
-    """Yield what is in a file, a folder or an archive; `advance` is told the bytes that are read. Never raises."""
+def conversations_in(path: Path, now_ms: int, advance: Callable[[int], None]) -> Iterator[Found | Problem]:
+    """Yield the conversations and problems of a file, a folder or an archive. Never raises.
+
+    `now_ms` is the time of conversations without one; `advance` is called with the number of bytes read.
+    """
     if path.is_dir():
         files = sorted(found for found in path.rglob("*") if found.suffix.lower() in SUFFIXES and found.is_file())
         if not files:
             yield Problem(verbatim(str(path)), Sentence("this folder contains no files with conversations"))
         for file in files:
-            yield from found_in(file, now_ms, advance)
+            yield from conversations_in(file, now_ms, advance)
         return
     try:
-        # Opened once: what comes through a pipe comes once, and who writes into it is gone with its reader.
+        # The file is opened only once, since it may be a pipe.
         with path.open("rb") as file:
             if file.seekable() and zipfile.is_zipfile(file):
                 with zipfile.ZipFile(file) as archive:
@@ -85,9 +88,9 @@ def found_in(path: Path, now_ms: int, advance: Callable[[int], None]) -> Iterato
             if file.seekable() and counted.peek(_HEAD_BYTES).startswith(_ARCHIVE):
                 yield Problem(verbatim(str(path)), Sentence("the archive is incomplete or damaged"))
                 return
-            yield from _in_file(counted, path.name, str(path), now_ms, nothing_attached)
-    except Exception as error:  # noqa: BLE001 (whatever it is, the other files must come)
-        # An archive may be damaged, encrypted, or packed in a way that Python does not know.
+            yield from _in_file(counted, path.name, str(path), now_ms, no_files)
+    except Exception as error:  # noqa: BLE001 (the other files must be read, whatever the error)
+        # An archive may be damaged, encrypted, or compressed with an unknown method.
         why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         yield Problem(verbatim(str(path)), Sentence("it can't be read ({error})", error=why))
 
@@ -97,26 +100,26 @@ def _in_archive(
 ) -> Iterator[Found | Problem]:
     names = [info.filename for info in archive.infolist() if not info.is_dir()]
     readable = [name for name in names if name.lower().endswith(SUFFIXES) and not name.lower().endswith(".zip")]
-    # Exports of ChatGPT and Claude have lists of other things beside.
-    telling = [name for name in readable if Path(name).name.lower().startswith("conversations")] or readable
-    if not telling:
+    # Exports of ChatGPT and Claude also contain JSON files without conversations.
+    chosen = [name for name in readable if Path(name).name.lower().startswith("conversations")] or readable
+    if not chosen:
         yield Problem(verbatim(where), Sentence("this archive contains no files with conversations"))
 
-    def attached(file_id: str) -> AttachedFile | None:
+    def find_file(file_id: str) -> AttachedFile | None:
         for name in names:
             if Path(name).name.startswith(file_id) and archive.getinfo(name).file_size <= _MAX_ATTACHED_BYTES:
                 try:
                     return AttachedFile(Path(name).name, archive.read(name))
-                except Exception:  # noqa: BLE001 (a damaged picture is no reason to lose what was said about it)
+                except Exception:  # noqa: BLE001 (a damaged file must not stop the import)
                     _log.warning("%s: %s can't be read", where, name)
         return None
 
-    for name in telling:
+    for name in chosen:
         with archive.open(name) as file:
-            yield from _in_file(CountedFile(file, advance), name, f"{where}: {name}", now_ms, attached)
+            yield from _in_file(CountedFile(file, advance), name, f"{where}: {name}", now_ms, find_file)
 
 
-def _in_file(file: CountedFile, name: str, where: str, now_ms: int, attached: Attached) -> Iterator[Found | Problem]:
+def _in_file(file: CountedFile, name: str, where: str, now_ms: int, find_file: FindFile) -> Iterator[Found | Problem]:
     head = file.peek(_HEAD_BYTES)
     if head.startswith(b"\xef\xbb\xbf"):
         file.read(3)
@@ -126,13 +129,13 @@ def _in_file(file: CountedFile, name: str, where: str, now_ms: int, attached: At
     if suffix in {".md", ".markdown"} or begin not in b"[{" or not begin:
         yield from _in_transcript(file, where, now_ms)
         return
-    remarks: Counter[Sentence] = Counter()
     items: Iterator[Json | Problem]
-    if _BOUGH_HEAD.match(head):
+    is_bough = _BOUGH_HEAD.match(head) is not None
+    if is_bough:
         version = _VERSION.search(head)
         try:
-            bough.refuse({"format": "bough", "version": None if version is None else int(version[1])})
-        except BrokenError as error:
+            bough.check_head({"format": "bough", "version": None if version is None else int(version[1])})
+        except UnreadableError as error:
             yield Problem(verbatim(where), error.sentence)
             return
         items = _items(file, where, num_levels=2)
@@ -140,7 +143,6 @@ def _in_file(file: CountedFile, name: str, where: str, now_ms: int, attached: At
         items = _lines(file, where)
     else:
         items = _items(file, where, num_levels=1 if begin == b"[" else 0)
-    is_bough = _BOUGH_HEAD.match(head) is not None
     is_empty = True
     for number, item in enumerate(items, 1):
         is_empty = False
@@ -154,22 +156,22 @@ def _in_file(file: CountedFile, name: str, where: str, now_ms: int, attached: At
                 remarks = Counter[Sentence]()
                 yield Found(bough.conversation(found, remarks), bough.NAME, remarks)
             else:
-                yield _of_another(found, now_ms, attached)
-        except BrokenError as error:
+                yield _foreign(found, now_ms, find_file)
+        except UnreadableError as error:
             yield Problem(place, error.sentence)
-        except Exception as error:  # noqa: BLE001 (whatever it is, the other conversations must come)
+        except Exception as error:  # noqa: BLE001 (the other conversations must be read, whatever the error)
             _log.exception("A conversation could not be read")
             yield Problem(place, Sentence("it can't be read ({error})", error=type(error).__name__))
     if is_empty:
         yield Problem(verbatim(where), Sentence("it contains no conversations"))
 
 
-def _of_another(item: dict[str, Json], now_ms: int, attached: Attached) -> Found:
+def _foreign(item: dict[str, Json], now_ms: int, find_file: FindFile) -> Found:
     reader = next((reader for reader in _READERS if reader.is_one(item)), None)
     if reader is None:
-        raise BrokenError(Sentence("Bough does not know this format"))
+        raise UnreadableError(Sentence("Bough does not know this format"))
     theirs: ForeignConversation
-    theirs = chatgpt.conversation(item, attached) if reader is chatgpt else reader.conversation(item)
+    theirs = chatgpt.conversation(item, find_file) if reader is chatgpt else reader.conversation(item)
     return Found(grafted(theirs, now_ms), reader.NAME, theirs.remarks)
 
 
@@ -183,7 +185,7 @@ def _in_transcript(file: CountedFile, where: str, now_ms: int) -> Iterator[Found
         yield Found(grafted(theirs, now_ms), transcript.NAME, theirs.remarks)
     except UnicodeDecodeError:
         yield Problem(verbatim(where), Sentence("it is neither JSON nor UTF-8 text"))
-    except BrokenError as error:
+    except UnreadableError as error:
         yield Problem(verbatim(where), error.sentence)
 
 
@@ -227,8 +229,8 @@ def _lines(file: CountedFile, where: str) -> Iterator[Json | Problem]:
             yield msgspec.json.decode(line)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             try:
-                # It takes half characters, too, which are mended later.
-                yield json.loads(line.decode("utf-8", "replace"), parse_constant=_nothing)
+                # Python accepts lone surrogates, which are replaced later, and NaN.
+                yield json.loads(line.decode("utf-8", "replace"), parse_constant=lambda _literal: None)
             except (ValueError, RecursionError) as error:
                 yield Problem(
                     Sentence("{file}, line {number}", file=where, number=number),
@@ -236,12 +238,8 @@ def _lines(file: CountedFile, where: str) -> Iterator[Json | Problem]:
                 )
 
 
-def _nothing(_literal: str) -> None:
-    """What NaN and the infinities are, which are none of JSON's."""
-
-
 def num_bytes(path: Path) -> int:
-    """Return how much there is to read, for progress; 0 where that can't be told."""
+    """Return the number of bytes to read, for progress; 0 if it is not known."""
     with contextlib.suppress(OSError, zipfile.BadZipFile):
         if path.is_dir():
             return sum(num_bytes(found) for found in path.rglob("*") if found.suffix.lower() in SUFFIXES)

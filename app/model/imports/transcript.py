@@ -1,4 +1,4 @@
-"""Markdown transcripts of our own, with comments (app/model/exports/markdown.py) or without."""
+"""Reads Bough's Markdown transcripts, with comments (see app/model/exports/markdown.py) or without."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import msgspec
 from app.model.exports.captions import ROLES
 from app.model.exports.markdown import FORMAT, HEADING, VERSION
 from app.model.imports.blocks import chained, id_of, ms_of, object_of, text_of
-from app.model.imports.foreign import BrokenError, ForeignConversation, ForeignMessage, ForeignRole, note
+from app.model.imports.foreign import ForeignConversation, ForeignMessage, ForeignRole, UnreadableError, note
 from worker.sentence import Sentence
 
 NAME = "Markdown"
@@ -22,25 +22,26 @@ _NAMES = {name: role for role, name in ROLES.items()}
 
 
 def conversation(text: str) -> ForeignConversation:
-    """Read a transcript. Raises `BrokenError` where it is none of ours."""
+    """Read a transcript. Raises `UnreadableError` if Bough did not write it."""
     text = text.removeprefix("\ufeff")
     first = _FIRST_MARK.match(text)
     found = _plain(text) if first is None else _marked(text, first)
     if not found.messages:
-        raise BrokenError(Sentence("it is not a transcript from Bough: no heading names a speaker"))
+        raise UnreadableError(Sentence("it is not a transcript from Bough: no heading names a speaker"))
     return found
 
 
 def _plain(text: str) -> ForeignConversation:
     name = ""
     starts: list[tuple[re.Match[str], int, int]] = []
-    place = 0
+    """The headings, each with its start and the start of the text after it."""
+    position = 0
     for line in text.split("\n"):
         if not starts and not name and line.startswith("# "):
             name = line[2:]
         elif (heading := HEADING.fullmatch(line)) is not None:
-            starts.append((heading, place, place + len(line) + 1))
-        place += len(line) + 1
+            starts.append((heading, position, position + len(line) + 1))
+        position += len(line) + 1
     messages: list[ForeignMessage] = []
     for number, (heading, _, begin) in enumerate(starts):
         end = starts[number + 1][1] if number + 1 < len(starts) else len(text)
@@ -62,24 +63,24 @@ def _marked(text: str, first: re.Match[str]) -> ForeignConversation:
     head = object_of(_values(first["values"]))
     version = head.get("version")
     if head.get("format") != FORMAT or not isinstance(version, int) or version > VERSION:
-        raise BrokenError(Sentence("it comes from a newer version of Bough; import it with that version"))
+        raise UnreadableError(Sentence("it comes from a newer version of Bough; import it with that version"))
     mark = re.compile(rf"^<!-- {first['key']} (?P<values>\{{.*\}}) -->\n", re.MULTILINE)
     marks = list(mark.finditer(text, first.end()))
     remarks: Counter[Sentence] = Counter()
     messages: list[ForeignMessage] = []
-    shown: str | None = None
+    current: str | None = None
     is_first_branch = True
     for number, found in enumerate(marks):
         values = object_of(_values(found["values"]))
-        # Between two comments stands a line break and an empty line, at the end a line break.
+        # A text is followed by a line break and an empty line; the last one by a line break only.
         end = marks[number + 1].start() - 2 if number + 1 < len(marks) else len(text) - 1
         lines, closed = values.get("lines"), values.get("closed")
         begin = found.end()
         for _ in range(lines if isinstance(lines, int) else 2):
             begin = text.find("\n", begin) + 1
-        said = text[begin : max(begin, end)]
+        content = text[begin : max(begin, end)]
         if isinstance(closed, int) and closed > 0:
-            said = said[: max(0, len(said) - closed)]
+            content = content[: max(0, len(content) - closed)]
         role_name = text_of(values.get("role"))
         message_id = id_of(values.get("id")) or f"#{number}"
         parent = id_of(values.get("parent"))
@@ -88,23 +89,25 @@ def _marked(text: str, first: re.Match[str]) -> ForeignConversation:
                 id=message_id,
                 parent=parent,
                 role=_ROLES.get(role_name, "note"),
-                text=said if role_name in {*_ROLES, "note"} else note(role_name.capitalize() or "Unknown role", said),
+                text=content
+                if role_name in {*_ROLES, "note"}
+                else note(role_name.capitalize() or "Unknown role", content),
                 model=text_of(values.get("model")),
                 created_ms=ms_of(values.get("ms")),
             )
         )
-        if number and parent != shown:
+        if number and parent != current:
             is_first_branch = False
         if is_first_branch:
-            shown = message_id
-    return ForeignConversation(name=text_of(head.get("name")), messages=messages, current=shown, remarks=remarks)
+            current = message_id
+    return ForeignConversation(name=text_of(head.get("name")), messages=messages, current=current, remarks=remarks)
 
 
 def _values(encoded: str) -> object:
     try:
         return msgspec.json.decode(encoded)
     except (msgspec.MsgspecError, RecursionError, UnicodeEncodeError) as error:
-        raise BrokenError(Sentence("a comment between its messages is damaged")) from error
+        raise UnreadableError(Sentence("a comment between its messages is damaged")) from error
 
 
 def _ms(when: str | None) -> int | None:

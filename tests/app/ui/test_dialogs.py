@@ -398,8 +398,10 @@ def test_an_answer_that_no_model_wrote_is_not_replayed_and_a_notice_says_why(use
 def test_the_content_of_an_imported_note_is_folded_at_first(user: User) -> None:
     store = user.application.store
     conversation, question = store.create_conversation("Notes", "", "Look at this")
-    call = store.add(conversation.id, question.id, "note", blocks.call("search", {"query": "leaves"}, Counter()))
-    file = store.add(conversation.id, call.id, "note", blocks.file("data.csv", b"a,b", Counter()))
+    call = store.add(
+        conversation.id, question.id, "note", blocks.tool_call_note("search", {"query": "leaves"}, Counter())
+    )
+    file = store.add(conversation.id, call.id, "note", blocks.file_note("data.csv", b"a,b", Counter()))
     user.controller.shown.open_conversation(conversation.id)
     view = user.view(call.id).findChild(NoteView)
     assert isinstance(view, NoteView)

@@ -246,7 +246,7 @@ def _changed(value: Any, draw: random.Random, wrong: list[Any]) -> Any:
     ("name", "data", "why"),
     [
         ("a.json", b"", "neither JSON nor text of ours"),
-        ("a.json", b"[]", "there are no conversations in it"),
+        ("a.json", b"[]", "it contains no conversations"),
         ("a.json", b"\xff\xfe[\x00]\x00", "it is neither JSON nor UTF-8 text"),
         ("a.json", b'["\xff"]', "Bough does not know this format"),
         ("a.json", b"[" + b"1" * 5000 + b"]", "Bough does not know this format"),
@@ -260,7 +260,7 @@ def _changed(value: Any, draw: random.Random, wrong: list[Any]) -> Any:
             b'{"format": "bough", "version": 9, "conversations": []}',
             "it comes from a newer version of Bough",
         ),
-        ("a.bough", b'{"format": "bough", "conversations": []}', "which version"),
+        ("a.bough", b'{"format": "bough", "conversations": []}', "the version of its format"),
         ("a.bough", b'{"format": "bough", "version": 1, "conversations": [7]}', "its "),
     ],
 )
