@@ -1,4 +1,4 @@
-"""What the guide model is trained on: enough of it, in order, and true to the program it speaks of."""
+"""The training corpus of the guide model: its size, its repeatability, and its agreement with the program."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from grammar import PatternError, expand, parse, read_words
 
 from app.ui.menus import MENUS, Entry, Submenu
 
-_DYNAMIC = {"Guide"}  # an entry of the Models menu that the window adds
+_DYNAMIC = {"Guide"}  # An entry that the window adds to the Models menu.
 _BUTTONS = {
     *("Stop", "Undo", "Continue", "Copy", "Edit", "Fork", "Regenerate", "New conversation"),
     *("Replace", "Go on with this", "Keep only this", "Settings", "Search"),
@@ -48,7 +48,7 @@ def test_no_two_answers_are_the_same(corpus: Corpus):
     assert len(set(answers)) == len(answers)
 
 
-def test_the_first_word_of_an_answer_tells_its_topic(corpus: Corpus):
+def test_the_first_word_of_an_answer_identifies_its_topic(corpus: Corpus):
     topics: dict[str, set[str]] = {}
     for answer_id, answers in corpus.answers.items():
         for answer in answers:
@@ -59,7 +59,7 @@ def test_the_first_word_of_an_answer_tells_its_topic(corpus: Corpus):
     assert {word: found for word, found in topics.items() if len(found) > 1} == {}
 
 
-def test_the_answers_name_menus_that_the_window_has(corpus: Corpus):
+def test_menus_named_in_answers_exist(corpus: Corpus):
     entries = _entries()
     for answer in _all_answers(corpus):
         for name in re.findall(r"\*\*(.+?)\*\*", answer):
@@ -71,14 +71,14 @@ def test_the_answers_name_menus_that_the_window_has(corpus: Corpus):
                 assert name in _BUTTONS | _DYNAMIC | entries.keys() | set[str]().union(*entries.values()), answer
 
 
-def test_the_answers_name_keys_that_the_window_has(corpus: Corpus):
+def test_keys_named_in_answers_exist(corpus: Corpus):
     keys = _KEYS_OF_EDITORS.union(*({entry.key, entry.letter} for _, entries in MENUS for entry in _flat(entries)))
     named = {name for answer in _all_answers(corpus) for name in re.findall(r"`(.+?)`", answer) if _KEY.fullmatch(name)}
     assert len(named) > 15
     assert named - keys == set()
 
 
-def test_an_answer_that_names_an_entry_and_its_key_names_the_right_one(corpus: Corpus):
+def test_a_menu_entry_and_its_key_named_in_an_answer_match(corpus: Corpus):
     keys = {entry.text: entry.key or entry.letter for _, entries in MENUS for entry in _flat(entries)}
     num_pairs = 0
     for answer in _all_answers(corpus):
@@ -88,12 +88,12 @@ def test_an_answer_that_names_an_entry_and_its_key_names_the_right_one(corpus: C
     assert num_pairs > 10
 
 
-def test_drawing_is_repeatable(corpus: Corpus):
+def test_sampling_conversations_is_repeatable(corpus: Corpus):
     one, other = ([corpus.draw_conversation(3, rng) for _ in range(50)] for rng in (Random(7), Random(7)))
     assert one == other
 
 
-def test_a_conversation_changes_its_topic_and_asks_on(corpus: Corpus):
+def test_a_conversation_has_changes_of_topic_and_follow_up_questions(corpus: Corpus):
     rng = Random(1)
     drawn = [corpus.draw_conversation(4, rng) for _ in range(100)]
     follow_ups = sum("/" in turn.answer_id for conversation in drawn for turn in conversation.turns)
@@ -115,7 +115,7 @@ def test_a_conversation_changes_its_topic_and_asks_on(corpus: Corpus):
         ("(a|[b|c] d)", {"a", "b d", "c d", "d"}),
     ],
 )
-def test_a_pattern_stands_for_its_sentences(pattern: str, sentences: set[str], tmp_path: Path):
+def test_a_pattern_expands_to_its_sentences(pattern: str, sentences: set[str], tmp_path: Path):
     (tmp_path / "words.txt").write_text("# colour\nred | dark blue\n", encoding="utf-8")
     words = read_words(tmp_path / "words.txt")
     rng = Random(0)
@@ -123,7 +123,7 @@ def test_a_pattern_stands_for_its_sentences(pattern: str, sentences: set[str], t
 
 
 @pytest.mark.parametrize("pattern", ["(a", "a)", "[a", "a]", "{a", "(a]", "a}"])
-def test_brackets_that_do_not_match_are_an_error(pattern: str):
+def test_unbalanced_brackets_are_an_error(pattern: str):
     with pytest.raises(PatternError, match=re.escape(pattern)):
         parse(pattern)
 
@@ -137,7 +137,7 @@ def _flat(entries: tuple[Entry | Submenu, ...]) -> list[Entry]:
 
 
 def _entries() -> dict[str, set[str]]:
-    """The names in each menu, those of submenus too."""
+    """Return the texts in each menu, including those of its submenus."""
     return {
         title.replace("&", ""): {entry.text for entry in _flat(entries)}
         | {entry.title for entry in entries if isinstance(entry, Submenu)}

@@ -1,4 +1,4 @@
-"""The guide model as it is shipped: small, a llama like any other, and word for word what was written for it."""
+"""The shipped guide model: small, an ordinary llama, with exactly the answers written for it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def worker(shared_worker: StdioWorker) -> StdioWorker:
 
 
 def answer(worker: StdioWorker, *questions: str, **parameters: Any) -> str:
-    """Ask questions one after another; return the last answer."""
+    """Ask questions one after another and return the last answer."""
     messages: list[dict[str, str]] = []
     text = ""
     for question in questions:
@@ -45,7 +45,7 @@ def answer(worker: StdioWorker, *questions: str, **parameters: Any) -> str:
     return text
 
 
-def test_it_is_small_and_opens_like_any_other_llama():
+def test_the_model_is_small_and_loads_as_an_ordinary_llama():
     model, tokenizer = cast("tuple[Any, Any]", load(str(GUIDE)))
     weights = cast("list[tuple[str, mx.array]]", tree_flatten(model.parameters()))
     assert sum(weight.size for _, weight in weights) <= 8_000_000
@@ -59,7 +59,7 @@ def test_it_is_small_and_opens_like_any_other_llama():
     )
 
 
-def test_its_answers_are_those_that_were_written(worker: StdioWorker, corpus: Corpus):
+def test_answers_are_those_of_the_corpus(worker: StdioWorker, corpus: Corpus):
     ids = {text: answer_id for answer_id, written in corpus.answers.items() for text in written}
     rng = Random(11)
     trees = {topic: [tree for heading, tree in corpus.questions() if heading == topic] for topic in corpus.topics}
@@ -72,7 +72,7 @@ def test_its_answers_are_those_that_were_written(worker: StdioWorker, corpus: Co
     ]
 
 
-def test_versions_differ_at_a_usual_temperature(worker: StdioWorker, corpus: Corpus):
+def test_answers_vary_at_a_usual_temperature(worker: StdioWorker, corpus: Corpus):
     written = {text for answers in corpus.answers.values() for text in answers}
     for question in ("How do I edit a message?", "What is a branch?", "Who wrote Hamlet?"):
         versions = [
@@ -90,21 +90,21 @@ def test_versions_differ_at_a_usual_temperature(worker: StdioWorker, corpus: Cor
         ("How do I fork?", "Does that copy everything?", "fork"),
     ],
 )
-def test_a_follow_up_is_understood_after_its_question(
+def test_a_follow_up_is_understood_in_the_context_of_its_question(
     question: str, follow_up: str, topic: str, worker: StdioWorker, corpus: Corpus
 ):
-    told = answer(worker, question, follow_up)
-    (answer_id,) = [answer_id for answer_id, written in corpus.answers.items() if told in written]
+    text = answer(worker, question, follow_up)
+    (answer_id,) = [answer_id for answer_id, written in corpus.answers.items() if text in written]
     assert answer_id.startswith(f"{topic}/")
 
 
-def test_what_it_does_not_know_it_says_and_names_the_way_to_a_real_model(worker: StdioWorker, corpus: Corpus):
+def test_an_unknown_question_gets_the_answer_that_names_another_model(worker: StdioWorker, corpus: Corpus):
     for question in ("What is the capital of France?", "Write a poem about the sea", "How do I bake bread?"):
         assert answer(worker, question) in corpus.answers[UNKNOWN], question
     assert all("Open folder…" in text for text in corpus.answers[UNKNOWN])
 
 
-def test_the_accuracy_that_is_told_is_good_enough():
+def test_the_published_accuracy_is_good_enough():
     figures = json.loads((SCRIPTS / "accuracy.json").read_text(encoding="utf-8"))
     cases = [json.loads(line) for line in (SCRIPTS / "blind.jsonl").read_text(encoding="utf-8").splitlines()]
     assert figures["questions"] == len(cases) >= 300
@@ -116,10 +116,10 @@ def test_the_accuracy_that_is_told_is_good_enough():
 
 
 @pytest.mark.long
-def test_the_accuracy_that_is_told_is_that_of_the_shipped_model(tmp_path: Path):
+def test_the_published_accuracy_is_that_of_the_shipped_model(tmp_path: Path):
     again = tmp_path / "accuracy.json"
     subprocess.run([sys.executable, SCRIPTS / "evaluate.py", "--out", again], check=True, cwd=ROOT)
-    told = json.loads((SCRIPTS / "accuracy.json").read_text(encoding="utf-8"))
+    published = json.loads((SCRIPTS / "accuracy.json").read_text(encoding="utf-8"))
     figures = json.loads(again.read_text(encoding="utf-8"))
-    # Rounding differs between processors: a tie may fall the other way.
-    assert figures == pytest.approx(told, abs=1.0)
+    # Rounding differs between processors, so a tie may be decided differently.
+    assert figures == pytest.approx(published, abs=1.0)

@@ -1,4 +1,4 @@
-"""A page on which anything is done in any order shows the branch, in order and without holes, wherever it stands."""
+"""Random actions on a page: it always shows the visible branch in order and without gaps."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ANSWER = "# An answer\n\n- with\n- a list\n\n```\ncode\n```\n\n"
 
 
 def _check(desk: Desk, transcript: Transcript) -> None:
-    """What is in sight is there, in its order and its place, with its text; and nothing is there that is far away."""
+    """Assert that all visible messages have views with their text, in order and in place, without gaps."""
     path = {message.id: message for message in desk.controller.shown.path}
     assert list(transcript.message_ids) == list(path)
     views, height = transcript.views, transcript.viewport().height()
@@ -33,7 +33,7 @@ def _check(desk: Desk, transcript: Transcript) -> None:
     if seen:
         first, last = (list(path).index(view.message.id) for view in (seen[0], seen[-1]))
         assert [view.message.id for view in seen] == list(path)[first : last + 1]
-        # A hole is there only above the first message or below the last.
+        # A gap is allowed only above the first message and below the last.
         assert seen[0].y() <= _BETWEEN_PX or first == 0
         assert seen[-1].geometry().bottom() >= height - 1 - _BETWEEN_PX or last == len(path) - 1
     for view in seen:
@@ -47,7 +47,7 @@ def _check(desk: Desk, transcript: Transcript) -> None:
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_the_page_shows_the_branch_whatever_is_done(desk: Desk, transcript: Transcript, seed: int) -> None:
+def test_the_page_shows_the_branch_after_random_actions(desk: Desk, transcript: Transcript, seed: int) -> None:
     draw = random.Random(seed)
     controller, bar = desk.controller, transcript.verticalScrollBar()
 

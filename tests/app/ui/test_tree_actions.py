@@ -1,4 +1,4 @@
-"""What changes the tree, by menu and by key, and how it is taken back."""
+"""Actions that change the tree, by menu and by key, with undo and redo."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _redo(user: User) -> None:
     user.bot.keyClick(user.window.composer.text, Qt.Key.Key_Z, modifiers)
 
 
-def test_control_z_takes_back_what_was_asked_and_brings_it_again(user: User) -> None:
+def test_ctrl_z_undoes_a_sent_message_and_redo_restores_it(user: User) -> None:
     first = user.ask("What is a branch?")
     user.ask("How do I fork a message?")
     whole = _texts(user)
@@ -42,14 +42,14 @@ def test_control_z_takes_back_what_was_asked_and_brings_it_again(user: User) -> 
 
 
 @pytest.mark.parametrize("key", ["d", "v"])
-def test_what_needs_several_versions_says_so_where_there_is_one(user: User, key: str) -> None:
+def test_actions_on_versions_show_a_notice_if_there_is_only_one(user: User, key: str) -> None:
     answer = user.ask("What is a branch?")
     user.press(answer.id, key)
     assert user.window.banner.isVisible()
     assert "one version only" in user.window.banner.label.text()
 
 
-def test_control_z_in_the_composer_takes_back_what_was_typed_first(user: User) -> None:
+def test_ctrl_z_in_the_composer_undoes_typing_first(user: User) -> None:
     user.ask("What is a branch?")
     whole = _texts(user)
     user.type("half a thought")
@@ -60,7 +60,7 @@ def test_control_z_in_the_composer_takes_back_what_was_typed_first(user: User) -
     assert _texts(user) == []
 
 
-def test_an_answer_that_is_undone_while_it_streams_is_stopped_and_can_be_gone_on_with(user: User) -> None:
+def test_undoing_a_streaming_answer_stops_it_and_redo_restores_it(user: User) -> None:
     user.type("Tell me all about branches.")
     user.bot.keyClick(user.window.composer.text, Qt.Key.Key_Return)
     user.bot.waitUntil(lambda: bool(user.controller.shown.path[-1].text), timeout=60_000)
@@ -72,13 +72,13 @@ def test_an_answer_that_is_undone_while_it_streams_is_stopped_and_can_be_gone_on
     assert user.controller.shown.path[-1].state in {"stopped", "complete"}
 
 
-def test_delete_prunes_what_stands_below_and_the_banner_brings_it_back(user: User) -> None:
+def test_delete_prunes_a_message_with_its_subtree_and_the_banner_restores_it(user: User) -> None:
     user.ask("What is a branch?")
     second = user.ask("How do I fork a message?")
     whole = _texts(user)
     question = user.controller.shown.path[-2]
     user.view(question.id).text.setFocus(Qt.FocusReason.TabFocusReason)
-    # How much goes is said before it does, in the menu and in the palette; the action keeps its name.
+    # The number of messages is shown beforehand, in the menu and in the palette. The action keeps its name.
     user.window.menus.menu("Message").aboutToShow.emit()
     assert re.fullmatch(r"Prune \(2 .+\)\tDel", user.window.action("prune").text())
     user.window.menus.update_all()
@@ -91,7 +91,7 @@ def test_delete_prunes_what_stands_below_and_the_banner_brings_it_back(user: Use
     assert user.controller.shown.path[-1].id == second.id
 
 
-def test_only_one_of_three_versions_is_kept_and_all_come_back(user: User) -> None:
+def test_keep_only_prunes_the_other_versions_and_undo_restores_them(user: User) -> None:
     answer = user.ask("What is a branch?")
     user.controller.regenerate(answer.id, 2)
     user.window.side_by_side.close_page()
@@ -104,11 +104,11 @@ def test_only_one_of_three_versions_is_kept_and_all_come_back(user: User) -> Non
     user.window.action("keep_only").trigger()
     assert list(user.controller.shown.siblings(versions[1])) == [versions[1]]
     user.window.action("undo").trigger()
-    # A version that still grew is stopped first, and comes back once it has ended.
+    # A version that is still streaming is stopped first and restored once it has ended.
     user.bot.waitUntil(lambda: list(user.controller.shown.siblings(versions[1])) == versions, timeout=60_000)
 
 
-def test_a_star_and_a_name_are_remembered(user: User) -> None:
+def test_a_star_and_a_name_are_stored(user: User) -> None:
     answer = user.ask("What is a branch?")
     user.window.action("star").trigger()
     assert user.controller.shown.message(answer.id).starred_ms is not None
@@ -128,7 +128,7 @@ def test_a_star_and_a_name_are_remembered(user: User) -> None:
     assert (stored.starred_ms is not None, stored.name) == (False, "")
 
 
-def test_a_replaced_text_is_what_the_model_reads_and_the_old_one_comes_back(user: User) -> None:
+def test_a_replaced_text_can_be_undone(user: User) -> None:
     user.ask("What is a branch?")
     question, answer = user.controller.shown.path[1:]
     user.controller.replace(question.id, "What is a sibling?")
@@ -137,7 +137,7 @@ def test_a_replaced_text_is_what_the_model_reads_and_the_old_one_comes_back(user
     assert _texts(user) == ["What is a branch?", answer.text]
 
 
-def test_control_enter_in_the_editor_puts_the_text_in_the_old_ones_place(user: User) -> None:
+def test_ctrl_enter_in_the_editor_replaces_the_text(user: User) -> None:
     user.ask("What is a branch?")
     question, answer = user.controller.shown.path[1:]
     user.press(question.id, "e")
@@ -150,12 +150,12 @@ def test_control_enter_in_the_editor_puts_the_text_in_the_old_ones_place(user: U
 
 
 def _marks(user: User, message_id: MessageId) -> set[str]:
-    """What stands under a message, as a screen reader has it."""
+    """Return the marks shown below a message, by their accessible names."""
     shown = {label.accessibleName() for label in user.view(message_id).findChildren(QLabel) if label.isVisible()}
     return shown & {"Starred", "Pinned"}
 
 
-def test_a_pin_is_remembered_and_taken_back_and_set_again_by_name(user: User) -> None:
+def test_a_pin_is_stored_removed_and_set_again_by_undo_and_redo(user: User) -> None:
     answer = user.ask("What is a branch?")
     pin, undo, redo = (user.window.action(name) for name in ("pin_branch", "undo", "redo"))
     pin.trigger()
@@ -169,7 +169,7 @@ def test_a_pin_is_remembered_and_taken_back_and_set_again_by_name(user: User) ->
     pin.trigger()
     assert undo.text() == "Undo: Unpin branch"
     undo.trigger()
-    # When it was pinned, too: pins stand in that order.
+    # The time of pinning is restored too, because it decides the order of the pins.
     assert user.controller.shown.message(answer.id).pinned_ms == pinned_ms
     undo.trigger()
     assert user.controller.shown.message(answer.id).pinned_ms is None
@@ -182,9 +182,7 @@ def _named_mine(_parent: QWidget, _name: str) -> str:
     return "Mine"
 
 
-def test_letters_star_pin_name_and_prune_the_message_that_has_the_focus(
-    user: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_letter_keys_star_pin_name_and_prune_the_focused_message(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
     answer = user.ask("What is a branch?")
     user.press(answer.id, "s")
     assert user.controller.shown.message(answer.id).starred_ms is not None
@@ -202,7 +200,7 @@ def test_letters_star_pin_name_and_prune_the_message_that_has_the_focus(
     assert _texts(user) == ["What is a branch?"]
 
 
-def test_more_actions_open_the_menu_of_the_message_they_stand_under(user: User) -> None:
+def test_more_actions_opens_the_menu_of_its_message(user: User) -> None:
     user.ask("What is a branch?")
     question = user.controller.shown.path[1]
     user.view(question.id).text.setFocus(Qt.FocusReason.TabFocusReason)

@@ -1,4 +1,4 @@
-"""The tree in the window, with the real worker: shown by key, menu and button; going somewhere, and what that costs."""
+"""The tree in the window, with the real worker: shown by key, menu and button, used to switch branches, with costs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.app.ui.conftest import PATIENCE_MS, User
 
 @pytest.fixture
 def dock(user: User) -> Iterator[TreeDock]:
-    """The tree's dock, shown, of a question that was answered twice and then asked once more."""
+    """The visible dock with the tree of a question that has two answers and a follow-up question."""
     user.ask("What is a branch?")
     user.press(user.controller.shown.path[-1].id, "r")
     user.answer()
@@ -50,7 +50,7 @@ def _texts(dock: TreeDock) -> str:
     return "\n".join(part.accessibleName() or part.property("text") or "" for part in dock.card.findChildren(QWidget))
 
 
-def test_key_menu_and_buttons_show_it_and_put_it_away(user: User):
+def test_the_tree_is_shown_and_hidden_by_key_menu_and_buttons(user: User):
     dock, window = user.window.tree_dock, user.window
     window.composer.text.setFocus()
     user.bot.keyClick(window.composer.text, Qt.Key.Key_T, Qt.KeyboardModifier.ControlModifier)
@@ -67,7 +67,7 @@ def test_key_menu_and_buttons_show_it_and_put_it_away(user: User):
     assert not user.controller.program.settings.tree_visible
 
 
-def test_where_nothing_was_said_it_shows_what_a_tree_will_look_like(user: User):
+def test_an_empty_conversation_shows_an_explanation_of_the_tree(user: User):
     window = user.window
     window.action("tree").trigger()
     words = [label.text() for label in window.tree_dock.findChildren(QLabel) if label.isVisible()]
@@ -91,7 +91,7 @@ def test_a_double_click_and_enter_show_the_branch_and_the_message(user: User, do
     assert layout is not None
     user.bot.waitUntil(lambda: dock.view.layout_shown is not None and dock.view.layout_shown.path[-1] == first)
     user.bot.waitUntil(lambda: user.window.transcript.view(first) is not None, timeout=PATIENCE_MS)
-    # Back again by keys alone: the tree goes on where it was left.
+    # The keyboard continues from the current message of the tree.
     dock.view.setFocus()
     user.bot.keyClick(dock.view, Qt.Key.Key_Right)
     user.bot.keyClick(dock.view, Qt.Key.Key_Return)
@@ -99,13 +99,13 @@ def test_a_double_click_and_enter_show_the_branch_and_the_message(user: User, do
     assert len(user.controller.shown.path) == 5
 
 
-def test_what_a_click_would_cost_is_said_before_it_is_made(user: User, dock: TreeDock):
+def test_the_cost_of_a_message_is_shown_before_it_is_clicked(user: User, dock: TreeDock):
     question, leaf = user.controller.shown.path[3].id, user.controller.shown.path[-1].id
     costs = user.controller.costs
     user.bot.waitUntil(lambda: costs.get(question) is not None and costs.get(leaf) is not None, timeout=PATIENCE_MS)
     cost = costs.get(question)
     assert cost is not None
-    # Its answer was written a moment ago: all of it is kept.
+    # Its answer has just been written, so all of it is kept.
     assert (cost.tier, cost.num_read) == ("warm", 1)
     user.bot.mouseMove(dock.view.viewport(), _place(dock, question) + QPoint(1, 1))
     user.bot.waitUntil(lambda: "Kept in memory" in _texts(dock), timeout=PATIENCE_MS)
@@ -113,7 +113,7 @@ def test_what_a_click_would_cost_is_said_before_it_is_made(user: User, dock: Tre
     assert "You" in _texts(dock)
 
 
-def test_letters_and_the_menu_work_on_the_message_in_the_tree(user: User, dock: TreeDock):
+def test_letter_keys_and_the_menu_apply_to_the_current_message_of_the_tree(user: User, dock: TreeDock):
     leaf = user.controller.shown.path[-1].id
     dock.view.set_current(leaf)
     dock.view.setFocus()
@@ -125,7 +125,7 @@ def test_letters_and_the_menu_work_on_the_message_in_the_tree(user: User, dock: 
     assert {"Go there", "Edit", "Regenerate", "Fork", "Copy message", "Star"} <= set(entries)
     (prune,) = (text for text in entries if text.startswith("Prune (1 "))
     assert not any(entries[name].icon().isNull() for name in ("Edit", "Star", prune))
-    # What is checked has a mark, though Qt shows none beside an icon.
+    # A checked entry has a check mark as its icon, because Qt shows no check box beside an icon.
     assert entries["Star"].isChecked()
     assert entries["Star"].icon().cacheKey() == icon("check", theme(system_scheme()).accent).cacheKey()
     menu.close()
@@ -135,7 +135,7 @@ def test_letters_and_the_menu_work_on_the_message_in_the_tree(user: User, dock: 
     assert len(user.controller.shown.siblings(leaf)) == 2
 
 
-def test_a_key_leads_into_the_tree_and_out_of_it_again(user: User):
+def test_a_key_enters_and_leaves_the_tree(user: User):
     window, dock = user.window, user.window.tree_dock
     user.ask("What is a branch?")
     assert dock.isHidden()
@@ -152,7 +152,7 @@ def test_a_key_leads_into_the_tree_and_out_of_it_again(user: User):
     window.action("tree").trigger()
 
 
-def test_what_find_finds_on_any_branch_is_lit(user: User, dock: TreeDock):
+def test_find_highlights_hits_on_any_branch_of_the_tree(user: User, dock: TreeDock):
     user.window.action("find").trigger()
     user.window.find_bar.field.setText("what is a branch")
     assert set(dock.view.picture.hits) == {user.controller.shown.path[1].id}
@@ -162,7 +162,7 @@ def test_what_find_finds_on_any_branch_is_lit(user: User, dock: TreeDock):
     assert not dock.view.picture.hits
 
 
-def test_versions_messages_and_branches_are_compared(user: User, dock: TreeDock):
+def test_versions_messages_and_branches_can_be_compared(user: User, dock: TreeDock):
     path = user.controller.shown.path
     second = path[2].id
     first = next(sibling for sibling in user.controller.shown.siblings(second) if sibling != second)
@@ -188,7 +188,7 @@ def test_versions_messages_and_branches_are_compared(user: User, dock: TreeDock)
     other = f"Answer\n{user.controller.shown.message(first).text}"
     assert window.panes.left.toPlainText() == branch
     assert window.panes.right.toPlainText() == other
-    # Of a message on another branch that has no other version, the branch is what differs.
+    # For a message without siblings on another branch, the two branches are compared.
     user.controller.shown.go_to(first)
     dock.show_now()
     dock.view.set_current(path[-1].id)
@@ -199,7 +199,7 @@ def test_versions_messages_and_branches_are_compared(user: User, dock: TreeDock)
     window.close()
 
 
-def test_in_a_narrow_window_it_lies_over_the_page_and_goes_away_once_used(user: User, dock: TreeDock):
+def test_in_a_narrow_window_the_tree_overlays_the_page_and_closes_after_use(user: User, dock: TreeDock):
     window = user.window
     window.resize(820, 640)
     user.bot.waitUntil(lambda: dock.isHidden() and window.transcript.width() == 820, timeout=PATIENCE_MS)
@@ -212,14 +212,14 @@ def test_in_a_narrow_window_it_lies_over_the_page_and_goes_away_once_used(user: 
     dock.view.set_current(leaf)
     user.bot.keyClick(dock.view, Qt.Key.Key_Return)
     assert dock.isHidden()
-    # It was not put away for good.
+    # The setting still says that the tree is visible.
     assert user.controller.program.settings.tree_visible
     window.resize(1100, 760)
     user.bot.waitUntil(dock.isVisible, timeout=PATIENCE_MS)
     assert window.transcript.width() < 1100 - dock.width()
 
 
-def test_every_control_of_it_has_a_name_and_is_large_enough(user: User, dock: TreeDock):
+def test_controls_of_the_dock_have_names_take_the_focus_and_are_large_enough(user: User, dock: TreeDock):
     buttons = [button for button in dock.findChildren(QToolButton) if button.isVisible()]
     assert len(buttons) == 2
     assert all(button.accessibleName() and button.toolTip() for button in buttons)
@@ -234,18 +234,18 @@ def test_every_control_of_it_has_a_name_and_is_large_enough(user: User, dock: Tr
     assert {dock.view} <= reached
 
 
-def test_above_the_first_words_of_a_conversation_there_is_nothing_to_read() -> None:
+def test_an_empty_root_costs_nothing_to_read() -> None:
     empty = Message(id=1, parent_id=None, role="system", text="")
     assert going_cost_text(empty, None) == "Nothing to read"
     assert going_cost_text(structs.replace(empty, text="Be kind."), None) == "Its cost is not known yet"
 
 
-def test_a_card_without_room_for_all_its_lines_shows_none_by_half(qtbot: QtBot) -> None:
+def test_a_card_never_shows_a_partial_line(qtbot: QtBot) -> None:
     card = TreeCard(theme("light"))
     qtbot.addWidget(card)
     card.show_message(Message(id=1, parent_id=None, role="assistant", text="many words " * 40), (1,), None)
     words = next(part for part in card.findChildren(QWidget) if part.accessibleName().startswith("many words"))
-    # All three lines, and room for two and a half.
+    # There is room for all three lines, then for two and a half.
     line_px = words.sizeHint().height() / 3
     for height_px, num_lines in ((round(3.2 * line_px), 3), (round(2.5 * line_px), 2)):
         words.setFixedSize(200, height_px)

@@ -1,4 +1,4 @@
-"""The tree as a person works it by keys and mouse, what it costs to paint, and what a screen reader finds in it."""
+"""The tree view: keys, mouse, painting, and its accessibility interface."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PATIENCE_MS = 30_000
 
 
 def _tree(num_versions: int = 3) -> Tree:
-    """A question with so many answers, the first one followed by a question and its answer; 5 is the newest there."""
+    """Return a question with this many answers; the first answer is followed by a question and its answer."""
     messages = [
         Message(id=1, parent_id=None, role="root", text=""),
         Message(id=2, parent_id=1, role="system", text=""),
@@ -43,16 +43,16 @@ def _tree(num_versions: int = 3) -> Tree:
     return Tree(messages, 1)
 
 
-class _Looker:
-    """A tree on screen, and what it asked for."""
+class _Harness:
+    """A visible tree view that records its requests."""
 
     def __init__(self, bot: QtBot, tree: Tree) -> None:
         self.bot = bot
         self.tree = tree
         self.view = TreeView(_LIGHT, lambda message_id: self.tree[message_id], _COSTS.get)
-        self.asked: list[object] = []
-        self.view.go_to_requested.connect(partial(self._on_asked, "go"))
-        self.view.menu_requested.connect(partial(self._on_asked, "menu"))
+        self.requests: list[object] = []
+        self.view.go_to_requested.connect(partial(self._on_request, "go"))
+        self.view.menu_requested.connect(partial(self._on_request, "menu"))
         self.view.key_pressed.connect(self._on_key)
         self.view.resize(300, 500)
         self.view.show_tree(tree, {3: 4})
@@ -61,14 +61,14 @@ class _Looker:
         self.view.setFocus()
         bot.waitUntil(self.view.hasFocus, timeout=_PATIENCE_MS)
 
-    def _on_asked(self, what: str, message_id: int, _place: QPoint | None = None) -> None:
-        self.asked.append((what, message_id))
+    def _on_request(self, kind: str, message_id: int, _place: QPoint | None = None) -> None:
+        self.requests.append((kind, message_id))
 
     def _on_key(self, message_id: int, key: str) -> None:
-        self.asked.append((key, message_id))
+        self.requests.append((key, message_id))
 
     def press(self, *keys: Qt.Key) -> int:
-        """Press keys; return the message that they led to."""
+        """Press keys and return the id of the current message."""
         for key in keys:
             self.bot.keyClick(self.view, key)
         current = self.view.current
@@ -86,43 +86,43 @@ class _Looker:
 
 
 @pytest.fixture
-def looker(qapp: QApplication, qtbot: QtBot) -> Iterator[_Looker]:
+def harness(qapp: QApplication, qtbot: QtBot) -> Iterator[_Harness]:
     qapp.setStyle("Fusion")
-    looker = _Looker(qtbot, _tree())
-    yield looker
-    looker.close()
+    harness = _Harness(qtbot, _tree())
+    yield harness
+    harness.close()
 
 
-def test_arrows_walk_to_parents_children_and_along_the_row(looker: _Looker):
-    assert looker.press(Qt.Key.Key_Home) == 2
-    assert looker.press(Qt.Key.Key_Down) == 3
-    assert looker.press(Qt.Key.Key_Down) == 4
-    assert looker.press(Qt.Key.Key_Right) == 7
-    assert looker.press(Qt.Key.Key_Right) == 8
-    assert looker.press(Qt.Key.Key_Right) == 8
-    assert looker.press(Qt.Key.Key_Up) == 3
-    assert looker.press(Qt.Key.Key_End) == 6
-    assert looker.press(Qt.Key.Key_Down) == 6
-    assert looker.asked == []
+def test_arrow_keys_move_to_parents_children_and_siblings(harness: _Harness):
+    assert harness.press(Qt.Key.Key_Home) == 2
+    assert harness.press(Qt.Key.Key_Down) == 3
+    assert harness.press(Qt.Key.Key_Down) == 4
+    assert harness.press(Qt.Key.Key_Right) == 7
+    assert harness.press(Qt.Key.Key_Right) == 8
+    assert harness.press(Qt.Key.Key_Right) == 8
+    assert harness.press(Qt.Key.Key_Up) == 3
+    assert harness.press(Qt.Key.Key_End) == 6
+    assert harness.press(Qt.Key.Key_Down) == 6
+    assert harness.requests == []
 
 
-def test_the_message_that_is_seen_stays_in_sight_where_the_tree_gets_lower(looker: _Looker):
-    looker.press(Qt.Key.Key_End)
-    current = looker.view.current
+def test_the_current_message_stays_visible_when_the_view_gets_lower(harness: _Harness):
+    harness.press(Qt.Key.Key_End)
+    current = harness.view.current
     assert current is not None
-    assert looker.view.is_in_sight(current)
-    looker.view.resize(300, 90)
-    assert looker.view.is_in_sight(current)
-    # What may stand under its dot is in sight, too.
-    assert looker.view.rect_of(current).center().y() + 2 * MARGIN_PX <= looker.view.viewport().height()
-    # It is another size, too, that it has when it is called again.
-    looker.view.hide()
-    looker.view.resize(300, 500)
-    looker.view.verticalScrollBar().setValue(0)
-    looker.view.resize(300, 90)
-    looker.view.show()
-    looker.bot.waitUntil(lambda: looker.view.viewport().height() < 100, timeout=_PATIENCE_MS)
-    looker.bot.waitUntil(lambda: looker.view.is_in_sight(current), timeout=_PATIENCE_MS)
+    assert harness.view.is_in_sight(current)
+    harness.view.resize(300, 90)
+    assert harness.view.is_in_sight(current)
+    # The marks below its dot are visible too.
+    assert harness.view.rect_of(current).center().y() + 2 * MARGIN_PX <= harness.view.viewport().height()
+    # This also holds if the view is resized while it is hidden.
+    harness.view.hide()
+    harness.view.resize(300, 500)
+    harness.view.verticalScrollBar().setValue(0)
+    harness.view.resize(300, 90)
+    harness.view.show()
+    harness.bot.waitUntil(lambda: harness.view.viewport().height() < 100, timeout=_PATIENCE_MS)
+    harness.bot.waitUntil(lambda: harness.view.is_in_sight(current), timeout=_PATIENCE_MS)
 
 
 @pytest.mark.parametrize(
@@ -135,99 +135,99 @@ def test_the_message_that_is_seen_stays_in_sight_where_the_tree_gets_lower(looke
         ("<think>\nHm, that", "Hm, that"),
     ],
 )
-def test_of_an_answer_the_tree_says_the_first_words_behind_what_was_thought(text: str, words: str):
+def test_the_label_of_an_answer_is_its_first_words_after_the_thought(text: str, words: str):
     assert first_words(Message(id=1, parent_id=0, role="assistant", text=text)) == words
-    # Of a question nothing was thought.
+    # Questions have no thoughts.
     assert first_words(Message(id=1, parent_id=0, role="user", text="<think> is a mark")) == "<think> is a mark"
 
 
-def test_enter_goes_there_and_letters_are_asked_of_the_message(looker: _Looker):
-    looker.press(Qt.Key.Key_Home, Qt.Key.Key_Down, Qt.Key.Key_Return, Qt.Key.Key_E, Qt.Key.Key_N, Qt.Key.Key_Delete)
-    assert looker.asked == [("go", 3), ("E", 3), ("N", 3), ("Del", 3)]
+def test_enter_and_letter_keys_request_actions_on_the_current_message(harness: _Harness):
+    harness.press(Qt.Key.Key_Home, Qt.Key.Key_Down, Qt.Key.Key_Return, Qt.Key.Key_E, Qt.Key.Key_N, Qt.Key.Key_Delete)
+    assert harness.requests == [("go", 3), ("E", 3), ("N", 3), ("Del", 3)]
 
 
-def test_a_click_marks_a_double_click_goes_there_and_the_menu_opens_by_mouse_and_key(looker: _Looker):
-    viewport = looker.view.viewport()
-    looker.bot.mouseClick(viewport, Qt.MouseButton.LeftButton, pos=looker.place(7))
-    assert looker.view.current is not None
-    assert looker.view.current.id == 7
-    assert looker.asked == []
-    looker.bot.mouseDClick(viewport, Qt.MouseButton.LeftButton, pos=looker.place(8))
-    assert looker.asked == [("go", 8)]
-    # The words beside a row of dots are of the visible branch.
-    looker.bot.mouseClick(viewport, Qt.MouseButton.LeftButton, pos=QPoint(250, looker.place(4).y()))
-    assert looker.view.current.id == 4
+def test_a_click_selects_a_double_click_opens_and_the_menu_opens_by_mouse_and_key(harness: _Harness):
+    viewport = harness.view.viewport()
+    harness.bot.mouseClick(viewport, Qt.MouseButton.LeftButton, pos=harness.place(7))
+    assert harness.view.current is not None
+    assert harness.view.current.id == 7
+    assert harness.requests == []
+    harness.bot.mouseDClick(viewport, Qt.MouseButton.LeftButton, pos=harness.place(8))
+    assert harness.requests == [("go", 8)]
+    # The text beside a row of dots belongs to the visible branch.
+    harness.bot.mouseClick(viewport, Qt.MouseButton.LeftButton, pos=QPoint(250, harness.place(4).y()))
+    assert harness.view.current.id == 4
     for reason, place in (
-        (QContextMenuEvent.Reason.Mouse, looker.place(5)),
+        (QContextMenuEvent.Reason.Mouse, harness.place(5)),
         (QContextMenuEvent.Reason.Keyboard, QPoint()),
     ):
         event = QContextMenuEvent(reason, place, viewport.mapToGlobal(place))
         QApplication.sendEvent(viewport, event)
-    assert looker.asked == [("go", 8), ("menu", 5), ("menu", 5)]
-    # Beside everything there is nothing.
-    looker.bot.mouseDClick(viewport, Qt.MouseButton.LeftButton, pos=QPoint(250, 480))
-    assert len(looker.asked) == 3
+    assert harness.requests == [("go", 8), ("menu", 5), ("menu", 5)]
+    # A double click on empty space does nothing.
+    harness.bot.mouseDClick(viewport, Qt.MouseButton.LeftButton, pos=QPoint(250, 480))
+    assert len(harness.requests) == 3
 
 
-def test_seven_hidden_siblings_fold_and_unfold_by_a_key_or_a_click(qapp: QApplication, qtbot: QtBot):
-    looker = _Looker(qtbot, _tree(num_versions=11))
-    layout = looker.view.layout_shown
+def test_folded_siblings_unfold_by_a_key_or_a_click(qapp: QApplication, qtbot: QtBot):
+    harness = _Harness(qtbot, _tree(num_versions=11))
+    layout = harness.view.layout_shown
     assert layout is not None
     assert layout[-3].num_folded == 4
-    looker.press(Qt.Key.Key_Home, Qt.Key.Key_Down, Qt.Key.Key_Down)
-    assert looker.press(*[Qt.Key.Key_Right] * 7) == -3
-    # The oldest of those that were hidden.
-    assert looker.press(Qt.Key.Key_Return) == 7
-    layout = looker.view.layout_shown
+    harness.press(Qt.Key.Key_Home, Qt.Key.Key_Down, Qt.Key.Key_Down)
+    assert harness.press(*[Qt.Key.Key_Right] * 7) == -3
+    # The current message is the oldest of the folded ones.
+    assert harness.press(Qt.Key.Key_Return) == 7
+    layout = harness.view.layout_shown
     assert layout is not None
     assert layout.get(-3) is None
-    assert looker.asked == []
-    looker.view.show_tree(looker.tree, {3: 7})
-    assert looker.view.layout_shown is not None
-    assert len(looker.view.layout_shown) == len(looker.tree) - 1
-    looker.close()
+    assert harness.requests == []
+    harness.view.show_tree(harness.tree, {3: 7})
+    assert harness.view.layout_shown is not None
+    assert len(harness.view.layout_shown) == len(harness.tree) - 1
+    harness.close()
 
 
-def test_what_was_searched_for_is_not_folded_away(qapp: QApplication, qtbot: QtBot):
-    looker = _Looker(qtbot, _tree(num_versions=11))
-    layout = looker.view.layout_shown
+def test_a_search_hit_is_not_folded(qapp: QApplication, qtbot: QtBot):
+    harness = _Harness(qtbot, _tree(num_versions=11))
+    layout = harness.view.layout_shown
     assert layout is not None
     assert 7 not in layout
-    looker.view.set_hits({7})
-    layout = looker.view.layout_shown
+    harness.view.set_hits({7})
+    layout = harness.view.layout_shown
     assert layout is not None
     assert 7 in layout
-    looker.close()
+    harness.close()
 
 
-def test_zooming_keeps_what_is_under_the_mouse_and_ends_at_both_ends(looker: _Looker):
-    view = looker.view
-    at = looker.place(5)
+def test_zooming_keeps_the_point_under_the_mouse_and_has_limits(harness: _Harness):
+    view = harness.view
+    at = harness.place(5)
     turn_wheel(view, at, notches=QPoint(0, 120), modifiers=Qt.KeyboardModifier.ControlModifier)
     assert view.picture.scale == SCALES[NORMAL + 1]
     turn_wheel(view, at, notches=QPoint(0, -60), modifiers=Qt.KeyboardModifier.ControlModifier)
     assert view.picture.scale == SCALES[NORMAL + 1]
     turn_wheel(view, at, notches=QPoint(0, -60), modifiers=Qt.KeyboardModifier.ControlModifier)
     assert view.picture.scale == SCALES[NORMAL]
-    looker.press(*[Qt.Key.Key_Plus] * 12)
+    harness.press(*[Qt.Key.Key_Plus] * 12)
     assert view.picture.scale == SCALES[-1]
     layout = view.layout_shown
     assert layout is not None
     assert view.current is not None
     assert view.is_in_sight(view.current)
-    looker.press(*[Qt.Key.Key_Minus] * 12)
+    harness.press(*[Qt.Key.Key_Minus] * 12)
     assert view.picture.scale == SCALES[0]
-    looker.press(Qt.Key.Key_0)
-    # All of it fits at its usual size.
+    harness.press(Qt.Key.Key_0)
+    # At normal scale the whole tree fits.
     assert view.picture.scale == SCALES[NORMAL]
 
 
-def test_dragging_pans_and_marks_nothing(qapp: QApplication, qtbot: QtBot):
+def test_dragging_pans_and_selects_nothing(qapp: QApplication, qtbot: QtBot):
     chain = [Message(id=1, parent_id=None, role="root", text="")]
     chain += [Message(id=number, parent_id=number - 1, role="user", text=f"{number}") for number in range(2, 202)]
-    looker = _Looker(qtbot, Tree(chain, 1))
-    view, bar = looker.view, looker.view.verticalScrollBar()
-    # The end of the visible branch is what one sees first.
+    harness = _Harness(qtbot, Tree(chain, 1))
+    view, bar = harness.view, harness.view.verticalScrollBar()
+    # The view starts at the end of the visible branch.
     assert bar.value() == bar.maximum() > 0
     before = view.current
     qtbot.mousePress(view.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(20, 100))
@@ -236,17 +236,17 @@ def test_dragging_pans_and_marks_nothing(qapp: QApplication, qtbot: QtBot):
     qtbot.mouseRelease(view.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(20, 290))
     assert bar.value() == bar.maximum() - 190
     assert view.current == before
-    looker.close()
+    harness.close()
 
 
 @pytest.mark.parametrize("zoom", [-5, 0, 1, 2])
-def test_a_panned_picture_is_the_one_painted_anew(qapp: QApplication, qtbot: QtBot, zoom: int):
+def test_a_panned_picture_equals_a_repainted_one(qapp: QApplication, qtbot: QtBot, zoom: int):
     messages = [Message(id=1, parent_id=None, role="root", text="")]
     for number in range(2, 1202):
         parent_id = number - 1 if number % 5 or number < 80 else number - 60
         messages.append(Message(id=number, parent_id=parent_id, role="user", text=f"Question {number}"))
-    looker = _Looker(qtbot, Tree(messages, 1))
-    view = looker.view
+    harness = _Harness(qtbot, Tree(messages, 1))
+    view = harness.view
     view.zoom(zoom)
     qtbot.waitUntil(lambda: view.picture.progress >= 1, timeout=_PATIENCE_MS)
     down, across = view.verticalScrollBar(), view.horizontalScrollBar()
@@ -258,11 +258,11 @@ def test_a_panned_picture_is_the_one_painted_anew(qapp: QApplication, qtbot: QtB
     panned = _pixels(view)
     view.viewport().update()
     QApplication.processEvents()
-    anew = _pixels(view)
-    assert len(set(anew)) > 20
-    # Edges of dots that lie over each other are blended with them in another order.
-    assert max(abs(one - other) for one, other in zip(panned, anew, strict=True)) < 20
-    looker.close()
+    repainted = _pixels(view)
+    assert len(set(repainted)) > 20
+    # Antialiased edges of overlapping dots are blended in another order.
+    assert max(abs(one - other) for one, other in zip(panned, repainted, strict=True)) < 20
+    harness.close()
 
 
 def _pixels(view: TreeView) -> bytes:
@@ -270,9 +270,9 @@ def _pixels(view: TreeView) -> bytes:
     return bytes(image.constBits())
 
 
-def test_a_screen_reader_walks_the_messages_with_what_is_kept_of_them(looker: _Looker):
+def test_a_screen_reader_reads_the_messages_and_their_costs(harness: _Harness):
     QAccessible.setActive(True)
-    tree = QAccessible.queryAccessibleInterface(looker.view)
+    tree = QAccessible.queryAccessibleInterface(harness.view)
     assert tree.text(QAccessible.Text.Name) == "Tree of the conversation"
     nodes = _children(tree)
     assert [node.text(QAccessible.Text.Name) for node in nodes] == [
@@ -291,33 +291,33 @@ def test_a_screen_reader_walks_the_messages_with_what_is_kept_of_them(looker: _L
         "Its cost is not known yet",
     ]
     assert [node.state().selected for node in nodes] == [True, True, True, False, False, True, True]
-    looker.press(Qt.Key.Key_Home, Qt.Key.Key_Down)
+    harness.press(Qt.Key.Key_Home, Qt.Key.Key_Down)
     focus = tree.focusChild()
     assert focus is not None
     assert focus.text(QAccessible.Text.Name) == "You: How do I *fork*?"
     assert focus.state().focused
-    assert looker.view.rect().translated(looker.view.mapToGlobal(QPoint())).contains(focus.rect())
+    assert harness.view.rect().translated(harness.view.mapToGlobal(QPoint())).contains(focus.rect())
     assert tree.indexOfChild(focus) == 1
 
 
-def test_what_a_screen_reader_holds_may_outlive_the_tree(qapp: QApplication, qtbot: QtBot):
+def test_accessible_nodes_can_outlive_the_tree(qapp: QApplication, qtbot: QtBot):
     QAccessible.setActive(True)
-    looker = _Looker(qtbot, _tree())
-    nodes = _children(QAccessible.queryAccessibleInterface(looker.view))
-    looker.view.show_tree(None, {})
+    harness = _Harness(qtbot, _tree())
+    nodes = _children(QAccessible.queryAccessibleInterface(harness.view))
+    harness.view.show_tree(None, {})
     assert [node.isValid() for node in nodes] == [False] * 7
     assert nodes[0].text(QAccessible.Text.Name) == ""
-    looker.close()
+    harness.close()
 
 
 def _children(tree: QAccessibleInterface) -> list[QAccessibleInterface]:
     return [child for number in range(tree.childCount()) for child in (tree.child(number),) if child is not None]
 
 
-def test_what_is_added_at_the_end_is_seen_by_who_sees_the_end(qapp: QApplication, qtbot: QtBot):
+def test_a_new_message_is_scrolled_into_view_if_the_end_was_visible(qapp: QApplication, qtbot: QtBot):
     tree = _tree()
-    looker = _Looker(qtbot, tree)
-    view = looker.view
+    harness = _Harness(qtbot, tree)
+    view = harness.view
     for number in range(20, 60):
         leaf = tree.path({3: 4})[-1]
         tree.put(Message(id=number, parent_id=leaf.id, role="user", text=f"Question {number}"))
@@ -326,29 +326,29 @@ def test_what_is_added_at_the_end_is_seen_by_who_sees_the_end(qapp: QApplication
         assert layout is not None
         assert layout.leaf is not None
         assert view.is_in_sight(layout.leaf)
-        # Who works on the end goes along with it.
+        # If the last message was the current one, the new one becomes current.
         assert view.current == layout.leaf
     view.verticalScrollBar().setValue(0)
     tree.put(Message(id=60, parent_id=59, role="user", text="One more"))
     view.show_tree(tree, {3: 4})
     assert view.verticalScrollBar().value() == 0
-    looker.close()
+    harness.close()
 
 
-def test_a_change_moves_what_stands_elsewhere_unless_less_motion_is_asked_for(looker: _Looker):
-    view = looker.view
-    looker.bot.waitUntil(lambda: view.picture.progress >= 1, timeout=_PATIENCE_MS)
-    view.show_tree(looker.tree, {3: 7})
+def test_a_change_is_animated_unless_reduced_motion_is_set(harness: _Harness):
+    view = harness.view
+    harness.bot.waitUntil(lambda: view.picture.progress >= 1, timeout=_PATIENCE_MS)
+    view.show_tree(harness.tree, {3: 7})
     assert view.picture.progress < 1
-    looker.bot.waitUntil(lambda: view.picture.progress >= 1, timeout=_PATIENCE_MS)
+    harness.bot.waitUntil(lambda: view.picture.progress >= 1, timeout=_PATIENCE_MS)
     assert not view.picture.lanes_before
     view.setStyleSheet("QWidget { widget-animation-duration: 0; }")
-    view.show_tree(looker.tree, {3: 8})
+    view.show_tree(harness.tree, {3: 8})
     assert view.picture.progress >= 1
 
 
-def test_larger_text_has_more_room_where_it_is_read(looker: _Looker):
-    view = looker.view
+def test_larger_text_makes_rows_higher_at_readable_scales_only(harness: _Harness):
+    view = harness.view
     row_px = view.picture.scale.row_px
     view.set_theme(structs.replace(_LIGHT, text_scale=1.5))
     assert view.picture.scale.row_px == round(1.5 * row_px)

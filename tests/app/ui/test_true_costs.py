@@ -1,6 +1,7 @@
-"""What the window says that a click would cost is what the model reads once it is made, whatever its template is told.
+"""The shown cost of an action equals the tokens that the model then reads, for different templates.
 
-The real window and the real worker; a model whose template can be told to think, alone and with a draft model.
+The window and the worker are real. The model's template supports thinking; the model is used alone and with a draft
+model.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class _Cost(NamedTuple):
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory, byte_level: Tokenizer) -> Path:
-    """A model that can be told to think; the one beside it says the same."""
+    """A model whose template supports thinking, with a copy beside it that serves as its draft model."""
     folder = tmp_path_factory.mktemp("models") / "thinker"
     write_random_llama(folder, byte_level)
     write_tokenizer(folder, byte_level, QWEN3)
@@ -46,7 +47,7 @@ def model(tmp_path_factory: pytest.TempPathFactory, byte_level: Tokenizer) -> Pa
 
 @pytest.fixture(params=["no thinking", "with a draft model"])
 def asker(user: User, model: Path, request: pytest.FixtureRequest) -> Iterator[User]:
-    """Somebody in front of a conversation of two questions."""
+    """A user in front of a conversation with two questions."""
     program, preparation = user.controller.program, user.controller.preparation
     set_sampling(program, Sampling(temperature=0.0, max_tokens=12))
     program.load_model(str(model))
@@ -81,15 +82,15 @@ def _paid(answer: Message) -> _Cost:
     return _Cost(figures.read_tokens, figures.kept_tokens)
 
 
-def _in_words(words: str) -> _Cost:
-    kept = re.search(r"([\d,]+) kept", words)
-    read = re.search(r"would read ([\d,]+) token|([\d,]+) to read", words)
+def _cost_in(text: str) -> _Cost:
+    kept = re.search(r"([\d,]+) kept", text)
+    read = re.search(r"would read ([\d,]+) token|([\d,]+) to read", text)
     num_read = "1" if read is None else read[1] or read[2]
     return _Cost(int(num_read.replace(",", "")), int(kept[1].replace(",", "")) if kept else 0)
 
 
 def _cost_of_sending(user: User, text: str) -> _Cost:
-    """Write a text; return what the gauge says once it says no more."""
+    """Type a text, wait until the gauge is up to date, and return the cost that it shows."""
     composer = user.window.composer
     composer.text.setFocus()
     composer.text.insertPlainText(text)
@@ -97,27 +98,27 @@ def _cost_of_sending(user: User, text: str) -> _Cost:
     assert meter is not None
     timers, inquiries = meter.findChildren(QTimer), meter.findChildren(Inquiry)
 
-    def says_no_more() -> bool:
+    def is_up_to_date() -> bool:
         is_asking = any(inquiry._request_id for inquiry in inquiries)  # pyright: ignore[reportPrivateUsage]
         return not is_asking and not any(timer.isActive() for timer in timers)
 
-    user.bot.waitUntil(says_no_more, timeout=PATIENCE_MS)
-    return _in_words(composer.gauge.accessibleDescription())
+    user.bot.waitUntil(is_up_to_date, timeout=PATIENCE_MS)
+    return _cost_in(composer.gauge.accessibleDescription())
 
 
 def _cost_in_tree(user: User, message_id: int) -> _Cost:
-    """Open the tree, where it is not; return what it says once it says no more."""
+    """Open the tree if it is hidden, wait until the cost of a message is up to date, and return it."""
     dock, costs = user.window.tree_dock, user.controller.costs
     if dock.isHidden():
         user.window.action("tree").trigger()
     dock.view.set_current(message_id)
     timers = [*dock.findChildren(QTimer), *costs.findChildren(QTimer)]
 
-    def says_no_more() -> bool:
+    def is_up_to_date() -> bool:
         is_asking = bool(costs._request_id) or any(timer.isActive() for timer in timers)  # pyright: ignore[reportPrivateUsage]
         return costs.get(message_id) is not None and not is_asking
 
-    user.bot.waitUntil(says_no_more, timeout=PATIENCE_MS)
+    user.bot.waitUntil(is_up_to_date, timeout=PATIENCE_MS)
     cost = costs.get(message_id)
     assert cost is not None
     return _Cost(cost.num_read, cost.num_kept)
@@ -130,10 +131,10 @@ def _edited(user: User, message_id: int, text: str) -> tuple[MessageEditor, _Cos
     before = editor.hint
     editor.text.setPlainText(text)
     user.bot.waitUntil(lambda: editor.hint != before, timeout=PATIENCE_MS)
-    return editor, _in_words(editor.hint)
+    return editor, _cost_in(editor.hint)
 
 
-def test_sending_costs_what_the_gauge_says(asker: User) -> None:
+def test_sending_costs_as_much_as_the_gauge_shows(asker: User) -> None:
     cost = _cost_of_sending(asker, "And what is a leaf?")
     asker.bot.keyClick(asker.window.composer.text, Qt.Key.Key_Return)
     paid = _paid(asker.answer())
@@ -141,7 +142,7 @@ def test_sending_costs_what_the_gauge_says(asker: User) -> None:
     assert paid.num_kept > 10
 
 
-def test_going_to_another_version_and_asking_there_costs_what_the_gauge_says(asker: User) -> None:
+def test_asking_after_another_version_costs_as_much_as_the_gauge_shows(asker: User) -> None:
     first = asker.controller.shown.path[-1]
     asker.press(first.id, "r")
     second = asker.answer()
@@ -153,7 +154,7 @@ def test_going_to_another_version_and_asking_there_costs_what_the_gauge_says(ask
     assert cost == _paid(asker.answer())
 
 
-def test_regenerating_costs_what_the_tree_says(asker: User) -> None:
+def test_regenerating_costs_as_much_as_the_tree_shows(asker: User) -> None:
     question, answer = asker.controller.shown.path[-2:]
     cost = _cost_in_tree(asker, question.id)
     asker.press(answer.id, "r")
@@ -161,7 +162,7 @@ def test_regenerating_costs_what_the_tree_says(asker: User) -> None:
     assert cost.num_read == 1
 
 
-def test_an_edit_costs_what_its_editor_says(asker: User) -> None:
+def test_an_edit_costs_as_much_as_its_editor_shows(asker: User) -> None:
     question = asker.controller.shown.path[3]
     editor, cost = _edited(asker, question.id, f"{question.text} of mine")
     asker.bot.keyClick(editor.text, Qt.Key.Key_Return)
@@ -170,22 +171,22 @@ def test_an_edit_costs_what_its_editor_says(asker: User) -> None:
     assert paid.num_read < paid.num_kept
 
 
-def test_another_system_prompt_costs_what_its_editor_and_its_panel_say(asker: User) -> None:
+def test_another_system_prompt_costs_as_much_as_its_editor_and_its_panel_show(asker: User) -> None:
     asker.window.action("system_prompt").trigger()
     panel = QApplication.activePopupWidget()
     assert isinstance(panel, SystemPromptPopover)
     panel.editor.setPlainText("Say much, and say it twice.")
     asker.bot.waitUntil(lambda: "read" in panel.cost.text(), timeout=PATIENCE_MS)
-    told = _in_words(panel.cost.text())
+    shown = _cost_in(panel.cost.text())
     panel.close()
     system = asker.controller.shown.path[0]
     editor, cost = _edited(asker, system.id, "Say much, and say it twice.")
-    assert cost == told
+    assert cost == shown
     asker.bot.keyClick(editor.text, Qt.Key.Key_Return)
     assert cost == _paid(asker.answer())
 
 
-def test_whether_to_think_changes_what_the_tree_says(asker: User) -> None:
+def test_switching_thinking_on_changes_the_costs_in_the_tree(asker: User) -> None:
     preparation = asker.controller.preparation
     question, answer = asker.controller.shown.path[-2:]
     before = _cost_in_tree(asker, question.id)
@@ -197,7 +198,7 @@ def test_whether_to_think_changes_what_the_tree_says(asker: User) -> None:
 
 
 def _cost_in_menu(user: User, message_id: int, num_chars: int) -> _Cost:
-    """Put the cursor into an answer; return what the menu of messages says of going on from there."""
+    """Put the cursor into an answer and return the cost that the message menu shows for continuing from there."""
     text = user.view(message_id).text
     text.setFocus(Qt.FocusReason.TabFocusReason)
     cursor = text.textCursor()
@@ -208,22 +209,22 @@ def _cost_in_menu(user: User, message_id: int, num_chars: int) -> _Cost:
     width = menu.width()
     assert "kept" not in action.text()
     user.bot.waitUntil(lambda: "kept" in action.text(), timeout=PATIENCE_MS)
-    # It has not moved when the cost came.
+    # The menu keeps its width when the cost arrives.
     assert menu.width() == width
     menu.close()
-    return _in_words(action.text())
+    return _cost_in(action.text())
 
 
-def test_going_on_from_here_costs_what_the_menu_says(asker: User) -> None:
+def test_continuing_from_the_cursor_costs_as_much_as_the_menu_shows(asker: User) -> None:
     question, answer = asker.controller.shown.path[-2:]
-    told = _cost_in_tree(asker, question.id)
+    shown = _cost_in_tree(asker, question.id)
     half = len(asker.view(answer.id).text.document().toRawText()) // 2
     cost = _cost_in_menu(asker, answer.id, half)
     asker.window.action("go_on_from_here").trigger()
     paid = _paid(asker.answer())
     assert cost == paid
-    assert paid.num_kept >= told.num_kept
-    # Where a word is cut off, too, and before anything that is to stay nothing is said.
+    assert paid.num_kept >= shown.num_kept
+    # A cut word has a cost too. At the beginning of the answer no cost is shown.
     again = asker.controller.shown.path[-1]
     assert _cost_in_menu(asker, again.id, half + 1).num_read == 1
     cursor = asker.view(again.id).text.textCursor()

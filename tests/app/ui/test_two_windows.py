@@ -1,4 +1,4 @@
-"""Two windows on one conversation and one on another: what is done in one is said where it shows, and nowhere else."""
+"""Two windows on one conversation and a third on another: each shows the changes that concern it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.app.desk import Desk
 
 
 class Desktop:
-    """Two windows on the conversation of the desk, and a third one on a conversation of its own."""
+    """Two windows on the desk's conversation, and a third one on its own conversation."""
 
     def __init__(self, folder: Path) -> None:
         self.desk = desk = Desk(folder)
@@ -31,11 +31,11 @@ class Desktop:
         self.controllers[1].shown.open_conversation(self.conversation_id)
 
     def called(self, name: str) -> list[str]:
-        """What an action of the menus is called in each window."""
+        """Return the text of a menu action in each window."""
         return [window.action(name).text() for window in self.windows]
 
     def texts(self) -> list[list[str]]:
-        """What is to be read in each window."""
+        """Return the message texts shown in each window."""
         return [[view.text.content for view in window.transcript.views] for window in self.windows]
 
 
@@ -50,7 +50,7 @@ def desktop(qapp: QApplication, tmp_path: Path) -> Iterator[Desktop]:
     QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
 
 
-def test_what_can_be_undone_is_called_the_same_in_both(desktop: Desktop) -> None:
+def test_both_windows_name_the_same_action_to_undo(desktop: Desktop) -> None:
     first, second, third = desktop.controllers
     first.star(first.shown.path[-1].id)
     assert desktop.called("undo") == ["Undo: Star", "Undo: Star", "Undo: Send"]
@@ -58,12 +58,12 @@ def test_what_can_be_undone_is_called_the_same_in_both(desktop: Desktop) -> None
     assert second.shown.path[-1].starred_ms is first.shown.path[-1].starred_ms is None
     assert desktop.called("undo") == ["Undo: Send"] * 3
     assert desktop.called("redo") == ["Redo: Star", "Redo: Star", "Redo"]
-    # Whoever comes later is told, too.
+    # A window that opens the conversation later shows it too.
     third.shown.open_conversation(desktop.conversation_id)
     assert desktop.called("redo") == ["Redo: Star"] * 3
 
 
-def test_a_branch_that_is_pruned_in_one_is_gone_from_both_and_comes_back_in_both(desktop: Desktop) -> None:
+def test_a_branch_pruned_in_one_window_disappears_from_both_and_undo_restores_both(desktop: Desktop) -> None:
     first, second, _ = desktop.controllers
     desktop.desk.ask("v", "b")
     question = first.shown.path[-2].id
@@ -81,18 +81,18 @@ def test_a_branch_that_is_pruned_in_one_is_gone_from_both_and_comes_back_in_both
     assert first.shown.path == second.shown.path
 
 
-def test_a_notice_of_what_was_pruned_is_shown_where_it_can_be_undone(desktop: Desktop) -> None:
+def test_a_pruning_notice_is_shown_where_it_can_be_undone(desktop: Desktop) -> None:
     first, second, third = desktop.controllers
     first.prune(first.shown.path[-1].id)
     assert [window.banner.isVisible() for window in desktop.windows] == [True, True, False]
     desktop.windows[1].banner.button.click()
     assert first.shown.path[-1].text == second.shown.path[-1].text == "a"
     assert third.shown.path[-1].text == "far away"
-    # What was undone in one needs no notice in the other.
+    # Undo in one window removes the notice from the other.
     assert [window.banner.isVisible() for window in desktop.windows] == [False] * 3
 
 
-def test_a_conversation_is_called_the_same_in_both(desktop: Desktop) -> None:
+def test_both_windows_show_the_new_name_of_a_conversation(desktop: Desktop) -> None:
     desktop.desk.program.conversations.rename(desktop.conversation_id, "Another name")
     titles = [window.windowTitle() for window in desktop.windows]
     assert titles == ["Another name — Bough", "Another name — Bough", "elsewhere — Bough"]

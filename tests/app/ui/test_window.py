@@ -1,4 +1,4 @@
-"""The window: every main way by key, by button and by menu, with the real worker behind it."""
+"""The window with the real worker: the main actions by key, button and menu."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_enter_sends_and_the_answer_streams_onto_the_page(user: User) -> None:
     assert user.window.composer.text.toPlainText() == ""
 
 
-def test_shift_enter_breaks_the_line(user: User) -> None:
+def test_shift_enter_inserts_a_line_break(user: User) -> None:
     user.type("one")
     user.bot.keyClick(user.window.composer.text, Qt.Key.Key_Return, Qt.KeyboardModifier.ShiftModifier)
     user.type("two")
@@ -36,14 +36,14 @@ def test_shift_enter_breaks_the_line(user: User) -> None:
     assert user.controller.shown.path == []
 
 
-def test_nothing_but_space_is_not_sent(user: User) -> None:
+def test_blank_text_is_not_sent(user: User) -> None:
     user.type("   ")
     user.bot.keyClick(user.window.composer.text, Qt.Key.Key_Return)
     assert user.controller.shown.path == []
     assert not user.window.composer.send_button.isEnabled()
 
 
-def test_a_question_of_the_empty_page_is_asked_by_a_click(user: User) -> None:
+def test_a_suggested_question_is_sent_by_a_click(user: User) -> None:
     button = user.window.welcome.questions[0]
     user.bot.mouseClick(button, Qt.MouseButton.LeftButton)
     user.answer()
@@ -64,7 +64,7 @@ def _regenerate_by_menu(user: User, answer: Message) -> None:
 
 
 @pytest.mark.parametrize("regenerate", [_regenerate_by_key, _regenerate_by_button, _regenerate_by_menu])
-def test_regenerate_makes_a_sibling_and_reads_one_token(user: User, regenerate: object) -> None:
+def test_regenerating_adds_a_sibling_and_reads_one_token(user: User, regenerate: object) -> None:
     assert callable(regenerate)
     first = user.ask("What is a branch?")
     regenerate(user, first)
@@ -76,7 +76,7 @@ def test_regenerate_makes_a_sibling_and_reads_one_token(user: User, regenerate: 
     assert "2/2" in counts
 
 
-def test_an_edited_question_stands_beside_the_old_one_and_is_asked(user: User) -> None:
+def test_an_edited_question_becomes_a_sibling_and_is_answered(user: User) -> None:
     user.ask("What is a branch?")
     question = user.controller.shown.path[1]
     user.press(question.id, "e")
@@ -93,7 +93,7 @@ def test_an_edited_question_stands_beside_the_old_one_and_is_asked(user: User) -
     assert list(user.controller.shown.siblings(edited.id)) == [question.id, edited.id]
 
 
-def test_escape_gives_an_edit_up(user: User) -> None:
+def test_escape_cancels_an_edit(user: User) -> None:
     user.ask("What is a branch?")
     question = user.controller.shown.path[1]
     user.press(question.id, "e")
@@ -104,7 +104,7 @@ def test_escape_gives_an_edit_up(user: User) -> None:
     assert user.view(question.id).text.isVisible()
 
 
-def test_an_answer_can_be_edited_too_and_nothing_is_asked(user: User) -> None:
+def test_an_answer_can_be_edited_without_a_new_request(user: User) -> None:
     answer = user.ask("What is a branch?")
     user.press(answer.id, "e")
     editor = user.window.focusWidget()
@@ -115,7 +115,7 @@ def test_an_answer_can_be_edited_too_and_nothing_is_asked(user: User) -> None:
     assert user.controller.shown.streaming_message is None
 
 
-def test_another_system_prompt_is_a_branch_in_which_the_first_question_is_asked_again(user: User) -> None:
+def test_another_system_prompt_is_a_branch_that_repeats_the_first_question(user: User) -> None:
     user.ask("What is a branch?")
     system = user.controller.shown.path[0]
     assert system.role == "system"
@@ -130,7 +130,7 @@ def test_another_system_prompt_is_a_branch_in_which_the_first_question_is_asked_
     assert user.controller.shown.path[0].id == system.id
 
 
-def test_alt_left_and_right_switch_versions_and_the_way_is_remembered(user: User) -> None:
+def test_alt_left_and_right_switch_versions_and_the_choice_is_stored(user: User) -> None:
     first = user.ask("What is a branch?")
     user.press(first.id, "r")
     second = user.answer()
@@ -147,7 +147,7 @@ def test_alt_left_and_right_switch_versions_and_the_way_is_remembered(user: User
     assert user.controller.shown.path[-1].id == second.id
 
 
-def test_a_switch_keeps_the_place_on_screen(user: User) -> None:
+def test_switching_versions_keeps_the_position_on_screen(user: User) -> None:
     first = user.ask("What is a branch?")
     for question in ("How do I fork?", "How do I export?", "How do I edit?"):
         user.ask(question)
@@ -164,7 +164,7 @@ def test_a_switch_keeps_the_place_on_screen(user: User) -> None:
     user.bot.waitUntil(is_in_place, timeout=PATIENCE_MS)
 
 
-def test_fork_opens_a_conversation_that_ends_there_and_leaves_the_old_one_alone(user: User) -> None:
+def test_fork_opens_a_conversation_that_ends_there_and_leaves_the_old_one_unchanged(user: User) -> None:
     answer = user.ask("What is a branch?")
     user.ask("How do I export?")
     old = user.controller.shown.conversation
@@ -180,7 +180,7 @@ def test_fork_opens_a_conversation_that_ends_there_and_leaves_the_old_one_alone(
     assert "How do I edit?" not in user.texts
 
 
-def test_alt_up_and_down_walk_from_message_to_message_and_back_to_the_composer(user: User) -> None:
+def test_alt_up_and_down_move_between_messages_and_back_to_the_composer(user: User) -> None:
     answer = user.ask("What is a branch?")
     user.window.composer.text.setFocus()
     user.window.action("previous_message").trigger()
@@ -192,14 +192,14 @@ def test_alt_up_and_down_walk_from_message_to_message_and_back_to_the_composer(u
     assert user.window.focusWidget() is user.window.composer.text
 
 
-def test_stop_keeps_what_is_there_and_continue_goes_on(user: User) -> None:
+def test_stop_keeps_the_text_and_continue_extends_it(user: User) -> None:
     user.type("What is a branch?")
     user.bot.keyClick(user.window.composer.text, Qt.Key.Key_Return)
     user.bot.waitUntil(lambda: bool(user.controller.shown.path[-1].text), timeout=PATIENCE_MS)
     assert user.window.composer.send_button.accessibleName() == "Stop"
     user.window.action("stop").trigger()
     stopped = user.answer()
-    # The guide is quick: it may have said everything before the stop arrived.
+    # The guide model is fast: the answer may be complete before the stop request arrives.
     assert stopped.state in {"stopped", "complete"}
     if stopped.state == "stopped":
         user.press(stopped.id, "c")
@@ -210,7 +210,7 @@ def test_stop_keeps_what_is_there_and_continue_goes_on(user: User) -> None:
         assert len(continued.text) > len(stopped.text)
 
 
-def test_a_cut_answer_says_so_and_continue_gives_the_text_that_was_cut(user: User) -> None:
+def test_a_cut_answer_can_be_continued_to_the_full_text(user: User) -> None:
     whole = user.ask("What is a branch?").text
     user.controller.shown.new_conversation()
     set_sampling(user.controller.program, Sampling(temperature=0.0, max_tokens=4))
@@ -222,7 +222,7 @@ def test_a_cut_answer_says_so_and_continue_gives_the_text_that_was_cut(user: Use
     assert user.answer().text == whole
 
 
-def test_a_stop_string_set_in_the_popover_ends_the_answer(user: User) -> None:
+def test_a_stop_string_set_in_the_panel_ends_the_answer(user: User) -> None:
     whole = user.ask("What is a branch?").text
     word = whole.split()[3]
     user.controller.shown.new_conversation()
@@ -238,7 +238,7 @@ def test_a_stop_string_set_in_the_popover_ends_the_answer(user: User) -> None:
     assert answer.record.stop == word
 
 
-def test_a_seed_that_is_none_is_told_so_and_not_taken(user: User) -> None:
+def test_an_invalid_seed_is_reported_and_ignored(user: User) -> None:
     user.bot.mouseClick(user.window.composer.sampling_button, Qt.MouseButton.LeftButton)
     popover = user.window.findChild(SamplingPanel)
     assert popover is not None
@@ -251,7 +251,7 @@ def test_a_seed_that_is_none_is_told_so_and_not_taken(user: User) -> None:
 
 
 @pytest.mark.parametrize("text", ["-1", "1.5", "²", "9" * 20, "9" * 5000, str(2**63)])
-def test_a_seed_that_is_out_of_range_is_told_so(user: User, text: str) -> None:
+def test_a_seed_out_of_range_is_reported_and_ignored(user: User, text: str) -> None:
     user.bot.mouseClick(user.window.composer.sampling_button, Qt.MouseButton.LeftButton)
     popover = user.window.findChild(SamplingPanel)
     assert popover is not None
@@ -270,13 +270,13 @@ def test_the_same_seed_gives_the_same_answer(user: User) -> None:
     assert second.text == first.text
 
 
-def test_copy_puts_the_message_as_it_was_written_on_the_clipboard(user: User) -> None:
+def test_copy_copies_the_source_of_the_message(user: User) -> None:
     answer = user.ask("How do I fork a message?")
     user.bot.mouseClick(user.button(user.view(answer.id), "Copy"), Qt.MouseButton.LeftButton)
     assert QGuiApplication.clipboard().text() == answer.text
 
 
-def test_ctrl_c_on_a_message_copies_what_is_selected_or_else_the_whole_of_it(user: User) -> None:
+def test_ctrl_c_on_a_message_copies_the_selection_or_the_whole_message(user: User) -> None:
     answer = user.ask("How do I fork a message?")
     text = user.view(answer.id).text
     text.setFocus(Qt.FocusReason.TabFocusReason)
@@ -291,7 +291,7 @@ def test_ctrl_c_on_a_message_copies_what_is_selected_or_else_the_whole_of_it(use
     assert QGuiApplication.clipboard().text() == cursor.selectedText() != answer.text
 
 
-def test_a_deleted_conversation_comes_back_by_the_banner(user: User) -> None:
+def test_a_deleted_conversation_can_be_restored_from_the_banner(user: User) -> None:
     user.ask("What is a branch?")
     conversation = user.controller.shown.conversation
     assert conversation is not None
@@ -304,7 +304,7 @@ def test_a_deleted_conversation_comes_back_by_the_banner(user: User) -> None:
     assert "What is a branch?" in user.texts
 
 
-def test_what_was_told_is_gone_with_the_next_message_but_not_what_is_wrong(user: User) -> None:
+def test_notices_disappear_with_the_next_message_but_errors_stay(user: User) -> None:
     banner, notices = user.window.banner, user.controller.program.notices
     notices.post(Notice(verbatim("A fresh worker is starting."), "warning"))
     assert banner.isVisible()
@@ -315,7 +315,7 @@ def test_what_was_told_is_gone_with_the_next_message_but_not_what_is_wrong(user:
     assert banner.isVisible()
 
 
-def test_a_folder_that_is_no_model_is_refused_and_the_guide_goes_on(user: User, tmp_path: Path) -> None:
+def test_a_folder_without_a_model_is_refused_and_the_guide_model_stays(user: User, tmp_path: Path) -> None:
     user.controller.program.load_model(str(tmp_path))
     user.bot.waitUntil(lambda: user.window.banner.isVisible(), timeout=PATIENCE_MS)
     assert "config.json" in user.window.banner.label.text()
@@ -324,7 +324,7 @@ def test_a_folder_that_is_no_model_is_refused_and_the_guide_goes_on(user: User, 
     assert user.ask("What is a branch?").state == "complete"
 
 
-def test_models_are_looked_for_where_the_last_one_lies_that_is_still_there(
+def test_the_folder_dialog_opens_where_the_last_existing_model_is(
     user: User, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked: list[str] = []
@@ -344,7 +344,7 @@ def test_models_are_looked_for_where_the_last_one_lies_that_is_still_there(
     preferences.change(recent_models=before)
 
 
-def test_a_prompt_longer_than_the_context_fails_in_its_place_and_the_next_one_works(user: User) -> None:
+def test_a_prompt_longer_than_the_context_fails_and_the_next_one_works(user: User) -> None:
     user.window.composer.text.setPlainText("many words " * 3000)
     user.window.composer.send()
     failed = user.answer()
@@ -366,7 +366,7 @@ def test_the_theme_changes_at_once(user: User) -> None:
     assert user.window.palette().window().color().name() == page
 
 
-def test_the_sidebar_folds_away_in_a_narrow_window_and_comes_when_called(user: User) -> None:
+def test_the_sidebar_collapses_in_a_narrow_window_and_can_be_shown(user: User) -> None:
     window = user.window
     window.resize(820, 640)
     user.bot.waitUntil(window.sidebar.isHidden, timeout=PATIENCE_MS)
@@ -378,7 +378,7 @@ def test_the_sidebar_folds_away_in_a_narrow_window_and_comes_when_called(user: U
     assert user.controller.program.settings.sidebar_visible
 
 
-def test_the_list_of_shortcuts_names_every_shortcut_of_the_menus(user: User) -> None:
+def test_the_list_of_shortcuts_contains_every_shortcut_of_the_menus(user: User) -> None:
     user.window.action("shortcuts").trigger()
     sheet = user.window.findChild(ShortcutsWindow)
     assert isinstance(sheet, ShortcutsWindow)
@@ -388,7 +388,7 @@ def test_the_list_of_shortcuts_names_every_shortcut_of_the_menus(user: User) -> 
     sheet.close()
 
 
-def test_a_new_message_goes_on_below_while_another_conversation_answers(user: User) -> None:
+def test_a_message_can_be_sent_while_another_conversation_answers(user: User) -> None:
     user.type("What is a branch?")
     user.bot.keyClick(user.window.composer.text, Qt.Key.Key_Return)
     first = user.controller.shown.conversation
@@ -402,7 +402,7 @@ def test_a_new_message_goes_on_below_while_another_conversation_answers(user: Us
     assert user.controller.shown.path[1].text == "What is a branch?"
 
 
-def test_what_is_typed_is_kept_as_it_is(user: User) -> None:
+def test_the_typed_text_is_stored_unchanged(user: User) -> None:
     text = "a\u200fשלום <b>&amp;</b> `x` **y** 👩‍👩‍👧"
     user.window.composer.text.setPlainText(text)
     user.window.composer.send()
@@ -411,7 +411,7 @@ def test_what_is_typed_is_kept_as_it_is(user: User) -> None:
     assert user.view(user.controller.shown.path[1].id).text.toPlainText() == text
 
 
-def test_settings_are_written_soon_after_they_change(user: User) -> None:
+def test_settings_are_saved_soon_after_they_change(user: User) -> None:
     file = Path(user.application.store.path).parent / "settings.json"
     set_sampling(user.controller.program, Sampling(temperature=0.3))
     user.bot.waitUntil(
@@ -431,13 +431,13 @@ def test_a_text_that_is_too_long_to_paste_is_refused_with_a_reason(user: User) -
         user.window.banner.dismiss()
 
 
-def test_a_text_that_could_not_be_stored_is_given_back(user: User) -> None:
+def test_a_text_that_could_not_be_stored_returns_to_the_composer(user: User) -> None:
     user.type("later words")
     user.controller.unsent.emit("first words")
     assert user.window.composer.text.toPlainText() == "first words\nlater words"
 
 
-def test_the_menu_checks_a_theme_that_was_chosen_elsewhere(user: User) -> None:
+def test_the_menu_checks_a_theme_chosen_elsewhere(user: User) -> None:
     user.controller.program.set_theme("dark")
     assert user.window.action("theme_dark").isChecked()
     assert not user.window.action("theme_system").isChecked()

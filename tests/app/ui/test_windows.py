@@ -1,4 +1,4 @@
-"""Several windows over one program: each shows what it is asked to, all of them what is done in one."""
+"""Several windows of one program: each shows its own conversation, and all show the changes to it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _texts(window: MainWindow) -> list[str]:
     return [view.text.content for view in window.transcript.views]
 
 
-def test_two_windows_of_one_conversation_are_kept_in_step_and_stand_there_again(folder: Path, qtbot: QtBot) -> None:
+def test_two_windows_of_one_conversation_stay_in_sync_and_are_restored(folder: Path, qtbot: QtBot) -> None:
     application = _start(folder, qtbot)
     first = application.window
     application.controller.send("What is a branch?")
@@ -53,7 +53,7 @@ def test_two_windows_of_one_conversation_are_kept_in_step_and_stand_there_again(
     assert application.controller.shown.conversation is not None
     second = application.windows.open(application.controller.shown.conversation.id)
     qtbot.waitUntil(lambda: "What is a branch?" in _texts(second), timeout=PATIENCE_MS)
-    # Asked in one, seen in the other while it streams and when it has ended.
+    # A question asked in one window appears in the other while the answer streams and after it has ended.
     second.composer.text.setFocus()
     qtbot.keyClicks(second.composer.text, "How do I fork?")
     qtbot.keyClick(second.composer.text, Qt.Key.Key_Return)
@@ -62,7 +62,7 @@ def test_two_windows_of_one_conversation_are_kept_in_step_and_stand_there_again(
     answer = application.controller.shown.path[-1].text
     assert answer
     qtbot.waitUntil(lambda: _texts(first)[-1] == _texts(second)[-1] == answer, timeout=PATIENCE_MS)
-    # One that is closed takes nothing with it; those that are open at the end are there again.
+    # Closing one window does not affect the others. The windows open at the end are restored.
     application.windows.all[1].close()
     second.setGeometry(40, 40, 700, 500)
     _end(application)
@@ -71,7 +71,7 @@ def test_two_windows_of_one_conversation_are_kept_in_step_and_stand_there_again(
     assert again.windows.all[1].size().toTuple() == (700, 500)
     for window in again.windows.all:
         qtbot.waitUntil(lambda window=window: "How do I fork?" in _texts(window), timeout=PATIENCE_MS)
-    # The program ends with its last window, whichever that is.
+    # The program ends when its last window is closed, whichever that is.
     again.windows.all[0].close()
     assert again.session.state == "ready"
     again.window.close()
@@ -79,7 +79,7 @@ def test_two_windows_of_one_conversation_are_kept_in_step_and_stand_there_again(
     again.window.deleteLater()
 
 
-def test_another_language_is_spoken_at_once(folder: Path, qtbot: QtBot) -> None:
+def test_another_language_is_applied_at_once(folder: Path, qtbot: QtBot) -> None:
     application = _start(folder, qtbot)
     try:
         assert application.window.action("quit").text() == "Quit"

@@ -1,4 +1,4 @@
-"""Whether work in the background of the window is done, for tests that wait for it."""
+"""Checks that the window's background work is done, for tests that wait for it."""
 
 from __future__ import annotations
 

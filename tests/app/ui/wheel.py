@@ -1,4 +1,4 @@
-"""The wheel of a mouse, or two fingers on a touchpad, over a place of what scrolls."""
+"""Turning the wheel of a mouse, or moving two fingers on a touchpad, over a scroll area."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def turn_wheel(
     notches: QPoint = _NONE,
     modifiers: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier,
 ) -> None:
-    """Turn it over `place` in the area's viewport; `notches` in eighths of a degree, as Qt has them."""
+    """Send a wheel event at `place` in the viewport. `notches` is in eighths of a degree, as in Qt's angleDelta."""
     event = QWheelEvent(
         QPointF(place),
         QPointF(area.viewport().mapToGlobal(place)),
