@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import mlx.core as mx
 import pytest
 from tokenizers import Tokenizer
 
 from tests.models import write_scripted_model
+
+# As the worker does on a CPU: each fused kernel would cost a run of the C++ compiler.
+if mx.default_device() == mx.Device(mx.cpu):
+    mx.disable_compile()
 
 
 @pytest.fixture(scope="session")

@@ -24,7 +24,6 @@ VOCAB_SIZE = 300
 def as_the_worker_has_it_on_a_cpu() -> Iterator[None]:
     device = mx.default_device()
     mx.set_default_device(mx.Device(mx.cpu))
-    mx.disable_compile()
     yield
     mx.set_default_device(device)
 

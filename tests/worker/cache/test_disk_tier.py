@@ -15,6 +15,7 @@ import pytest
 from mlx_lm.models.cache import make_prompt_cache
 
 from tests.architectures import ARCHITECTURES, build_random_model
+from tests.long import in_long_runs
 from tests.worker.cache.test_disk_cache import DAMAGES, replace_by_a_folder, replace_by_a_link
 from tests.worker.cache.test_prompt_cache import (
     KINDS,
@@ -59,14 +60,16 @@ def files_in(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_evicted_tokens_and_those_of_an_earlier_cache_come_back_unchanged(model: nn.Module, tmp_path: Path, seed: int):
-    walk(model, tmp_path, seed, num_steps=40)
+@pytest.mark.parametrize(("seed", "num_steps"), [(0, 16), *in_long_runs((seed, 40) for seed in range(3))])
+def test_evicted_tokens_and_those_of_an_earlier_cache_come_back_unchanged(
+    model: nn.Module, tmp_path: Path, seed: int, num_steps: int
+):
+    walk(model, tmp_path, seed, num_steps)
 
 
 @pytest.mark.parametrize("name", ARCHITECTURES)
 def test_tokens_come_back_unchanged_for_every_architecture(name: str, tmp_path: Path):
-    walk(build_random_model(ARCHITECTURES[name], vocab_size=VOCAB_SIZE), tmp_path, seed=len(name), num_steps=8)
+    walk(build_random_model(ARCHITECTURES[name], vocab_size=VOCAB_SIZE), tmp_path, seed=len(name), num_steps=5)
 
 
 def walk(model: nn.Module, folder: Path, seed: int, num_steps: int) -> None:
@@ -120,13 +123,13 @@ def stored_tokens(folder: Path) -> Counter[tuple[int, tuple[int, ...]]]:
     return found
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_nothing_is_written_twice(model: nn.Module, tmp_path: Path, seed: int):
+@pytest.mark.parametrize(("seed", "num_rounds"), [(0, 20), *in_long_runs((seed, 40) for seed in range(2))])
+def test_nothing_is_written_twice(model: nn.Module, tmp_path: Path, seed: int, num_rounds: int):
     rng = Random(seed)
     cache = new_cache(model, tmp_path, limit_bytes=1)
     ids = [rng.randrange(10, VOCAB_SIZE) for _ in range(80)]
     seen: set[tuple[Path, int]] = set()
-    for _ in range(40):
+    for _ in range(num_rounds):
         # Branches fork anywhere, within runs and at their ends.
         prompt = [*ids[: rng.randrange(1, 80)], *(rng.randrange(10, 14) for _ in range(rng.randrange(1, 6)))]
         read_on(model, cache, prompt[cache.rewind_to(prompt) :])
@@ -179,12 +182,12 @@ def test_the_cache_knows_whether_tokens_must_be_read_from_disk(model: nn.Module,
     assert not cache.lies_in_memory([*other, 1])
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_reported_sizes_are_those_of_the_arrays_and_files(model: nn.Module, tmp_path: Path, seed: int):
+@pytest.mark.parametrize(("seed", "num_rounds"), [(0, 20), *in_long_runs((seed, 40) for seed in range(2))])
+def test_reported_sizes_are_those_of_the_arrays_and_files(model: nn.Module, tmp_path: Path, seed: int, num_rounds: int):
     rng = Random(seed)
     cache = new_cache(model, tmp_path)
     ids = [rng.randrange(10, VOCAB_SIZE) for _ in range(80)]
-    for _ in range(40):
+    for _ in range(num_rounds):
         cache.limit_bytes = rng.choice([1, 200_000, 1 << 40])
         prompt = [*ids[: rng.randrange(1, 80)], *(rng.randrange(10, 14) for _ in range(rng.randrange(1, 6)))]
         read_on(model, cache, prompt[cache.rewind_to(prompt) :])
@@ -212,11 +215,12 @@ def test_a_dropped_cache_releases_its_memory(llama: nn.Module, tmp_path: Path):
 # --- without a disk, or with little space --------------------------------------------------------------------
 
 
-def test_a_small_disk_limit_holds_and_the_logits_stay_right(model: nn.Module, tmp_path: Path):
+@pytest.mark.parametrize("num_rounds", [16, *in_long_runs([40])])
+def test_a_small_disk_limit_holds_and_the_logits_stay_right(model: nn.Module, tmp_path: Path, num_rounds: int):
     rng = Random(2)
     cache = new_cache(model, tmp_path, limit_bytes=1, disk_limit_bytes=150_000)
     ids = [rng.randrange(50, VOCAB_SIZE) for _ in range(60)]
-    for branch in range(40):
+    for branch in range(num_rounds):
         prompt = [*ids[: rng.randrange(1, 61)], 10 + branch, *ids[:40]]
         num_kept = cache.rewind_to(prompt)
         logits = read_on(model, cache, prompt[num_kept:])
@@ -260,13 +264,13 @@ def test_the_cache_works_when_nothing_can_be_written(model: nn.Module, tmp_path:
 # --- damage ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_damaged_files_never_cause_wrong_logits(model: nn.Module, tmp_path: Path, seed: int):
+@pytest.mark.parametrize(("seed", "num_rounds"), [(0, 16), *in_long_runs((seed, 40) for seed in range(3))])
+def test_damaged_files_never_cause_wrong_logits(model: nn.Module, tmp_path: Path, seed: int, num_rounds: int):
     rng = Random(seed)
     cache = new_cache(model, tmp_path, limit_bytes=1)
     ids = [rng.randrange(50, VOCAB_SIZE) for _ in range(60)]
     num_kept_in_all = 0
-    for branch in range(40):
+    for branch in range(num_rounds):
         prompt = [*ids[: rng.randrange(1, 61)], 10 + branch % 12, *ids[: rng.randrange(1, 40)]]
         fork = cache.fork(prompt)
         num_kept = cache.rewind_to(prompt)
@@ -288,12 +292,12 @@ def test_damaged_files_never_cause_wrong_logits(model: nn.Module, tmp_path: Path
     assert num_kept_in_all > 0
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_two_caches_on_one_folder_both_give_right_logits(model: nn.Module, tmp_path: Path, seed: int):
+@pytest.mark.parametrize(("seed", "num_rounds"), [(0, 16), *in_long_runs((seed, 40) for seed in range(2))])
+def test_two_caches_on_one_folder_both_give_right_logits(model: nn.Module, tmp_path: Path, seed: int, num_rounds: int):
     rng = Random(seed)
     caches = [new_cache(model, tmp_path, limit_bytes=1, disk_limit_bytes=400_000) for _ in range(2)]
     ids = [rng.randrange(50, VOCAB_SIZE) for _ in range(60)]
-    for branch in range(40):
+    for branch in range(num_rounds):
         number = rng.randrange(2)
         if rng.random() < 0.1:
             caches[number] = new_cache(model, tmp_path, limit_bytes=1, disk_limit_bytes=400_000)
@@ -394,14 +398,16 @@ TWINS = (
 )
 
 
-@pytest.mark.parametrize("name", TWINS)
-def test_hardly_any_memory_gives_the_same_logits_as_plenty(name: str, tmp_path: Path):
+@pytest.mark.parametrize(
+    ("name", "num_rounds"), [*((name, 12) for name in TWINS), *in_long_runs((name, 25) for name in TWINS)]
+)
+def test_hardly_any_memory_gives_the_same_logits_as_plenty(name: str, num_rounds: int, tmp_path: Path):
     """Branches fork anywhere and are read as the engine does; the number of kept tokens is the same, too."""
     model = build_random_model(ARCHITECTURES[name], vocab_size=VOCAB_SIZE)
     rng = Random(len(name))
     cache, twin = new_cache(model, tmp_path, limit_bytes=1), PromptCache(partial(make_prompt_cache, model), 1 << 60)
     known: list[list[int]] = [[rng.randrange(10, VOCAB_SIZE) for _ in range(70)]]
-    for _ in range(25):
+    for _ in range(num_rounds):
         base = rng.choice(known)
         prompt = [*base[: rng.randrange(len(base) + 1)], *(rng.randrange(10, 16) for _ in range(rng.randrange(1, 9)))]
         results: list[tuple[int, int]] = []

@@ -18,6 +18,7 @@ import pytest
 from mlx_lm.models.cache import make_prompt_cache
 
 from tests.architectures import ARCHITECTURES, build_random_model
+from tests.long import in_long_runs
 from worker.cache.prompt_cache import PromptCache
 from worker.cache.token_tree import Provenance, Written
 from worker.layers import Layers, arrays_in, quantized, stacks_of
@@ -90,11 +91,12 @@ def new_turn(rng: Random, parent: Turn | None) -> list[int]:
     return [first, *(rng.randrange(10, VOCAB_SIZE) for _ in range(rng.choice([0, 1, 2, 5, 9, 30])))]
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_a_branch_is_unchanged_after_leaving_it_and_coming_back(model: nn.Module, seed: int):
-    walk(model, seed, num_steps=40)
+@pytest.mark.parametrize(("seed", "num_steps"), [(0, 20), *in_long_runs((seed, 40) for seed in range(4))])
+def test_a_branch_is_unchanged_after_leaving_it_and_coming_back(model: nn.Module, seed: int, num_steps: int):
+    walk(model, seed, num_steps)
 
 
+@pytest.mark.long  # All of them go through the disk in test_disk_tier.
 @pytest.mark.parametrize("name", ARCHITECTURES)
 def test_branches_are_unchanged_for_every_architecture(name: str):
     walk(build_random_model(ARCHITECTURES[name], vocab_size=VOCAB_SIZE), seed=len(name), num_steps=10)
@@ -138,14 +140,15 @@ def test_the_cache_holds_the_bytes_of_the_distinct_tokens_only(llama: nn.Module)
     assert distinct <= cache.num_bytes <= distinct + max_room
 
 
-def test_the_limit_holds_and_the_branch_in_use_stays(model: nn.Module):
+@pytest.mark.parametrize("num_rounds", [16, *in_long_runs([40])])
+def test_the_limit_holds_and_the_branch_in_use_stays(model: nn.Module, num_rounds: int):
     rng = Random(5)
     cache = new_cache(model)
     ids = [rng.randrange(50, VOCAB_SIZE) for _ in range(60)]
     cache.rewind_to([*ids, 1])
     read_on(model, cache, ids)
     cache.limit_bytes = 4 * cache.num_bytes
-    for branch in range(40):
+    for branch in range(num_rounds):
         prompt = [*ids[: rng.randrange(1, 61)], 10 + branch, *ids[:40]]
         num_kept = cache.rewind_to(prompt)
         logits = read_on(model, cache, prompt[num_kept:])

@@ -13,6 +13,7 @@ from tokenizers import Tokenizer
 
 from tests.architectures import small_lfm2, small_llama, write_random_model
 from tests.driver import Event, StdioWorker
+from tests.long import in_long_runs
 
 CONFIGS: dict[str, Callable[[int], dict[str, Any]]] = {"llama": small_llama, "lfm2": lambda _: small_lfm2()}
 
@@ -95,15 +96,17 @@ def test_evicted_tokens_come_back_bit_for_bit_after_a_restart(model: Path, tmp_p
             assert tier(worker, [*prompt, *(token["id"] for token in expected)]) == "warm"
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_a_worker_killed_while_it_writes_leaves_nothing_wrong_behind(model: Path, tmp_path: Path, seed: int):
+@pytest.mark.parametrize(("seed", "num_kills"), [(0, 1), *in_long_runs((seed, 3) for seed in range(2))])
+def test_a_worker_killed_while_it_writes_leaves_nothing_wrong_behind(
+    model: Path, tmp_path: Path, seed: int, num_kills: int
+):
     rng = Random(seed)
     asked = prompts(rng, 10)
     with StdioWorker(tmp_path / "none") as worker:
         load(worker, model, disk_limit_bytes=0)
         expected = [answer(worker, prompt)["choices"][0]["token_ids"] for prompt in asked]
     num_kept = 0
-    for _ in range(3):
+    for _ in range(num_kills):
         with StdioWorker(tmp_path / "cache") as worker:
             load(worker, model, limit_bytes=0)
             for _ in range(3):

@@ -13,9 +13,6 @@ from worker.protocol import Sampling
 Floats = npt.NDArray[np.float64]
 SIZE = 40
 
-# As in the worker on a CPU.
-mx.disable_compile()
-
 
 def row(values: Floats) -> mx.array:
     return mx.array(values.astype(np.float32).tolist())[None]

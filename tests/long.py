@@ -1,0 +1,19 @@
+"""More rounds of the same test, for `make test-long`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from _pytest.mark import ParameterSet
+
+
+def in_long_runs(cases: Iterable[object]) -> list[ParameterSet]:
+    """Return parameters of a test that `make test-long` runs alone. A tuple is one case of several parameters."""
+    return [
+        pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.long)  # pyright: ignore[reportUnknownArgumentType]
+        for case in cases
+    ]
