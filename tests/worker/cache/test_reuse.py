@@ -16,6 +16,7 @@ import pytest
 
 from tests.architectures import small_gemma3, small_lfm2, small_llama, small_mamba, write_endless_random_model
 from tests.driver import Event, StdioWorker
+from tests.long import in_long_runs
 
 NUM_NEW = 9
 
@@ -72,7 +73,7 @@ class Talk:
         return usage["cached_tokens"], usage["prefilled_tokens"]
 
 
-@pytest.fixture(scope="module", params=CONFIGS)
+@pytest.fixture(scope="module", params=["llama", "lfm2", *in_long_runs(["gemma3", "mamba"])])
 def talk(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Talk]:
     folder, tokenizer = write_endless_random_model(
         tmp_path_factory.mktemp("models") / request.param, CONFIGS[request.param]

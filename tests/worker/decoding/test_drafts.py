@@ -13,6 +13,7 @@ from tokenizers import Tokenizer
 
 from tests.architectures import small_gemma3, small_lfm2, small_llama, write_random_model
 from tests.driver import StdioWorker
+from tests.long import in_long_runs
 from tests.models import write_random_llama
 from tests.worker.answers.chance import Chance, Draws
 from tests.worker.answers.hooked import finished, on_screen
@@ -115,7 +116,7 @@ def test_answers_sampled_with_a_draft_equal_those_without(llama: LanguageModel) 
     # This implies the same distribution: with the same seed the answer does not depend on the guesses.
     plain, guessing = engine_of(llama), engine_of(llama, llama)
     num_guessed = num_right = 0
-    for seed in range(150):
+    for seed in range(60):
         asked: dict[str, Any] = {"sampling": Sampling(temperature=0.4, seed=seed), "max_tokens": 6}
         guessed = ask(guessing, **asked)
         assert is_same(llama, guessed, ask(plain, **asked), **asked)
@@ -148,7 +149,7 @@ def test_guesses_obey_the_constraint(llama: LanguageModel, other_llama: Language
         sequence += guesses
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, *in_long_runs(range(1, 4))])
 def test_hooks_work_with_drafts(llama: LanguageModel, other_llama: LanguageModel, seed: int) -> None:
     all_events: list[list[Event]] = []
     all_draws: list[Draws] = []

@@ -2,7 +2,8 @@
 
 A real server handles them; after each event, chance decides which command comes next. The oracle is as plain as
 possible: a new engine that generates one choice of one request. The tokens must be equal unless two of them are so
-close that a change within rounding samples the other one. `BOUGH_FUZZ_TALKS` is the number of runs.
+close that a change within rounding samples the other one. `BOUGH_FUZZ_TALKS` is the number of runs of
+`make test-long`.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from tests.architectures import (
     small_mamba,
     write_random_model,
 )
+from tests.long import in_long_runs
 from tests.worker.rounding import is_close, request_of
 from worker.cache.disk_cache import DiskCache
 from worker.cache.prompt_cache import PromptCache
@@ -59,7 +61,7 @@ from worker.requests.engine import Engine
 from worker.requests.request import Request, Ticket
 from worker.server import EndOfInput, Incoming, Server
 
-NUM_TALKS = int(os.environ.get("BOUGH_FUZZ_TALKS", "3"))
+NUM_TALKS = int(os.environ.get("BOUGH_FUZZ_TALKS", "5"))
 CONTEXT_LENGTH = 96
 PLENTY = 1 << 30
 TERMINAL = (Finished, Planned, CacheStatsReport, Done, Failed)
@@ -315,6 +317,8 @@ def oracle(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return Oracle(model)
 
 
-def test_every_answer_equals_the_one_generated_alone_despite_other_requests(oracle: Oracle, tmp_path: Path):
-    for number in range(NUM_TALKS):
-        Talk(oracle, random.Random(number), tmp_path / str(number)).run()
+@pytest.mark.parametrize("number", [0, *in_long_runs(range(1, NUM_TALKS))])
+def test_every_answer_equals_the_one_generated_alone_despite_other_requests(
+    oracle: Oracle, tmp_path: Path, number: int
+):
+    Talk(oracle, random.Random(number), tmp_path).run()

@@ -153,7 +153,7 @@ def test_requests_that_join_others_get_the_same_answers_as_alone(new_engine: New
             sampling=Sampling(temperature=1, seed=number),
             n=1 + number % 3,
         )
-        for number in range(6)
+        for number in range(4)
     ]
     alone: list[Finished] = []
     for request in requests:
