@@ -15,7 +15,7 @@ from sentences import templates
 
 from app.model.attachments import NotAttachedError
 from app.model.database import StoreError
-from app.model.imports.foreign import BrokenError
+from app.model.imports.foreign import UnreadableError
 from app.model.message import Record, with_error
 from app.numbers import counted, sized
 from app.sentences import translated
@@ -205,7 +205,7 @@ def _is_bare(given: ast.expr) -> bool:
 def test_errors_and_notices_are_made_of_sentences() -> None:
     """The type checker says the same; this also finds what `Any` hides from it."""
     names = _names_of_errors(SentenceError) | {"Notice"}
-    assert {kind.__name__ for kind in (StoreError, BrokenError, NotAttachedError, HookFailedError)} <= names
+    assert {kind.__name__ for kind in (StoreError, UnreadableError, NotAttachedError, HookFailedError)} <= names
     bare: list[str] = []
     for file in [*(ROOT / "app").rglob("*.py"), *(ROOT / "worker").rglob("*.py")]:
         for call in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from app.model.exports.excerpt import Excerpt, whole_tree
-from app.model.imports import open_webui
+from app.model.imports import blocks, open_webui
 from app.model.store import Store
 from tests.app.model.exports.parts import brought_in
 from tests.app.model.imports import samples
@@ -81,8 +81,8 @@ def test_pictures_that_lie_in_chatgpts_archive_come_along(store: Store, tmp_path
     assert summary.problems == []
     notes = [message.text for message in store.messages.shown_by(summary.conversation_ids[0]) if message.role == "note"]
     assert f"Picture: cat.png\n\n![cat.png](data:image/png;base64,{samples.PNG})" in notes
-    assert summary.remarks["pictures and files, kept with their messages"] == 1
-    assert summary.remarks["pictures and files that the file does not contain, replaced by placeholders"] == 1
+    assert summary.remarks[blocks.KEPT_ATTACHMENTS] == 1
+    assert summary.remarks[blocks.NOT_IN_THE_FILE] == 1
 
 
 @pytest.mark.parametrize("name", ["file-CAT-cat.png", "conversations.json"])
@@ -116,7 +116,7 @@ def test_what_is_damaged_in_an_archive_takes_nothing_else_with_it(store: Store, 
         assert 30 < summary.num_conversations < 300
     else:
         assert (summary.num_conversations, summary.problems) == (300, [])
-        assert summary.remarks["pictures and files that the file does not contain, replaced by placeholders"] == 300
+        assert summary.remarks[blocks.NOT_IN_THE_FILE] == 300
 
 
 def test_claude_keeps_reasoning_tools_and_what_was_attached(store: Store, tmp_path: Path) -> None:
