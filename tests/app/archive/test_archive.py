@@ -1,4 +1,4 @@
-"""Exports, imports and searches beside the window: a real store, threads of their own, cancelled at any moment."""
+"""Exports, imports and searches in background threads, with a real store and cancellation."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ def archive(store: Store, qapp: QApplication) -> Iterator[Archive]:
     archive.close()
 
 
-def _came_of(work: Task, bot: QtBot) -> Any:
-    """What is returned; the test fails where something else comes."""
-    with bot.waitSignal(work.done, timeout=PATIENCE_MS, raising=True) as came:
+def _result_of(work: Task, bot: QtBot) -> Any:
+    """Return the result of a task. Any other outcome fails the test."""
+    with bot.waitSignal(work.done, timeout=PATIENCE_MS, raising=True) as signal:
         pass
-    assert came.args is not None
-    return came.args[0]
+    assert signal.args is not None
+    return signal.args[0]
 
 
 def _request(format_: Format, *conversation_ids: int) -> ExportRequest:
@@ -60,16 +60,16 @@ def _request(format_: Format, *conversation_ids: int) -> ExportRequest:
 
 
 @pytest.mark.parametrize("format_", FORMATS)
-def test_one_conversation_becomes_one_file_in_every_format_and_is_shown_before(
+def test_one_conversation_is_previewed_and_exported_to_one_file_in_every_format(
     archive: Archive, store: Store, qtbot: QtBot, tmp_path: Path, format_: Format
 ) -> None:
     planted = plant(store, "u1-a1-u2-a2 | u1-a3")
-    order = _request(format_, planted.conversation_id)
-    path = tmp_path / proposed_name("planted", order)
-    written = _came_of(archive.read(lambda store: run_export(store, order, path)), qtbot)
+    request = _request(format_, planted.conversation_id)
+    path = tmp_path / proposed_name("planted", request)
+    written = _result_of(archive.read(lambda store: run_export(store, request, path)), qtbot)
     assert written == ExportResult(path, 1)
     assert path.stat().st_size > 0
-    shown = _came_of(archive.read(lambda store: make_preview(store, order, 0.5)), qtbot)
+    shown = _result_of(archive.read(lambda store: make_preview(store, request, 0.5)), qtbot)
     if shown.page is None:
         assert path.read_text(encoding="utf-8") == shown.text
     else:
@@ -77,15 +77,15 @@ def test_one_conversation_becomes_one_file_in_every_format_and_is_shown_before(
     assert shown.is_all
 
 
-def test_several_conversations_become_a_folder_in_which_nothing_is_replaced(
+def test_several_conversations_are_exported_to_a_folder_without_replacing_files(
     archive: Archive, store: Store, qtbot: QtBot, tmp_path: Path
 ) -> None:
     ids = [plant(store, "u1-a1").conversation_id for _ in range(3)]
     folder = tmp_path / "out"
     folder.mkdir()
     (folder / "Planted.md").write_text("mine")
-    order = _request("md", *ids, 99)
-    written = _came_of(archive.read(lambda store: run_export(store, order, folder)), qtbot)
+    request = _request("md", *ids, 99)
+    written = _result_of(archive.read(lambda store: run_export(store, request, folder)), qtbot)
     assert written.num_files == 3
     assert len(written.problems) == 1
     assert (folder / "Planted.md").read_text() == "mine"
@@ -97,33 +97,36 @@ def test_several_conversations_become_a_folder_in_which_nothing_is_replaced(
     ]
 
 
-def test_an_export_that_is_given_up_leaves_nothing_and_what_was_there_as_it_was(store: Store, tmp_path: Path) -> None:
+def test_a_cancelled_export_leaves_no_files_and_changes_none(store: Store, tmp_path: Path) -> None:
     ids = [plant(store, "u1-a1").conversation_id for _ in range(3)]
-    for order, target in ((_request("md", *ids), tmp_path / "out"), (_request("bough", *ids), tmp_path / "all.bough")):
-        if not order.is_folder:
+    for request, target in (
+        (_request("md", *ids), tmp_path / "out"),
+        (_request("bough", *ids), tmp_path / "all.bough"),
+    ):
+        if not request.is_folder:
             target.write_text("before")
-        steps = run_export(store, order, target)
+        steps = run_export(store, request, target)
         while next(steps).done < 2:
             pass
         steps.close()
-        assert not target.exists() if order.is_folder else target.read_text() == "before"
+        assert not target.exists() if request.is_folder else target.read_text() == "before"
     assert {file.name for file in tmp_path.iterdir() if not file.name.startswith("conversations")} == {"all.bough"}
 
 
-def test_a_branch_and_a_selection_are_exported_as_such(store: Store, tmp_path: Path) -> None:
+def test_a_branch_and_a_selection_are_exported(store: Store, tmp_path: Path) -> None:
     planted = plant(store, "u1-a1-u2 | u1-a2-u3")
     branch = Scope(conversation_ids=(planted.conversation_id,), leaf_id=planted.ids["u2"])
     chosen = frozenset({planted.ids["u1"], planted.ids["u3"]})
     selected = Scope(conversation_ids=(planted.conversation_id,), message_ids=chosen)
     for scope, expected in ((branch, ["u1", "a1", "u2"]), (selected, ["u1", "u3"])):
         path = tmp_path / "part.txt"
-        order = ExportRequest(scope=scope, format="txt", options=Options(system_prompts=False))
-        assert list(run_export(store, order, path))
+        request = ExportRequest(scope=scope, format="txt", options=Options(system_prompts=False))
+        assert list(run_export(store, request, path))
         lines = path.read_text(encoding="utf-8").splitlines()
         assert [line for line in lines if line in planted.ids] == expected
 
 
-def test_work_that_is_cancelled_is_closed_in_its_thread_and_says_so(archive: Archive, qtbot: QtBot) -> None:
+def test_a_cancelled_task_is_closed_in_its_thread_and_says_so(archive: Archive, qtbot: QtBot) -> None:
     closed: list[str] = []
 
     def endless() -> Generator[int]:
@@ -141,21 +144,21 @@ def test_work_that_is_cancelled_is_closed_in_its_thread_and_says_so(archive: Arc
     assert closed == ["closed"]
 
 
-def test_what_goes_wrong_is_a_sentence(archive: Archive, store: Store, qtbot: QtBot, tmp_path: Path) -> None:
+def test_a_failure_is_reported_as_a_sentence(archive: Archive, store: Store, qtbot: QtBot, tmp_path: Path) -> None:
     planted = plant(store, "u1-a1")
-    order = _request("md", planted.conversation_id)
-    work = archive.read(lambda store: run_export(store, order, tmp_path / "nowhere" / "file.md"))
-    with qtbot.waitSignal(work.failed, timeout=PATIENCE_MS) as came:
+    request = _request("md", planted.conversation_id)
+    work = archive.read(lambda store: run_export(store, request, tmp_path / "nowhere" / "file.md"))
+    with qtbot.waitSignal(work.failed, timeout=PATIENCE_MS) as signal:
         pass
-    assert came.args is not None
-    assert "nowhere" in came.args[0]
-    assert came.args[0].endswith(".")
+    assert signal.args is not None
+    assert "nowhere" in signal.args[0]
+    assert signal.args[0].endswith(".")
     store.conversations.trash(planted.conversation_id)
     with pytest.raises(StoreError, match="thrown away"):
-        next(run_export(store, order, tmp_path / "file.md"))
+        next(run_export(store, request, tmp_path / "file.md"))
 
 
-def test_an_import_is_seen_by_the_open_store_and_a_closed_archive_takes_it_back(
+def test_an_import_is_visible_in_the_open_store_and_undone_when_the_archive_closes(
     archive: Archive, store: Store, qtbot: QtBot, tmp_path: Path
 ) -> None:
     plant(store, "u1-a1")
@@ -164,7 +167,7 @@ def test_an_import_is_seen_by_the_open_store_and_a_closed_archive_takes_it_back(
         {"messages": [{"role": "user", "content": f"q{n}"}, {"role": "assistant", "content": "a"}]} for n in range(9000)
     ]
     file.write_text("\n".join(json.dumps(line) for line in lines[:5]))
-    summary = _came_of(archive.write(partial(import_files, paths=[file])), qtbot)
+    summary = _result_of(archive.write(partial(import_files, paths=[file])), qtbot)
     assert summary.num_conversations == 5
     assert len(store.conversations.all()) == 6
     file.write_text("\n".join(json.dumps(line) for line in lines))
@@ -175,34 +178,32 @@ def test_an_import_is_seen_by_the_open_store_and_a_closed_archive_takes_it_back(
     assert len(store.conversations.all()) == 6
 
 
-def test_the_answer_to_the_latest_question_comes_whatever_was_typed_before(
-    store: Store, qtbot: QtBot, qapp: QApplication
-) -> None:
+def test_a_search_reports_the_latest_query_only(store: Store, qtbot: QtBot, qapp: QApplication) -> None:
     conversation, question = store.create_conversation("Heaps", "", "What is a binary heap?")
     store.add(conversation.id, question.id, "assistant", "A heap is a tree.")
     searcher = Searcher(store.path)
     try:
-        with qtbot.waitSignal(searcher.found, timeout=PATIENCE_MS) as it:
+        with qtbot.waitSignal(searcher.found, timeout=PATIENCE_MS) as signal:
             for end in range(1, len("heap") + 1):
                 searcher.search("heap"[:end])
-        assert it.args is not None
-        assert it.args[0].query == "heap"
-        assert {hit.message.role for hit in it.args[0].hits} == {"user", "assistant"}
-        with qtbot.waitSignal(searcher.found, timeout=PATIENCE_MS) as it:
+        assert signal.args is not None
+        assert signal.args[0].query == "heap"
+        assert {hit.message.role for hit in signal.args[0].hits} == {"user", "assistant"}
+        with qtbot.waitSignal(searcher.found, timeout=PATIENCE_MS) as signal:
             searcher.search("heap from:you")
-        assert it.args is not None
-        assert [hit.message.id for hit in it.args[0].hits] == [question.id]
-        # The thread sees what is written after it began.
-        with qtbot.waitSignal(searcher.found, timeout=PATIENCE_MS) as it:
+        assert signal.args is not None
+        assert [hit.message.id for hit in signal.args[0].hits] == [question.id]
+        # The search thread sees messages written after it was started.
+        with qtbot.waitSignal(searcher.found, timeout=PATIENCE_MS) as signal:
             store.add(conversation.id, question.id, "assistant", "Zebra")
             searcher.search("zebra")
-        assert it.args is not None
-        assert len(it.args[0].hits) == 1
+        assert signal.args is not None
+        assert len(signal.args[0].hits) == 1
     finally:
         searcher.close()
 
 
-def test_progress_counts_messages_of_one_and_conversations_of_many(store: Store, tmp_path: Path) -> None:
+def test_progress_counts_messages_of_one_conversation_or_several_conversations(store: Store, tmp_path: Path) -> None:
     ids = [plant(store, "u1-a1").conversation_id for _ in range(2)]
     assert list(run_export(store, _request("md", ids[0]), tmp_path / "a.md"))[-1] == ExportProgress(
         2, 4, is_of_messages=True

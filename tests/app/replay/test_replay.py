@@ -1,4 +1,4 @@
-"""Answers run again: what a real worker wrote comes again, and what is other is told with its place and its reason."""
+"""Replaying answers with a real worker: unchanged answers match, and differences are reported with their reason."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _record(message: Message) -> Record:
     ],
     ids=["greedy", "drawn", "cut", "stopped at once", "stopped", "constrained", "hooked", "drafted"],
 )
-def test_what_was_written_comes_again(writer: Writer, record: Record) -> None:
+def test_an_unchanged_answer_matches(writer: Writer, record: Record) -> None:
     answer = writer.write(record)
     verdict = _replayed(writer, answer)
     assert (verdict.differences, verdict.error, verdict.reasons) == ((), None, ())
@@ -78,23 +78,23 @@ def test_what_was_written_comes_again(writer: Writer, record: Record) -> None:
     assert sentences(verdict)[0].startswith(("It matched", "It ended as before"))
 
 
-def test_an_answer_in_parts_is_drawn_with_the_seed_of_each(writer: Writer) -> None:
+def test_each_part_of_a_continued_answer_uses_its_own_seed(writer: Writer) -> None:
     hot = Sampling(temperature=3.0, max_tokens=12)
-    begun = writer.write(Record(sampling=hot, seed=5))
-    part = Earlier(end=len(_record(begun).token_ids), seed=5, sampling=hot)
-    record = structs.replace(_record(begun), earlier=(part,), sampling=structs.replace(hot, max_tokens=6), seed=6)
-    whole = writer.write(record, begun)
+    first_part = writer.write(Record(sampling=hot, seed=5))
+    part = Earlier(end=len(_record(first_part).token_ids), seed=5, sampling=hot)
+    record = structs.replace(_record(first_part), earlier=(part,), sampling=structs.replace(hot, max_tokens=6), seed=6)
+    whole = writer.write(record, first_part)
     verdict = _replayed(writer, whole)
     assert verdict.matched
     assert verdict.num_compared == len(_record(whole).token_ids)
-    # With the seed of the other part it is another one, and only there.
+    # With the seed of the other part, the first part differs, but not the second.
     other = structs.replace(whole, record=structs.replace(_record(whole), earlier=(structs.replace(part, seed=6),)))
     differences = _replayed(writer, other).differences
     assert differences
     assert max(difference.place for difference in differences) < part.end
 
 
-def test_what_a_hook_forked_is_drawn_with_the_seeds_of_its_parts(writer: Writer) -> None:
+def test_an_answer_forked_by_a_hook_uses_the_seeds_of_its_parts(writer: Writer) -> None:
     hot = Sampling(temperature=3.0, max_tokens=12)
     answers = writer.write_forked(Record(sampling=hot, seed=5, hooks=("two_ways",)))
     assert len({answer.text for answer in answers}) == len(answers) == 4
@@ -106,13 +106,13 @@ def test_what_a_hook_forked_is_drawn_with_the_seeds_of_its_parts(writer: Writer)
         assert len(verdict.reasons) == len(_record(answer).earlier)
         assert all("A hook forked it after token" in reason for reason in verdict.reasons)
     whole = next(answer for answer in answers if len(_record(answer).earlier) == 2)
-    # Each part has its own seed, and without them it is another answer.
+    # Each part has its own seed. Without them the answer differs.
     assert len({_record(answer).seed for answer in answers}) == 4
     bare = structs.replace(whole, record=structs.replace(_record(whole), earlier=()))
     assert not _replayed(writer, bare).matched
 
 
-def test_an_answer_that_broke_off_comes_again_as_far_as_it_came(writer: Writer) -> None:
+def test_an_interrupted_answer_matches_up_to_its_end(writer: Writer) -> None:
     answer = writer.write(Record(sampling=Sampling(temperature=1.0), seed=5))
     ids = _record(answer).token_ids[:6]
     record = structs.replace(_record(answer), token_ids=ids, origins="s" * 6, token_chars=())
@@ -121,7 +121,7 @@ def test_an_answer_that_broke_off_comes_again_as_far_as_it_came(writer: Writer) 
     assert (verdict.matched, verdict.num_compared) == (True, 6)
 
 
-def test_tokens_that_nobody_drew_so_are_found_one_by_one(writer: Writer) -> None:
+def test_every_token_that_was_not_sampled_is_reported(writer: Writer) -> None:
     answer = writer.write(Record(sampling=Sampling(temperature=0.0), top_logprobs=1))
     ids = list(_record(answer).token_ids)
     assert ids[2] != ids[5]
@@ -140,14 +140,14 @@ def test_tokens_that_nobody_drew_so_are_found_one_by_one(writer: Writer) -> None
     assert lines[2].startswith("The token was ")
 
 
-def test_an_answer_whose_record_is_damaged_is_not_run_again(writer: Writer) -> None:
+def test_an_answer_with_a_damaged_record_cannot_be_replayed(writer: Writer) -> None:
     answer = writer.write(Record(sampling=Sampling(temperature=0.0)))
     for origins in (_record(answer).origins[:1], _record(answer).origins + "s"):
         damaged = structs.replace(answer, record=structs.replace(_record(answer), origins=origins))
         assert "is damaged" in (why_not_replayable(damaged) or "")
 
 
-def test_an_end_that_does_not_come_again_is_told(writer: Writer) -> None:
+def test_a_different_end_is_reported(writer: Writer) -> None:
     answer = writer.write(Record(sampling=Sampling(temperature=0.0)))
     record = _record(answer)
     assert record.reason == "eos"
@@ -159,7 +159,7 @@ def test_an_end_that_does_not_come_again_is_told(writer: Writer) -> None:
     assert (differences[0].place, differences[0].drawn_id) == (len(record.token_ids), None)
 
 
-def test_the_reasons_are_told(writer: Writer) -> None:
+def test_possible_reasons_for_a_difference_are_reported(writer: Writer) -> None:
     answer = writer.write(Record(sampling=Sampling(temperature=3.0, max_tokens=12), seed=5))
     record = _record(answer)
 
@@ -181,17 +181,17 @@ def test_the_reasons_are_told(writer: Writer) -> None:
     assert "The seed of the tokens 1 to" in reasons(changed(seed=None))
     healed = changed(origins="h" + record.origins[1:])
     assert "1 of its tokens complete the given text" in reasons(healed)
-    # Another seed, and nothing else that is known.
+    # Only the seed has changed, so no reason is known.
     other = reasons(changed(seed=6))
     assert "Everything in the record is unchanged." in other
-    # Another question.
+    # The question has changed.
     before = writer.prompt
     writer.prompt = [*before[:1], structs.replace(before[1], text="What is a very thick and old branch?")]
     assert "a message above the answer, the chat template, or its options have changed" in reasons(answer)
     writer.prompt = before
 
 
-def test_replays_run_in_a_worker_of_their_own(writer: Writer, tmp_path: Path) -> None:
+def test_replays_run_in_their_own_worker(writer: Writer, tmp_path: Path) -> None:
     answer = writer.write(Record(sampling=Sampling(temperature=1.0), seed=5))
     imported = structs.replace(answer, id=4, record=Record(model="guide"))
     nowhere = structs.replace(answer, id=5, record=structs.replace(_record(answer), model=str(tmp_path / "none")))
