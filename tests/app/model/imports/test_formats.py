@@ -101,12 +101,12 @@ def test_what_is_damaged_in_an_archive_takes_nothing_else_with_it(store: Store, 
     data = bytearray(path.read_bytes())
     # A block that is not packed says its length twice, once with all bits turned; there is no such thing in JSON.
     turned = bytes(range(256))[::-1]
-    blocks = [
+    starts = [
         at
         for at in range(begin, begin + size)
         if data[at] == 0 and data[at + 1 : at + 3] == data[at + 3 : at + 5].translate(turned)
     ]
-    damaged = blocks[len(blocks) // 2] + 3 if name == "conversations.json" else begin + size // 2
+    damaged = starts[len(starts) // 2] + 3 if name == "conversations.json" else begin + size // 2
     data[damaged] ^= 0xFF
     path.write_bytes(data)
     summary = brought_in(store, path)
