@@ -15,7 +15,7 @@ from app.model.kept_files import KeptFiles
 from app.model.message import Conversation, MessageId
 from app.model.open_conversation import OpenConversation
 from app.model.store import Store
-from app.model.typed_text import clean
+from app.model.text import clean
 from app.notices import Notice, Notices, UndoArchive, UndoDelete
 from worker.sentence import Sentence
 

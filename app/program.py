@@ -16,7 +16,7 @@ from app.model.kept_files import KeptFiles
 from app.model.message import Overflow
 from app.model.settings import Keeping, Settings, Theme
 from app.model.store import Store
-from app.model.typed_text import clean
+from app.model.text import clean
 from app.notices import LoadGuide, Notice, Notices, OpenMemorySettings
 from app.preferences import Preferences
 from worker.sentence import Sentence

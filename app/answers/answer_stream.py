@@ -8,7 +8,7 @@ import msgspec
 
 from app.answers.prompt import drawn
 from app.model.message import Drawn, Message, without_tokens
-from app.model.pieces import Grown
+from app.model.message_table import Grown
 from app.model.token_pieces import GrowingPieces, TokenPiece
 from worker.protocol import RequestId, Token
 

@@ -15,7 +15,7 @@ from PySide6.QtCore import QObject, Signal
 
 from app.model.database import StoreError
 from app.model.search import Hit
-from app.model.search_words import understood
+from app.model.search_filters import understood
 from app.model.store import Store
 from worker.sentence import Sentence, verbatim
 

@@ -15,8 +15,8 @@ from app.costs.costs import Costs
 from app.model.generation_settings import GenerationSettings
 from app.model.message import MessageId, Record, numbered, without_tokens
 from app.model.open_conversation import OpenConversation
-from app.model.titles import title_of
-from app.model.typed_text import clean, name_from
+from app.model.text import clean
+from app.model.titles import name_from, title_of
 from app.notices import Notice, Undo
 from app.program import Program
 from worker.sentence import Sentence

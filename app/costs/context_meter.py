@@ -9,11 +9,9 @@ from typing import Any, TypeAlias
 from PySide6.QtCore import QObject, Signal
 
 from app.answers.model_session import ModelSession
-from app.costs.prompt_cost import Cost
-from app.costs.questions import PromptCosts, TokenCount
-from app.model.attachments import with_attachments
+from app.costs.worker_queries import Cost, PromptCosts, TokenCount
 from app.model.message import Message
-from app.model.unsent import Attachment
+from app.model.unsent import Attachment, with_attachments
 from worker.sentence import Sentence
 
 NEARLY_FULL = 0.9

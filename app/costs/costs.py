@@ -14,7 +14,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from app.answers.model_session import ModelSession
 from app.answers.prompt import turns
 from app.answers.worker_link import WorkerLink
-from app.costs.prompt_cost import Cost, cost_of
+from app.costs.worker_queries import Cost, cost_of
 from app.model.message import Message, MessageId
 from worker import protocol
 from worker.protocol import Event, Failed, Finished, Plan, Planned, PromptPlan, RequestId, Tier

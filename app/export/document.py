@@ -26,7 +26,6 @@ from PySide6.QtGui import (
 )
 from typing_extensions import override
 
-from app.model.direction import is_right_to_left
 from app.model.exports.captions import (
     Note,
     branch_title,
@@ -43,6 +42,7 @@ from app.model.exports.formula import Formula, formula
 from app.model.exports.highlighting import code_looks, stretches, theme
 from app.model.exports.rendering import rendered
 from app.model.message import Message
+from app.model.text import is_right_to_left
 
 TEXT_PX = 14
 _FORMULA = "formula:"

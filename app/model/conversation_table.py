@@ -8,7 +8,7 @@ from typing import Literal
 
 from app.model.database import Database
 from app.model.message import Conversation, MessageId
-from app.model.rows import CONVERSATION_COLUMNS, conversations_in
+from app.model.queries import CONVERSATION_COLUMNS, conversations_in
 from app.model.tree import Choices
 
 _ALL = f"SELECT {CONVERSATION_COLUMNS} FROM conversation"

@@ -2,14 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal, TypeAlias, cast
 
 import msgspec
 from msgspec import Meta, Struct, field, structs
 
 from app.model.message import Constraint, Draft, Earlier, Overflow, Record, Sampling
-from app.model.typed_text import clean
+from app.model.text import clean
+
+OptionKind: TypeAlias = Literal["bool", "int", "float", "str", "list", "any"]
+
+
+class HookOption(Struct, frozen=True, kw_only=True):
+    """An option of a hook. `kind` is "any" if its file does not name a type."""
+
+    name: str
+    kind: OptionKind
+    default: Any = None
+    is_required: bool = False
+
+
+class Hook(Struct, frozen=True, kw_only=True):
+    """A hook. `problem` says why it can't be used; empty if no problem is known."""
+
+    name: str
+    summary: str = ""
+    description: str = ""
+    options: list[HookOption] = []
+    is_own: bool = False
+    """Whether it is in the user's folder."""
+    problem: str = ""
+
 
 FormatKind: TypeAlias = Literal["json_schema", "regex", "choice", "lark"]
 
@@ -179,3 +203,42 @@ def _json(text: str) -> Any:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return text
+
+
+_PERSON = """{
+  "type": "object",
+  "properties": {
+    "name": {"type": "string"},
+    "age": {"type": "integer", "minimum": 0},
+    "languages": {"type": "array", "items": {"type": "string"}}
+  },
+  "required": ["name", "age"],
+  "additionalProperties": false
+}"""
+_LIST = """{
+  "type": "array",
+  "items": {"type": "string", "maxLength": 80},
+  "minItems": 3,
+  "maxItems": 7
+}"""
+_VERDICT = """{
+  "type": "object",
+  "properties": {
+    "reasons": {"type": "array", "items": {"type": "string"}, "maxItems": 3},
+    "verdict": {"enum": ["yes", "no", "unclear"]}
+  },
+  "required": ["reasons", "verdict"],
+  "additionalProperties": false
+}"""
+_SUM = """start: term (" + " term)* " = " NUMBER
+term: NUMBER
+NUMBER: /[0-9]{1,6}/"""
+_POEM = """start: line line line
+line: /[A-Z][a-z ,']{10,60}/ "\\n\""""
+
+EXAMPLES: Mapping[FormatKind, Sequence[AnswerFormat]] = {
+    "json_schema": tuple(AnswerFormat(kind="json_schema", text=text) for text in (_PERSON, _LIST, _VERDICT)),
+    "regex": tuple(AnswerFormat(kind="regex", text=text) for text in (r"\d{4}-\d{2}-\d{2}", "([1-9]|10)", "[A-Z]{3}")),
+    "choice": tuple(AnswerFormat(kind="choice", text=text) for text in ("yes\nno", "positive\nneutral\nnegative")),
+    "lark": tuple(AnswerFormat(kind="lark", text=text) for text in (_SUM, _POEM)),
+}

@@ -14,11 +14,10 @@ from msgspec import Struct, structs
 
 from app.model.database import Database
 from app.model.message import Conversation, Message, MessageId
-from app.model.reach import in_sight
-from app.model.rows import CONVERSATION_COLUMNS, conversations_in, encoded
+from app.model.queries import CONVERSATION_COLUMNS, conversations_in, encoded, in_sight
+from app.model.search_index import indexed
 from app.model.trash import Trash
 from app.model.tree import Choices
-from app.model.words import indexed
 from worker.sentence import Sentence, SentenceError
 
 _MAX_ID = 2**53

@@ -1,6 +1,8 @@
-"""The table of messages. Reading it copes with damage.
+"""The table of messages, and the table of what streams into them.
 
-A message that can't be read is replaced by one that says so. Its row stays as it is, and all others are read.
+Streamed text is appended to a table of its own, so that a long message is not written again with each token. Reading
+copes with damage: a message that can't be read is replaced by one that says so. Its row stays as it is, and all others
+are read.
 """
 
 from __future__ import annotations
@@ -11,16 +13,34 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
+import msgspec
+from msgspec import Struct
+
 from app.model.database import DamagedError, Database
-from app.model.message import Drawn, Message, MessageId, Record, Role, State
-from app.model.pieces import Grown, Pieces
-from app.model.reach import in_sight
-from app.model.rows import COLUMNS, encoded, message_in, unreadable
+from app.model.message import Drawn, Message, MessageId, Record, Role, State, with_drawn, without_tokens
+from app.model.queries import COLUMNS, encoded, in_sight, message_in, unreadable
+from app.model.search_index import indexed
 from app.model.tree import Tree
-from app.model.words import indexed
 from worker.sentence import Sentence
 
 _NO_TOKENS: Mapping[MessageId, Sequence[Drawn]] = {}
+_drawn_of = msgspec.json.Decoder(tuple[Drawn, ...])
+
+
+class Grown(Struct):
+    """The text and tokens that a message has grown by."""
+
+    text: str = ""
+    drawn: tuple[Drawn, ...] | None = ()
+    """None means that not all tokens of the text are known."""
+
+    def onto(self, message: Message) -> Message:
+        """Return the stored message with this appended."""
+        record = message.record
+        if record is not None:
+            is_known = self.drawn is not None and (record.token_ids or not message.text)
+            record = with_drawn(record, self.drawn or ()) if is_known else without_tokens(record)
+        return msgspec.structs.replace(message, text=message.text + self.text, record=record)
 
 
 class MessageTable:
@@ -28,7 +48,6 @@ class MessageTable:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._pieces = Pieces(database)
         self._problems: list[Sentence] = []
 
     def take_problems(self) -> list[Sentence]:
@@ -41,10 +60,10 @@ class MessageTable:
     def shown_by(self, conversation_id: int) -> list[Message]:
         """Return all messages in any visible branch of a conversation, oldest first."""
         reached = in_sight("id = ?") + "SELECT {} FROM message WHERE id IN (SELECT id FROM reached)"
-        pieces = self._pieces.read()
+        streamed = self._streamed()
         try:
             rows = self._database.each(f"{reached.format(COLUMNS)} ORDER BY id", (conversation_id,))
-            return [self._read(row, pieces) for row in rows]
+            return [self._read(row, streamed) for row in rows]
         except DamagedError:
             # Read only the links, which have an index of their own; then each message by itself.
             rows = self._database.rows(
@@ -54,7 +73,7 @@ class MessageTable:
                 (conversation_id,),
             )
             links = {row[0]: row[1] if isinstance(row[1], int) else None for row in rows}
-            return [self._read_alone(message_id, links[message_id], pieces) for message_id in sorted(links)]
+            return [self._read_alone(message_id, links[message_id], streamed) for message_id in sorted(links)]
 
     def lineage(self, message_id: MessageId) -> list[Message]:
         """Return a message and all above it, topmost first; an empty list if there is no such message."""
@@ -63,14 +82,14 @@ class MessageTable:
             f"SELECT {COLUMNS} FROM message WHERE id IN (SELECT id FROM line)",
             (message_id,),
         )
-        pieces = self._pieces.read()
-        return Tree((self._read(row, pieces) for row in rows), message_id).lineage(message_id)
+        streamed = self._streamed()
+        return Tree((self._read(row, streamed) for row in rows), message_id).lineage(message_id)
 
     def get(self, message_id: MessageId) -> Message:
         """Return one message. Raises `KeyError`."""
-        pieces = self._pieces.read()
+        streamed = self._streamed()
         for row in self._database.rows(f"SELECT {COLUMNS} FROM message WHERE id = ?", (message_id,)):
-            return self._read(row, pieces)
+            return self._read(row, streamed)
         raise KeyError(message_id)
 
     def existing(self, message_ids: Iterable[MessageId]) -> set[MessageId]:
@@ -82,14 +101,21 @@ class MessageTable:
     def streaming(self) -> list[Message]:
         """Return the messages whose state is `streaming`."""
         rows = self._database.rows(f"SELECT {COLUMNS} FROM message WHERE state = 'streaming'")
-        pieces = self._pieces.read()
-        return [self._read(row, pieces) for row in rows]
+        streamed = self._streamed()
+        return [self._read(row, streamed) for row in rows]
 
     # --- changing ------------------------------------------------------------------------------------------
 
     def append(self, texts: Mapping[MessageId, str], drawn: Mapping[MessageId, Sequence[Drawn]] = _NO_TOKENS) -> None:
         """Append streamed text to messages, and its tokens as far as they are known."""
-        self._pieces.append(texts, drawn)
+        with self._database.transaction():
+            self._database.write_many(
+                "INSERT INTO piece (message_id, text, tokens) SELECT id, ?, ? FROM message WHERE id = ?",
+                [
+                    (text, msgspec.json.encode(drawn[message_id]) if message_id in drawn else None, message_id)
+                    for message_id, text in texts.items()
+                ],
+            )
 
     def prune(self, message_ids: Iterable[MessageId], *, is_pruned: bool = True) -> None:
         """Hide messages with everything below them, or show them again.
@@ -159,6 +185,16 @@ class MessageTable:
 
     # --- inside --------------------------------------------------------------------------------------------
 
+    def _streamed(self) -> dict[MessageId, Grown]:
+        """Return what each message has grown by since it was last written as a whole."""
+        found: dict[MessageId, Grown] = {}
+        for message_id, text, tokens in self._database.rows("SELECT message_id, text, tokens FROM piece ORDER BY id"):
+            grown = found.setdefault(message_id, Grown())
+            more = _tokens(tokens)
+            grown.text += text
+            grown.drawn = None if grown.drawn is None or more is None else grown.drawn + more
+        return found
+
     def _changed(
         self, message_id: MessageId, column: Literal["name", "starred_ms", "pinned_ms"], value: str | int | None
     ) -> Message:
@@ -166,20 +202,20 @@ class MessageTable:
             self.set(message_id, column, value)
         return self.get(message_id)
 
-    def _read(self, row: tuple[Any, ...], pieces: Mapping[MessageId, Grown]) -> Message:
+    def _read(self, row: tuple[Any, ...], streamed: Mapping[MessageId, Grown]) -> Message:
         message, problem = message_in(row)
         if problem:
             self._problems.append(problem)
-        if message.id in pieces:
-            message = pieces[message.id].onto(message)
+        if message.id in streamed:
+            message = streamed[message.id].onto(message)
         return message
 
     def _read_alone(
-        self, message_id: MessageId, parent_id: MessageId | None, pieces: Mapping[MessageId, Grown]
+        self, message_id: MessageId, parent_id: MessageId | None, streamed: Mapping[MessageId, Grown]
     ) -> Message:
         with contextlib.suppress(DamagedError):
             for row in self._database.rows(f"SELECT {COLUMNS} FROM message WHERE id = ?", (message_id,)):
-                return self._read(row, pieces)
+                return self._read(row, streamed)
         message, problem = unreadable(message_id, parent_id)
         self._problems.append(problem)
         return message
@@ -187,3 +223,10 @@ class MessageTable:
 
 def _now_ms() -> int:
     return time.time_ns() // 1_000_000
+
+
+def _tokens(tokens: object) -> tuple[Drawn, ...] | None:
+    try:
+        return _drawn_of.decode(tokens) if isinstance(tokens, bytes) else None
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None

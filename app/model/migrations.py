@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Sequence
 
-from app.model.words import indexed
+from app.model.search_index import indexed
 
 APPLICATION_ID = 0x426F7567
 """Marks a file as Bough's, in its header."""
@@ -88,7 +88,7 @@ CREATE TABLE erased (
     conversation_id INTEGER
 ) STRICT;
 
--- The text as the search index has it (`words.py`); NULL: as it is.
+-- The text as the search index stores it; NULL: the text itself.
 DROP TRIGGER message_added;
 DROP TRIGGER message_gone;
 DROP TRIGGER message_changed;

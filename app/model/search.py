@@ -8,10 +8,9 @@ from msgspec import Struct
 
 from app.model.database import DamagedError, Database, SearchIndexError
 from app.model.message import Conversation, Message, MessageId, Role
-from app.model.reach import in_sight
-from app.model.rows import COLUMNS, CONVERSATION_COLUMNS, conversations_in, message_in
+from app.model.queries import COLUMNS, CONVERSATION_COLUMNS, conversations_in, in_sight, message_in
+from app.model.search_index import Question, asked, excerpt
 from app.model.thoughts import without_marks
-from app.model.words import Question, asked, excerpt
 
 _NUM_RANKED = 500
 """Only the newest matches are ranked, so that a letter that is in every message stays cheap."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-_LENGTH = 48
+_MAX_NAME_CHARS = 48
 _MAX_CHARS = 2_000
 """Only this many characters are examined, because later text seldom names the topic."""
 # `re` compiles these at their first use: with the first answer, not at the start.
@@ -35,6 +35,12 @@ def title_of(question: str, answer: str = "") -> str:
     # A question that is only a file is named after it; one that is only a greeting or code, after its beginning.
     file = re.search(_FILE, question[:_MAX_CHARS])
     return _cut(title or (file[1] if file is not None else " ".join(question[:_MAX_CHARS].split())))
+
+
+def name_from(question: str) -> str:
+    """Return the beginning of a question as a name, for users who want no generated titles."""
+    line = " ".join(question[: 20 * _MAX_NAME_CHARS].split())
+    return line if len(line) <= _MAX_NAME_CHARS else f"{line[: _MAX_NAME_CHARS - 1].rstrip()}…"
 
 
 def says_little(question: str) -> bool:
@@ -69,8 +75,8 @@ def _plain(line: str) -> str:
 
 def _cut(title: str) -> str:
     """Shorten a title to the maximum length, between words if possible."""
-    if len(title) <= _LENGTH:
+    if len(title) <= _MAX_NAME_CHARS:
         return title
-    head = title[: _LENGTH - 1]
-    whole_words = head.rpartition(" ")[0] if title[_LENGTH - 1] != " " else head
-    return f"{(whole_words if len(whole_words) > _LENGTH // 2 else head).rstrip(' ,;:')}…"
+    head = title[: _MAX_NAME_CHARS - 1]
+    whole_words = head.rpartition(" ")[0] if title[_MAX_NAME_CHARS - 1] != " " else head
+    return f"{(whole_words if len(whole_words) > _MAX_NAME_CHARS // 2 else head).rstrip(' ,;:')}…"

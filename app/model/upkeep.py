@@ -16,8 +16,8 @@ from pathlib import Path
 
 from app.model.backups import Backups, NotSoundError, StoppedError
 from app.model.database import set_up
-from app.model.erasing import delete_marked
 from app.model.kept_files import KeptFiles
+from app.model.trash import delete_marked
 from worker.sentence import Sentence
 
 _log = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ from typing import Any
 
 from app.model.message import Conversation
 from app.model.search import Hit
-from app.model.search_words import understood
+from app.model.search_filters import understood
 from app.model.store import Store
 from app.shell.terminal import one_line, print_json, print_line
 

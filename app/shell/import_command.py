@@ -12,7 +12,7 @@ import msgspec
 
 from app.model.imports.importing import Progress, Summary, import_files, plan_import
 from app.model.store import Store
-from app.model.typed_text import clean
+from app.model.text import clean
 from app.places import Places
 from app.shell.terminal import print_error, print_json, print_line, run_to_end
 from worker.sentence import verbatim

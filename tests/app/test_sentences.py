@@ -13,10 +13,10 @@ import pytest
 from PySide6.QtWidgets import QApplication
 from sentences import templates
 
-from app.model.attachments import NotAttachedError
 from app.model.database import StoreError
 from app.model.imports.foreign import UnreadableError
 from app.model.message import Record, with_error
+from app.model.unsent import NotAttachedError
 from app.numbers import counted, sized
 from app.sentences import translated
 from app.ui.languages import Language

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from app.model.message import Record
-from app.model.rows import encoded
+from app.model.queries import encoded
+from app.model.search_index import indexed
 from app.model.store import Store
-from app.model.words import indexed
 from tests.benchmarks.measure import Row, alone
 
 _AREA = "store"

@@ -15,7 +15,7 @@ from PySide6.QtGui import QColor, QPen
 from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QGraphicsScene, QGraphicsView
 
 from app.application import make_qt_application
-from app.costs.prompt_cost import Cost, Tier
+from app.costs.worker_queries import Cost, Tier
 from app.model.message import Message, MessageId
 from app.model.tree import Tree
 from app.model.tree_layout import TreeLayout

@@ -20,9 +20,9 @@ from PySide6.QtWidgets import QTextBrowser, QWidget
 from app.application import make_qt_application
 from app.model.exports.markdown import to_markdown
 from app.model.message import Figures, Message, Record
-from app.model.rows import encoded
+from app.model.queries import encoded
+from app.model.search_index import indexed
 from app.model.store import Store
-from app.model.words import indexed
 from app.ui.window import MainWindow
 from tests.app.desk import Desk
 from tests.app.ui.waiting import is_at_rest

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Literal
 
-from app.model.direction import is_right_to_left
 from app.model.exports.captions import (
     first_words,
     heading,
@@ -26,6 +25,7 @@ from app.model.exports.formula import formula
 from app.model.exports.highlighting import code_looks, stretches, theme
 from app.model.exports.rendering import rendered
 from app.model.message import Message, MessageId
+from app.model.text import is_right_to_left
 
 _MATH_PX = 17
 _DEEPEST = 24

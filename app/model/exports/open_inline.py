@@ -11,8 +11,7 @@ from markdown_it.token import Token
 
 from app.model.exports.highlighting import code_looks, stretches
 from app.model.exports.open_styles import PlaceStyles, letters
-from app.model.markdown_math import DISPLAY, INLINE, as_written
-from app.model.markdown_parser import NOTE_MARK
+from app.model.markdown_parser import DISPLAY, INLINE, NOTE_MARK, as_written
 
 _BAD = dict.fromkeys((*range(9), 11, 12, *range(14, 32), *range(0xD800, 0xE000), 0xFFFE, 0xFFFF), "�")
 """What XML can't have."""

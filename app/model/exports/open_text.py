@@ -11,7 +11,6 @@ from html import escape
 
 from markdown_it.token import Token
 
-from app.model.direction import is_right_to_left
 from app.model.exports.captions import (
     branch_title,
     heading,
@@ -38,9 +37,9 @@ from app.model.exports.open_inline import (
 from app.model.exports.open_lists import OpenLists
 from app.model.exports.open_styles import BELOW_MM, QUOTE_LINE, STEP_MM, TEXT_MM, PlaceStyles, margins
 from app.model.exports.rendering import boxed
-from app.model.markdown_math import DISPLAY
-from app.model.markdown_parser import parsed
+from app.model.markdown_parser import DISPLAY, parsed
 from app.model.message import Message
+from app.model.text import is_right_to_left
 
 _LETTER_MM, _SMALL_LETTER_MM, _CELL_MM = 2.1, 1.7, 5.0
 

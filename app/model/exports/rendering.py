@@ -10,8 +10,7 @@ from typing import Protocol
 
 from markdown_it.token import Token
 
-from app.model.markdown_math import DISPLAY, INLINE
-from app.model.markdown_parser import NOTE_MARK, parsed
+from app.model.markdown_parser import DISPLAY, INLINE, NOTE_MARK, parsed
 
 _PLAIN_TAGS = {
     "paragraph": "p",

@@ -12,7 +12,7 @@ from app.model.imports.blocks import id_of, list_of, object_of
 from app.model.imports.foreign import UnreadableError
 from app.model.imports.json_stream import Json
 from app.model.message import Conversation, Message, MessageId, Record
-from app.model.typed_text import clean
+from app.model.text import clean
 from worker.sentence import Sentence, verbatim
 
 NAME = "Bough"

@@ -15,7 +15,8 @@ from msgspec import Struct, field
 
 from app.model.grafts import Graft
 from app.model.message import Message, MessageId, Record, Role, State
-from app.model.typed_text import clean, name_from
+from app.model.text import clean
+from app.model.titles import name_from
 from worker.sentence import Sentence, SentenceError
 
 _MAX_MS = 253_402_300_799_000

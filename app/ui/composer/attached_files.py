@@ -11,10 +11,9 @@ from PySide6.QtGui import QCursor
 from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
 
 from app.conversation.controller import Controller
-from app.costs.questions import TokenCount
-from app.model.attachments import NotAttachedError, read_attachment
+from app.costs.worker_queries import TokenCount
 from app.model.imports import SUFFIXES
-from app.model.unsent import Attachment
+from app.model.unsent import Attachment, NotAttachedError, read_attachment
 from app.notices import Notice
 from app.numbers import counted
 from app.ui.composer.composer import Composer

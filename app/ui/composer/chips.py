@@ -10,7 +10,7 @@ from PySide6.QtGui import QFocusEvent, QHideEvent, QKeyEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QToolButton, QVBoxLayout, QWidget
 from typing_extensions import override
 
-from app.model.typed_text import meant, spelled
+from app.model.text import meant, spelled
 from app.ui.parts.labels import as_tool_tip
 from app.ui.parts.layouts import FlowLayout
 from app.ui.theme import Theme, icon

@@ -15,8 +15,7 @@ from PySide6.QtWidgets import QWidget
 
 from app.conversation.controller import Controller
 from app.costs.context_meter import ContextMeter
-from app.costs.questions import FormatCheck, HookList
-from app.model.attachments import with_attachments
+from app.costs.worker_queries import FormatCheck, HookList
 from app.model.generation_settings import (
     BUILT_IN_PRESETS,
     AnswerFormat,
@@ -25,7 +24,7 @@ from app.model.generation_settings import (
     find_preset,
 )
 from app.model.message import Message
-from app.model.unsent import NOTHING, Unsent
+from app.model.unsent import NOTHING, Unsent, with_attachments
 from app.numbers import shortened
 from app.sentences import translated
 from app.ui.composer.attached_files import AttachedFiles

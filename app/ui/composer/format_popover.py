@@ -16,8 +16,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.model.format_examples import EXAMPLES
-from app.model.generation_settings import AnswerFormat, FormatKind
+from app.model.generation_settings import EXAMPLES, AnswerFormat, FormatKind
 from app.sentences import translated
 from app.ui.composer.display_names import format_name
 from app.ui.parts.labels import as_label, quiet_label

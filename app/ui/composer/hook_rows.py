@@ -11,7 +11,7 @@ from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QFormLayout, QHBoxLayout, QLineEdit, QToolButton, QVBoxLayout, QWidget
 from typing_extensions import override
 
-from app.model.hook import Hook, HookOption
+from app.model.generation_settings import Hook, HookOption
 from app.sentences import translated
 from app.ui.composer.chips import TextChips
 from app.ui.parts.labels import as_label, as_tool_tip, quiet_label

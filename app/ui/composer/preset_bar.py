@@ -18,7 +18,7 @@ from app.model.generation_settings import (
     with_preset,
     without_preset,
 )
-from app.model.typed_text import clean
+from app.model.text import clean
 from app.ui.composer.display_names import preset_name
 
 translate = QCoreApplication.translate

@@ -16,8 +16,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.model.generation_settings import GenerationSettings, Preset
-from app.model.hook import Hook
+from app.model.generation_settings import GenerationSettings, Hook, Preset
 from app.model.message import Draft
 from app.ui.composer.chips import TextChips
 from app.ui.composer.form_columns import FormColumns, Row, number_field, read_number, whole_field

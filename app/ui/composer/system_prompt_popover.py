@@ -7,7 +7,7 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
 from typing_extensions import override
 
-from app.costs.prompt_cost import Cost
+from app.costs.worker_queries import Cost
 from app.ui.composer.writing_field import WritingField
 from app.ui.parts.cost_text import cost_text
 from app.ui.parts.labels import quiet_label

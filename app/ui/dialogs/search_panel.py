@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
 from typing_extensions import override
 
 from app.archive.searching import MAX_HITS, Searcher, SearchResult
-from app.model.search_words import Key, Mark, day, marked, said, understood, with_mark, with_word
+from app.model.search_filters import Key, Mark, day, marked, said, understood, with_mark, with_word
 from app.sentences import translated
 from app.ui.dialogs.search_hits import HitList
 from app.ui.parts.labels import as_label, quiet_label

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject
 
 from app.conversation.controller import Controller
-from app.costs.prompt_cost import Cost
-from app.costs.questions import PromptCosts
+from app.costs.worker_queries import Cost, PromptCosts
 from app.lazy import Lazy
 from app.model.message import MessageId
 from app.ui.menus import Menus

@@ -12,8 +12,7 @@ from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QPushButton, QVBoxLayout,
 from typing_extensions import override
 
 from app.conversation.controller import Controller
-from app.costs.prompt_cost import Cost
-from app.costs.questions import PromptCosts
+from app.costs.worker_queries import Cost, PromptCosts
 from app.model.message import Message
 from app.ui.composer.writing_field import WritingField
 from app.ui.message.message_action import ReplaceText, SaveVersion

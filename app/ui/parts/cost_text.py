@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QCoreApplication
 
-from app.costs.prompt_cost import Cost
+from app.costs.worker_queries import Cost
 from app.numbers import counted
 
 

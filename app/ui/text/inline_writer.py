@@ -8,7 +8,7 @@ import unicodedata
 from markdown_it.token import Token
 from PySide6.QtGui import QFont, QTextCharFormat, QTextCursor
 
-from app.model import markdown_math, markdown_parser
+from app.model import markdown_parser
 from app.ui.text.code_blocks import PARAGRAPH_ENDS
 from app.ui.text.formulas import insert_formula
 from app.ui.text.text_formats import TextFormats, changed
@@ -38,7 +38,7 @@ class InlineWriter:
                     self.insert(child.content, formats[-1])
                 case "code_inline":
                     self.insert(child.content, self._formats.code_inline(formats[-1]))
-                case markdown_math.INLINE | markdown_math.DISPLAY:
+                case markdown_parser.INLINE | markdown_parser.DISPLAY:
                     self.formula(child, formats[-1])
                 case markdown_parser.NOTE_MARK:
                     self.insert(child.content, self._formats.note_mark(formats[-1]))
@@ -66,12 +66,12 @@ class InlineWriter:
 
     def formula(self, token: Token, format_: QTextCharFormat) -> bool:
         """Write a formula; return False if it is not valid LaTeX and was written as code."""
-        is_inline = token.type == markdown_math.INLINE
+        is_inline = token.type == markdown_parser.INLINE
         position = self._cursor.position()
         if insert_formula(self._cursor, token.content, format_, is_inline=is_inline):
             self.formula_positions.append(position)
             return True
-        self.insert(markdown_math.as_written(token), self._formats.code_inline(format_))
+        self.insert(markdown_parser.as_written(token), self._formats.code_inline(format_))
         return False
 
     def insert(self, text: str, format_: QTextCharFormat) -> None:

@@ -13,7 +13,7 @@ from markdown_it.token import Token
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QBrush, QColor, QFontMetricsF, QTextBlockFormat, QTextCursor, QTextLength, QTextTable
 
-from app.model import markdown_math
+from app.model import markdown_parser
 from app.ui.text.block_writer import BLOCK_GAP_PX, TIGHT_GAP_PX, BlockWriter
 from app.ui.text.code_blocks import CodeSpan, insert_code
 from app.ui.text.highlight import highlighted
@@ -147,7 +147,7 @@ class MarkdownWriter:
                 blocks.quote_depth -= 1
             case "hr":
                 self._rule()
-            case markdown_math.DISPLAY:
+            case markdown_parser.DISPLAY:
                 self._display(token)
             case _:
                 pass

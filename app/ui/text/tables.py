@@ -23,7 +23,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QScrollBar, QWidget
 
-from app.model.direction import is_right_to_left
+from app.model.text import is_right_to_left
 from app.ui.text.document_text import is_mirrored
 from app.ui.text.inline_writer import InlineWriter
 from app.ui.text.text_formats import QUOTE_DEPTH, TextFormats

@@ -29,7 +29,7 @@ from PySide6.QtWidgets import (
 )
 from typing_extensions import override
 
-from app.costs.prompt_cost import Cost
+from app.costs.worker_queries import Cost
 from app.model.message import Message, MessageId
 from app.ui.parts.cost_text import cost_text, tier_text
 from app.ui.parts.labels import as_tool_tip

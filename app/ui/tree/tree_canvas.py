@@ -9,7 +9,7 @@ from PySide6.QtGui import QColor, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QAbstractScrollArea, QFrame
 from typing_extensions import override
 
-from app.costs.prompt_cost import Cost, Tier
+from app.costs.worker_queries import Cost, Tier
 from app.model.message import Message, MessageId
 from app.model.tree import Choices, Tree
 from app.model.tree_layout import Spot, TreeLayout

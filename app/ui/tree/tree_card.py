@@ -9,7 +9,7 @@ from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QVBoxLayout, QWidget
 from typing_extensions import override
 
-from app.costs.prompt_cost import Cost, Tier
+from app.costs.worker_queries import Cost, Tier
 from app.model.message import Message, MessageId
 from app.ui.header import model_label
 from app.ui.parts.cost_text import tier_text

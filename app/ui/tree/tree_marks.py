@@ -17,7 +17,7 @@ from PySide6.QtGui import (
     QTextOption,
 )
 
-from app.costs.prompt_cost import Tier
+from app.costs.worker_queries import Tier
 from app.ui.theme import SMALL_PX, Theme, scaled, text_font
 
 _CHIP_PX = 18

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QPainter, QPainterPath, QPen, QPolygonF
 
-from app.costs.prompt_cost import Tier
+from app.costs.worker_queries import Tier
 from app.model.message import Message, MessageId
 from app.model.tree_layout import Spot, TreeLayout
 from app.ui.theme import SMALL_PX, Theme, text_font

@@ -7,7 +7,7 @@ from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 from typing_extensions import override
 
-from app.costs.prompt_cost import Tier
+from app.costs.worker_queries import Tier
 from app.model.message import Message
 from app.model.tree import Tree
 from app.model.tree_layout import TreeLayout

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QCoreApplication
 
-from app.costs.prompt_cost import Cost
+from app.costs.worker_queries import Cost
 from app.model.message import Message, MessageId
 from app.model.thoughts import split_thought
 from app.ui.parts.cost_text import cost_text

@@ -8,7 +8,7 @@ from PySide6.QtCore import QEvent, QPoint, QPointF, Qt, Signal
 from PySide6.QtGui import QContextMenuEvent, QFocusEvent, QGuiApplication, QKeyEvent, QMouseEvent, QWheelEvent
 from typing_extensions import override
 
-from app.costs.prompt_cost import Cost
+from app.costs.worker_queries import Cost
 from app.model.message import Message, MessageId
 from app.model.tree_layout import Spot, TreeLayout
 from app.ui.theme import Theme

@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 
 from app.answers.prompt import turns
 from app.costs.costs import Costs, Options, Prompts
-from app.costs.prompt_cost import Cost
+from app.costs.worker_queries import Cost
 from app.model.message import Figures, Message, Record, Role
 from app.model.tree import Tree
 from tests.app.desk import Desk

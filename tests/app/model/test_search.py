@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from app.model.message import Message, Record
 from app.model.search import Filters
+from app.model.search_index import asked, excerpt
 from app.model.store import Store
-from app.model.words import asked, excerpt
 from tests.app.model.stores import sql
 from tests.app.trees import plant
 from worker.sentence import verbatim

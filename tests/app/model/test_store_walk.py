@@ -11,9 +11,9 @@ import msgspec
 import pytest
 
 from app.model.database import set_up
-from app.model.erasing import delete_marked
 from app.model.message import Message, Record
 from app.model.store import Store
+from app.model.trash import delete_marked
 from tests.app.forest import Forest
 from tests.app.model.stores import INTEGRITY_CHECK, shown, sql
 from worker.sentence import verbatim

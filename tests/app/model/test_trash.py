@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from app.model.database import set_up
-from app.model.erasing import delete_marked
 from app.model.kept_files import KeptFiles
 from app.model.store import Store
-from app.model.trash import Thrown
+from app.model.trash import Thrown, delete_marked
 from tests.app.model.stores import bytes_below, sql, trashed_ids
 from tests.app.model.watched_upkeep import WatchedUpkeep
 from tests.app.trees import drawn, plant

@@ -23,8 +23,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.model.format_examples import EXAMPLES
-from app.model.generation_settings import AnswerFormat, GenerationSettings
+from app.model.generation_settings import EXAMPLES, AnswerFormat, GenerationSettings
 from app.model.message import Sampling
 from app.model.unsent import Unsent
 from app.ui.composer.format_popover import FormatPopover

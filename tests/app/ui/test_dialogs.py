@@ -23,7 +23,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.model.imports import blocks
-from app.model.search_words import day
+from app.model.search_filters import day
 from app.ui.dialogs.export_window import ExportWindow
 from app.ui.dialogs.import_window import ImportWindow
 from app.ui.dialogs.recovery_windows import BackupsWindow, TrashWindow

@@ -10,8 +10,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.model.exports.formula import formula
-from app.model.markdown_math import DISPLAY, INLINE
-from app.model.markdown_parser import parsed
+from app.model.markdown_parser import DISPLAY, INLINE, parsed
 from app.ui.text.document_text import copied_text
 from app.ui.text.formulas import FormulaKey, formulas
 from app.ui.text.markdown_document import MarkdownDocument

@@ -12,7 +12,7 @@ from PySide6.QtGui import QAccessible, QAccessibleInterface, QContextMenuEvent, 
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from app.costs.prompt_cost import Cost
+from app.costs.worker_queries import Cost
 from app.model.message import Message
 from app.model.tree import Tree
 from app.ui.theme import theme

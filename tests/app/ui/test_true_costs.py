@@ -19,7 +19,7 @@ from PySide6.QtWidgets import QApplication
 from tokenizers import Tokenizer
 
 from app.costs.context_meter import ContextMeter
-from app.costs.inquiry import Inquiry
+from app.costs.worker_queries import Inquiry
 from app.model.message import Figures, Message, Sampling
 from app.model.unsent import Unsent
 from app.ui.composer.system_prompt_popover import SystemPromptPopover

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from app.model.typed_text import clean, name_from
+from app.model.text import clean
+from app.model.titles import name_from
 
 
 @pytest.mark.parametrize("text", ["", "a", "a\0b", "😀👩‍👩‍👧", "שלום עולם", "\u202ea", "\r\n\t", "e\u0301"])

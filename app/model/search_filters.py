@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from app.model.message import Role
 from app.model.search import Filters
-from app.model.typed_text import clean
+from app.model.text import clean
 
 Key: TypeAlias = Literal["from", "model", "is", "after", "before"]
 KEYS: tuple[Key, ...] = ("from", "model", "is", "after", "before")

@@ -10,9 +10,8 @@ from pytestqt.qtbot import QtBot
 
 from app.answers.prompt import turns
 from app.costs.context_meter import ContextMeter, Room
-from app.costs.questions import FormatCheck, HookList, TokenCount, slices
-from app.model.generation_settings import AnswerFormat
-from app.model.hook import Hook
+from app.costs.worker_queries import FormatCheck, HookList, TokenCount, slices
+from app.model.generation_settings import AnswerFormat, Hook
 from app.model.message import Message, Role
 from app.model.unsent import Attachment
 from tests.app.desk import Desk

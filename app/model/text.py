@@ -1,21 +1,14 @@
-"""What a person typed or pasted, made fit to be stored, sent and named."""
+"""Functions on plain text: cleaning it for storage, escapes in one line, writing direction."""
 
 from __future__ import annotations
 
 import re
-
-_NAME_LENGTH = 48
+import unicodedata
 
 
 def clean(text: str) -> str:
     """Return text that can be stored and sent: a lone surrogate (half a character, from a broken paste) is U+FFFD."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
-def name_from(text: str) -> str:
-    """Return a conversation's name, from its first question."""
-    line = " ".join(text[: 20 * _NAME_LENGTH].split())
-    return line if len(line) <= _NAME_LENGTH else f"{line[: _NAME_LENGTH - 1].rstrip()}…"
 
 
 _SPELLED = {"\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
@@ -30,3 +23,12 @@ def spelled(text: str) -> str:
 def meant(text: str) -> str:
     """Return what `spelled` made a line of; a backslash before anything else is itself."""
     return re.sub(r"\\([\\ntr])", lambda found: _MEANT[found.group(1)], text)
+
+
+_FROM_RIGHT = {"R", "AL"}
+
+
+def is_right_to_left(text: str) -> bool:
+    """Whether a text is of a script that is written from right to left."""
+    directions = (unicodedata.bidirectional(letter) for letter in text)
+    return next((direction for direction in directions if direction in {"L", *_FROM_RIGHT}), "L") in _FROM_RIGHT

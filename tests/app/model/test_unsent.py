@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
-from app.model.attachments import MAX_BYTES, NotAttachedError, read_attachment, with_attachments
-from app.model.unsent import Attachment
+from app.model.unsent import MAX_BYTES, Attachment, NotAttachedError, read_attachment, with_attachments
 
 
 @pytest.mark.parametrize(

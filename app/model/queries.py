@@ -1,4 +1,8 @@
-"""Converts rows of the store's tables to messages and conversations, with replacements for unreadable ones."""
+"""SQL and decoding that the tables of the store share.
+
+A conversation reaches the line above its root and the messages below its root. A pruned message is hidden with
+everything below it, except on the line of a conversation whose root is further down.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,38 @@ import msgspec
 
 from app.model.message import Conversation, Message, MessageId, Record, Role, State, with_error
 from worker.sentence import Sentence
+
+# UNION (not UNION ALL) ends these walks on cycles, too.
+
+_WALKS = """
+WITH RECURSIVE
+root (id) AS (SELECT root_id FROM conversation WHERE {where}),
+line (id) AS (
+    SELECT id FROM root
+    UNION SELECT message.parent_id FROM message JOIN line USING (id) WHERE message.parent_id IS NOT NULL
+),
+below (id) AS (
+    SELECT id FROM root
+    UNION SELECT message.id FROM message JOIN below ON message.parent_id = below.id {seen}
+),
+reached (id) AS (SELECT id FROM line UNION SELECT id FROM below)
+"""
+
+
+def in_sight(where: str) -> str:
+    """Return what makes `reached`: what conversations of this kind show."""
+    return _WALKS.format(where=where, seen="WHERE message.pruned_ms IS NULL")
+
+
+def kept_but(where: str, pruned: str) -> str:
+    """Return what makes `reached`: the same, with all that was pruned but these messages (SQL of a JSON array)."""
+    return _WALKS.format(where=where, seen=f"WHERE message.id NOT IN (SELECT value FROM json_each({pruned}))")
+
+
+def whole(where: str) -> str:
+    """Return what makes `reached`: what conversations of this kind show, and what was pruned."""
+    return _WALKS.format(where=where, seen="")
+
 
 COLUMNS = "id, parent_id, role, text, state, created_ms, record, name, starred_ms, pinned_ms"
 

@@ -1,9 +1,15 @@
-"""What is asked of the worker before a question is sent: is this form good, how long is this, which hooks are there."""
+"""Queries to the worker while the user types: the newest alone counts, and one is under way at a time.
+
+They ask whether an answer format is valid, how many tokens a text has, which hooks there are and what a prompt costs.
+"""
 
 from __future__ import annotations
 
+import itertools
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import msgspec
 from msgspec import UNSET
@@ -11,14 +17,12 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.answers.model_session import ModelSession
 from app.answers.prompt import asked_constraint, begun, turns
-from app.costs.inquiry import SETTLED_MS, Inquiry
-from app.costs.prompt_cost import cost_of
-from app.model.generation_settings import AnswerFormat
-from app.model.hook import Hook
+from app.model.generation_settings import AnswerFormat, Hook
 from app.model.message import Message
 from app.sentences import translated
 from worker import protocol
 from worker.protocol import (
+    Command,
     Event,
     Failed,
     HooksListed,
@@ -26,12 +30,104 @@ from worker.protocol import (
     Plan,
     Planned,
     Prompt,
+    PromptPlan,
+    RequestId,
+    Tier,
     Tokenize,
     Tokenized,
     Validate,
     Validated,
 )
 from worker.sentence import verbatim
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What the model would read of a prompt, and what it has kept of it."""
+
+    num_read: int
+    num_kept: int
+    tier: Tier
+    """Where the prompt lies: in memory, on disk, or nowhere as a whole."""
+    seconds: float | None
+    """How long reading would take; None: nobody knows how fast this model reads."""
+
+    @property
+    def num_tokens(self) -> int:
+        return self.num_read + self.num_kept
+
+
+def cost_of(plan: PromptPlan, tokens_per_s: float | None) -> Cost:
+    """Return what a prompt costs by the worker's plan, for a model that reads so fast."""
+    num_read = plan.prompt_tokens - plan.cached_tokens
+    seconds = None if tokens_per_s is None else num_read / tokens_per_s
+    return Cost(num_read, plan.cached_tokens, plan.tier, seconds)
+
+
+SETTLED_MS = 150
+"""For so long nothing else must be asked: who types on is not interrupted."""
+
+Question: TypeAlias = Callable[[RequestId], Command]
+"""Makes a command that ends in one event."""
+
+
+class Inquiry(QObject):
+    """One thing that somebody wants to know of the model that is loaded. What was overtaken is not answered."""
+
+    answered = Signal(object)
+    """The event in which the latest question ended."""
+
+    def __init__(self, session: ModelSession, parent: QObject, settled_ms: int = SETTLED_MS) -> None:
+        super().__init__(parent)
+        self._session = session
+        self._question: Question | None = None
+        self._request_ids = (f"inquiry-{os.urandom(4).hex()}-{number}" for number in itertools.count(1))
+        self._request_id: RequestId = ""
+        """Of what is under way; empty: nothing is."""
+        self._is_wanted = False
+        """Whether what is under way is still the latest."""
+        self._timer = QTimer(self, singleShot=True, interval=settled_ms)
+        self._timer.timeout.connect(self._send)
+        session.link.received.connect(self._on_event)
+        session.link.exited.connect(self._on_exit)
+        session.changed.connect(self._on_session_changed)
+
+    def ask(self, question: Question) -> None:
+        """Ask soon, instead of what was asked before."""
+        self._question = question
+        self._is_wanted = False
+        self._timer.start()
+
+    def forget(self) -> None:
+        """Want to know nothing any more."""
+        self._question = None
+        self._is_wanted = False
+        self._timer.stop()
+
+    def _send(self) -> None:
+        if self._question is None or self._request_id or self._session.state != "ready":
+            return
+        request_id = next(self._request_ids)
+        question, self._question = self._question, None
+        if self._session.link.send(question(request_id)):
+            self._request_id, self._is_wanted = request_id, True
+
+    def _on_event(self, event: Event) -> None:
+        if not self._request_id or event.request_id != self._request_id:
+            return
+        self._request_id = ""
+        if self._is_wanted:
+            self.answered.emit(event)
+        if not self._timer.isActive():
+            self._send()
+
+    def _on_exit(self) -> None:
+        self._request_id = ""
+
+    def _on_session_changed(self) -> None:
+        if self._session.state == "ready" and not self._timer.isActive():
+            self._send()
+
 
 _AT_ONCE = 100
 """Messages: about two milliseconds."""

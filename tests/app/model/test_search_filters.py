@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from app.model.search import NO_FILTERS
-from app.model.search_words import KEYS, MARKS, marked, said, understood, with_mark, with_word
+from app.model.search_filters import KEYS, MARKS, marked, said, understood, with_mark, with_word
 
 
 def test_filter_words_are_not_searched_for() -> None:
