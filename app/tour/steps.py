@@ -375,7 +375,7 @@ def change_the_theme(visitor: Visitor) -> dict[str, Any]:
     visitor.click(settings.general.theme.buttons[1 if was_dark else 2])
     expect(_is_dark(visitor) != was_dark, "the theme did not change")
     QTest.keyClick(settings, Qt.Key.Key_Escape)
-    visitor.click(visitor.find(QToolButton, "Close the notice"))
+    visitor.click(visitor.find(QToolButton, "Close notice"))
     visitor.press_key_of("write")
     visitor.press_key_of("tree")
     visitor.wait("the costs in the tree", lambda: _all_costs_are_known(visitor))

@@ -73,7 +73,7 @@ class Banner(QWidget):
         self.button = QPushButton()
         self.button.clicked.connect(self._on_button)
         self.close_button = QToolButton()
-        self.close_button.setAccessibleName(self.tr("Close the notice"))
+        self.close_button.setAccessibleName(self.tr("Close notice"))
         self.close_button.setToolTip(self.tr("Close"))
         self.close_button.clicked.connect(self.dismiss)
         self._is_button_below = False
@@ -120,13 +120,13 @@ class Banner(QWidget):
             case LoadGuide():
                 return self.tr("Open the guide")
             case OpenMemorySettings():
-                return self.tr("Open Settings")
+                return self.tr("Open settings")
             case ShowFile():
                 return self.tr("Show in folder")
             case ShowConversation():
                 return self.tr("Show")
             case EditAgain():
-                return self.tr("Bring back")
+                return self.tr("Continue editing")
         assert_never(action)
 
     def dismiss(self) -> None:
@@ -251,7 +251,7 @@ class NoticeCommands(QObject):
         self._banner.show_notice(Notice(verbatim(why), "warning"))
 
     def _on_edit_cancelled(self, message_id: MessageId) -> None:
-        text = self.tr("What you wrote was set aside. Edit the message to go on with it.")
+        text = self.tr("Your text was set aside. Edit the message to continue with it.")
         self._banner.show_notice(Notice(verbatim(text), action=EditAgain(message_id)))
 
     def _on_editor_opened(self, _editor: object) -> None:
@@ -293,7 +293,7 @@ class NoticeCommands(QObject):
 
     def _show_folder(self, folder: Path) -> None:
         if not QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder))):
-            text = self.tr("It is in {}. Nothing here can show folders.").format(folder)
+            text = self.tr("The file is in {}. The folder can't be opened here.").format(folder)
             self._controller.program.notices.post(Notice(verbatim(text)))
 
 
@@ -319,7 +319,7 @@ class Announcements(QObject):
             case "stopped":
                 text = error or self.tr("Answer stopped")
             case "cut":
-                text = self.tr("Answer cut at the maximum of tokens")
+                text = self.tr("Answer stopped at the maximum number of tokens")
             case "failed" | "streaming":
                 text = self.tr("The answer failed. {}").format(error).strip()
         self._announce(text)

@@ -30,7 +30,7 @@ class Header(QFrame):
         self.title = ElidedLabel()
         self.title.setObjectName("title")
         self._sidebar_button = QToolButton()
-        self._sidebar_button.setAccessibleName(self.tr("Show or hide the conversations"))
+        self._sidebar_button.setAccessibleName(self.tr("Show or hide the sidebar"))
         self._sidebar_button.setToolTip(self.tr("Sidebar (Ctrl+B)"))
         self._sidebar_button.clicked.connect(self.sidebar_requested)
         self._tree_button = QToolButton()
@@ -73,7 +73,7 @@ class Header(QFrame):
                 info.architecture, counted(info.num_parameters / 1e6, 1), counted(info.context_length)
             )
             if info.draft_model:
-                tip += self.tr(" · {model} guesses ahead").format(model=model_label(info.draft_model))
+                tip += self.tr(" · draft model {model}").format(model=model_label(info.draft_model))
         self.model_button.setToolTip(as_tool_tip(tip))
 
 

@@ -106,7 +106,7 @@ MENUS: tuple[tuple[str, tuple[Entry | Submenu, ...]], ...] = (
             Entry("keep_only", "Keep only this version", "Ctrl+Shift+K"),
             SEPARATOR,
             Entry("go_on_from_here", "Go on from here", letter="G", icon="continue"),
-            Entry("raw", "Text as it was written", letter="M", icon="format"),
+            Entry("raw", "Show source text", letter="M", icon="format"),
             Entry("thought", "Show or fold the thought", letter="T"),
             Entry("links", "Links…", letter="L"),
             SEPARATOR,
@@ -151,7 +151,7 @@ MENUS: tuple[tuple[str, tuple[Entry | Submenu, ...]], ...] = (
             Entry("sidebar", "Sidebar", "Ctrl+B", is_checkable=True, icon="sidebar"),
             Entry("tokens", "Tokens", "Ctrl+Shift+T", is_checkable=True, icon="tokens"),
             Entry("tree", "Tree", "Ctrl+T", is_checkable=True, icon="tree"),
-            Entry("walk_tree", "Walk the tree", "F6"),
+            Entry("walk_tree", "Navigate the tree", "F6"),
             Submenu(
                 "Theme",
                 (

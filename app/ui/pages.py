@@ -107,10 +107,8 @@ class Welcome(QScrollArea):
         self._title = QLabel(self.tr("A conversation is a tree"))
         self._title.setObjectName("welcome_title")
         self._text, self._about_guide = QLabel(), QLabel()
-        self._text.setText(self.tr("Ask, then edit, regenerate or fork any message: every version stays."))
-        self._about_guide.setText(
-            self.tr("The guide is a tiny model that knows Bough and nothing else; it speaks English.")
-        )
+        self._text.setText(self.tr("Ask a question, then edit, regenerate or fork any message. Every version is kept."))
+        self._about_guide.setText(self.tr("The guide is a tiny model that knows only Bough. It speaks English."))
         for label in (self._text, self._about_guide):
             label.setObjectName("welcome_text")
             label.setWordWrap(True)

@@ -1,5 +1,4 @@
-<?xml version="1.0" encoding="utf-8"?>
-<!DOCTYPE TS>
+<?xml version='1.0' encoding='utf-8'?>
 <TS version="2.1" language="de" sourcelanguage="en">
 <context>
     <name>ActionRow</name>
@@ -62,12 +61,12 @@
         <translation>Antwort angehalten</translation>
     </message>
     <message>
-        <source>Answer cut at the maximum of tokens</source>
-        <translation>Antwort bei der Höchstzahl der Token abgeschnitten</translation>
+        <source>Answer stopped at the maximum number of tokens</source>
+        <translation>Antwort bei der Höchstzahl an Token beendet</translation>
     </message>
     <message>
         <source>The answer failed. {}</source>
-        <translation>Die Antwort ist gescheitert. {}</translation>
+        <translation>Die Antwort ist fehlgeschlagen. {}</translation>
     </message>
 </context>
 <context>
@@ -77,20 +76,20 @@
         <translation>Angehalten.</translation>
     </message>
     <message>
-        <source>Cut at the maximum of tokens. Continue goes on from here.</source>
-        <translation>Bei der Höchstzahl der Token abgeschnitten. „Fortsetzen“ schreibt hier weiter.</translation>
+        <source>Stopped at the maximum number of tokens. Continue writes more.</source>
+        <translation>Bei der Höchstzahl an Token beendet. „Fortsetzen“ schreibt weiter.</translation>
     </message>
     <message>
         <source>(empty)</source>
         <translation>(leer)</translation>
     </message>
     <message>
-        <source>This answer was interrupted. What was written is kept.</source>
-        <translation>Diese Antwort wurde unterbrochen. Was geschrieben war, ist noch da.</translation>
+        <source>This answer was interrupted. The text so far is kept.</source>
+        <translation>Diese Antwort wurde unterbrochen. Der bisherige Text bleibt erhalten.</translation>
     </message>
     <message>
-        <source>No system prompt. Edit gives the model a role or rules, in a branch of its own.</source>
-        <translation>Kein Systemprompt. „Bearbeiten“ gibt dem Modell eine Rolle oder Regeln, in einem eigenen Zweig.</translation>
+        <source>No system prompt. Edit it to give the model a role or rules in a new branch.</source>
+        <translation>Kein Systemprompt. Bearbeiten Sie ihn, um dem Modell in einem neuen Zweig eine Rolle oder Regeln zu geben.</translation>
     </message>
     <message>
         <source>{tokens} tokens, {kept} kept</source>
@@ -117,28 +116,28 @@
         <translation>endete vor „{stop}“</translation>
     </message>
     <message>
-        <source>The model was given {tokens} tokens. {kept} of them it had read before, {read} it read now.</source>
-        <translation>Das Modell bekam {tokens} Token. {kept} davon hatte es schon gelesen, {read} las es jetzt.</translation>
+        <source>The prompt had {tokens} tokens: {kept} were kept from before, {read} were read now.</source>
+        <translation>Der Prompt hatte {tokens} Token: {kept} waren schon behalten, {read} wurden jetzt gelesen.</translation>
     </message>
     <message>
-        <source>It wrote {tokens} tokens.</source>
-        <translation>Es schrieb {tokens} Token.</translation>
+        <source>The answer has {tokens} tokens.</source>
+        <translation>Die Antwort hat {tokens} Token.</translation>
     </message>
     <message>
         <source>The first word came after {seconds} s: {queue} s in the queue, {reading} s of reading.</source>
         <translation>Das erste Wort kam nach {seconds} s: {queue} s in der Warteschlange, {reading} s Lesen.</translation>
     </message>
     <message>
-        <source>The model, what it has read, and its work took {size} of memory at most.</source>
-        <translation>Das Modell, was es gelesen hat und seine Arbeit brauchten höchstens {size} Speicher.</translation>
+        <source>The model used up to {size} of memory, including its cache.</source>
+        <translation>Das Modell brauchte mit seinem Cache bis zu {size} Speicher.</translation>
     </message>
     <message>
-        <source>It was drawn with the seed {seed}: with the same settings that gives the same answer.</source>
-        <translation>Gezogen mit dem Startwert {seed}: mit denselben Einstellungen ergibt er dieselbe Antwort.</translation>
+        <source>Seed {seed}: the same seed and settings give the same answer.</source>
+        <translation>Seed {seed}: Derselbe Seed und dieselben Einstellungen ergeben dieselbe Antwort.</translation>
     </message>
     <message>
-        <source>{accepted} of {drafted} guesses right</source>
-        <translation>{accepted} von {drafted} Vermutungen richtig</translation>
+        <source>{accepted} of {drafted} drafted tokens accepted</source>
+        <translation>{accepted} von {drafted} Entwurfstoken angenommen</translation>
     </message>
     <message>
         <source>{tokens} forced</source>
@@ -149,8 +148,8 @@
         <translation>Hooks {ms} ms</translation>
     </message>
     <message>
-        <source>{hook} switched off: too slow</source>
-        <translation>{hook} abgeschaltet: zu langsam</translation>
+        <source>{hook} turned off: too slow</source>
+        <translation>{hook} ausgeschaltet: zu langsam</translation>
     </message>
     <message>
         <source>The model did not see the oldest message: the conversation is longer than its context.</source>
@@ -164,40 +163,40 @@
 <context>
     <name>AnswersPage</name>
     <message>
-        <source>When a conversation is longer than the model&apos;s context</source>
+        <source>When a conversation is longer than the model's context</source>
         <translation>Wenn ein Gespräch länger ist als der Kontext des Modells</translation>
     </message>
     <message>
-        <source>Say so and stop</source>
-        <translation>Darauf hinweisen und anhalten</translation>
+        <source>Stop with an error</source>
+        <translation>Mit einer Fehlermeldung abbrechen</translation>
     </message>
     <message>
-        <source>You shorten the message, or go on from an earlier one.</source>
-        <translation>Sie kürzen die Nachricht oder machen bei einer früheren weiter.</translation>
+        <source>You can then shorten the message, or continue from an earlier one.</source>
+        <translation>Sie können dann die Nachricht kürzen oder bei einer früheren weitermachen.</translation>
     </message>
     <message>
         <source>Leave out the oldest messages</source>
-        <translation>Die ältesten Nachrichten weglassen</translation>
+        <translation>Die ältesten Nachrichten auslassen</translation>
     </message>
     <message>
-        <source>The system prompt and your last question stay. Nothing is deleted: the model does not see what is left out, and the answer says how much that is.</source>
-        <translation>Der Systemprompt und Ihre letzte Frage bleiben. Nichts wird gelöscht: Das Modell sieht nicht, was weggelassen ist, und die Antwort sagt, wie viel das ist.</translation>
+        <source>The system prompt and your last question stay. Nothing is deleted: the model just doesn't see the oldest messages, and the answer says how many.</source>
+        <translation>Der Systemprompt und Ihre letzte Frage bleiben. Nichts wird gelöscht: Das Modell sieht nur die ältesten Nachrichten nicht, und die Antwort sagt, wie viele.</translation>
     </message>
     <message>
-        <source>How answers are drawn</source>
-        <translation>Wie Antworten gezogen werden</translation>
+        <source>Sampling</source>
+        <translation>Sampling</translation>
     </message>
     <message>
-        <source>Temperature, length, stop strings and the like belong to a conversation: they are set with the button under the field where you write, and can be kept there as a preset.</source>
-        <translation>Temperatur, Länge, Stoppfolgen und Ähnliches gehören zu einem Gespräch: Sie werden mit dem Knopf unter dem Schreibfeld eingestellt und lassen sich dort als Vorgabe behalten.</translation>
+        <source>Temperature, length and stop strings belong to each conversation. Set them with the Sampling button below the message field; you can also save them there as a preset.</source>
+        <translation>Temperatur, Länge und Stoppsequenzen gehören zum jeweiligen Gespräch. Stellen Sie sie mit der Schaltfläche „Sampling“ unter dem Nachrichtenfeld ein; dort lassen sie sich auch als Voreinstellung speichern.</translation>
     </message>
     <message>
-        <source>A model reads only so much, its answer included; a word is one or two tokens.</source>
-        <translation>Ein Modell liest nur so viel, seine Antwort eingerechnet; ein Wort sind ein oder zwei Token.</translation>
+        <source>The context is how much text a model can read at once, its answer included. A word is one or two tokens.</source>
+        <translation>Der Kontext ist die Textmenge, die ein Modell auf einmal lesen kann, die Antwort eingeschlossen. Ein Wort sind ein bis zwei Token.</translation>
     </message>
     <message>
-        <source>The model that is loaded reads {} tokens at most, its answer included; a word is one or two.</source>
-        <translation>Das geladene Modell liest höchstens {} Token, seine Antwort eingerechnet; ein Wort sind ein oder zwei.</translation>
+        <source>The loaded model can read up to {} tokens, its answer included. A word is one or two tokens.</source>
+        <translation>Das geladene Modell kann bis zu {} Token lesen, die Antwort eingeschlossen. Ein Wort sind ein bis zwei Token.</translation>
     </message>
 </context>
 <context>
@@ -230,24 +229,24 @@
         <translation>Sicherungen</translation>
     </message>
     <message>
-        <source>There is no backup yet. Bough makes one a day, soon after it starts, and keeps the last seven.</source>
-        <translation>Es gibt noch keine Sicherung. Bough macht täglich eine, bald nach dem Start, und behält die letzten sieben.</translation>
+        <source>There are no backups yet. Bough makes one a day, soon after it starts, and keeps the last seven.</source>
+        <translation>Es gibt noch keine Sicherungen. Bough macht täglich eine, kurz nach dem Start, und behält die letzten sieben.</translation>
     </message>
     <message>
-        <source>Bough makes a backup a day and before each update of its own, and checks it. Restoring one puts it in the place of your conversations; these are kept among the backups.</source>
-        <translation>Bough macht täglich und vor jeder eigenen Aktualisierung eine Sicherung und prüft sie. Wer eine zurückspielt, setzt sie an die Stelle der Gespräche; diese werden bei den Sicherungen behalten.</translation>
+        <source>Bough makes a backup every day and before each update, and checks it. When you restore a backup, it replaces your conversations; these are kept as another backup.</source>
+        <translation>Bough macht jeden Tag und vor jedem Update eine Sicherung und prüft sie. Wenn Sie eine Sicherung wiederherstellen, ersetzt sie Ihre Gespräche; diese bleiben als weitere Sicherung erhalten.</translation>
     </message>
     <message>
         <source>Show folder</source>
-        <translation>Ordner zeigen</translation>
+        <translation>Ordner anzeigen</translation>
     </message>
     <message>
         <source>Restore…</source>
-        <translation>Zurückspielen…</translation>
+        <translation>Wiederherstellen…</translation>
     </message>
     <message>
-        <source>sound</source>
-        <translation>unversehrt</translation>
+        <source>intact</source>
+        <translation>intakt</translation>
     </message>
     <message numerus="yes">
         <source>%n conversation(s)</source>
@@ -257,47 +256,47 @@
         </translation>
     </message>
     <message>
-        <source>damaged; it can&apos;t be put back</source>
-        <translation>beschädigt; lässt sich nicht zurückspielen</translation>
+        <source>damaged, can't be restored</source>
+        <translation>beschädigt, nicht wiederherstellbar</translation>
     </message>
     <message>
-        <source>being checked …</source>
-        <translation>wird geprüft …</translation>
+        <source>checking…</source>
+        <translation>wird geprüft…</translation>
     </message>
     <message>
         <source>made before an update</source>
-        <translation>vor einer Aktualisierung gemacht</translation>
+        <translation>vor einem Update erstellt</translation>
     </message>
     <message>
-        <source>kept when a backup was restored</source>
-        <translation>behalten, als eine Sicherung zurückgespielt wurde</translation>
+        <source>made before a restore</source>
+        <translation>vor einer Wiederherstellung erstellt</translation>
     </message>
     <message>
-        <source>They are in {folder}. Nothing here can show folders.</source>
-        <translation>Sie sind in {folder}. Kein Programm hier kann Ordner zeigen.</translation>
+        <source>The backups are in {folder}. The folder can't be opened here.</source>
+        <translation>Die Sicherungen liegen in {folder}. Der Ordner lässt sich hier nicht öffnen.</translation>
     </message>
     <message>
         <source>Restore a backup</source>
-        <translation>Eine Sicherung zurückspielen</translation>
+        <translation>Sicherung wiederherstellen</translation>
     </message>
     <message>
-        <source>Restore the backup of {time}?</source>
-        <translation>Die Sicherung von {time} zurückspielen?</translation>
+        <source>Restore the backup from {time}?</source>
+        <translation>Die Sicherung von {time} wiederherstellen?</translation>
     </message>
     <message>
-        <source>Bough closes its windows and opens them again with what was there then. What is there now is kept among the backups. Answers that are under way are stopped.</source>
-        <translation>Bough schließt seine Fenster und öffnet sie wieder mit dem, was damals da war. Was jetzt da ist, wird bei den Sicherungen behalten. Antworten, die gerade entstehen, werden angehalten.</translation>
+        <source>Bough closes its windows and opens them again with the conversations of that time. The current conversations are kept as a backup. Answers that are still being written are stopped.</source>
+        <translation>Bough schließt seine Fenster und öffnet sie wieder mit den Gesprächen von damals. Die jetzigen Gespräche bleiben als Sicherung erhalten. Antworten, die noch geschrieben werden, werden angehalten.</translation>
     </message>
     <message>
         <source>Restore</source>
-        <translation>Zurückspielen</translation>
+        <translation>Wiederherstellen</translation>
     </message>
 </context>
 <context>
     <name>Banner</name>
     <message>
-        <source>Close the notice</source>
-        <translation>Mitteilung schließen</translation>
+        <source>Close notice</source>
+        <translation>Meldung schließen</translation>
     </message>
     <message>
         <source>Close</source>
@@ -312,20 +311,20 @@
         <translation>Den Guide öffnen</translation>
     </message>
     <message>
-        <source>Open Settings</source>
+        <source>Open settings</source>
         <translation>Einstellungen öffnen</translation>
     </message>
     <message>
         <source>Show in folder</source>
-        <translation>Im Ordner zeigen</translation>
+        <translation>Im Ordner anzeigen</translation>
     </message>
     <message>
         <source>Show</source>
-        <translation>Zeigen</translation>
+        <translation>Anzeigen</translation>
     </message>
     <message>
-        <source>Bring back</source>
-        <translation>Zurückholen</translation>
+        <source>Continue editing</source>
+        <translation>Weiter bearbeiten</translation>
     </message>
 </context>
 <context>
@@ -342,8 +341,8 @@
 <context>
     <name>CodeFrame</name>
     <message>
-        <source>Scroll the code sideways</source>
-        <translation>Code seitwärts scrollen</translation>
+        <source>Scroll code horizontally</source>
+        <translation>Code horizontal scrollen</translation>
     </message>
 </context>
 <context>
@@ -358,7 +357,7 @@
     </message>
     <message>
         <source>Version {number} of {count}</source>
-        <translation>Fassung {number} von {count}</translation>
+        <translation>Version {number} von {count}</translation>
     </message>
 </context>
 <context>
@@ -407,8 +406,8 @@
         </translation>
     </message>
     <message>
-        <source>Both are the same.</source>
-        <translation>Beide sind gleich.</translation>
+        <source>Both texts are identical.</source>
+        <translation>Beide Texte sind identisch.</translation>
     </message>
     <message>
         <source>Difference {number} of {count}</source>
@@ -443,15 +442,15 @@
     </message>
     <message>
         <source>Answer format</source>
-        <translation>Antwortform</translation>
+        <translation>Antwortformat</translation>
     </message>
     <message>
         <source>Sampling</source>
-        <translation>Ziehung</translation>
+        <translation>Sampling</translation>
     </message>
     <message>
         <source>Sampling: {name}</source>
-        <translation>Ziehung: {name}</translation>
+        <translation>Sampling: {name}</translation>
     </message>
     <message>
         <source>Stop</source>
@@ -466,8 +465,8 @@
         <translation>Anhalten (Esc)</translation>
     </message>
     <message>
-        <source>Send (Enter; Shift+Enter breaks the line)</source>
-        <translation>Senden (Eingabe; Umschalt+Eingabe bricht die Zeile um)</translation>
+        <source>Send (Enter; Shift+Enter for a new line)</source>
+        <translation>Senden (Eingabe; Umschalt+Eingabe für eine neue Zeile)</translation>
     </message>
 </context>
 <context>
@@ -481,20 +480,20 @@
         <translation>Systemprompt: keiner</translation>
     </message>
     <message>
-        <source>This conversation began without a system prompt</source>
+        <source>This conversation started without a system prompt</source>
         <translation>Dieses Gespräch begann ohne Systemprompt</translation>
     </message>
     <message>
         <source>Answer format: {name}</source>
-        <translation>Antwortform: {name}</translation>
+        <translation>Antwortformat: {name}</translation>
     </message>
     <message>
-        <source>This can&apos;t be used: {problem}</source>
-        <translation>Das geht so nicht: {problem}</translation>
+        <source>This format can't be used: {problem}</source>
+        <translation>Dieses Format ist nicht verwendbar: {problem}</translation>
     </message>
     <message>
-        <source>{name}: can&apos;t be used</source>
-        <translation>{name}: geht so nicht</translation>
+        <source>{name}: not usable</source>
+        <translation>{name}: nicht verwendbar</translation>
     </message>
     <message>
         <source>{name}, changed</source>
@@ -502,23 +501,23 @@
     </message>
     <message>
         <source>Sampling, stop strings, seed, hooks: {name}</source>
-        <translation>Ziehung, Stoppfolgen, Startwert, Hooks: {name}</translation>
+        <translation>Sampling, Stoppsequenzen, Seed, Hooks: {name}</translation>
     </message>
     <message>
         <source>{num} answers</source>
         <translation>{num} Antworten</translation>
     </message>
     <message>
-        <source>1 stop</source>
-        <translation>1 Stoppfolge</translation>
+        <source>1 stop string</source>
+        <translation>1 Stoppsequenz</translation>
     </message>
     <message>
-        <source>{num} stops</source>
-        <translation>{num} Stoppfolgen</translation>
+        <source>{num} stop strings</source>
+        <translation>{num} Stoppsequenzen</translation>
     </message>
     <message>
         <source>seed {seed}</source>
-        <translation>Startwert {seed}</translation>
+        <translation>Seed {seed}</translation>
     </message>
     <message>
         <source>1 hook</source>
@@ -541,7 +540,7 @@
     <name>ContextGauge</name>
     <message>
         <source>oldest left out</source>
-        <translation>älteste weggelassen</translation>
+        <translation>älteste ausgelassen</translation>
     </message>
     <message>
         <source>too long</source>
@@ -556,8 +555,8 @@
         <translation>Kontext: {share} belegt</translation>
     </message>
     <message>
-        <source>With what is written here {used} of {limit} tokens: {kept} kept, {read} to read</source>
-        <translation>Mit dem, was hier steht, {used} von {limit} Token: {kept} behalten, {read} zu lesen</translation>
+        <source>{used} of {limit} tokens with this message: {kept} kept, {read} to read</source>
+        <translation>{used} von {limit} Token mit dieser Nachricht: {kept} behalten, {read} zu lesen</translation>
     </message>
     <message>
         <source>, {free} free for the answer.</source>
@@ -569,11 +568,11 @@
     </message>
     <message>
         <source>The oldest messages will be left out.</source>
-        <translation>Die ältesten Nachrichten werden weggelassen.</translation>
+        <translation>Die ältesten Nachrichten werden ausgelassen.</translation>
     </message>
     <message>
-        <source>The answer would fail: shorten the message, or go on from an earlier one.</source>
-        <translation>Die Antwort würde scheitern: Kürzen Sie die Nachricht oder machen Sie bei einer früheren weiter.</translation>
+        <source>The answer would fail: shorten the message, or continue from an earlier one.</source>
+        <translation>Die Antwort würde fehlschlagen: Kürzen Sie die Nachricht, oder machen Sie bei einer früheren weiter.</translation>
     </message>
 </context>
 <context>
@@ -599,7 +598,7 @@
     </message>
     <message>
         <source>Move to folder</source>
-        <translation>In Ordner legen</translation>
+        <translation>In Ordner verschieben</translation>
     </message>
     <message>
         <source>Archived</source>
@@ -614,8 +613,8 @@
         <translation>Ordner umbenennen…</translation>
     </message>
     <message>
-        <source>Take all out of it</source>
-        <translation>Alles herausnehmen</translation>
+        <source>Move all conversations out</source>
+        <translation>Alle Gespräche herausnehmen</translation>
     </message>
     <message>
         <source>New folder…</source>
@@ -626,8 +625,8 @@
         <translation>Kein Ordner</translation>
     </message>
     <message>
-        <source>Everything is in {}. Nothing here can show folders.</source>
-        <translation>Alles ist in {}. Kein Programm hier kann Ordner zeigen.</translation>
+        <source>Your data is in {}. The folder can't be opened here.</source>
+        <translation>Ihre Daten liegen in {}. Der Ordner lässt sich hier nicht öffnen.</translation>
     </message>
 </context>
 <context>
@@ -674,8 +673,8 @@
 <context>
     <name>CostWords</name>
     <message>
-        <source>Its cost is not known yet</source>
-        <translation>Was es kostet, ist noch nicht bekannt</translation>
+        <source>Cost not known yet</source>
+        <translation>Kosten noch nicht bekannt</translation>
     </message>
     <message>
         <source>{count} kept</source>
@@ -695,14 +694,14 @@
     </message>
     <message>
         <source>kept on disk</source>
-        <translation>auf der Platte behalten</translation>
+        <translation>auf dem Datenträger behalten</translation>
     </message>
     <message>
         <source>not kept</source>
         <translation>nicht behalten</translation>
     </message>
     <message>
-        <source>at once</source>
+        <source>instantly</source>
         <translation>sofort</translation>
     </message>
     <message>
@@ -717,28 +716,28 @@
 <context>
     <name>DataPage</name>
     <message>
-        <source>In and out</source>
-        <translation>Importieren und exportieren</translation>
+        <source>Import and export</source>
+        <translation>Import und Export</translation>
     </message>
     <message>
-        <source>Conversations come in from other programs, and go out as files that others can read.</source>
-        <translation>Gespräche kommen aus anderen Programmen herein und gehen als Dateien hinaus, die andere lesen können.</translation>
+        <source>Import conversations from other programs, or export them as files that other programs can read.</source>
+        <translation>Importieren Sie Gespräche aus anderen Programmen, oder exportieren Sie sie als Dateien, die andere Programme lesen können.</translation>
     </message>
     <message>
         <source>Backups and trash</source>
         <translation>Sicherungen und Papierkorb</translation>
     </message>
     <message>
-        <source>A backup is made once a day. What you delete lies in the trash for thirty days.</source>
-        <translation>Täglich wird eine Sicherung gemacht. Was Sie löschen, liegt dreißig Tage im Papierkorb.</translation>
+        <source>Bough makes a backup once a day. Deleted conversations stay in the trash for 30 days.</source>
+        <translation>Bough macht täglich eine Sicherung. Gelöschte Gespräche bleiben 30 Tage im Papierkorb.</translation>
     </message>
     <message>
-        <source>Where it is kept</source>
-        <translation>Wo es liegt</translation>
+        <source>Data folder</source>
+        <translation>Datenordner</translation>
     </message>
     <message>
         <source>Everything you write stays on this computer, in one folder.</source>
-        <translation>Alles, was Sie schreiben, bleibt auf diesem Rechner, in einem Ordner.</translation>
+        <translation>Alles, was Sie schreiben, bleibt auf diesem Computer, in einem Ordner.</translation>
     </message>
 </context>
 <context>
@@ -771,8 +770,8 @@
         <translation>Der ganze Baum</translation>
     </message>
     <message>
-        <source>Every branch</source>
-        <translation>Jeder Zweig</translation>
+        <source>All branches</source>
+        <translation>Alle Zweige</translation>
     </message>
     <message>
         <source>This folder</source>
@@ -790,10 +789,10 @@
         <translation>Alles</translation>
     </message>
     <message numerus="yes">
-        <source>%n conversation(s), with every branch</source>
+        <source>%n conversation(s), with all branches</source>
         <translation>
-            <numerusform>%n Gespräch, mit jedem Zweig</numerusform>
-            <numerusform>%n Gespräche, mit jedem Zweig</numerusform>
+            <numerusform>%n Gespräch, mit allen Zweigen</numerusform>
+            <numerusform>%n Gespräche, mit allen Zweigen</numerusform>
         </translation>
     </message>
     <message>
@@ -801,12 +800,12 @@
         <translation>Gespräche</translation>
     </message>
     <message>
-        <source>{num} files are in {path}.</source>
-        <translation>{num} Dateien sind in {path}.</translation>
+        <source>Exported {num} files to {path}.</source>
+        <translation>{num} Dateien nach {path} exportiert.</translation>
     </message>
     <message>
-        <source>{path} is written.</source>
-        <translation>{path} ist geschrieben.</translation>
+        <source>Exported to {path}.</source>
+        <translation>Nach {path} exportiert.</translation>
     </message>
     <message>
         <source>Import</source>
@@ -817,7 +816,7 @@
         <translation>Gespräche ({})</translation>
     </message>
     <message>
-        <source>{conversations} with {messages} imported.</source>
+        <source>Imported {conversations} with {messages}.</source>
         <translation>{conversations} mit {messages} importiert.</translation>
     </message>
     <message numerus="yes">
@@ -850,39 +849,39 @@
         <translation>Zweig benennen</translation>
     </message>
     <message>
-        <source>Name; empty: none</source>
-        <translation>Name; leer: keiner</translation>
+        <source>Name (leave empty for none)</source>
+        <translation>Name (leer lassen für keinen)</translation>
     </message>
     <message>
         <source>Folder</source>
         <translation>Ordner</translation>
     </message>
     <message>
-        <source>Name; empty: no folder</source>
-        <translation>Name; leer: kein Ordner</translation>
+        <source>Name (leave empty for no folder)</source>
+        <translation>Name (leer lassen für keinen Ordner)</translation>
     </message>
     <message>
-        <source>Open a model&apos;s folder</source>
-        <translation>Den Ordner eines Modells öffnen</translation>
+        <source>Open a model folder</source>
+        <translation>Modellordner öffnen</translation>
     </message>
     <message>
-        <source>Choose a draft model: a smaller one of the same family</source>
-        <translation>Entwurfsmodell wählen: ein kleineres derselben Familie</translation>
+        <source>Choose a draft model (a smaller model of the same family)</source>
+        <translation>Entwurfsmodell wählen (ein kleineres Modell derselben Familie)</translation>
     </message>
     <message>
         <source>Empty trash</source>
         <translation>Papierkorb leeren</translation>
     </message>
     <message>
-        <source>Delete for good what lies in the trash?</source>
-        <translation>Endgültig löschen, was im Papierkorb liegt?</translation>
+        <source>Permanently delete everything in the trash?</source>
+        <translation>Alles im Papierkorb endgültig löschen?</translation>
     </message>
     <message>
-        <source>Its text goes from your conversations, from their backups and from what models have read. What another conversation shares stays. Models read again what they need.</source>
-        <translation>Der Text verschwindet aus Ihren Gesprächen, aus deren Sicherungen und aus dem, was Modelle gelesen haben. Was ein anderes Gespräch teilt, bleibt. Modelle lesen wieder, was sie brauchen.</translation>
+        <source>This removes the text from your conversations, their backups and the cache. Messages that other conversations share stay.</source>
+        <translation>Damit verschwindet der Text aus Ihren Gesprächen, aus deren Sicherungen und aus dem Cache. Nachrichten, die andere Gespräche teilen, bleiben.</translation>
     </message>
     <message>
-        <source>Delete for good</source>
+        <source>Delete permanently</source>
         <translation>Endgültig löschen</translation>
     </message>
     <message>
@@ -891,11 +890,11 @@
     </message>
     <message>
         <source>Bough is a chat program for local models in which a conversation is a tree.</source>
-        <translation>Bough ist ein Chatprogramm für lokale Modelle, in dem ein Gespräch ein Baum ist.</translation>
+        <translation>Bough ist ein Chatprogramm für lokale Modelle, in dem jedes Gespräch ein Baum ist.</translation>
     </message>
     <message>
         <source>Free software under the MIT licence. Nothing you write leaves this computer.</source>
-        <translation>Freie Software unter der MIT-Lizenz. Nichts, was Sie schreiben, verlässt diesen Rechner.</translation>
+        <translation>Freie Software unter der MIT-Lizenz. Nichts, was Sie schreiben, verlässt diesen Computer.</translation>
     </message>
 </context>
 <context>
@@ -924,12 +923,12 @@
         <translation>Ordner wählen…</translation>
     </message>
     <message>
-        <source>Choose the folder of a draft model</source>
-        <translation>Den Ordner eines Entwurfsmodells wählen</translation>
+        <source>Choose a draft model folder</source>
+        <translation>Ordner eines Entwurfsmodells wählen</translation>
     </message>
     <message>
-        <source>A smaller model of the same family that guesses ahead. Where it is right, answers come faster; they stay the same. It takes memory of its own.</source>
-        <translation>Ein kleineres Modell derselben Familie, das vorausrät. Wo es richtig liegt, kommen Antworten schneller; sie bleiben dieselben. Es braucht eigenen Speicher.</translation>
+        <source>A smaller model of the same family that predicts the next tokens. Correct predictions make answers faster, and the answers stay the same. It needs extra memory.</source>
+        <translation>Ein kleineres Modell derselben Familie, das die nächsten Token vorhersagt. Richtige Vorhersagen machen Antworten schneller, und die Antworten bleiben dieselben. Es braucht zusätzlichen Speicher.</translation>
     </message>
     <message>
         <source>The guide is fast enough without one.</source>
@@ -940,16 +939,16 @@
         <translation>Für {model}.</translation>
     </message>
     <message>
-        <source>For {model}, which has none now.</source>
-        <translation>Für {model}, das jetzt keines hat.</translation>
+        <source>For {model} (none yet).</source>
+        <translation>Für {model} (bisher keines).</translation>
     </message>
     <message>
-        <source>Loading {model} …</source>
-        <translation>{model} wird geladen …</translation>
+        <source>Loading {model}…</source>
+        <translation>{model} wird geladen…</translation>
     </message>
     <message>
         <source>No model is loaded.</source>
-        <translation>Kein Modell ist geladen.</translation>
+        <translation>Es ist kein Modell geladen.</translation>
     </message>
     <message>
         <source>None</source>
@@ -959,8 +958,8 @@
 <context>
     <name>DraftModels</name>
     <message>
-        <source>not there any more</source>
-        <translation>nicht mehr da</translation>
+        <source>no longer there</source>
+        <translation>nicht mehr vorhanden</translation>
     </message>
     <message>
         <source>other tokens than {model}</source>
@@ -977,20 +976,20 @@
         </translation>
     </message>
     <message>
-        <source>First you see what is in there. Nothing is imported before you say so.</source>
-        <translation>Zuerst sehen Sie, was darin ist. Nichts wird importiert, bevor Sie es sagen.</translation>
+        <source>You see the contents first. Nothing is imported until you confirm.</source>
+        <translation>Sie sehen zuerst den Inhalt. Nichts wird importiert, bevor Sie zustimmen.</translation>
     </message>
     <message>
-        <source>Left out, for Bough can&apos;t read that: {names}</source>
-        <translation>Weggelassen, denn das kann Bough nicht lesen: {names}</translation>
+        <source>Ignored because Bough can't read them: {names}</source>
+        <translation>Ignoriert, weil Bough sie nicht lesen kann: {names}</translation>
     </message>
     <message>
-        <source>This can&apos;t be imported</source>
-        <translation>Das lässt sich nicht importieren</translation>
+        <source>These files can't be imported</source>
+        <translation>Diese Dateien lassen sich nicht importieren</translation>
     </message>
     <message>
-        <source>{names}: Bough imports {endings}, and folders of them.</source>
-        <translation>{names}: Bough importiert {endings} und Ordner davon.</translation>
+        <source>{names}: Bough imports {endings} and folders of such files.</source>
+        <translation>{names}: Bough importiert {endings} und Ordner mit solchen Dateien.</translation>
     </message>
 </context>
 <context>
@@ -1032,40 +1031,40 @@
         <translation>Bough</translation>
     </message>
     <message>
-        <source>Text with headings; Bough reads it back.</source>
-        <translation>Text mit Überschriften; Bough liest ihn wieder ein.</translation>
+        <source>Text with headings that Bough can import again.</source>
+        <translation>Text mit Überschriften, den Bough wieder importieren kann.</translation>
     </message>
     <message>
-        <source>One file that needs nothing else; branches fold.</source>
-        <translation>Eine Datei, die sonst nichts braucht; Zweige klappen ein.</translation>
+        <source>A single file with collapsible branches.</source>
+        <translation>Eine einzige Datei mit einklappbaren Zweigen.</translation>
     </message>
     <message>
-        <source>Pages with numbers, and an outline of the messages.</source>
-        <translation>Seiten mit Nummern und einer Gliederung der Nachrichten.</translation>
+        <source>Numbered pages with an outline of the messages.</source>
+        <translation>Nummerierte Seiten mit einer Gliederung der Nachrichten.</translation>
     </message>
     <message>
-        <source>Nothing is marked up, nothing is changed.</source>
-        <translation>Nichts ist ausgezeichnet, nichts ist geändert.</translation>
+        <source>Just the text, unchanged.</source>
+        <translation>Nur der Text, unverändert.</translation>
     </message>
     <message>
-        <source>For word processors; formulas are pictures.</source>
-        <translation>Für Textverarbeitungen; Formeln sind Bilder.</translation>
+        <source>For word processors; formulas become pictures.</source>
+        <translation>Für Textverarbeitungen; Formeln werden zu Bildern.</translation>
     </message>
     <message>
-        <source>For fine-tuning: one chat a line, one for each branch.</source>
-        <translation>Zum Feinabstimmen: ein Chat je Zeile, einer für jeden Zweig.</translation>
+        <source>For fine-tuning: one line per branch.</source>
+        <translation>Zum Feinabstimmen: eine Zeile pro Zweig.</translation>
     </message>
     <message>
-        <source>For fine-tuning: the form that many tools read.</source>
-        <translation>Zum Feinabstimmen: die Form, die viele Werkzeuge lesen.</translation>
+        <source>For fine-tuning: a format that many tools read.</source>
+        <translation>Zum Feinabstimmen: ein Format, das viele Werkzeuge lesen.</translation>
     </message>
     <message>
-        <source>For fine-tuning: the answer shown, and each one beside it.</source>
-        <translation>Zum Feinabstimmen: die gezeigte Antwort, und jede andere daneben.</translation>
+        <source>For fine-tuning: the shown answer paired with each other version.</source>
+        <translation>Zum Feinabstimmen: die gezeigte Antwort, gepaart mit jeder anderen Version.</translation>
     </message>
     <message>
-        <source>Everything, nothing lost: all that Bough knows of it.</source>
-        <translation>Alles, ohne Verlust: was immer Bough davon weiß.</translation>
+        <source>Everything that Bough knows, to import into Bough again.</source>
+        <translation>Alles, was Bough weiß, zum Wiederimport in Bough.</translation>
     </message>
 </context>
 <context>
@@ -1079,16 +1078,16 @@
         <translation>Vorschau: die erste Seite</translation>
     </message>
     <message>
-        <source>All of it.</source>
-        <translation>Alles davon.</translation>
+        <source>The whole file.</source>
+        <translation>Die ganze Datei.</translation>
     </message>
     <message>
         <source>The first page.</source>
         <translation>Die erste Seite.</translation>
     </message>
     <message>
-        <source>Nothing of this would be in the file.</source>
-        <translation>Nichts davon stünde in der Datei.</translation>
+        <source>The file would be empty.</source>
+        <translation>Die Datei wäre leer.</translation>
     </message>
     <message>
         <source>The beginning.</source>
@@ -1102,8 +1101,8 @@
         <translation>Exportieren</translation>
     </message>
     <message>
-        <source>What</source>
-        <translation>Was</translation>
+        <source>Content</source>
+        <translation>Inhalt</translation>
     </message>
     <message>
         <source>Format</source>
@@ -1111,27 +1110,27 @@
     </message>
     <message>
         <source>Reasoning</source>
-        <translation>Gedanken</translation>
+        <translation>Nachdenken</translation>
     </message>
     <message>
-        <source>What models thought before they answered</source>
-        <translation>Was Modelle dachten, bevor sie antworteten</translation>
+        <source>The models' reasoning before their answers</source>
+        <translation>Das Nachdenken der Modelle vor ihren Antworten</translation>
     </message>
     <message>
         <source>System prompts</source>
         <translation>Systemprompts</translation>
     </message>
     <message>
-        <source>Statistics of each answer</source>
-        <translation>Statistik jeder Antwort</translation>
+        <source>Statistics for each answer</source>
+        <translation>Statistik zu jeder Antwort</translation>
     </message>
     <message>
-        <source>Colours of the page</source>
-        <translation>Farben der Seite</translation>
+        <source>Page colours</source>
+        <translation>Seitenfarben</translation>
     </message>
     <message>
-        <source>Colours as the reader&apos;s system</source>
-        <translation>Farben wie das System der Lesenden</translation>
+        <source>Same as the reader's system</source>
+        <translation>Wie das System der Lesenden</translation>
     </message>
     <message>
         <source>Light</source>
@@ -1142,20 +1141,20 @@
         <translation>Dunkel</translation>
     </message>
     <message>
-        <source>Name of the file</source>
-        <translation>Name der Datei</translation>
+        <source>File name</source>
+        <translation>Dateiname</translation>
     </message>
     <message>
         <source>Choose folder…</source>
         <translation>Ordner wählen…</translation>
     </message>
     <message>
-        <source>With</source>
+        <source>Include</source>
         <translation>Mit</translation>
     </message>
     <message>
-        <source>Where to</source>
-        <translation>Wohin</translation>
+        <source>Save to</source>
+        <translation>Speichern in</translation>
     </message>
     <message>
         <source>Cancel</source>
@@ -1174,20 +1173,20 @@
         <translation>in {folder}</translation>
     </message>
     <message>
-        <source>That folder is there. The files are put beside what lies in it.</source>
-        <translation>Den Ordner gibt es schon. Die Dateien kommen zu dem, was darin liegt.</translation>
+        <source>This folder exists. The files are added to it.</source>
+        <translation>Diesen Ordner gibt es schon. Die Dateien werden hinzugefügt.</translation>
     </message>
     <message>
-        <source>A file of that name is there. It will be replaced.</source>
-        <translation>Eine Datei dieses Namens gibt es schon. Sie wird ersetzt.</translation>
+        <source>A file with this name exists. It will be replaced.</source>
+        <translation>Eine Datei mit diesem Namen gibt es schon. Sie wird ersetzt.</translation>
     </message>
     <message>
         <source>Export to</source>
         <translation>Exportieren nach</translation>
     </message>
     <message>
-        <source>Exporting …</source>
-        <translation>Wird exportiert …</translation>
+        <source>Exporting…</source>
+        <translation>Wird exportiert…</translation>
     </message>
     <message>
         <source>{done} of {total} messages</source>
@@ -1198,8 +1197,8 @@
         <translation>{done} von {total} Gesprächen</translation>
     </message>
     <message>
-        <source>Cancelled. Nothing was written.</source>
-        <translation>Abgebrochen. Nichts wurde geschrieben.</translation>
+        <source>Cancelled. Nothing was exported.</source>
+        <translation>Abgebrochen. Nichts wurde exportiert.</translation>
     </message>
 </context>
 <context>
@@ -1217,8 +1216,8 @@
         <translation>Nächster Treffer</translation>
     </message>
     <message>
-        <source>Go to the next one on another branch</source>
-        <translation>Zum nächsten auf einem anderen Zweig gehen</translation>
+        <source>Go to the next hit on another branch</source>
+        <translation>Zum nächsten Treffer auf einem anderen Zweig</translation>
     </message>
     <message>
         <source>Close</source>
@@ -1258,43 +1257,43 @@
         </translation>
     </message>
     <message>
-        <source>Fold it away</source>
+        <source>Collapse</source>
         <translation>Einklappen</translation>
     </message>
     <message>
-        <source>Show what that is</source>
-        <translation>Zeigen, was das ist</translation>
+        <source>Show details</source>
+        <translation>Details anzeigen</translation>
     </message>
 </context>
 <context>
     <name>FormatPopover</name>
     <message>
         <source>Answer format</source>
-        <translation>Antwortform</translation>
+        <translation>Antwortformat</translation>
     </message>
     <message>
         <source>Examples</source>
         <translation>Beispiele</translation>
     </message>
     <message>
-        <source>Begin with one of these</source>
-        <translation>Mit einem davon anfangen</translation>
+        <source>Start with an example</source>
+        <translation>Mit einem Beispiel anfangen</translation>
     </message>
     <message>
-        <source>Answers are free until something stands here.</source>
-        <translation>Antworten sind frei, bis hier etwas steht.</translation>
+        <source>Enter a format. Until then, answers are free text.</source>
+        <translation>Geben Sie ein Format ein. Bis dahin sind Antworten freier Text.</translation>
     </message>
     <message>
-        <source>Looking at it …</source>
-        <translation>Wird geprüft …</translation>
+        <source>Checking…</source>
+        <translation>Wird geprüft…</translation>
     </message>
     <message>
-        <source>✓ This can be used.</source>
-        <translation>✓ Das geht so.</translation>
+        <source>✓ Valid</source>
+        <translation>✓ Gültig</translation>
     </message>
     <message>
-        <source>Free</source>
-        <translation>Frei</translation>
+        <source>Free text</source>
+        <translation>Freier Text</translation>
     </message>
     <message>
         <source>JSON schema</source>
@@ -1313,24 +1312,24 @@
         <translation>Grammatik</translation>
     </message>
     <message>
-        <source>The model answers as it likes. Any other form is kept to, token by token, whatever the model likes.</source>
-        <translation>Das Modell antwortet, wie es will. Jede andere Form wird Token für Token eingehalten, was das Modell auch will.</translation>
+        <source>The model answers freely. Every other format is enforced token by token.</source>
+        <translation>Das Modell antwortet frei. Jedes andere Format wird Token für Token erzwungen.</translation>
     </message>
     <message>
-        <source>The answer is JSON that this schema allows.</source>
-        <translation>Die Antwort ist JSON, das dieses Schema erlaubt.</translation>
+        <source>The answer is JSON that matches this schema.</source>
+        <translation>Die Antwort ist JSON, das diesem Schema entspricht.</translation>
     </message>
     <message>
         <source>The whole answer matches this regular expression.</source>
-        <translation>Die ganze Antwort passt auf diesen regulären Ausdruck.</translation>
+        <translation>Die ganze Antwort entspricht diesem regulären Ausdruck.</translation>
     </message>
     <message>
-        <source>The answer is one of these lines, to the letter.</source>
-        <translation>Die Antwort ist eine dieser Zeilen, auf den Buchstaben genau.</translation>
+        <source>The answer is exactly one of these lines.</source>
+        <translation>Die Antwort ist genau eine dieser Zeilen.</translation>
     </message>
     <message>
-        <source>The answer is what this grammar makes of “start”, written as Lark has it.</source>
-        <translation>Die Antwort ist, was diese Grammatik aus „start“ macht, geschrieben wie bei Lark.</translation>
+        <source>The answer matches the rule “start” of this grammar (Lark syntax).</source>
+        <translation>Die Antwort entspricht der Regel „start“ dieser Grammatik (Lark-Syntax).</translation>
     </message>
     <message>
         <source>A person</source>
@@ -1380,12 +1379,12 @@
         <translation>Sprache</translation>
     </message>
     <message>
-        <source>As the system says</source>
-        <translation>Wie das System</translation>
+        <source>System</source>
+        <translation>System</translation>
     </message>
     <message>
         <source>Theme</source>
-        <translation>Farben</translation>
+        <translation>Farbschema</translation>
     </message>
     <message>
         <source>Light</source>
@@ -1396,7 +1395,7 @@
         <translation>Dunkel</translation>
     </message>
     <message>
-        <source>Size of text</source>
+        <source>Text size</source>
         <translation>Schriftgröße</translation>
     </message>
     <message>
@@ -1404,15 +1403,15 @@
         <translation>Bewegung</translation>
     </message>
     <message>
-        <source>Less</source>
-        <translation>Weniger</translation>
+        <source>Reduced</source>
+        <translation>Reduziert</translation>
     </message>
     <message>
-        <source>Nothing glides; what changes is there at once.</source>
-        <translation>Nichts gleitet; was sich ändert, ist sofort da.</translation>
+        <source>Changes appear at once, without animation.</source>
+        <translation>Änderungen erscheinen sofort, ohne Animation.</translation>
     </message>
     <message>
-        <source>Names of conversations</source>
+        <source>Conversation names</source>
         <translation>Namen der Gespräche</translation>
     </message>
     <message>
@@ -1420,19 +1419,19 @@
         <translation>Nach dem ersten Austausch</translation>
     </message>
     <message>
-        <source>What the first question asks for; where it only greets, what the answer says.</source>
-        <translation>Was die erste Frage will; wo sie nur grüßt, was die Antwort sagt.</translation>
+        <source>Taken from the first question, or from the answer if the question is only a greeting.</source>
+        <translation>Aus der ersten Frage, oder aus der Antwort, wenn die Frage nur ein Gruß ist.</translation>
     </message>
     <message>
-        <source>As the first question begins</source>
-        <translation>Wie die erste Frage beginnt</translation>
+        <source>From the first question</source>
+        <translation>Aus der ersten Frage</translation>
     </message>
 </context>
 <context>
     <name>Header</name>
     <message>
-        <source>Show or hide the conversations</source>
-        <translation>Gespräche zeigen oder verbergen</translation>
+        <source>Show or hide the sidebar</source>
+        <translation>Seitenleiste ein- oder ausblenden</translation>
     </message>
     <message>
         <source>Sidebar (Ctrl+B)</source>
@@ -1440,7 +1439,7 @@
     </message>
     <message>
         <source>Show or hide the tree</source>
-        <translation>Baum zeigen oder verbergen</translation>
+        <translation>Baum ein- oder ausblenden</translation>
     </message>
     <message>
         <source>Tree (Ctrl+T)</source>
@@ -1459,8 +1458,8 @@
         <translation> · {} · {} Mio. Parameter · Kontext {} Token</translation>
     </message>
     <message>
-        <source> · {model} guesses ahead</source>
-        <translation> · {model} rät voraus</translation>
+        <source> · draft model {model}</source>
+        <translation> · Entwurfsmodell {model}</translation>
     </message>
     <message>
         <source>Guide</source>
@@ -1468,19 +1467,19 @@
     </message>
     <message>
         <source>starting</source>
-        <translation>startet</translation>
+        <translation>wird gestartet</translation>
     </message>
     <message>
         <source>building the model</source>
-        <translation>baut das Modell auf</translation>
+        <translation>Modell wird aufgebaut</translation>
     </message>
     <message>
         <source>reading the weights</source>
-        <translation>liest die Gewichte</translation>
+        <translation>Gewichte werden gelesen</translation>
     </message>
     <message>
         <source>warming up</source>
-        <translation>läuft warm</translation>
+        <translation>läuft sich warm</translation>
     </message>
     <message>
         <source>draft model: {stage}</source>
@@ -1490,28 +1489,28 @@
 <context>
     <name>HookRows</name>
     <message>
-        <source>Looking for hooks …</source>
-        <translation>Hooks werden gesucht …</translation>
+        <source>Looking for hooks…</source>
+        <translation>Hooks werden gesucht…</translation>
     </message>
     <message>
-        <source>It is not in the folder of hooks any more. Switch it off.</source>
-        <translation>Er ist nicht mehr im Ordner der Hooks. Schalten Sie ihn ab.</translation>
+        <source>This hook is no longer in the hooks folder. Turn it off.</source>
+        <translation>Dieser Hook ist nicht mehr im Hook-Ordner. Schalten Sie ihn aus.</translation>
     </message>
     <message>
-        <source>There are none.</source>
-        <translation>Es gibt keine.</translation>
+        <source>There are no hooks.</source>
+        <translation>Es gibt keine Hooks.</translation>
     </message>
     <message>
-        <source>Ask {name} earlier</source>
-        <translation>{name} früher fragen</translation>
+        <source>Move {name} up</source>
+        <translation>{name} nach oben</translation>
     </message>
     <message>
-        <source>Ask {name} later</source>
-        <translation>{name} später fragen</translation>
+        <source>Move {name} down</source>
+        <translation>{name} nach unten</translation>
     </message>
     <message>
-        <source>needed</source>
-        <translation>nötig</translation>
+        <source>required</source>
+        <translation>erforderlich</translation>
     </message>
 </context>
 <context>
@@ -1536,8 +1535,8 @@
         <translation>Esc</translation>
     </message>
     <message>
-        <source>Looking at what is in there …</source>
-        <translation>Der Inhalt wird angesehen …</translation>
+        <source>Reading the files…</source>
+        <translation>Die Dateien werden gelesen…</translation>
     </message>
     <message>
         <source>Nothing is imported yet.</source>
@@ -1569,61 +1568,61 @@
         </translation>
     </message>
     <message>
-        <source>Nothing here can be imported</source>
-        <translation>Hier lässt sich nichts importieren</translation>
+        <source>There is nothing to import</source>
+        <translation>Es gibt nichts zu importieren</translation>
     </message>
     <message>
         <source>Bough reads .bough files, exports of ChatGPT, Claude, Open WebUI, LibreChat, llama.cpp and LM Studio, JSON Lines of OpenAI and ShareGPT, and its own Markdown.</source>
         <translation>Bough liest .bough-Dateien, Exporte von ChatGPT, Claude, Open WebUI, LibreChat, llama.cpp und LM Studio, JSON Lines von OpenAI und ShareGPT und sein eigenes Markdown.</translation>
     </message>
     <message>
-        <source>All of it is here already.</source>
-        <translation>Alles davon ist schon hier.</translation>
+        <source>All of it is already in Bough.</source>
+        <translation>Alles davon ist schon in Bough.</translation>
     </message>
     <message numerus="yes">
-        <source>%n can&apos;t be imported</source>
+        <source>%n can't be imported</source>
         <translation>
             <numerusform>%n lässt sich nicht importieren</numerusform>
             <numerusform>%n lassen sich nicht importieren</numerusform>
         </translation>
     </message>
     <message numerus="yes">
-        <source>%n conversation(s) already here; left out</source>
+        <source>%n conversation(s) already in Bough, left out</source>
         <translation>
-            <numerusform>%n Gespräch ist schon hier; es wird weggelassen</numerusform>
-            <numerusform>%n Gespräche sind schon hier; sie werden weggelassen</numerusform>
+            <numerusform>%n Gespräch ist schon in Bough und wird ausgelassen</numerusform>
+            <numerusform>%n Gespräche sind schon in Bough und werden ausgelassen</numerusform>
         </translation>
     </message>
     <message>
-        <source>{name}, here “{there}”</source>
-        <translation>{name}, hier „{there}“</translation>
+        <source>{name}, in Bough “{there}”</source>
+        <translation>{name}, in Bough „{there}“</translation>
     </message>
     <message>
-        <source>What will not be as it was</source>
-        <translation>Was nicht sein wird, wie es war</translation>
+        <source>Changes</source>
+        <translation>Änderungen</translation>
     </message>
     <message>
-        <source>Importing …</source>
-        <translation>Wird importiert …</translation>
+        <source>Importing…</source>
+        <translation>Wird importiert…</translation>
     </message>
     <message>
         <source>{conversations} conversations, {messages} messages</source>
         <translation>{conversations} Gespräche, {messages} Nachrichten</translation>
     </message>
     <message>
-        <source>That could not be read</source>
-        <translation>Das ließ sich nicht lesen</translation>
+        <source>The files could not be read</source>
+        <translation>Die Dateien ließen sich nicht lesen</translation>
     </message>
     <message>
-        <source>Cancelled. What was begun was taken back.</source>
-        <translation>Abgebrochen. Was begonnen war, wurde zurückgenommen.</translation>
+        <source>Cancelled. Nothing was imported.</source>
+        <translation>Abgebrochen. Nichts wurde importiert.</translation>
     </message>
 </context>
 <context>
     <name>KeysPage</name>
     <message>
-        <source>Actions and their keys</source>
-        <translation>Befehle und ihre Tasten</translation>
+        <source>Actions and keys</source>
+        <translation>Befehle und Tasten</translation>
     </message>
     <message>
         <source>Action</source>
@@ -1634,48 +1633,48 @@
         <translation>Taste</translation>
     </message>
     <message>
-        <source>Key of the chosen action</source>
-        <translation>Taste des gewählten Befehls</translation>
+        <source>Key for the selected action</source>
+        <translation>Taste für den ausgewählten Befehl</translation>
     </message>
     <message>
         <source>No key</source>
         <translation>Keine Taste</translation>
     </message>
     <message>
-        <source>Its own key</source>
-        <translation>Eigene Taste</translation>
+        <source>Reset to default</source>
+        <translation>Auf Standard zurücksetzen</translation>
     </message>
     <message>
-        <source>All as they were</source>
-        <translation>Alle wie zuvor</translation>
+        <source>Reset all</source>
+        <translation>Alle zurücksetzen</translation>
     </message>
     <message>
-        <source>Letters alone work on the message that has the focus, also beside a key of yours.</source>
-        <translation>Buchstaben allein wirken auf die Nachricht, die den Fokus hat, auch neben einer Taste von Ihnen.</translation>
+        <source>Single letters work on the focused message, even if you choose another key.</source>
+        <translation>Einzelne Buchstaben wirken auf die Nachricht mit dem Fokus, auch wenn Sie eine andere Taste wählen.</translation>
     </message>
     <message>
         <source>Keys</source>
         <translation>Tasten</translation>
     </message>
     <message>
-        <source>Choose an action, then press the key that it is to work by.</source>
-        <translation>Wählen Sie einen Befehl, und drücken Sie dann die Taste, auf die er hören soll.</translation>
+        <source>Select an action, then press the new key.</source>
+        <translation>Wählen Sie einen Befehl aus, und drücken Sie dann die neue Taste.</translation>
     </message>
     <message>
-        <source>{} is needed where text is written. Choose another one.</source>
-        <translation>{} wird gebraucht, wo geschrieben wird. Wählen Sie eine andere.</translation>
+        <source>{} is needed for typing. Choose another key.</source>
+        <translation>{} wird zum Schreiben gebraucht. Wählen Sie eine andere Taste.</translation>
     </message>
     <message>
-        <source>{} alone is typed into texts. Hold Ctrl or Alt with it.</source>
-        <translation>{} allein wird in Texte getippt. Halten Sie Strg oder Alt dazu.</translation>
+        <source>{} alone types text. Combine it with Ctrl or Alt.</source>
+        <translation>{} allein schreibt Text. Kombinieren Sie die Taste mit Strg oder Alt.</translation>
     </message>
     <message>
-        <source>{} opens the menu “{}”. Choose another one.</source>
-        <translation>{} öffnet das Menü „{}“. Wählen Sie eine andere.</translation>
+        <source>{} opens the menu “{}”. Choose another key.</source>
+        <translation>{} öffnet das Menü „{}“. Wählen Sie eine andere Taste.</translation>
     </message>
     <message>
-        <source>{} is the key of “{}” already. Give that one another key first.</source>
-        <translation>{} ist schon die Taste von „{}“. Geben Sie diesem erst eine andere.</translation>
+        <source>{} is already used for “{}”. Change that key first.</source>
+        <translation>{} wird schon für „{}“ verwendet. Ändern Sie zuerst diese Taste.</translation>
     </message>
 </context>
 <context>
@@ -1685,8 +1684,8 @@
         <translation>Link</translation>
     </message>
     <message>
-        <source>Where the link leads</source>
-        <translation>Wohin der Link führt</translation>
+        <source>Link address</source>
+        <translation>Adresse des Links</translation>
     </message>
     <message>
         <source>Copy</source>
@@ -1697,8 +1696,8 @@
         <translation>Öffnen</translation>
     </message>
     <message>
-        <source>Bough opens web and mail addresses alone. This is another one; it can be copied.</source>
-        <translation>Bough öffnet nur Web- und Mailadressen. Dies ist eine andere; sie lässt sich kopieren.</translation>
+        <source>Bough opens only web and mail addresses. You can copy this one.</source>
+        <translation>Bough öffnet nur Web- und Mailadressen. Diese können Sie kopieren.</translation>
     </message>
 </context>
 <context>
@@ -1709,46 +1708,46 @@
     </message>
     <message>
         <source>Ask the guide about Bough</source>
-        <translation>Fragen Sie den Guide nach Bough (auf Englisch)</translation>
+        <translation>Den Guide nach Bough fragen (auf Englisch)</translation>
     </message>
     <message>
         <source>Ask anything</source>
-        <translation>Fragen Sie, was Sie wollen</translation>
+        <translation>Stellen Sie eine Frage</translation>
     </message>
 </context>
 <context>
     <name>MemoryPage</name>
     <message>
-        <source>Memory for what models have read</source>
-        <translation>Speicher für Gelesenes</translation>
+        <source>Cache in memory</source>
+        <translation>Cache im Arbeitsspeicher</translation>
     </message>
     <message>
-        <source>What is kept on disk</source>
-        <translation>Was auf der Platte bleibt</translation>
+        <source>Cache on disk</source>
+        <translation>Cache auf dem Datenträger</translation>
     </message>
     <message>
-        <source>10 GiB for all models together, or a tenth of what is free where that is less.</source>
-        <translation>10 GiB für alle Modelle zusammen, oder ein Zehntel des freien Platzes, wo das weniger ist.</translation>
+        <source>10 GiB for all models together, or a tenth of the free space if that is less.</source>
+        <translation>10 GiB für alle Modelle zusammen oder ein Zehntel des freien Platzes, wenn das weniger ist.</translation>
     </message>
     <message>
         <source>Keep nothing on disk</source>
-        <translation>Nichts auf der Platte behalten</translation>
+        <translation>Nichts auf dem Datenträger behalten</translation>
     </message>
     <message>
-        <source>What is there already stays until you empty it.</source>
-        <translation>Was schon dort ist, bleibt, bis Sie es leeren.</translation>
+        <source>Existing files stay until you empty the cache.</source>
+        <translation>Vorhandene Dateien bleiben, bis Sie den Cache leeren.</translation>
     </message>
     <message>
-        <source>Precision of what is kept</source>
-        <translation>Genauigkeit des Behaltenen</translation>
+        <source>Cache precision</source>
+        <translation>Genauigkeit des Caches</translation>
     </message>
     <message>
-        <source>As the model computes</source>
-        <translation>Wie das Modell rechnet</translation>
+        <source>Full precision</source>
+        <translation>Volle Genauigkeit</translation>
     </message>
     <message>
-        <source>Nothing is lost.</source>
-        <translation>Nichts geht verloren.</translation>
+        <source>No loss of quality.</source>
+        <translation>Kein Qualitätsverlust.</translation>
     </message>
     <message>
         <source>8 bits</source>
@@ -1763,8 +1762,8 @@
         <translation>4 Bit</translation>
     </message>
     <message>
-        <source>About a quarter. Answers can get worse, most of all in long conversations.</source>
-        <translation>Etwa ein Viertel. Antworten können schlechter werden, vor allem in langen Gesprächen.</translation>
+        <source>About a quarter of the memory. Answers can get worse, especially in long conversations.</source>
+        <translation>Etwa ein Viertel des Speichers. Antworten können schlechter werden, vor allem in langen Gesprächen.</translation>
     </message>
     <message>
         <source>Empty</source>
@@ -1775,56 +1774,56 @@
         <translation>Anwenden</translation>
     </message>
     <message>
-        <source>Before a model answers, it reads the conversation. What it has read is kept, so that the next answer, or another branch, begins at once. More memory keeps more conversations at hand.</source>
-        <translation>Bevor ein Modell antwortet, liest es das Gespräch. Was es gelesen hat, wird behalten, damit die nächste Antwort oder ein anderer Zweig sofort beginnt. Mehr Speicher hält mehr Gespräche bereit.</translation>
+        <source>Before a model answers, it reads the conversation. The text it has read is kept in a cache, so that the next answer or another branch starts at once. More memory keeps more conversations ready.</source>
+        <translation>Bevor ein Modell antwortet, liest es das Gespräch. Gelesener Text bleibt in einem Cache, damit die nächste Antwort oder ein anderer Zweig sofort beginnt. Mehr Speicher hält mehr Gespräche bereit.</translation>
     </message>
     <message>
         <source>Show folder</source>
-        <translation>Ordner zeigen</translation>
+        <translation>Ordner anzeigen</translation>
     </message>
     <message>
-        <source>Removes what models have read from disk and from memory. Your conversations stay.</source>
-        <translation>Entfernt, was Modelle gelesen haben, von der Platte und aus dem Speicher. Ihre Gespräche bleiben.</translation>
+        <source>Removes the cache from disk and memory. Your conversations stay.</source>
+        <translation>Entfernt den Cache vom Datenträger und aus dem Arbeitsspeicher. Ihre Gespräche bleiben.</translation>
     </message>
     <message>
-        <source>Keep it on disk, too</source>
-        <translation>Auch auf der Platte behalten</translation>
+        <source>Also keep the cache on disk</source>
+        <translation>Cache auch auf dem Datenträger behalten</translation>
     </message>
     <message>
-        <source>What is on disk is still there when Bough is opened again, or another model was used meanwhile.</source>
-        <translation>Was auf der Platte ist, ist noch da, wenn Bough wieder geöffnet wird oder inzwischen ein anderes Modell lief.</translation>
+        <source>The cache on disk stays when you close Bough or use another model.</source>
+        <translation>Der Cache auf dem Datenträger bleibt, wenn Sie Bough schließen oder ein anderes Modell verwenden.</translation>
     </message>
     <message>
-        <source>Fewer bits keep more in the same memory, less exactly. Not every model can do that.</source>
-        <translation>Weniger Bit behalten mehr im gleichen Speicher, weniger genau. Nicht jedes Modell kann das.</translation>
+        <source>With fewer bits, more text fits into the same memory, but less precisely. Not every model supports this.</source>
+        <translation>Mit weniger Bit passt mehr Text in denselben Speicher, aber weniger genau. Nicht jedes Modell unterstützt das.</translation>
     </message>
     <message>
-        <source>The model will be loaded again, once no answer is under way; {}</source>
-        <translation>Das Modell wird neu geladen, sobald keine Antwort mehr entsteht; {}</translation>
+        <source>The model will be loaded again when no answer is being written; {}</source>
+        <translation>Das Modell wird neu geladen, sobald keine Antwort mehr geschrieben wird; {}</translation>
     </message>
     <message>
-        <source>what it has read comes back from disk.</source>
-        <translation>was es gelesen hat, kommt von der Platte zurück.</translation>
+        <source>its cache comes back from disk.</source>
+        <translation>sein Cache kommt vom Datenträger zurück.</translation>
     </message>
     <message>
-        <source>it reads again what it needs.</source>
-        <translation>es liest wieder, was es braucht.</translation>
+        <source>it reads the conversations again when needed.</source>
+        <translation>es liest die Gespräche bei Bedarf neu.</translation>
     </message>
     <message>
-        <source>The model that is loaded can&apos;t do that: it keeps what it reads as it computes.</source>
-        <translation>Das geladene Modell kann das nicht: Es behält Gelesenes, wie es rechnet.</translation>
+        <source>The loaded model does not support this and uses full precision.</source>
+        <translation>Das geladene Modell unterstützt das nicht und verwendet volle Genauigkeit.</translation>
     </message>
     <message>
-        <source>{} for the model that is loaded.</source>
+        <source>{} for the loaded model.</source>
         <translation>{} für das geladene Modell.</translation>
     </message>
     <message>
-        <source>As the model and this computer&apos;s memory allow.</source>
-        <translation>Wie das Modell und der Speicher dieses Rechners es erlauben.</translation>
+        <source>As much as the model and the memory of this computer allow.</source>
+        <translation>So viel, wie das Modell und der Speicher dieses Computers zulassen.</translation>
     </message>
     <message>
         <source>No model is loaded.</source>
-        <translation>Kein Modell ist geladen.</translation>
+        <translation>Es ist kein Modell geladen.</translation>
     </message>
     <message>
         <source>Now: …</source>
@@ -1843,16 +1842,16 @@
         <translation>Jetzt: {}.</translation>
     </message>
     <message>
-        <source>Now: {}, all of it of this model ({} tokens).</source>
+        <source>Now: {}, all of it from this model ({} tokens).</source>
         <translation>Jetzt: {}, alles davon von diesem Modell ({} Token).</translation>
     </message>
     <message>
-        <source>Now: {}, {} of it of this model ({} tokens).</source>
+        <source>Now: {}, {} of it from this model ({} tokens).</source>
         <translation>Jetzt: {}, davon {} von diesem Modell ({} Token).</translation>
     </message>
     <message>
-        <source>It is kept in {}. Nothing here can show folders.</source>
-        <translation>Es liegt in {}. Kein Programm hier kann Ordner zeigen.</translation>
+        <source>The cache is in {}. The folder can't be opened here.</source>
+        <translation>Der Cache liegt in {}. Der Ordner lässt sich hier nicht öffnen.</translation>
     </message>
 </context>
 <context>
@@ -1887,7 +1886,7 @@
     </message>
     <message>
         <source>Theme</source>
-        <translation>Farben</translation>
+        <translation>Farbschema</translation>
     </message>
     <message>
         <source>&amp;Help</source>
@@ -1911,7 +1910,7 @@
     </message>
     <message>
         <source>Move to folder…</source>
-        <translation>In Ordner legen…</translation>
+        <translation>In Ordner verschieben…</translation>
     </message>
     <message>
         <source>Archive conversation</source>
@@ -1947,7 +1946,7 @@
     </message>
     <message>
         <source>Show data folder</source>
-        <translation>Datenordner zeigen</translation>
+        <translation>Datenordner anzeigen</translation>
     </message>
     <message>
         <source>Settings…</source>
@@ -2027,7 +2026,7 @@
     </message>
     <message>
         <source>Regenerate with…</source>
-        <translation>Neu erzeugen mit …</translation>
+        <translation>Neu erzeugen mit…</translation>
     </message>
     <message>
         <source>Fork</source>
@@ -2059,27 +2058,27 @@
     </message>
     <message>
         <source>Versions side by side</source>
-        <translation>Fassungen nebeneinander</translation>
+        <translation>Versionen nebeneinander</translation>
     </message>
     <message>
         <source>Compare versions</source>
-        <translation>Fassungen vergleichen</translation>
+        <translation>Versionen vergleichen</translation>
     </message>
     <message>
         <source>Keep only this version</source>
-        <translation>Nur diese Fassung behalten</translation>
+        <translation>Nur diese Version behalten</translation>
     </message>
     <message>
         <source>Go on from here</source>
         <translation>Von hier weiterschreiben</translation>
     </message>
     <message>
-        <source>Text as it was written</source>
-        <translation>Text, wie er geschrieben wurde</translation>
+        <source>Show source text</source>
+        <translation>Quelltext anzeigen</translation>
     </message>
     <message>
         <source>Show or fold the thought</source>
-        <translation>Gedanken zeigen oder einklappen</translation>
+        <translation>Nachdenken anzeigen oder einklappen</translation>
     </message>
     <message>
         <source>Links…</source>
@@ -2087,11 +2086,11 @@
     </message>
     <message>
         <source>Previous version</source>
-        <translation>Vorige Fassung</translation>
+        <translation>Vorige Version</translation>
     </message>
     <message>
         <source>Next version</source>
-        <translation>Nächste Fassung</translation>
+        <translation>Nächste Version</translation>
     </message>
     <message>
         <source>Previous message</source>
@@ -2103,7 +2102,7 @@
     </message>
     <message>
         <source>Run again and compare</source>
-        <translation>Noch einmal rechnen und vergleichen</translation>
+        <translation>Noch einmal ausführen und vergleichen</translation>
     </message>
     <message>
         <source>Stop</source>
@@ -2123,11 +2122,11 @@
     </message>
     <message>
         <source>Answer format…</source>
-        <translation>Antwortform…</translation>
+        <translation>Antwortformat…</translation>
     </message>
     <message>
         <source>Sampling and hooks…</source>
-        <translation>Ziehung und Hooks…</translation>
+        <translation>Sampling und Hooks…</translation>
     </message>
     <message>
         <source>Open folder…</source>
@@ -2158,8 +2157,8 @@
         <translation>Baum</translation>
     </message>
     <message>
-        <source>Walk the tree</source>
-        <translation>Durch den Baum gehen</translation>
+        <source>Navigate the tree</source>
+        <translation>Im Baum navigieren</translation>
     </message>
     <message>
         <source>System</source>
@@ -2183,7 +2182,7 @@
     </message>
     <message>
         <source>Usual size of text</source>
-        <translation>Übliche Schriftgröße</translation>
+        <translation>Normale Schriftgröße</translation>
     </message>
     <message>
         <source>Keyboard shortcuts</source>
@@ -2206,24 +2205,24 @@
     <message numerus="yes">
         <source>Keep only this version (prune %n message(s))</source>
         <translation>
-            <numerusform>Nur diese Fassung behalten (%n Nachricht stutzen)</numerusform>
-            <numerusform>Nur diese Fassung behalten (%n Nachrichten stutzen)</numerusform>
+            <numerusform>Nur diese Version behalten (%n Nachricht stutzen)</numerusform>
+            <numerusform>Nur diese Version behalten (%n Nachrichten stutzen)</numerusform>
         </translation>
     </message>
     <message>
-        <source>This message has one version only. Edit or Regenerate makes another.</source>
-        <translation>Diese Nachricht hat nur eine Fassung. Bearbeiten oder Neu erzeugen macht eine weitere.</translation>
+        <source>This message has only one version. Edit or regenerate it to make another.</source>
+        <translation>Diese Nachricht hat nur eine Version. Bearbeiten Sie sie, oder erzeugen Sie sie neu, um eine weitere zu erhalten.</translation>
     </message>
 </context>
 <context>
     <name>MessageEditor</name>
     <message>
         <source>New version</source>
-        <translation>Neue Fassung</translation>
+        <translation>Neue Version</translation>
     </message>
     <message>
-        <source>The old version stays beside it.</source>
-        <translation>Die alte Fassung bleibt daneben.</translation>
+        <source>The old version is kept.</source>
+        <translation>Die alte Version bleibt erhalten.</translation>
     </message>
     <message>
         <source>Cancel</source>
@@ -2235,26 +2234,26 @@
     </message>
     <message>
         <source>Save as new version</source>
-        <translation>Als neue Fassung speichern</translation>
+        <translation>Als neue Version speichern</translation>
     </message>
     <message>
         <source>Replace</source>
         <translation>Ersetzen</translation>
     </message>
     <message>
-        <source>Put it in the old version&apos;s place (Ctrl+Enter); Undo brings that back</source>
-        <translation>An die Stelle der alten Fassung setzen (Strg+Eingabe); „Rückgängig“ bringt sie zurück</translation>
+        <source>Replace the old version (Ctrl+Enter); Undo restores it</source>
+        <translation>Alte Version ersetzen (Strg+Eingabe); „Rückgängig“ stellt sie wieder her</translation>
     </message>
 </context>
 <context>
     <name>MessageFooter</name>
     <message>
-        <source>its tokens are not known</source>
-        <translation>seine Token sind nicht bekannt</translation>
+        <source>tokens unknown</source>
+        <translation>Token unbekannt</translation>
     </message>
     <message>
-        <source>its probabilities were not recorded</source>
-        <translation>ihre Wahrscheinlichkeiten wurden nicht aufgezeichnet</translation>
+        <source>probabilities not recorded</source>
+        <translation>Wahrscheinlichkeiten nicht aufgezeichnet</translation>
     </message>
 </context>
 <context>
@@ -2282,15 +2281,15 @@
         <translation>Mit den Formeln {formulas}</translation>
     </message>
     <message>
-        <source>… and {count} characters more. Copy and Export have the whole text.</source>
-        <translation>… und {count} weitere Zeichen. „Kopieren“ und „Exportieren“ haben den ganzen Text.</translation>
+        <source>… and {count} more characters. Copy or export the message to get the whole text.</source>
+        <translation>… und {count} weitere Zeichen. Kopieren oder exportieren Sie die Nachricht, um den ganzen Text zu erhalten.</translation>
     </message>
 </context>
 <context>
     <name>MessageView</name>
     <message>
         <source>{}, version {} of {}</source>
-        <translation>{}, Fassung {} von {}</translation>
+        <translation>{}, Version {} von {}</translation>
     </message>
     <message>
         <source>System prompt</source>
@@ -2316,43 +2315,43 @@
         <translation>Ordner öffnen…</translation>
     </message>
     <message>
-        <source>Forget the others</source>
-        <translation>Die anderen vergessen</translation>
+        <source>Remove other models</source>
+        <translation>Andere Modelle entfernen</translation>
     </message>
     <message>
-        <source>Takes them out of this list. Their files stay where they are.</source>
-        <translation>Nimmt sie aus dieser Liste. Ihre Dateien bleiben, wo sie sind.</translation>
+        <source>Removes them from this list. Their files stay.</source>
+        <translation>Entfernt sie aus dieser Liste. Ihre Dateien bleiben.</translation>
     </message>
     <message>
         <source>Model</source>
         <translation>Modell</translation>
     </message>
     <message>
-        <source>Knows Bough and nothing else.</source>
-        <translation>Kennt Bough und sonst nichts.</translation>
+        <source>Knows only Bough.</source>
+        <translation>Kennt nur Bough.</translation>
     </message>
     <message>
         <source>{} · {} M parameters · context {} tokens</source>
         <translation>{} · {} Mio. Parameter · Kontext {} Token</translation>
     </message>
     <message>
-        <source>Loading {} …</source>
-        <translation>{} wird geladen …</translation>
+        <source>Loading {}…</source>
+        <translation>{} wird geladen…</translation>
     </message>
     <message>
         <source>No model is loaded.</source>
-        <translation>Kein Modell ist geladen.</translation>
+        <translation>Es ist kein Modell geladen.</translation>
     </message>
 </context>
 <context>
     <name>NoteView</name>
     <message>
-        <source>What it holds</source>
-        <translation>Was sie enthält</translation>
+        <source>Contents</source>
+        <translation>Inhalt</translation>
     </message>
     <message>
-        <source>Show or fold what this note holds</source>
-        <translation>Zeigen oder einklappen, was diese Notiz enthält</translation>
+        <source>Show or hide this note</source>
+        <translation>Notiz ein- oder ausblenden</translation>
     </message>
     <message>
         <source>Save “{name}” ({size})…</source>
@@ -2370,12 +2369,12 @@
 <context>
     <name>NoticeCommands</name>
     <message>
-        <source>What you wrote was set aside. Edit the message to go on with it.</source>
-        <translation>Was Sie geschrieben haben, ist aufgehoben. Bearbeiten Sie die Nachricht, um damit weiterzumachen.</translation>
+        <source>Your text was set aside. Edit the message to continue with it.</source>
+        <translation>Ihr Text ist aufgehoben. Bearbeiten Sie die Nachricht, um damit weiterzumachen.</translation>
     </message>
     <message>
-        <source>It is in {}. Nothing here can show folders.</source>
-        <translation>Es ist in {}. Kein Programm hier kann Ordner zeigen.</translation>
+        <source>The file is in {}. The folder can't be opened here.</source>
+        <translation>Die Datei liegt in {}. Der Ordner lässt sich hier nicht öffnen.</translation>
     </message>
 </context>
 <context>
@@ -2393,15 +2392,15 @@
     </message>
     <message>
         <source>Command, conversation, model, preset</source>
-        <translation>Befehl, Gespräch, Modell, Vorgabe</translation>
+        <translation>Befehl, Gespräch, Modell, Voreinstellung</translation>
     </message>
     <message>
-        <source>What fits</source>
-        <translation>Was passt</translation>
+        <source>Results</source>
+        <translation>Ergebnisse</translation>
     </message>
     <message>
-        <source>Nothing is called so. Fewer letters find more.</source>
-        <translation>So heißt nichts. Weniger Buchstaben finden mehr.</translation>
+        <source>No results. Try fewer letters.</source>
+        <translation>Keine Ergebnisse. Versuchen Sie es mit weniger Buchstaben.</translation>
     </message>
 </context>
 <context>
@@ -2420,7 +2419,7 @@
     </message>
     <message>
         <source>Preset</source>
-        <translation>Vorgabe</translation>
+        <translation>Voreinstellung</translation>
     </message>
 </context>
 <context>
@@ -2449,27 +2448,27 @@
         <translation>Abbrechen</translation>
     </message>
     <message>
-        <source>Give this answer up; your message stays (Esc)</source>
-        <translation>Diese Antwort aufgeben; Ihre Nachricht bleibt (Esc)</translation>
+        <source>Cancel this answer; your message stays (Esc)</source>
+        <translation>Diese Antwort abbrechen; Ihre Nachricht bleibt (Esc)</translation>
     </message>
 </context>
 <context>
     <name>PresetBar</name>
     <message>
         <source>Preset</source>
-        <translation>Vorgabe</translation>
+        <translation>Voreinstellung</translation>
     </message>
     <message>
-        <source>A way of asking under a name</source>
-        <translation>Eine Art zu fragen, unter einem Namen</translation>
+        <source>Named sampling settings</source>
+        <translation>Sampling-Einstellungen mit Namen</translation>
     </message>
     <message>
         <source>Save as…</source>
         <translation>Speichern als…</translation>
     </message>
     <message>
-        <source>Keep all that is set here under a name</source>
-        <translation>Alles, was hier eingestellt ist, unter einem Namen behalten</translation>
+        <source>Save these settings under a name</source>
+        <translation>Diese Einstellungen unter einem Namen speichern</translation>
     </message>
     <message>
         <source>Update</source>
@@ -2480,12 +2479,12 @@
         <translation>Löschen</translation>
     </message>
     <message>
-        <source>Name of the preset</source>
-        <translation>Name der Vorgabe</translation>
+        <source>Preset name</source>
+        <translation>Name der Voreinstellung</translation>
     </message>
     <message>
-        <source>A name for what is set here</source>
-        <translation>Ein Name für das, was hier eingestellt ist</translation>
+        <source>Name for these settings</source>
+        <translation>Name für diese Einstellungen</translation>
     </message>
     <message>
         <source>Save</source>
@@ -2496,32 +2495,32 @@
         <translation>Abbrechen</translation>
     </message>
     <message>
-        <source>As set here</source>
-        <translation>Wie hier eingestellt</translation>
+        <source>Custom</source>
+        <translation>Benutzerdefiniert</translation>
     </message>
     <message>
         <source>{name}, changed</source>
         <translation>{name}, geändert</translation>
     </message>
     <message>
-        <source>Keep what is set here under “{name}”</source>
-        <translation>Was hier eingestellt ist, unter „{name}“ behalten</translation>
+        <source>Save these settings as “{name}”</source>
+        <translation>Diese Einstellungen als „{name}“ speichern</translation>
     </message>
     <message>
-        <source>Delete “{name}”; what is set here stays</source>
-        <translation>„{name}“ löschen; was hier eingestellt ist, bleibt</translation>
+        <source>Delete “{name}”; the settings here stay</source>
+        <translation>„{name}“ löschen; die Einstellungen hier bleiben</translation>
     </message>
     <message>
         <source>Replace</source>
         <translation>Ersetzen</translation>
     </message>
     <message>
-        <source>That one comes with Bough; take another name</source>
-        <translation>Diese gehört zu Bough; nehmen Sie einen anderen Namen</translation>
+        <source>This preset comes with Bough; choose another name</source>
+        <translation>Diese Voreinstellung gehört zu Bough; wählen Sie einen anderen Namen</translation>
     </message>
     <message>
         <source>Precise</source>
-        <translation>Genau</translation>
+        <translation>Präzise</translation>
     </message>
     <message>
         <source>Balanced</source>
@@ -2529,7 +2528,7 @@
     </message>
     <message>
         <source>Creative</source>
-        <translation>Einfallsreich</translation>
+        <translation>Kreativ</translation>
     </message>
     <message>
         <source>Wild</source>
@@ -2554,27 +2553,27 @@
         </translation>
     </message>
     <message>
-        <source>Drawn otherwise</source>
-        <translation>Anders gezogen</translation>
+        <source>Other sampling</source>
+        <translation>Anderes Sampling</translation>
     </message>
     <message>
-        <source>By another model</source>
-        <translation>Von einem anderen Modell</translation>
+        <source>Another model</source>
+        <translation>Anderes Modell</translation>
     </message>
 </context>
 <context>
     <name>ReplayWindow</name>
     <message>
         <source>Run again</source>
-        <translation>Noch einmal rechnen</translation>
+        <translation>Noch einmal ausführen</translation>
     </message>
     <message>
-        <source>Running the answer again …</source>
-        <translation>Die Antwort wird noch einmal gerechnet …</translation>
+        <source>Running the answer again…</source>
+        <translation>Die Antwort wird noch einmal ausgeführt…</translation>
     </message>
     <message>
-        <source>Each token is drawn again behind the stored ones before it, with the same seed and settings. Nothing of the conversation is changed.</source>
-        <translation>Jedes Token wird hinter den gespeicherten davor noch einmal gezogen, mit gleichem Startwert und gleichen Einstellungen. Am Gespräch ändert sich nichts.</translation>
+        <source>Each token is sampled again after the stored tokens before it, with the same seed and settings. The conversation does not change.</source>
+        <translation>Jedes Token wird hinter den gespeicherten Token davor noch einmal gezogen, mit demselben Seed und denselben Einstellungen. Das Gespräch ändert sich nicht.</translation>
     </message>
     <message>
         <source>Cancel</source>
@@ -2585,12 +2584,12 @@
         <translation>Esc</translation>
     </message>
     <message>
-        <source>Drawing …</source>
-        <translation>Wird gezogen …</translation>
+        <source>Sampling…</source>
+        <translation>Token werden gezogen…</translation>
     </message>
     <message>
         <source>The same model, libraries, seed and settings.</source>
-        <translation>Gleiches Modell, gleiche Bibliotheken, gleicher Startwert, gleiche Einstellungen.</translation>
+        <translation>Dasselbe Modell, dieselben Bibliotheken, derselbe Seed, dieselben Einstellungen.</translation>
     </message>
     <message>
         <source>Close</source>
@@ -2605,12 +2604,12 @@
         <translation>Token</translation>
     </message>
     <message>
-        <source>There stood</source>
-        <translation>Da stand</translation>
+        <source>Stored</source>
+        <translation>Gespeichert</translation>
     </message>
     <message>
-        <source>Now came</source>
-        <translation>Jetzt kam</translation>
+        <source>Now</source>
+        <translation>Jetzt</translation>
     </message>
     <message>
         <source>the end</source>
@@ -2620,8 +2619,8 @@
 <context>
     <name>SamplingPanel</name>
     <message>
-        <source>How the next answers are asked for</source>
-        <translation>Wie die nächsten Antworten erfragt werden</translation>
+        <source>Sampling</source>
+        <translation>Sampling</translation>
     </message>
     <message>
         <source>all</source>
@@ -2632,16 +2631,16 @@
         <translation>aus</translation>
     </message>
     <message>
-        <source>a new one</source>
-        <translation>immer neu</translation>
+        <source>random</source>
+        <translation>zufällig</translation>
     </message>
     <message>
         <source>A seed is a whole number from 0 to 9,223,372,036,854,775,807.</source>
-        <translation>Ein Startwert ist eine ganze Zahl von 0 bis 9.223.372.036.854.775.807.</translation>
+        <translation>Ein Seed ist eine ganze Zahl von 0 bis 9.223.372.036.854.775.807.</translation>
     </message>
     <message>
         <source>Automatic</source>
-        <translation>Von selbst</translation>
+        <translation>Automatisch</translation>
     </message>
     <message>
         <source>From the tree</source>
@@ -2653,34 +2652,30 @@
     </message>
     <message>
         <source>Stop strings</source>
-        <translation>Stoppfolgen</translation>
-    </message>
-    <message>
-        <source>How tokens are drawn</source>
-        <translation>Wie Token gezogen werden</translation>
+        <translation>Stoppsequenzen</translation>
     </message>
     <message>
         <source>Temperature</source>
         <translation>Temperatur</translation>
     </message>
     <message>
-        <source>0 always takes the likeliest token; more is freer.</source>
-        <translation>0 nimmt immer das wahrscheinlichste Token; mehr ist freier.</translation>
+        <source>0 always takes the likeliest token; higher values are more creative.</source>
+        <translation>0 nimmt immer das wahrscheinlichste Token; höhere Werte sind kreativer.</translation>
     </message>
     <message>
         <source>Top-p</source>
         <translation>Top-p</translation>
     </message>
     <message>
-        <source>Draw from the likeliest tokens that together have this share.</source>
-        <translation>Aus den wahrscheinlichsten Token ziehen, die zusammen diesen Anteil haben.</translation>
+        <source>Sample from the likeliest tokens that together have this probability.</source>
+        <translation>Aus den wahrscheinlichsten Token ziehen, die zusammen diese Wahrscheinlichkeit haben.</translation>
     </message>
     <message>
         <source>Top-k</source>
         <translation>Top-k</translation>
     </message>
     <message>
-        <source>Draw from so many of the likeliest tokens.</source>
+        <source>Sample from this many of the likeliest tokens.</source>
         <translation>Aus so vielen der wahrscheinlichsten Token ziehen.</translation>
     </message>
     <message>
@@ -2688,32 +2683,32 @@
         <translation>Min-p</translation>
     </message>
     <message>
-        <source>Leave out what is less likely than this share of the likeliest.</source>
-        <translation>Weglassen, was unwahrscheinlicher ist als dieser Anteil des wahrscheinlichsten.</translation>
+        <source>Leave out tokens that are less likely than this share of the likeliest one.</source>
+        <translation>Token auslassen, die unwahrscheinlicher sind als dieser Anteil des wahrscheinlichsten.</translation>
     </message>
     <message>
         <source>Repetition penalty</source>
         <translation>Wiederholungsstrafe</translation>
     </message>
     <message>
-        <source>Make what was said lately less likely to be said again.</source>
-        <translation>Was eben gesagt wurde, unwahrscheinlicher machen.</translation>
+        <source>Make recent tokens less likely to repeat.</source>
+        <translation>Wiederholungen der letzten Token unwahrscheinlicher machen.</translation>
     </message>
     <message>
         <source>Presence penalty</source>
         <translation>Präsenzstrafe</translation>
     </message>
     <message>
-        <source>Make tokens that were used lately less likely; below 0, more likely.</source>
-        <translation>Eben verwendete Token unwahrscheinlicher machen; unter 0 wahrscheinlicher.</translation>
+        <source>Make recently used tokens less likely; below 0, more likely.</source>
+        <translation>Kürzlich verwendete Token unwahrscheinlicher machen; unter 0 wahrscheinlicher.</translation>
     </message>
     <message>
         <source>Frequency penalty</source>
         <translation>Häufigkeitsstrafe</translation>
     </message>
     <message>
-        <source>The same, the more so the more often a token was used.</source>
-        <translation>Ebenso, und umso stärker, je öfter ein Token verwendet wurde.</translation>
+        <source>The same, but stronger the more often a token was used.</source>
+        <translation>Ebenso, aber umso stärker, je öfter ein Token verwendet wurde.</translation>
     </message>
     <message>
         <source>The answer</source>
@@ -2721,103 +2716,103 @@
     </message>
     <message>
         <source>Maximum tokens</source>
-        <translation>Token höchstens</translation>
+        <translation>Maximale Token</translation>
     </message>
     <message>
-        <source>The answer is cut there; Continue goes on.</source>
-        <translation>Dort wird die Antwort abgeschnitten; „Fortsetzen“ schreibt weiter.</translation>
+        <source>The answer stops there; Continue writes more.</source>
+        <translation>Die Antwort endet dort; „Fortsetzen“ schreibt weiter.</translation>
     </message>
     <message>
         <source>Answers at once</source>
         <translation>Antworten</translation>
     </message>
     <message>
-        <source>Side by side, to keep one or all.</source>
-        <translation>Nebeneinander, um eine oder alle zu behalten.</translation>
+        <source>Shown side by side, to keep one or all.</source>
+        <translation>Nebeneinander gezeigt, um eine oder alle zu behalten.</translation>
     </message>
     <message>
         <source>Seed</source>
-        <translation>Startwert</translation>
+        <translation>Seed</translation>
     </message>
     <message>
         <source>The same seed and question give the same answer.</source>
-        <translation>Gleicher Startwert und gleiche Frage ergeben die gleiche Antwort.</translation>
+        <translation>Derselbe Seed und dieselbe Frage ergeben dieselbe Antwort.</translation>
     </message>
     <message>
         <source>Think first</source>
-        <translation>Erst nachdenken</translation>
+        <translation>Zuerst nachdenken</translation>
     </message>
     <message>
         <source>Drafts</source>
         <translation>Entwürfe</translation>
     </message>
     <message>
-        <source>Usual (on)</source>
-        <translation>Üblich (an)</translation>
+        <source>Default (on)</source>
+        <translation>Standard (an)</translation>
     </message>
     <message>
-        <source>Usual (off)</source>
-        <translation>Üblich (aus)</translation>
+        <source>Default (off)</source>
+        <translation>Standard (aus)</translation>
     </message>
     <message>
         <source>Draft model</source>
-        <translation>Vom Modell</translation>
+        <translation>Entwurfsmodell</translation>
     </message>
     <message>
         <source>By {model}, or by other answers in the tree.</source>
         <translation>Von {model} oder aus anderen Antworten im Baum.</translation>
     </message>
     <message>
-        <source>By a draft model, where one is chosen in the Models menu, or by other answers in the tree.</source>
-        <translation>Von einem Entwurfsmodell, wo im Menü „Modelle“ eines gewählt ist, oder aus anderen Antworten im Baum.</translation>
+        <source>By a draft model if one is chosen in the Models menu, or by other answers in the tree.</source>
+        <translation>Von einem Entwurfsmodell, wenn im Menü „Modelle“ eines gewählt ist, oder aus anderen Antworten im Baum.</translation>
     </message>
     <message>
-        <source>Guesses of what comes next, looked at all at once. They change the speed, not the answer.</source>
-        <translation>Vermutungen darüber, was folgt, auf einmal geprüft. Sie ändern das Tempo, nicht die Antwort.</translation>
+        <source>Predicted tokens that the model checks all at once. They change the speed, not the answer.</source>
+        <translation>Vorhergesagte Token, die das Modell auf einmal prüft. Sie ändern die Geschwindigkeit, nicht die Antwort.</translation>
     </message>
     <message>
-        <source>Where one of these comes, the answer ends.</source>
-        <translation>Wo eine davon kommt, endet die Antwort.</translation>
+        <source>The answer ends before any of these.</source>
+        <translation>Die Antwort endet vor jeder dieser Zeichenfolgen.</translation>
     </message>
     <message>
         <source>Hooks</source>
         <translation>Hooks</translation>
     </message>
     <message>
-        <source>Python that looks at each token and may take it back. Asked from the top.</source>
-        <translation>Python, das jedes Token ansieht und zurücknehmen kann. Gefragt von oben nach unten.</translation>
+        <source>Python code that checks each token and can take it back. Hooks run from top to bottom.</source>
+        <translation>Python-Code, der jedes Token prüft und zurücknehmen kann. Hooks laufen von oben nach unten.</translation>
     </message>
     <message>
-        <source>All this holds in this conversation, from the next answer on.</source>
-        <translation>All das gilt in diesem Gespräch, von der nächsten Antwort an.</translation>
+        <source>These settings apply to this conversation, starting with the next answer.</source>
+        <translation>Diese Einstellungen gelten für dieses Gespräch, ab der nächsten Antwort.</translation>
     </message>
     <message>
-        <source>As in new ones</source>
-        <translation>Wie in neuen</translation>
+        <source>Reset to default</source>
+        <translation>Auf Standard zurücksetzen</translation>
     </message>
     <message>
-        <source>Ask here as new conversations do</source>
-        <translation>Hier fragen wie in neuen Gesprächen</translation>
+        <source>Use the settings of new conversations</source>
+        <translation>Die Einstellungen neuer Gespräche verwenden</translation>
     </message>
     <message>
-        <source>Use in new ones</source>
-        <translation>Auch in neuen</translation>
+        <source>Make default</source>
+        <translation>Als Standard festlegen</translation>
     </message>
     <message>
-        <source>Let new conversations ask as this one does</source>
-        <translation>Neue Gespräche fragen lassen wie dieses</translation>
+        <source>Use these settings for new conversations</source>
+        <translation>Diese Einstellungen für neue Gespräche verwenden</translation>
     </message>
     <message>
-        <source>No switch</source>
-        <translation>Geht nicht</translation>
+        <source>Not available</source>
+        <translation>Nicht verfügbar</translation>
     </message>
     <message>
         <source>On</source>
         <translation>An</translation>
     </message>
     <message>
-        <source>This model&apos;s template has no switch for it.</source>
-        <translation>Die Vorlage dieses Modells hat keinen Schalter dafür.</translation>
+        <source>You can't turn thinking on or off for this model.</source>
+        <translation>Bei diesem Modell lässt sich das Nachdenken nicht ein- oder ausschalten.</translation>
     </message>
     <message>
         <source>Whether the model thinks before it answers.</source>
@@ -2848,7 +2843,7 @@
     </message>
     <message>
         <source>version {number} of {all}</source>
-        <translation>Fassung {number} von {all}</translation>
+        <translation>Version {number} von {all}</translation>
     </message>
     <message>
         <source>branch “{name}”</source>
@@ -2866,23 +2861,23 @@
 <context>
     <name>SearchChips</name>
     <message>
-        <source>Who said it</source>
-        <translation>Wer es gesagt hat</translation>
+        <source>Filter by author</source>
+        <translation>Nach Autor filtern</translation>
     </message>
     <message>
-        <source>When it was said</source>
-        <translation>Wann es gesagt wurde</translation>
+        <source>Filter by date</source>
+        <translation>Nach Datum filtern</translation>
     </message>
     <message>
-        <source>Which model said it</source>
-        <translation>Welches Modell es gesagt hat</translation>
+        <source>Filter by model</source>
+        <translation>Nach Modell filtern</translation>
     </message>
     <message>
         <source>Starred</source>
         <translation>Mit Stern</translation>
     </message>
     <message>
-        <source>Starred messages alone (is:starred)</source>
+        <source>Only starred messages (is:starred)</source>
         <translation>Nur Nachrichten mit Stern (is:starred)</translation>
     </message>
     <message>
@@ -2890,7 +2885,7 @@
         <translation>Angeheftet</translation>
     </message>
     <message>
-        <source>Pinned messages alone (is:pinned)</source>
+        <source>Only pinned messages (is:pinned)</source>
         <translation>Nur angeheftete Nachrichten (is:pinned)</translation>
     </message>
     <message>
@@ -2949,12 +2944,12 @@
 <context>
     <name>SearchPanel</name>
     <message>
-        <source>Search everything</source>
-        <translation>Alles durchsuchen</translation>
+        <source>Search all conversations</source>
+        <translation>Alle Gespräche durchsuchen</translation>
     </message>
     <message>
-        <source>Search every message of every branch</source>
-        <translation>Jede Nachricht jedes Zweigs durchsuchen</translation>
+        <source>Search all messages in all branches</source>
+        <translation>Alle Nachrichten in allen Zweigen durchsuchen</translation>
     </message>
     <message>
         <source>Close the search</source>
@@ -2965,36 +2960,36 @@
         <translation>Schließen (Esc)</translation>
     </message>
     <message numerus="yes">
-        <source>The first %n message(s); more words find fewer.</source>
+        <source>First %n message(s). Add words to narrow the search.</source>
         <translation>
-            <numerusform>Die erste Nachricht; mehr Wörter finden weniger.</numerusform>
-            <numerusform>Die ersten %n Nachrichten; mehr Wörter finden weniger.</numerusform>
+            <numerusform>Erste %n Nachricht. Weitere Wörter grenzen die Suche ein.</numerusform>
+            <numerusform>Erste %n Nachrichten. Weitere Wörter grenzen die Suche ein.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
-        <source>%n message(s). Enter goes there.</source>
+        <source>%n message(s). Press Enter to go there.</source>
         <translation>
-            <numerusform>%n Nachricht. Eingabe führt hin.</numerusform>
-            <numerusform>%n Nachrichten. Eingabe führt hin.</numerusform>
+            <numerusform>%n Nachricht. Mit der Eingabetaste springen Sie dorthin.</numerusform>
+            <numerusform>%n Nachrichten. Mit der Eingabetaste springen Sie dorthin.</numerusform>
         </translation>
     </message>
     <message>
-        <source>No message with these filters says that. Take a filter away to find more.</source>
-        <translation>Keine Nachricht mit diesen Filtern sagt das. Nehmen Sie einen Filter weg, um mehr zu finden.</translation>
+        <source>No results with these filters. Remove a filter to find more.</source>
+        <translation>Keine Ergebnisse mit diesen Filtern. Entfernen Sie einen Filter, um mehr zu finden.</translation>
     </message>
     <message>
-        <source>No message says that. Every message of every branch was looked at; what is in the trash was not.</source>
-        <translation>Keine Nachricht sagt das. Jede Nachricht jedes Zweigs wurde angesehen; was im Papierkorb liegt, nicht.</translation>
+        <source>No results in any branch. Messages in the trash are not searched.</source>
+        <translation>Keine Ergebnisse in allen Zweigen. Nachrichten im Papierkorb werden nicht durchsucht.</translation>
     </message>
     <message>
-        <source>Looks at every message of every branch, in all conversations but those in the trash.
+        <source>Searches all messages in all branches of all conversations, except in the trash.
 
-Words, “a phrase”, the beginn* of a word; any script.
-from:you, from:answer, is:starred, is:pinned, model:guide, after:2026-01-31, before:2026-03-01 narrow it.</source>
-        <translation>Sieht jede Nachricht jedes Zweigs an, in allen Gesprächen außer denen im Papierkorb.
+Enter words, “a phrase”, or the beginn* of a word.
+Narrow the search with from:you, from:answer, is:starred, is:pinned, model:guide, after:2026-01-31, before:2026-03-01.</source>
+        <translation>Durchsucht alle Nachrichten in allen Zweigen aller Gespräche, außer im Papierkorb.
 
-Wörter, „eine Folge“, der Anfa* eines Worts; jede Schrift.
-from:you, from:answer, is:starred, is:pinned, model:guide, after:2026-01-31, before:2026-03-01 engen es ein.</translation>
+Geben Sie Wörter, „eine Wortfolge“ oder den Anfa* eines Worts ein.
+Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, model:guide, after:2026-01-31, before:2026-03-01.</translation>
     </message>
 </context>
 <context>
@@ -3050,7 +3045,7 @@ from:you, from:answer, is:starred, is:pinned, model:guide, after:2026-01-31, bef
         <translation>Jetzt ist kein Modell geladen.</translation>
     </message>
     <message>
-        <source>The conversations in {path} can&apos;t be used ({error}). Nothing was changed. Check the disk, then try again.</source>
+        <source>The conversations in {path} can't be used ({error}). Nothing was changed. Check the disk, then try again.</source>
         <translation>Die Gespräche in {path} lassen sich nicht verwenden ({error}). Nichts wurde geändert. Prüfen Sie den Datenträger, und versuchen Sie es noch einmal.</translation>
     </message>
     <message>
@@ -3098,7 +3093,7 @@ from:you, from:answer, is:starred, is:pinned, model:guide, after:2026-01-31, bef
         <translation>das Ende der Antwort</translation>
     </message>
     <message>
-        <source>{file} can&apos;t be read ({error}). Download the model again.</source>
+        <source>{file} can't be read ({error}). Download the model again.</source>
         <translation>{file} lässt sich nicht lesen ({error}). Laden Sie das Modell noch einmal herunter.</translation>
     </message>
     <message>
@@ -3110,7 +3105,7 @@ from:you, from:answer, is:starred, is:pinned, model:guide, after:2026-01-31, bef
         <translation>{path} ist leer.</translation>
     </message>
     <message>
-        <source>“{name}” can&apos;t be read ({error}).</source>
+        <source>“{name}” can't be read ({error}).</source>
         <translation>„{name}“ lässt sich nicht lesen ({error}).</translation>
     </message>
     <message>
@@ -3156,7 +3151,7 @@ from:you, from:answer, is:starred, is:pinned, model:guide, after:2026-01-31, bef
         <translation>Der Arbeitsspeicher reicht für „{model}“ nicht aus. {loaded} Schließen Sie andere Programme, oder wählen Sie ein kleineres Modell.</translation>
     </message>
     <message>
-        <source>{architecture} models can&apos;t take tokens back, so this model answers without a draft model.</source>
+        <source>{architecture} models can't take tokens back, so this model answers without a draft model.</source>
         <translation>Modelle vom Typ {architecture} können keine Token zurücknehmen. Deshalb antwortet dieses Modell ohne Entwurfsmodell.</translation>
     </message>
     <message>
@@ -3164,7 +3159,7 @@ from:you, from:answer, is:starred, is:pinned, model:guide, after:2026-01-31, bef
         <translation>Das Entwurfsmodell „{draft_model}“ verwendet andere Token als „{model}“. Wählen Sie ein kleineres Modell derselben Familie oder keines.</translation>
     </message>
     <message>
-        <source>{architecture} models can&apos;t take tokens back, so this model can&apos;t be a draft model.</source>
+        <source>{architecture} models can't take tokens back, so this model can't be a draft model.</source>
         <translation>Modelle vom Typ {architecture} können keine Token zurücknehmen. Deshalb kann dieses Modell kein Entwurfsmodell sein.</translation>
     </message>
     <message>
@@ -3172,7 +3167,7 @@ from:you, from:answer, is:starred, is:pinned, model:guide, after:2026-01-31, bef
         <translation>Das vorherige Modell ist noch geladen.</translation>
     </message>
     <message>
-        <source>The tokenizer in {path} is in a format that Bough can&apos;t read (it needs tokenizer.json). Choose another model.</source>
+        <source>The tokenizer in {path} is in a format that Bough can't read (it needs tokenizer.json). Choose another model.</source>
         <translation>Der Tokenizer in {path} hat ein Format, das Bough nicht lesen kann (nötig ist tokenizer.json). Wählen Sie ein anderes Modell.</translation>
     </message>
     <message>
@@ -3188,11 +3183,11 @@ from:you, from:answer, is:starred, is:pinned, model:guide, after:2026-01-31, bef
         <translation>Bough unterstützt keine Modelle vom Typ {architecture} ({path}). Wählen Sie ein anderes Modell.</translation>
     </message>
     <message>
-        <source>The model in {path} can&apos;t be loaded: {reason}. Download it again, or choose another model.</source>
+        <source>The model in {path} can't be loaded: {reason}. Download it again, or choose another model.</source>
         <translation>Das Modell in {path} kann nicht geladen werden: {reason}. Laden Sie es noch einmal herunter, oder wählen Sie ein anderes.</translation>
     </message>
     <message>
-        <source>The tokenizer in {path} can&apos;t be loaded: {reason}. Download the model again, or choose another one.</source>
+        <source>The tokenizer in {path} can't be loaded: {reason}. Download the model again, or choose another one.</source>
         <translation>Der Tokenizer in {path} kann nicht geladen werden: {reason}. Laden Sie das Modell noch einmal herunter, oder wählen Sie ein anderes.</translation>
     </message>
     <message>
@@ -3252,7 +3247,7 @@ from:you, from:answer, is:starred, is:pinned, model:guide, after:2026-01-31, bef
         <translation>Er gab eine Liste mit {kind} statt einer Decision zurück.</translation>
     </message>
     <message>
-        <source>Its decision can&apos;t be carried out: {error}.</source>
+        <source>Its decision can't be carried out: {error}.</source>
         <translation>Seine Entscheidung lässt sich nicht ausführen: {error}.</translation>
     </message>
     <message>
@@ -3268,13 +3263,13 @@ from:you, from:answer, is:starred, is:pinned, model:guide, after:2026-01-31, bef
         <translation>Seine Maske hat eine andere Form als die des Hooks davor.</translation>
     </message>
     <message>
-        <source>It can&apos;t be copied for a fork.
+        <source>It can't be copied for a fork.
 {trace}</source>
         <translation>Er lässt sich für eine Abzweigung nicht kopieren.
 {trace}</translation>
     </message>
     <message>
-        <source>`hook_options` names “{name}”, but the `hooks` of this request don&apos;t.</source>
+        <source>`hook_options` names “{name}”, but the `hooks` of this request don't.</source>
         <translation>`hook_options` nennt „{name}“, die `hooks` dieser Anfrage aber nicht.</translation>
     </message>
     <message>
@@ -3290,7 +3285,7 @@ from:you, from:answer, is:starred, is:pinned, model:guide, after:2026-01-31, bef
         <translation>Es gibt keinen Hook „{name}“. Die Hooks sind: {names}. Legen Sie Python-Dateien mit eigenen Hooks in den Hook-Ordner.</translation>
     </message>
     <message>
-        <source>{file} can&apos;t be read: {error}.</source>
+        <source>{file} can't be read: {error}.</source>
         <translation>{file} lässt sich nicht lesen: {error}.</translation>
     </message>
     <message>
@@ -3322,7 +3317,7 @@ from:you, from:answer, is:starred, is:pinned, model:guide, after:2026-01-31, bef
         <translation>Die Antwort erfüllt das Format noch nicht.</translation>
     </message>
     <message>
-        <source>This model&apos;s tokens can&apos;t follow the answer format. Change the format.</source>
+        <source>This model's tokens can't follow the answer format. Change the format.</source>
         <translation>Mit den Token dieses Modells lässt sich das Antwortformat nicht einhalten. Ändern Sie das Format.</translation>
     </message>
     <message>
@@ -3330,11 +3325,11 @@ from:you, from:answer, is:starred, is:pinned, model:guide, after:2026-01-31, bef
         <translation>Der Rest des Anfangs passt nicht zum Antwortformat.</translation>
     </message>
     <message>
-        <source>`cache.kv_bits`: {architecture} models can&apos;t be cached in {bits} bits. Load it without `kv_bits`.</source>
+        <source>`cache.kv_bits`: {architecture} models can't be cached in {bits} bits. Load it without `kv_bits`.</source>
         <translation>Der Cache von Modellen vom Typ {architecture} ist mit {bits} Bit nicht möglich. Laden Sie das Modell ohne diese Einstellung.</translation>
     </message>
     <message>
-        <source>`cache.kv_bits`: {architecture} models can&apos;t be cached in {bits} bits ({reason}). Load it without `kv_bits`.</source>
+        <source>`cache.kv_bits`: {architecture} models can't be cached in {bits} bits ({reason}). Load it without `kv_bits`.</source>
         <translation>Der Cache von Modellen vom Typ {architecture} ist mit {bits} Bit nicht möglich ({reason}). Laden Sie das Modell ohne diese Einstellung.</translation>
     </message>
     <message>
@@ -3342,7 +3337,7 @@ from:you, from:answer, is:starred, is:pinned, model:guide, after:2026-01-31, bef
         <translation>Der Anfang der Antwort passt nicht zum Antwortformat. Ändern Sie eines von beiden, oder lassen Sie das Format nur für den neuen Text gelten.</translation>
     </message>
     <message>
-        <source>`draft` is &quot;model&quot;, but no draft model is loaded. Load a model with a draft model.</source>
+        <source>`draft` is "model", but no draft model is loaded. Load a model with a draft model.</source>
         <translation>Ein Entwurfsmodell soll vorhersagen, aber es ist keines geladen. Laden Sie ein Modell mit Entwurfsmodell.</translation>
     </message>
     <message>
@@ -3362,11 +3357,11 @@ from:you, from:answer, is:starred, is:pinned, model:guide, after:2026-01-31, bef
         <translation>Er hat in mehr als {num_answers} Antworten verzweigt.</translation>
     </message>
     <message>
-        <source>The model&apos;s chat template rejects these messages: {error}.</source>
+        <source>The model's chat template rejects these messages: {error}.</source>
         <translation>Die Chatvorlage des Modells lehnt diese Nachrichten ab: {error}.</translation>
     </message>
     <message>
-        <source>The model&apos;s chat template fails with these messages: {error}.</source>
+        <source>The model's chat template fails with these messages: {error}.</source>
         <translation>Die Chatvorlage des Modells scheitert an diesen Nachrichten: {error}.</translation>
     </message>
     <message>
@@ -3474,7 +3469,7 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
         <translation>Sie stimmt überein: {num_compared} von {num_tokens} Token wurden wieder so gezogen.</translation>
     </message>
     <message>
-        <source>Its hooks ({names}) can&apos;t be used as before, so it was sampled without them: {error}</source>
+        <source>Its hooks ({names}) can't be used as before, so it was sampled without them: {error}</source>
         <translation>Die Hooks ({names}) lassen sich nicht wie zuvor verwenden, deshalb wurde sie ohne sie erzeugt: {error}</translation>
     </message>
     <message>
@@ -3482,7 +3477,7 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
         <translation>Ihre gespeicherten Token ergeben nicht ihren Text.</translation>
     </message>
     <message>
-        <source>Message {message} can&apos;t be read because this part of the file is damaged. The other messages are intact.</source>
+        <source>Message {message} can't be read because this part of the file is damaged. The other messages are intact.</source>
         <translation>Nachricht {message} lässt sich nicht lesen, weil dieser Teil der Datei beschädigt ist. Die anderen Nachrichten sind in Ordnung.</translation>
     </message>
     <message>
@@ -3526,7 +3521,7 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
         <translation>Setzen Sie den Cursor in eine Antwort, hinter die Wörter, die Sie behalten möchten.</translation>
     </message>
     <message>
-        <source>The answer can&apos;t continue from this token: another model wrote it, or the token is only a part of a character. Nothing was changed. Load the model that wrote the answer, or choose the token before.</source>
+        <source>The answer can't continue from this token: another model wrote it, or the token is only a part of a character. Nothing was changed. Load the model that wrote the answer, or choose the token before.</source>
         <translation>Von diesem Token aus kann die Antwort nicht weitergehen: Ein anderes Modell hat sie geschrieben, oder das Token ist nur ein Teil eines Zeichens. Nichts wurde geändert. Laden Sie das Modell, das die Antwort geschrieben hat, oder wählen Sie das Token davor.</translation>
     </message>
     <message>
@@ -3558,7 +3553,7 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
         <translation>Die Gespräche in {path} sind teilweise beschädigt ({error}). Bough zeigt alles, was sich lesen lässt. {backup}</translation>
     </message>
     <message>
-        <source>The conversations in {path} can&apos;t be opened or saved ({error}). Nothing was changed. Check that you may write to the file and its folder, or choose another folder with --data-dir.</source>
+        <source>The conversations in {path} can't be opened or saved ({error}). Nothing was changed. Check that you may write to the file and its folder, or choose another folder with --data-dir.</source>
         <translation>Die Gespräche in {path} lassen sich nicht öffnen oder speichern ({error}). Nichts wurde geändert. Prüfen Sie, ob Sie in die Datei und ihren Ordner schreiben dürfen, oder wählen Sie mit --data-dir einen anderen Ordner.</translation>
     </message>
     <message>
@@ -3598,7 +3593,7 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
         <translation>Der Modellprozess wurde beendet.</translation>
     </message>
     <message>
-        <source>The model&apos;s context ends at token {position}.</source>
+        <source>The model's context ends at token {position}.</source>
         <translation>Der Kontext des Modells endet bei Token {position}.</translation>
     </message>
     <message>
@@ -3610,7 +3605,7 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
         <translation>Der Prompt hat jetzt {num_tokens} Token und hatte zuvor {num_before}: Eine Nachricht über der Antwort, die Chatvorlage oder deren Optionen haben sich geändert.</translation>
     </message>
     <message>
-        <source>The record of how message {message} was made can&apos;t be read. Its text is intact.</source>
+        <source>The record of how message {message} was made can't be read. Its text is intact.</source>
         <translation>Die Aufzeichnung, wie Nachricht {message} entstanden ist, lässt sich nicht lesen. Ihr Text ist in Ordnung.</translation>
     </message>
     <message>
@@ -3700,7 +3695,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>volle Genauigkeit</translation>
     </message>
     <message>
-        <source>it can&apos;t be read ({error})</source>
+        <source>it can't be read ({error})</source>
         <translation>lässt sich nicht lesen ({error})</translation>
     </message>
     <message>
@@ -3744,7 +3739,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>die erste Nachricht fehlt</translation>
     </message>
     <message>
-        <source>message {id} can&apos;t be read ({error})</source>
+        <source>message {id} can't be read ({error})</source>
         <translation>Nachricht {id} lässt sich nicht lesen ({error})</translation>
     </message>
     <message>
@@ -3844,7 +3839,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>{error} Das vorherige Modell wird wieder geladen.</translation>
     </message>
     <message>
-        <source>{file} can&apos;t be written ({error}). Nothing was changed. Check that you may write to its folder, or choose another one with --data-dir.</source>
+        <source>{file} can't be written ({error}). Nothing was changed. Check that you may write to its folder, or choose another one with --data-dir.</source>
         <translation>{file} lässt sich nicht schreiben ({error}). Nichts wurde geändert. Prüfen Sie, ob Sie in den Ordner schreiben dürfen, oder wählen Sie mit --data-dir einen anderen.</translation>
     </message>
     <message>
@@ -3972,7 +3967,7 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
     </message>
     <message>
         <source>Memory and disk</source>
-        <translation>Speicher und Platte</translation>
+        <translation>Speicher und Datenträger</translation>
     </message>
     <message>
         <source>Keys</source>
@@ -3998,8 +3993,8 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
         <translation>Eingabe</translation>
     </message>
     <message>
-        <source>Cancelling …</source>
-        <translation>Wird abgebrochen …</translation>
+        <source>Cancelling…</source>
+        <translation>Wird abgebrochen…</translation>
     </message>
 </context>
 <context>
@@ -4029,8 +4024,8 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
         <translation>Schreiben</translation>
     </message>
     <message>
-        <source>Single letters work on the message that has the focus.</source>
-        <translation>Einzelne Buchstaben wirken auf die Nachricht, die den Fokus hat.</translation>
+        <source>Single letters work on the focused message.</source>
+        <translation>Einzelne Buchstaben wirken auf die Nachricht mit dem Fokus.</translation>
     </message>
     <message>
         <source>Change keys…</source>
@@ -4057,26 +4052,26 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
     </message>
     <message>
         <source>{} of {} versions</source>
-        <translation>{} von {} Fassungen</translation>
+        <translation>{} von {} Versionen</translation>
     </message>
     <message>
         <source>Version {} of {}</source>
-        <translation>Fassung {} von {}</translation>
+        <translation>Version {} von {}</translation>
     </message>
     <message numerus="yes">
-        <source>Prunes %n message(s); Undo brings them back</source>
+        <source>Prunes %n message(s); Undo restores them</source>
         <translation>
-            <numerusform>Stutzt %n Nachricht; „Rückgängig“ bringt sie zurück</numerusform>
-            <numerusform>Stutzt %n Nachrichten; „Rückgängig“ bringt sie zurück</numerusform>
+            <numerusform>Stutzt %n Nachricht; „Rückgängig“ stellt sie wieder her</numerusform>
+            <numerusform>Stutzt %n Nachrichten; „Rückgängig“ stellt sie wieder her</numerusform>
         </translation>
     </message>
     <message>
-        <source>Keep only this of {}</source>
+        <source>Keep only this one of {}</source>
         <translation>Von {} nur diese behalten</translation>
     </message>
     <message>
-        <source>Versions that are not shown here stay.</source>
-        <translation>Fassungen, die hier nicht zu sehen sind, bleiben.</translation>
+        <source>Versions that are not shown here are kept.</source>
+        <translation>Versionen, die hier nicht gezeigt werden, bleiben erhalten.</translation>
     </message>
 </context>
 <context>
@@ -4094,8 +4089,8 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
         <translation>Einstellungen</translation>
     </message>
     <message>
-        <source>Conversations appear here once you have asked something.</source>
-        <translation>Hier erscheinen Gespräche, sobald Sie etwas gefragt haben.</translation>
+        <source>Your conversations will appear here.</source>
+        <translation>Hier erscheinen Ihre Gespräche.</translation>
     </message>
 </context>
 <context>
@@ -4106,7 +4101,7 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
     </message>
     <message>
         <source>Automatic</source>
-        <translation>Von selbst</translation>
+        <translation>Automatisch</translation>
     </message>
     <message>
         <source>At most</source>
@@ -4175,8 +4170,8 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
         <translation>Systemprompt</translation>
     </message>
     <message>
-        <source>Another system prompt is a branch of its own, in which your first question is asked again.</source>
-        <translation>Ein anderer Systemprompt ist ein eigener Zweig, in dem Ihre erste Frage noch einmal gestellt wird.</translation>
+        <source>A new system prompt starts a new branch, in which your first question is asked again.</source>
+        <translation>Ein neuer Systemprompt beginnt einen neuen Zweig, in dem Ihre erste Frage noch einmal gestellt wird.</translation>
     </message>
     <message>
         <source>A role or rules that the model reads before your first message.</source>
@@ -4191,22 +4186,22 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
         <translation>Als neuen Zweig speichern</translation>
     </message>
     <message>
-        <source>The branch that you see stays beside it (Ctrl+Enter)</source>
-        <translation>Der Zweig, den Sie sehen, bleibt daneben (Strg+Eingabe)</translation>
+        <source>The current branch is kept (Ctrl+Enter)</source>
+        <translation>Der jetzige Zweig bleibt erhalten (Strg+Eingabe)</translation>
     </message>
 </context>
 <context>
     <name>TableFrame</name>
     <message>
-        <source>Scroll the table sideways</source>
-        <translation>Tabelle seitwärts scrollen</translation>
+        <source>Scroll table horizontally</source>
+        <translation>Tabelle horizontal scrollen</translation>
     </message>
 </context>
 <context>
     <name>TextChips</name>
     <message>
-        <source>Type, then Enter; \n is a line break</source>
-        <translation>Schreiben, dann Eingabe; \n ist ein Zeilenumbruch</translation>
+        <source>Type, then press Enter; \n is a line break</source>
+        <translation>Tippen, dann Eingabetaste drücken; \n ist ein Zeilenumbruch</translation>
     </message>
     <message>
         <source>Add</source>
@@ -4220,16 +4215,16 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
 <context>
     <name>ThoughtView</name>
     <message>
-        <source>Show or fold what the model thought (T)</source>
-        <translation>Zeigen oder einklappen, was das Modell gedacht hat (T)</translation>
+        <source>Show or hide the reasoning (T)</source>
+        <translation>Nachdenken ein- oder ausblenden (T)</translation>
     </message>
     <message>
         <source>Thinking…</source>
         <translation>Denkt nach…</translation>
     </message>
     <message>
-        <source>Thought</source>
-        <translation>Gedanken</translation>
+        <source>Reasoning</source>
+        <translation>Nachdenken</translation>
     </message>
     <message>
         <source>Thought for {minutes} min {seconds} s</source>
@@ -4281,36 +4276,36 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
 <context>
     <name>TokenPopover</name>
     <message>
-        <source>Forced: nothing else could stand here, or a hook put it here.</source>
-        <translation>Erzwungen: Nichts anderes konnte hier stehen, oder ein Hook hat es gesetzt.</translation>
+        <source>Forced: no other token was possible, or a hook set it.</source>
+        <translation>Erzwungen: Kein anderes Token war möglich, oder ein Hook hat es gesetzt.</translation>
     </message>
     <message>
-        <source>Healed: it begins with the end of the text before it.</source>
+        <source>Healed: it starts with the end of the text before it.</source>
         <translation>Geheilt: Es beginnt mit dem Ende des Texts davor.</translation>
     </message>
     <message>
-        <source>Drafted: it was guessed, and the model agreed.</source>
-        <translation>Entworfen: Es wurde vermutet, und das Modell stimmte zu.</translation>
+        <source>Drafted: it was predicted, and the model agreed.</source>
+        <translation>Entworfen: Es wurde vorhergesagt, und das Modell stimmte zu.</translation>
     </message>
     <message>
         <source>Chosen by you.</source>
         <translation>Von Ihnen gewählt.</translation>
     </message>
     <message>
-        <source>It was there before the model went on.</source>
-        <translation>Es war da, bevor das Modell weiterschrieb.</translation>
+        <source>Given before the model continued.</source>
+        <translation>Vorgegeben, bevor das Modell weiterschrieb.</translation>
     </message>
     <message>
-        <source>The answer ended inside a token: its end was cut anew.</source>
-        <translation>Die Antwort endete in einem Token: Ihr Ende wurde neu zerlegt.</translation>
+        <source>The answer ended inside a token, so its end was tokenized again.</source>
+        <translation>Die Antwort endete in einem Token, deshalb wurde ihr Ende neu in Token zerlegt.</translation>
     </message>
     <message>
-        <source>No alternatives are known. Answers asked for in this mode have them.</source>
-        <translation>Es sind keine anderen Möglichkeiten bekannt. Antworten, die in dieser Ansicht erfragt werden, haben welche.</translation>
+        <source>No alternatives are known. They are recorded for answers written while tokens are shown.</source>
+        <translation>Es sind keine Alternativen bekannt. Sie werden für Antworten aufgezeichnet, die geschrieben werden, während Token angezeigt sind.</translation>
     </message>
     <message>
-        <source>↑ ↓ and Enter, or a click, go on from another one.</source>
-        <translation>↑ ↓ und Eingabe oder ein Klick machen mit einem anderen weiter.</translation>
+        <source>↑ ↓ and Enter, or a click, continue with another token.</source>
+        <translation>↑ ↓ und Eingabe oder ein Klick machen mit einem anderen Token weiter.</translation>
     </message>
 </context>
 <context>
@@ -4327,27 +4322,27 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
         <translation>Papierkorb</translation>
     </message>
     <message>
-        <source>What lies in the trash</source>
-        <translation>Was im Papierkorb liegt</translation>
+        <source>Trash contents</source>
+        <translation>Inhalt des Papierkorbs</translation>
     </message>
     <message>
         <source>The trash is empty.
 
-Conversations that you delete and branches that you prune lie here for thirty days. Until then you can take them back.</source>
+Deleted conversations and pruned branches stay here for 30 days. Until then you can restore them.</source>
         <translation>Der Papierkorb ist leer.
 
-Gespräche, die Sie löschen, und Zweige, die Sie stutzen, liegen hier dreißig Tage. So lange können Sie sie zurücknehmen.</translation>
+Gelöschte Gespräche und gestutzte Zweige bleiben 30 Tage hier. So lange können Sie sie wiederherstellen.</translation>
     </message>
     <message>
-        <source>What lies here is deleted after thirty days. No search and no export finds it.</source>
-        <translation>Was hier liegt, wird nach dreißig Tagen gelöscht. Keine Suche und kein Export findet es.</translation>
+        <source>Everything here is permanently deleted after 30 days. Search and export leave it out.</source>
+        <translation>Alles hier wird nach 30 Tagen endgültig gelöscht. Suche und Export lassen es aus.</translation>
     </message>
     <message>
         <source>Restore</source>
         <translation>Wiederherstellen</translation>
     </message>
     <message>
-        <source>Delete for good…</source>
+        <source>Delete permanently…</source>
         <translation>Endgültig löschen…</translation>
     </message>
     <message>
@@ -4359,10 +4354,10 @@ Gespräche, die Sie löschen, und Zweige, die Sie stutzen, liegen hier dreißig 
         <translation>Papierkorb leeren…</translation>
     </message>
     <message numerus="yes">
-        <source>%n message(s) would go</source>
+        <source>%n message(s)</source>
         <translation>
-            <numerusform>%n Nachricht würde verschwinden</numerusform>
-            <numerusform>%n Nachrichten würden verschwinden</numerusform>
+            <numerusform>%n Nachricht</numerusform>
+            <numerusform>%n Nachrichten</numerusform>
         </translation>
     </message>
     <message>
@@ -4378,27 +4373,27 @@ Gespräche, die Sie löschen, und Zweige, die Sie stutzen, liegen hier dreißig 
         <translation>Gestutzt {time} in „{name}“ · {goes}</translation>
     </message>
     <message>
-        <source>Delete “{name}” for good?</source>
+        <source>Permanently delete “{name}”?</source>
         <translation>„{name}“ endgültig löschen?</translation>
     </message>
     <message numerus="yes">
-        <source>Delete %n of these for good?</source>
+        <source>Permanently delete these %n items?</source>
         <translation>
-            <numerusform>%n davon endgültig löschen?</numerusform>
-            <numerusform>%n davon endgültig löschen?</numerusform>
+            <numerusform>Diesen %n Eintrag endgültig löschen?</numerusform>
+            <numerusform>Diese %n Einträge endgültig löschen?</numerusform>
         </translation>
     </message>
     <message>
-        <source>Delete for good what lies in the trash?</source>
-        <translation>Endgültig löschen, was im Papierkorb liegt?</translation>
+        <source>Permanently delete everything in the trash?</source>
+        <translation>Alles im Papierkorb endgültig löschen?</translation>
     </message>
     <message>
-        <source>Delete for good</source>
+        <source>Delete permanently</source>
         <translation>Endgültig löschen</translation>
     </message>
     <message>
-        <source>{goes}: from your conversations, from their backups and from what models have read. What another conversation shares stays. Models read again what they need.</source>
-        <translation>{goes}: aus Ihren Gesprächen, aus deren Sicherungen und aus dem, was Modelle gelesen haben. Was ein anderes Gespräch teilt, bleibt. Modelle lesen wieder, was sie brauchen.</translation>
+        <source>{goes}. This removes the text from your conversations, their backups and the cache. Messages that other conversations share stay.</source>
+        <translation>{goes}. Damit verschwindet der Text aus Ihren Gesprächen, aus deren Sicherungen und aus dem Cache. Nachrichten, die andere Gespräche teilen, bleiben.</translation>
     </message>
 </context>
 <context>
@@ -4437,7 +4432,7 @@ Gespräche, die Sie löschen, und Zweige, die Sie stutzen, liegen hier dreißig 
     </message>
     <message>
         <source>version {number} of {count}</source>
-        <translation>Fassung {number} von {count}</translation>
+        <translation>Version {number} von {count}</translation>
     </message>
     <message>
         <source>starred</source>
@@ -4453,11 +4448,11 @@ Gespräche, die Sie löschen, und Zweige, die Sie stutzen, liegen hier dreißig 
     </message>
     <message>
         <source>1 more version</source>
-        <translation>1 weitere Fassung</translation>
+        <translation>1 weitere Version</translation>
     </message>
     <message>
         <source>{count} more versions</source>
-        <translation>{count} weitere Fassungen</translation>
+        <translation>{count} weitere Versionen</translation>
     </message>
     <message>
         <source>here</source>
@@ -4467,19 +4462,19 @@ Gespräche, die Sie löschen, und Zweige, die Sie stutzen, liegen hier dreißig 
 <context>
     <name>TreeCard</name>
     <message>
-        <source>Enter or a click shows them.</source>
-        <translation>Eingabe oder ein Klick zeigt sie.</translation>
+        <source>Press Enter or click to show them.</source>
+        <translation>Zum Anzeigen klicken oder Eingabetaste drücken.</translation>
     </message>
 </context>
 <context>
     <name>TreeDock</name>
     <message>
-        <source>Fit the tree into view</source>
-        <translation>Den Baum einpassen</translation>
+        <source>Fit tree to view</source>
+        <translation>Baum einpassen</translation>
     </message>
     <message>
-        <source>Fit the tree into view (0)</source>
-        <translation>Den Baum einpassen (0)</translation>
+        <source>Fit tree to view (0)</source>
+        <translation>Baum einpassen (0)</translation>
     </message>
     <message>
         <source>Close the tree</source>
@@ -4519,8 +4514,8 @@ Gespräche, die Sie löschen, und Zweige, die Sie stutzen, liegen hier dreißig 
         <translation>Jede Nachricht ist ein Punkt</translation>
     </message>
     <message>
-        <source>Edit a question or regenerate an answer, and the conversation branches: nothing that was said is lost. Double-click a dot to go there.</source>
-        <translation>Bearbeiten Sie eine Frage oder erzeugen Sie eine Antwort neu, und das Gespräch verzweigt sich: Nichts, was gesagt wurde, geht verloren. Ein Doppelklick auf einen Punkt führt dorthin.</translation>
+        <source>Edit a question or regenerate an answer to start a new branch. Nothing is lost. Double-click a dot to go there.</source>
+        <translation>Bearbeiten Sie eine Frage, oder erzeugen Sie eine Antwort neu, um einen neuen Zweig zu beginnen. Nichts geht verloren. Ein Doppelklick auf einen Punkt führt dorthin.</translation>
     </message>
 </context>
 <context>
@@ -4545,15 +4540,15 @@ Gespräche, die Sie löschen, und Zweige, die Sie stutzen, liegen hier dreißig 
     <name>VersionSwitch</name>
     <message>
         <source>Version {} of {}</source>
-        <translation>Fassung {} von {}</translation>
+        <translation>Version {} von {}</translation>
     </message>
     <message>
         <source>Previous version (Alt+Left)</source>
-        <translation>Vorige Fassung (Alt+Links)</translation>
+        <translation>Vorige Version (Alt+Links)</translation>
     </message>
     <message>
         <source>Next version (Alt+Right)</source>
-        <translation>Nächste Fassung (Alt+Rechts)</translation>
+        <translation>Nächste Version (Alt+Rechts)</translation>
     </message>
 </context>
 <context>
@@ -4574,19 +4569,19 @@ Gespräche, die Sie löschen, und Zweige, die Sie stutzen, liegen hier dreißig 
         <translation>Ein Gespräch ist ein Baum</translation>
     </message>
     <message>
-        <source>The guide is a tiny model that knows Bough and nothing else; it speaks English.</source>
-        <translation>Der Guide ist ein winziges Modell, das Bough kennt und sonst nichts; er spricht Englisch.</translation>
+        <source>The guide is a tiny model that knows only Bough. It speaks English.</source>
+        <translation>Der Guide ist ein winziges Modell, das nur Bough kennt. Er spricht Englisch.</translation>
     </message>
     <message>
-        <source>Ask, then edit, regenerate or fork any message: every version stays.</source>
-        <translation>Fragen Sie; dann bearbeiten Sie eine Nachricht, erzeugen sie neu oder zweigen ab: Jede Fassung bleibt.</translation>
+        <source>Ask a question, then edit, regenerate or fork any message. Every version is kept.</source>
+        <translation>Stellen Sie eine Frage, und bearbeiten Sie dann eine Nachricht, erzeugen Sie sie neu, oder zweigen Sie ab. Jede Version bleibt erhalten.</translation>
     </message>
 </context>
 <context>
     <name>WritingField</name>
     <message>
-        <source>The text would have {chars} characters, the longest stretch without a space {run}. A message takes {most} and {longest}. Nothing was pasted; paste a part of it.</source>
-        <translation>Der Text hätte {chars} Zeichen, die längste Strecke ohne Leerzeichen {run}. Eine Nachricht nimmt {most} und {longest}. Nichts wurde eingefügt; fügen Sie einen Teil davon ein.</translation>
+        <source>The text is too long: {chars} characters, with up to {run} in a row without a space. A message can have {most} and {longest}. Nothing was pasted; paste a part of it instead.</source>
+        <translation>Der Text ist zu lang: {chars} Zeichen, davon bis zu {run} ohne Leerzeichen. Eine Nachricht fasst {most} und {longest}. Nichts wurde eingefügt; fügen Sie stattdessen einen Teil ein.</translation>
     </message>
 </context>
 <context>
@@ -4618,20 +4613,20 @@ Gespräche, die Sie löschen, und Zweige, die Sie stutzen, liegen hier dreißig 
 <context>
     <name>_Legend</name>
     <message>
-        <source>kept in memory: goes on at once</source>
-        <translation>im Speicher: geht sofort weiter</translation>
+        <source>kept in memory: continues at once</source>
+        <translation>im Speicher behalten: geht sofort weiter</translation>
     </message>
     <message>
         <source>kept on disk: loaded first</source>
-        <translation>auf der Platte: wird erst geladen</translation>
+        <translation>auf dem Datenträger behalten: wird zuerst geladen</translation>
     </message>
     <message>
         <source>not kept: read again first</source>
-        <translation>nicht behalten: wird neu gelesen</translation>
+        <translation>nicht behalten: wird zuerst neu gelesen</translation>
     </message>
     <message>
         <source>Full dot: kept in memory. Half dot: kept on disk. Hollow dot: not kept, to be read again.</source>
-        <translation>Voller Punkt: im Speicher behalten. Halber Punkt: auf der Platte. Leerer Punkt: nicht behalten, wird wieder gelesen.</translation>
+        <translation>Voller Punkt: im Speicher behalten. Halber Punkt: auf dem Datenträger behalten. Leerer Punkt: nicht behalten, wird neu gelesen.</translation>
     </message>
 </context>
 <context>

@@ -38,10 +38,10 @@
         </translation>
     </message>
     <message numerus="yes">
-        <source>%n conversation(s), with every branch</source>
+        <source>%n conversation(s), with all branches</source>
         <translation>
-            <numerusform>%n conversation, with every branch</numerusform>
-            <numerusform>%n conversations, with every branch</numerusform>
+            <numerusform>%n conversation, with all branches</numerusform>
+            <numerusform>%n conversations, with all branches</numerusform>
         </translation>
     </message>
     <message numerus="yes">
@@ -120,10 +120,10 @@
         </translation>
     </message>
     <message numerus="yes">
-        <source>%n conversation(s) already here; left out</source>
+        <source>%n conversation(s) already in Bough, left out</source>
         <translation>
-            <numerusform>%n conversation already here; left out</numerusform>
-            <numerusform>%n conversations already here; left out</numerusform>
+            <numerusform>%n conversation already in Bough, left out</numerusform>
+            <numerusform>%n conversations already in Bough, left out</numerusform>
         </translation>
     </message>
 </context>
@@ -157,44 +157,44 @@
 <context>
     <name>SearchPanel</name>
     <message numerus="yes">
-        <source>The first %n message(s); more words find fewer.</source>
+        <source>First %n message(s). Add words to narrow the search.</source>
         <translation>
-            <numerusform>The first %n message; more words find fewer.</numerusform>
-            <numerusform>The first %n messages; more words find fewer.</numerusform>
+            <numerusform>First %n message. Add words to narrow the search.</numerusform>
+            <numerusform>First %n messages. Add words to narrow the search.</numerusform>
         </translation>
     </message>
     <message numerus="yes">
-        <source>%n message(s). Enter goes there.</source>
+        <source>%n message(s). Press Enter to go there.</source>
         <translation>
-            <numerusform>%n message. Enter goes there.</numerusform>
-            <numerusform>%n messages. Enter goes there.</numerusform>
+            <numerusform>%n message. Press Enter to go there.</numerusform>
+            <numerusform>%n messages. Press Enter to go there.</numerusform>
         </translation>
     </message>
 </context>
 <context>
     <name>SideBySide</name>
     <message numerus="yes">
-        <source>Prunes %n message(s); Undo brings them back</source>
+        <source>Prunes %n message(s); Undo restores them</source>
         <translation>
-            <numerusform>Prunes %n message; Undo brings them back</numerusform>
-            <numerusform>Prunes %n messages; Undo brings them back</numerusform>
+            <numerusform>Prunes %n message; Undo restores them</numerusform>
+            <numerusform>Prunes %n messages; Undo restores them</numerusform>
         </translation>
     </message>
 </context>
 <context>
     <name>TrashWindow</name>
     <message numerus="yes">
-        <source>%n message(s) would go</source>
+        <source>%n message(s)</source>
         <translation>
-            <numerusform>%n message would go</numerusform>
-            <numerusform>%n messages would go</numerusform>
+            <numerusform>%n message</numerusform>
+            <numerusform>%n messages</numerusform>
         </translation>
     </message>
     <message numerus="yes">
-        <source>Delete %n of these for good?</source>
+        <source>Permanently delete these %n items?</source>
         <translation>
-            <numerusform>Delete %n of these for good?</numerusform>
-            <numerusform>Delete %n of these for good?</numerusform>
+            <numerusform>Permanently delete %n item?</numerusform>
+            <numerusform>Permanently delete %n item?</numerusform>
         </translation>
     </message>
 </context>

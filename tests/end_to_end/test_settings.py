@@ -118,7 +118,7 @@ def test_a_size_typed_on_the_keyboard_becomes_the_workers_limit(open_bough: Open
     settings = user.open_settings()
     assert user.session.kept is not None
     automatic = user.session.kept.limit_bytes
-    assert f"{size_text(automatic)} for the model that is loaded" in _texts(settings)
+    assert f"{size_text(automatic)} for the loaded model" in _texts(settings)
     settings.memory_page.memory.focus()
     qtbot.keyClick(settings.focusWidget(), Qt.Key.Key_Down)
     assert settings.memory_page.memory.buttons[1].isChecked()
@@ -126,9 +126,9 @@ def test_a_size_typed_on_the_keyboard_becomes_the_workers_limit(open_bough: Open
     assert settings.focusWidget() is settings.memory_page.memory.field
     settings.memory_page.memory.field.selectAll()
     qtbot.keyClicks(settings.memory_page.memory.field, "1.5")
-    assert "what it has read comes back from disk" in _texts(settings)
+    assert "its cache comes back from disk" in _texts(settings)
     settings.memory_page.precision.choose(1)
-    assert "it reads again what it needs" in _texts(settings)
+    assert "it reads the conversations again when needed" in _texts(settings)
     settings.memory_page.precision.choose(0)
     user.apply(settings)
     user.kept()
@@ -147,7 +147,7 @@ def test_tab_visits_every_control_and_returns_to_the_first(open_bough: OpenBough
         qtbot.keyClick(focus, Qt.Key.Key_Tab)
     names = [focus.text() if hasattr(focus, "text") else focus.accessibleName() for focus in walked]  # pyright: ignore[reportAttributeAccessIssue]
     # There is nothing to apply yet.
-    assert names == ["Pages", "Automatic", "Automatic", "Show folder", "Empty", "As the model computes"]
+    assert names == ["Pages", "Automatic", "Automatic", "Show folder", "Empty", "Full precision"]
     qtbot.keyClick(settings, Qt.Key.Key_Escape)
     assert not settings.isVisible()
 

@@ -105,7 +105,7 @@ class CompareWindow(Sheet):
         elif has_any:
             self.show_message(self.tr("{count} differences", "", self.panes.num_differences).format(count=self._count))
         else:
-            self.show_message(self.tr("Both are the same."))
+            self.show_message(self.tr("Both texts are identical."))
 
     @property
     def _count(self) -> str:

@@ -108,10 +108,10 @@ class SideBySide(QWidget):
             card.go_on_button.clicked.connect(partial(self._go_on, message_id))
             card.keep_button.clicked.connect(partial(self._keep, message_id))
             num_pruned = self._controller.shown.subtree_size(*(other for other in message_ids if other != message_id))
-            tip = self.tr("Prunes %n message(s); Undo brings them back", "", num_pruned)
+            tip = self.tr("Prunes %n message(s); Undo restores them", "", num_pruned)
             if not are_all:
-                card.keep_button.setText(self.tr("Keep only this of {}").format(len(message_ids)))
-                others_stay = self.tr("Versions that are not shown here stay.")
+                card.keep_button.setText(self.tr("Keep only this one of {}").format(len(message_ids)))
+                others_stay = self.tr("Versions that are not shown here are kept.")
                 tip = f"{tip}. {others_stay}"
             card.keep_button.setToolTip(tip)
         self._lay_out_cards()

@@ -205,7 +205,7 @@ class Composer(QWidget):
         self.send_button.setEnabled(stops or has_content)
         self.send_button.setAccessibleName(self.tr("Stop") if stops else self.tr("Send"))
         self.send_button.setToolTip(
-            self.tr("Stop (Esc)") if stops else self.tr("Send (Enter; Shift+Enter breaks the line)")
+            self.tr("Stop (Esc)") if stops else self.tr("Send (Enter; Shift+Enter for a new line)")
         )
 
     def _on_changed(self) -> None:

@@ -171,7 +171,9 @@ class ComposerCommands(QObject):
         can_be_edited = message is not None or not has_begun
         self._composer.system_button.setEnabled(can_be_edited)
         if not can_be_edited:
-            self._composer.show_system_prompt(self.tr("This conversation began without a system prompt"), is_set=False)
+            self._composer.show_system_prompt(
+                self.tr("This conversation started without a system prompt"), is_set=False
+            )
 
     def _open_system_prompt(self) -> None:
         from app.ui.composer.system_prompt_popover import SystemPromptPopover
@@ -221,8 +223,8 @@ class ComposerCommands(QObject):
         tip = self.tr("Answer format: {name}").format(name=text)
         is_wrong = answer_format is not None and bool(problem)
         if problem and is_wrong:
-            tip = self.tr("This can't be used: {problem}").format(problem=translated(problem))
-            text = self.tr("{name}: can't be used").format(name=text)
+            tip = self.tr("This format can't be used: {problem}").format(problem=translated(problem))
+            text = self.tr("{name}: not usable").format(name=text)
         self._composer.show_format(text, tip, is_set=answer_format is not None, is_wrong=is_wrong)
 
     # --- the sampling panel --------------------------------------------------------------------------------
@@ -286,7 +288,7 @@ class ComposerCommands(QObject):
             more.append(self.tr("{num} answers").format(num=generation.n))
         stops, hooks = len(generation.sampling.stop), len(generation.hooks)
         if stops:
-            more.append(self.tr("1 stop") if stops == 1 else self.tr("{num} stops").format(num=stops))
+            more.append(self.tr("1 stop string") if stops == 1 else self.tr("{num} stop strings").format(num=stops))
         if generation.sampling.seed is not None:
             more.append(self.tr("seed {seed}").format(seed=generation.sampling.seed))
         if hooks:

@@ -69,7 +69,7 @@ class ContextGauge(FittingButton):
 
     def _figures(self, room: Room) -> str:
         kept = min(room.num_kept, room.num_used)
-        used = self.tr("With what is written here {used} of {limit} tokens: {kept} kept, {read} to read").format(
+        used = self.tr("{used} of {limit} tokens with this message: {kept} kept, {read} to read").format(
             used=counted(room.num_used), limit=counted(room.limit), kept=counted(kept), read=counted(room.num_read)
         )
         if room.seconds is not None and room.seconds >= _MIN_SHOWN_S:
@@ -79,7 +79,7 @@ class ContextGauge(FittingButton):
         over = self.tr(", {over} too many. ").format(over=counted(1 - room.num_free))
         if self._overflow == "drop_oldest":
             return used + over + self.tr("The oldest messages will be left out.")
-        return used + over + self.tr("The answer would fail: shorten the message, or go on from an earlier one.")
+        return used + over + self.tr("The answer would fail: shorten the message, or continue from an earlier one.")
 
     def _bar(self, room: Room, colour: str) -> QIcon:
         ratio = self.devicePixelRatioF()

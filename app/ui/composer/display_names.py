@@ -14,7 +14,7 @@ translate = QCoreApplication.translate
 def format_name(kind: FormatKind | None) -> str:
     """Return the name of an answer format; None means free text."""
     names: Mapping[FormatKind | None, str] = {
-        None: translate("FormatPopover", "Free"),
+        None: translate("FormatPopover", "Free text"),
         "json_schema": translate("FormatPopover", "JSON schema"),
         "regex": translate("FormatPopover", "Regex"),
         "choice": translate("FormatPopover", "Choices"),

@@ -71,7 +71,7 @@ class FormatPopover(Popover):
         self.examples = QToolButton()
         self.examples.setObjectName("chip")
         self.examples.setText(self.tr("Examples") + " ▾")
-        self.examples.setToolTip(self.tr("Begin with one of these"))
+        self.examples.setToolTip(self.tr("Start with an example"))
         self.examples.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.examples.setMenu(QMenu(self.examples))
         self.column.addWidget(self.examples, 0, Qt.AlignmentFlag.AlignLeft)
@@ -92,13 +92,13 @@ class FormatPopover(Popover):
     def show_verdict(self, problem: str | None) -> None:
         """Show the problem of the format; empty means none, None means the check is still running."""
         if self.answer_format is None:
-            text, kind = self.tr("Answers are free until something stands here."), "quiet"
+            text, kind = self.tr("Enter a format. Until then, answers are free text."), "quiet"
         elif problem is None:
-            text, kind = self.tr("Looking at it …"), "quiet"
+            text, kind = self.tr("Checking…"), "quiet"
         elif problem:
             text, kind = translated(problem), "failure"
         else:
-            text, kind = self.tr("✓ This can be used."), "good"
+            text, kind = self.tr("✓ Valid"), "good"
         self.verdict.setText(text)
         self.verdict.setVisible(self._kind is not None)
         if self.verdict.objectName() != kind:
@@ -141,12 +141,12 @@ def _explanation(kind: FormatKind | None) -> str:
     texts: Mapping[FormatKind | None, str] = {
         None: translate(
             "FormatPopover",
-            "The model answers as it likes. Any other form is kept to, token by token, whatever the model likes.",
+            "The model answers freely. Every other format is enforced token by token.",
         ),
-        "json_schema": translate("FormatPopover", "The answer is JSON that this schema allows."),
+        "json_schema": translate("FormatPopover", "The answer is JSON that matches this schema."),
         "regex": translate("FormatPopover", "The whole answer matches this regular expression."),
-        "choice": translate("FormatPopover", "The answer is one of these lines, to the letter."),
-        "lark": translate("FormatPopover", "The answer is what this grammar makes of “start”, written as Lark has it."),
+        "choice": translate("FormatPopover", "The answer is exactly one of these lines."),
+        "lark": translate("FormatPopover", "The answer matches the rule “start” of this grammar (Lark syntax)."),
     }
     return texts[kind]
 

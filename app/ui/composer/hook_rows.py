@@ -41,7 +41,7 @@ class HookRows(QWidget):
         self._rows = QVBoxLayout(self)
         self._rows.setContentsMargins(0, 0, 0, 0)
         self._rows.setSpacing(4)
-        self._rows.addWidget(quiet_label(self.tr("Looking for hooks …")))
+        self._rows.addWidget(quiet_label(self.tr("Looking for hooks…")))
 
     def show_hooks(self, hooks: Sequence[Hook]) -> None:
         """Show the hooks found; active hooks stay in the list even if they were not found."""
@@ -72,10 +72,10 @@ class HookRows(QWidget):
         self.switches = {}
         others = [name for name in self._hooks if name not in self.names]
         for name in (*self.names, *others):
-            missing = Hook(name=name, problem=self.tr("It is not in the folder of hooks any more. Switch it off."))
+            missing = Hook(name=name, problem=self.tr("This hook is no longer in the hooks folder. Turn it off."))
             self._add(self._row(self._hooks.get(name, missing), focus))
         if not self._hooks and not self.names:
-            self._add(quiet_label(self.tr("There are none.")))
+            self._add(quiet_label(self.tr("There are no hooks.")))
         if self._focused is not None:
             self._focused.setFocus()
             self._focused = None
@@ -129,7 +129,7 @@ class HookRows(QWidget):
         button.setIcon(icon("up" if step < 0 else "down", self._theme.quiet_text))
         button.setIconSize(QSize(_ICON_PX, _ICON_PX))
         button.setFixedSize(_TARGET_PX, _TARGET_PX)
-        text = self.tr("Ask {name} earlier") if step < 0 else self.tr("Ask {name} later")
+        text = self.tr("Move {name} up") if step < 0 else self.tr("Move {name} down")
         button.setAccessibleName(text.format(name=name))
         button.setToolTip(as_tool_tip(button.accessibleName()))
         index = self.names.index(name) + step
@@ -155,7 +155,7 @@ class HookRows(QWidget):
                 return chips
             case _:
                 line = QLineEdit(_option_text(option, value))
-                line.setPlaceholderText(self.tr("needed") if option.is_required else "")
+                line.setPlaceholderText(self.tr("required") if option.is_required else "")
                 line.editingFinished.connect(lambda: set_option(_parsed(option, line.text())))
                 field = line
         field.setAccessibleName(name)

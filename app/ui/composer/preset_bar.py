@@ -41,10 +41,10 @@ class PresetBar(QStackedWidget):
         self._generation = generation
         self.list = QComboBox()
         self.list.setAccessibleName(self.tr("Preset"))
-        self.list.setToolTip(self.tr("A way of asking under a name"))
+        self.list.setToolTip(self.tr("Named sampling settings"))
         self.list.activated.connect(self._choose)
         self.save_button = QPushButton(self.tr("Save as…"))
-        self.save_button.setToolTip(self.tr("Keep all that is set here under a name"))
+        self.save_button.setToolTip(self.tr("Save these settings under a name"))
         self.save_button.clicked.connect(self._begin_naming)
         self.update_button = QPushButton(self.tr("Update"))
         self.update_button.clicked.connect(self._update)
@@ -53,8 +53,8 @@ class PresetBar(QStackedWidget):
         self.addWidget(_row(self.list, self.update_button, self.delete_button, self.save_button))
         self.name = QLineEdit()
         self.name.setMaxLength(_MAX_NAME_CHARS)
-        self.name.setAccessibleName(self.tr("Name of the preset"))
-        self.name.setPlaceholderText(self.tr("A name for what is set here"))
+        self.name.setAccessibleName(self.tr("Preset name"))
+        self.name.setPlaceholderText(self.tr("Name for these settings"))
         self.name.setTextMargins(_FIELD_INSET_PX, 0, _FIELD_INSET_PX, 0)
         self.name.returnPressed.connect(self._save)
         self.name.textChanged.connect(self._on_name)
@@ -76,7 +76,7 @@ class PresetBar(QStackedWidget):
             self.list.addItem(preset_name(preset), preset.name)
         index = self.list.findData(name)
         if index < 0:
-            self.list.insertItem(0, self.tr("As set here"), "")
+            self.list.insertItem(0, self.tr("Custom"), "")
             index = 0
         elif is_changed:
             self.list.setItemText(index, self.tr("{name}, changed").format(name=self.list.itemText(index)))
@@ -85,8 +85,8 @@ class PresetBar(QStackedWidget):
         for button in (self.update_button, self.delete_button):
             button.setVisible(own is not None)
         self.update_button.setEnabled(is_changed)
-        self.update_button.setToolTip(self.tr("Keep what is set here under “{name}”").format(name=name))
-        self.delete_button.setToolTip(self.tr("Delete “{name}”; what is set here stays").format(name=name))
+        self.update_button.setToolTip(self.tr("Save these settings as “{name}”").format(name=name))
+        self.delete_button.setToolTip(self.tr("Delete “{name}”; the settings here stay").format(name=name))
 
     def _choose(self, index: int) -> None:
         preset = find_preset((*BUILT_IN_PRESETS, *self._presets), self.list.itemData(index))
@@ -118,7 +118,9 @@ class PresetBar(QStackedWidget):
         self._keep_button.setText(
             self.tr("Replace") if find_preset(self._presets, name) is not None else self.tr("Save")
         )
-        self._keep_button.setToolTip(self.tr("That one comes with Bough; take another name") if is_built_in else "")
+        self._keep_button.setToolTip(
+            self.tr("This preset comes with Bough; choose another name") if is_built_in else ""
+        )
 
     def _save(self) -> None:
         name = clean(" ".join(self.name.text().split()))

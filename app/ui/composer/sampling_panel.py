@@ -61,7 +61,7 @@ class SamplingPanel(Popover):
         parent: QWidget,
     ) -> None:
         """`draft_model` is the name of the loaded draft model, empty without one."""
-        super().__init__(translate("SamplingPanel", "How the next answers are asked for"), _WIDTH_PX, parent)
+        super().__init__(translate("SamplingPanel", "Sampling"), _WIDTH_PX, parent)
         self._generation = generation
         self._is_showing = False
         self.presets = PresetBar(presets, generation)
@@ -121,7 +121,7 @@ class SamplingPanel(Popover):
     # --- contents ------------------------------------------------------------------------------------------
 
     def _build(self) -> None:
-        self.seed.setPlaceholderText(self.tr("a new one"))
+        self.seed.setPlaceholderText(self.tr("random"))
         self._seed_error.setObjectName("failure")
         self._seed_error.setWordWrap(True)
         self._seed_error.setVisible(False)
@@ -133,12 +133,13 @@ class SamplingPanel(Popover):
         self.column.addWidget(self._new_forms())
         self.column.addWidget(self._seed_error)
         self.column.addWidget(rule())
-        self.column.addWidget(heading(self.tr("Stop strings"), self.tr("Where one of these comes, the answer ends.")))
+        self.column.addWidget(heading(self.tr("Stop strings"), self.tr("The answer ends before any of these.")))
         self.column.addWidget(self.stop)
         self.column.addWidget(rule())
         self.column.addWidget(
             heading(
-                self.tr("Hooks"), self.tr("Python that looks at each token and may take it back. Asked from the top.")
+                self.tr("Hooks"),
+                self.tr("Python code that checks each token and can take it back. Hooks run from top to bottom."),
             )
         )
         self.column.addWidget(self.hooks)
@@ -148,46 +149,48 @@ class SamplingPanel(Popover):
     def _new_forms(self) -> FormColumns:
         forms = FormColumns()
         forms.add(
-            self.tr("How tokens are drawn"),
+            self.tr("Sampling"),
             (
                 Row(
                     self.tr("Temperature"),
                     self.temperature,
-                    self.tr("0 always takes the likeliest token; more is freer."),
+                    self.tr("0 always takes the likeliest token; higher values are more creative."),
                 ),
                 Row(
                     self.tr("Top-p"),
                     self.top_p,
-                    self.tr("Draw from the likeliest tokens that together have this share."),
+                    self.tr("Sample from the likeliest tokens that together have this probability."),
                 ),
-                Row(self.tr("Top-k"), self.top_k, self.tr("Draw from so many of the likeliest tokens.")),
+                Row(self.tr("Top-k"), self.top_k, self.tr("Sample from this many of the likeliest tokens.")),
                 Row(
                     self.tr("Min-p"),
                     self.min_p,
-                    self.tr("Leave out what is less likely than this share of the likeliest."),
+                    self.tr("Leave out tokens that are less likely than this share of the likeliest one."),
                 ),
                 Row(
                     self.tr("Repetition penalty"),
                     self.repetition_penalty,
-                    self.tr("Make what was said lately less likely to be said again."),
+                    self.tr("Make recent tokens less likely to repeat."),
                 ),
                 Row(
                     self.tr("Presence penalty"),
                     self.presence_penalty,
-                    self.tr("Make tokens that were used lately less likely; below 0, more likely."),
+                    self.tr("Make recently used tokens less likely; below 0, more likely."),
                 ),
                 Row(
                     self.tr("Frequency penalty"),
                     self.frequency_penalty,
-                    self.tr("The same, the more so the more often a token was used."),
+                    self.tr("The same, but stronger the more often a token was used."),
                 ),
             ),
         )
         forms.add(
             self.tr("The answer"),
             (
-                Row(self.tr("Maximum tokens"), self.max_tokens, self.tr("The answer is cut there; Continue goes on.")),
-                Row(self.tr("Answers at once"), self.num_answers, self.tr("Side by side, to keep one or all.")),
+                Row(
+                    self.tr("Maximum tokens"), self.max_tokens, self.tr("The answer stops there; Continue writes more.")
+                ),
+                Row(self.tr("Answers at once"), self.num_answers, self.tr("Shown side by side, to keep one or all.")),
                 Row(self.tr("Seed"), self.seed, self.tr("The same seed and question give the same answer.")),
                 Row(self.tr("Think first"), self.thinking, self.thinking.toolTip()),
                 Row(self.tr("Drafts"), self.draft, self.draft.toolTip()),
@@ -198,23 +201,27 @@ class SamplingPanel(Popover):
     def _new_footer(self) -> QHBoxLayout:
         footer = QHBoxLayout()
         footer.setSpacing(8)
-        footer.addWidget(quiet_label(self.tr("All this holds in this conversation, from the next answer on.")), 1)
-        reset = QPushButton(self.tr("As in new ones"))
-        reset.setToolTip(self.tr("Ask here as new conversations do"))
+        footer.addWidget(
+            quiet_label(self.tr("These settings apply to this conversation, starting with the next answer.")), 1
+        )
+        reset = QPushButton(self.tr("Reset to default"))
+        reset.setToolTip(self.tr("Use the settings of new conversations"))
         reset.clicked.connect(self.reset_asked)
-        default = QPushButton(self.tr("Use in new ones"))
-        default.setToolTip(self.tr("Let new conversations ask as this one does"))
+        default = QPushButton(self.tr("Make default"))
+        default.setToolTip(self.tr("Use these settings for new conversations"))
         default.clicked.connect(self.default_asked)
         footer.addWidget(reset)
         footer.addWidget(default)
         return footer
 
     def _fill_thinking(self, thinking: Thinking) -> None:
-        default = {"on": self.tr("Usual (on)"), "off": self.tr("Usual (off)")}.get(thinking, self.tr("No switch"))
+        default = {"on": self.tr("Default (on)"), "off": self.tr("Default (off)")}.get(
+            thinking, self.tr("Not available")
+        )
         self.thinking.addItems([default, self.tr("On"), self.tr("Off")])
         self.thinking.setEnabled(thinking != "can't")
         self.thinking.setToolTip(
-            self.tr("This model's template has no switch for it.")
+            self.tr("You can't turn thinking on or off for this model.")
             if thinking == "can't"
             else self.tr("Whether the model thinks before it answers.")
         )
@@ -225,9 +232,9 @@ class SamplingPanel(Popover):
         source = (
             self.tr("By {model}, or by other answers in the tree.").format(model=model)
             if model
-            else self.tr("By a draft model, where one is chosen in the Models menu, or by other answers in the tree.")
+            else self.tr("By a draft model if one is chosen in the Models menu, or by other answers in the tree.")
         )
-        purpose = self.tr("Guesses of what comes next, looked at all at once. They change the speed, not the answer.")
+        purpose = self.tr("Predicted tokens that the model checks all at once. They change the speed, not the answer.")
         self.draft.setToolTip(as_tool_tip(f"{purpose} {source}"))
 
     # --- values --------------------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ class SystemPromptPopover(Popover):
         self._has_begun = has_begun
         self._old = text
         explanation = (
-            self.tr("Another system prompt is a branch of its own, in which your first question is asked again.")
+            self.tr("A new system prompt starts a new branch, in which your first question is asked again.")
             if has_begun
             else self.tr("A role or rules that the model reads before your first message.")
         )
@@ -57,7 +57,7 @@ class SystemPromptPopover(Popover):
         foot.addWidget(self.cost, 1)
         self.save_button = QPushButton(self.tr("Save as new branch"))
         self.save_button.setObjectName("primary")
-        self.save_button.setToolTip(self.tr("The branch that you see stays beside it (Ctrl+Enter)"))
+        self.save_button.setToolTip(self.tr("The current branch is kept (Ctrl+Enter)"))
         self.save_button.clicked.connect(self._save)
         self.save_button.setEnabled(False)
         foot.addWidget(self.save_button)

@@ -72,8 +72,8 @@ class WritingField(QPlainTextEdit):
         if len(whole) > _MAX_CHARS or longest_run > _MAX_RUN:
             self.refused.emit(
                 self.tr(
-                    "The text would have {chars} characters, the longest stretch without a space {run}. A message "
-                    "takes {most} and {longest}. Nothing was pasted; paste a part of it."
+                    "The text is too long: {chars} characters, with up to {run} in a row without a space. A "
+                    "message can have {most} and {longest}. Nothing was pasted; paste a part of it instead."
                 ).format(
                     chars=counted(len(whole)),
                     run=counted(longest_run),

@@ -137,7 +137,7 @@ class DialogCommands(QObject):
                     name,
                     scope,
                 )
-            yield Offer(self.tr("The whole tree"), self.tr("Every branch"), name, Scope(conversation_ids=ids))
+            yield Offer(self.tr("The whole tree"), self.tr("All branches"), name, Scope(conversation_ids=ids))
             if conversation.folder:
                 within = [one.id for one in conversations if one.folder == conversation.folder]
                 yield Offer(
@@ -149,7 +149,7 @@ class DialogCommands(QObject):
         if conversations:
             yield Offer(
                 self.tr("Everything"),
-                self.tr("%n conversation(s), with every branch", "", len(conversations)),
+                self.tr("%n conversation(s), with all branches", "", len(conversations)),
                 self.tr("Conversations"),
                 Scope(conversation_ids=tuple(sorted(one.id for one in conversations))),
             )
@@ -157,9 +157,9 @@ class DialogCommands(QObject):
     def _on_exported(self, result: ExportResult) -> None:
         self._folder = result.path.parent
         text = (
-            self.tr("{num} files are in {path}.").format(num=counted(result.num_files), path=result.path)
+            self.tr("Exported {num} files to {path}.").format(num=counted(result.num_files), path=result.path)
             if result.path.is_dir()
-            else self.tr("{path} is written.").format(path=result.path)
+            else self.tr("Exported to {path}.").format(path=result.path)
         )
         kind = "warning" if result.problems else "information"
         self._post(Notice(joined([verbatim(text), *result.problems]), kind, ShowFile(result.path)))
@@ -185,7 +185,7 @@ class DialogCommands(QObject):
 
     def _on_imported(self, summary: Summary) -> None:
         self._controller.program.conversations.changed.emit()
-        text = self.tr("{conversations} with {messages} imported.").format(
+        text = self.tr("Imported {conversations} with {messages}.").format(
             conversations=self.tr("%n conversation(s)", "", summary.num_conversations),
             messages=self.tr("%n message(s)", "", summary.num_messages),
         )

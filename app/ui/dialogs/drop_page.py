@@ -96,13 +96,13 @@ class DropPage(QWidget):
         others = [file for file in files if not can_be_imported(file)]
         if importable:
             self.headline.setText(self.tr("Drop to import %n file(s)", "", len(importable)))
-            details = self.tr("First you see what is in there. Nothing is imported before you say so.")
-            left_out = self.tr("Left out, for Bough can't read that: {names}").format(names=_names(others))
+            details = self.tr("You see the contents first. Nothing is imported until you confirm.")
+            left_out = self.tr("Ignored because Bough can't read them: {names}").format(names=_names(others))
             self.details.setText(f"{details}\n{left_out}" if others else details)
         else:
-            self.headline.setText(self.tr("This can't be imported"))
+            self.headline.setText(self.tr("These files can't be imported"))
             self.details.setText(
-                self.tr("{names}: Bough imports {endings}, and folders of them.").format(
+                self.tr("{names}: Bough imports {endings} and folders of such files.").format(
                     names=_names(others), endings=", ".join(SUFFIXES)
                 )
             )

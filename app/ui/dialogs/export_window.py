@@ -76,7 +76,7 @@ class ExportWindow(Sheet):
         self._folder = folder
         self._preview_task: Task | None = None
         self._is_name_edited = False
-        self.scopes = RadioGroup(self.tr("What"))
+        self.scopes = RadioGroup(self.tr("Content"))
         for offer in offers:
             self.scopes.add(offer.text, offer.explanation)
         self.scopes.choose(0)
@@ -88,17 +88,17 @@ class ExportWindow(Sheet):
             self.formats.setItemData(self.formats.count() - 1, text.line, Qt.ItemDataRole.ToolTipRole)
         self._format_line = quiet_label("")
         self.reasoning = QCheckBox(self.tr("Reasoning"))
-        self.reasoning.setToolTip(self.tr("What models thought before they answered"))
+        self.reasoning.setToolTip(self.tr("The models' reasoning before their answers"))
         self.system_prompts = QCheckBox(self.tr("System prompts"))
-        self.statistics = QCheckBox(self.tr("Statistics of each answer"))
+        self.statistics = QCheckBox(self.tr("Statistics for each answer"))
         self.reasoning.setChecked(True)
         self.system_prompts.setChecked(True)
         self.colours = QComboBox()
-        self.colours.setAccessibleName(self.tr("Colours of the page"))
-        for text in (self.tr("Colours as the reader's system"), self.tr("Light"), self.tr("Dark")):
+        self.colours.setAccessibleName(self.tr("Page colours"))
+        for text in (self.tr("Same as the reader's system"), self.tr("Light"), self.tr("Dark")):
             self.colours.addItem(text)
         self.name_field = QLineEdit()
-        self.name_field.setAccessibleName(self.tr("Name of the file"))
+        self.name_field.setAccessibleName(self.tr("File name"))
         self._suffix = QLabel()
         self._folder_label = ElidedLabel()
         self._folder_label.setObjectName("quiet")
@@ -122,18 +122,18 @@ class ExportWindow(Sheet):
         column = QVBoxLayout(self._form)
         column.setContentsMargins(0, 0, 8, 0)
         column.setSpacing(8)
-        column.addWidget(_heading(self.tr("What")))
+        column.addWidget(_heading(self.tr("Content")))
         column.addWidget(self.scopes)
         column.addWidget(_heading(self.tr("Format")))
         column.addWidget(self.formats)
         column.addWidget(self._format_line)
         column.addWidget(self.colours)
         column.addSpacing(4)
-        column.addWidget(_heading(self.tr("With")))
+        column.addWidget(_heading(self.tr("Include")))
         for box in (self.reasoning, self.system_prompts, self.statistics):
             column.addWidget(box)
         column.addSpacing(4)
-        column.addWidget(_heading(self.tr("Where to")))
+        column.addWidget(_heading(self.tr("Save to")))
         name_row = QHBoxLayout()
         name_row.setSpacing(4)
         name_row.addWidget(self.name_field, 1)
@@ -207,9 +207,9 @@ class ExportWindow(Sheet):
         if not self.path.exists():
             self.show_message("")
         elif self.request.is_folder:
-            self.show_message(self.tr("That folder is there. The files are put beside what lies in it."))
+            self.show_message(self.tr("This folder exists. The files are added to it."))
         else:
-            self.show_message(self.tr("A file of that name is there. It will be replaced."), "warning")
+            self.show_message(self.tr("A file with this name exists. It will be replaced."), "warning")
 
     def set_folder(self, folder: Path) -> None:
         """Choose the folder of the export."""
@@ -255,7 +255,7 @@ class ExportWindow(Sheet):
         task.failed.connect(self.fail)
         task.cancelled.connect(self._on_cancelled)
         task.ended.connect(self._on_export_ended)
-        self.follow(task, self.tr("Exporting …"))
+        self.follow(task, self.tr("Exporting…"))
         self._set_working(is_working=True)
 
     def _on_export_ended(self) -> None:
@@ -280,7 +280,7 @@ class ExportWindow(Sheet):
         self.accept()
 
     def _on_cancelled(self) -> None:
-        self.show_message(self.tr("Cancelled. Nothing was written."))
+        self.show_message(self.tr("Cancelled. Nothing was exported."))
 
 
 def _heading(text: str) -> QLabel:
@@ -301,29 +301,29 @@ def _format_text(format_: Format) -> _FormatText:
     match format_:
         case "md":
             name = translate("Export", "Markdown")
-            line = translate("Export", "Text with headings; Bough reads it back.")
+            line = translate("Export", "Text with headings that Bough can import again.")
         case "html":
             name = translate("Export", "Web page")
-            line = translate("Export", "One file that needs nothing else; branches fold.")
+            line = translate("Export", "A single file with collapsible branches.")
         case "pdf":
             name = translate("Export", "PDF")
-            line = translate("Export", "Pages with numbers, and an outline of the messages.")
+            line = translate("Export", "Numbered pages with an outline of the messages.")
         case "txt":
             name = translate("Export", "Plain text")
-            line = translate("Export", "Nothing is marked up, nothing is changed.")
+            line = translate("Export", "Just the text, unchanged.")
         case "odt":
             name = translate("Export", "OpenDocument")
-            line = translate("Export", "For word processors; formulas are pictures.")
+            line = translate("Export", "For word processors; formulas become pictures.")
         case "openai-jsonl":
             name = translate("Export", "OpenAI JSON Lines")
-            line = translate("Export", "For fine-tuning: one chat a line, one for each branch.")
+            line = translate("Export", "For fine-tuning: one line per branch.")
         case "sharegpt-jsonl":
             name = translate("Export", "ShareGPT JSON Lines")
-            line = translate("Export", "For fine-tuning: the form that many tools read.")
+            line = translate("Export", "For fine-tuning: a format that many tools read.")
         case "preference-jsonl":
             name = translate("Export", "Preference pairs")
-            line = translate("Export", "For fine-tuning: the answer shown, and each one beside it.")
+            line = translate("Export", "For fine-tuning: the shown answer paired with each other version.")
         case "bough":
             name = translate("Export", "Bough")
-            line = translate("Export", "Everything, nothing lost: all that Bough knows of it.")
+            line = translate("Export", "Everything that Bough knows, to import into Bough again.")
     return _FormatText(name, line)

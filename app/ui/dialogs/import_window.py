@@ -75,7 +75,7 @@ class ImportWindow(Sheet):
     # --- the plan ----------------------------------------------------------------------------
 
     def _plan(self) -> None:
-        self.headline.setText(self.tr("Looking at what is in there …"))
+        self.headline.setText(self.tr("Reading the files…"))
         task = self._archive.read(partial(plan_import, paths=self._files))
         task.progressed.connect(self._on_progress)
         task.done.connect(self._on_planned)
@@ -106,14 +106,14 @@ class ImportWindow(Sheet):
             )
             self.details.setText(" · ".join(programs))
         else:
-            self.headline.setText(self.tr("Nothing here can be imported"))
+            self.headline.setText(self.tr("There is nothing to import"))
             self.details.setText(
                 self.tr(
                     "Bough reads .bough files, exports of ChatGPT, Claude, Open WebUI, LibreChat, llama.cpp and "
                     "LM Studio, JSON Lines of OpenAI and ShareGPT, and its own Markdown."
                 )
                 if not summary.twins
-                else self.tr("All of it is here already.")
+                else self.tr("All of it is already in Bough.")
             )
         num_problems = len(summary.problems) + summary.num_more_problems
         self.problems.show_lines(
@@ -126,15 +126,15 @@ class ImportWindow(Sheet):
             is_open=num_problems <= 3,
         )
         self.twins.show_lines(
-            self.tr("%n conversation(s) already here; left out", "", len(summary.twins)),
+            self.tr("%n conversation(s) already in Bough, left out", "", len(summary.twins)),
             [
-                twin.name if twin.name == twin.there else self.tr("{name}, here “{there}”").format(**twin._asdict())
+                twin.name if twin.name == twin.there else self.tr("{name}, in Bough “{there}”").format(**twin._asdict())
                 for twin in summary.twins[:_MAX_LINES]
             ],
             len(summary.twins),
         )
         self.remarks.show_lines(
-            self.tr("What will not be as it was"),
+            self.tr("Changes"),
             [f"{counted(number)} {translated(remark)}" for remark, number in summary.remarks.most_common(_MAX_LINES)],
             len(summary.remarks),
             is_open=True,
@@ -158,7 +158,7 @@ class ImportWindow(Sheet):
         task.done.connect(self._on_imported)
         task.failed.connect(self._on_failed)
         task.cancelled.connect(self._on_cancelled)
-        self.follow(task, self.tr("Importing …"))
+        self.follow(task, self.tr("Importing…"))
 
     def _on_progress(self, progress: Progress) -> None:
         text = self.tr("{conversations} conversations, {messages} messages").format(
@@ -171,12 +171,14 @@ class ImportWindow(Sheet):
         self.accept()
 
     def _on_failed(self, why: str) -> None:
-        self.headline.setText(self.tr("That could not be read") if not self.details.text() else self.headline.text())
+        self.headline.setText(
+            self.tr("The files could not be read") if not self.details.text() else self.headline.text()
+        )
         self.fail(why)
 
     def _on_cancelled(self) -> None:
         self.import_button.setEnabled(True)
-        self.show_message(self.tr("Cancelled. What was begun was taken back."))
+        self.show_message(self.tr("Cancelled. Nothing was imported."))
 
 
 class Folded(QFrame):
@@ -218,7 +220,7 @@ class Folded(QFrame):
         self.lines.setVisible(is_open)
         quiet = self.palette().color(QPalette.ColorRole.PlaceholderText).name()
         self.heading.setIcon(icon("down" if is_open else "right", quiet))
-        self.heading.setToolTip(self.tr("Fold it away") if is_open else self.tr("Show what that is"))
+        self.heading.setToolTip(self.tr("Collapse") if is_open else self.tr("Show details"))
 
 
 def _names(files: Sequence[Path]) -> str:

@@ -22,13 +22,13 @@ def ask_name(parent: QWidget, name: str) -> str | None:
 def ask_branch_name(parent: QWidget, name: str) -> str | None:
     """Ask for the name of a branch; empty removes it. Return None if the user cancels."""
     title = QCoreApplication.translate("Dialogs", "Name branch")
-    return _ask_text(parent, title, QCoreApplication.translate("Dialogs", "Name; empty: none"), name)
+    return _ask_text(parent, title, QCoreApplication.translate("Dialogs", "Name (leave empty for none)"), name)
 
 
 def ask_folder(parent: QWidget, folder: str, folders: Sequence[str]) -> str | None:
     """Ask for the name of a folder, new or one of `folders`; empty means none. Return None if the user cancels."""
     title = QCoreApplication.translate("Dialogs", "Folder")
-    label = QCoreApplication.translate("Dialogs", "Name; empty: no folder")
+    label = QCoreApplication.translate("Dialogs", "Name (leave empty for no folder)")
     answer = _ask_text(parent, title, label, folder, ["", *folders] if folders else [])
     return None if answer is None else answer.strip()
 
@@ -51,14 +51,14 @@ def _ask_text(parent: QWidget, title: str, label: str, text: str, known: Sequenc
 
 def ask_model_folder(parent: QWidget, known: Sequence[str]) -> Path | None:
     """Ask for the folder of a model. `known` are the models opened before, the latest first."""
-    title = QCoreApplication.translate("Dialogs", "Open a model's folder")
+    title = QCoreApplication.translate("Dialogs", "Open a model folder")
     folder = QFileDialog.getExistingDirectory(parent, title, str(_parent_folder(known)))
     return Path(folder) if folder else None
 
 
 def ask_draft_model_folder(parent: QWidget, known: Sequence[str]) -> Path | None:
     """Ask for the folder of a draft model. `known` are the models opened before, the latest first."""
-    title = QCoreApplication.translate("Dialogs", "Choose a draft model: a smaller one of the same family")
+    title = QCoreApplication.translate("Dialogs", "Choose a draft model (a smaller model of the same family)")
     folder = QFileDialog.getExistingDirectory(parent, title, str(_parent_folder(known)))
     return Path(folder) if folder else None
 
@@ -72,16 +72,16 @@ def _parent_folder(models: Sequence[str]) -> Path:
 def confirm_emptying(parent: QWidget, empty: Callable[[], object]) -> None:
     """Ask whether to empty the trash, and call `empty` if the user agrees."""
     box = _box(parent, QCoreApplication.translate("Dialogs", "Empty trash"))
-    box.setText(QCoreApplication.translate("Dialogs", "Delete for good what lies in the trash?"))
+    box.setText(QCoreApplication.translate("Dialogs", "Permanently delete everything in the trash?"))
     box.setInformativeText(
         QCoreApplication.translate(
             "Dialogs",
-            "Its text goes from your conversations, from their backups and from what models have read. "
-            "What another conversation shares stays. Models read again what they need.",
+            "This removes the text from your conversations, their backups and the cache. Messages that "
+            "other conversations share stay.",
         )
     )
     delete = box.addButton(
-        QCoreApplication.translate("Dialogs", "Delete for good"), QMessageBox.ButtonRole.DestructiveRole
+        QCoreApplication.translate("Dialogs", "Delete permanently"), QMessageBox.ButtonRole.DestructiveRole
     )
     box.setDefaultButton(box.addButton(QMessageBox.StandardButton.Cancel))
     delete.clicked.connect(empty)

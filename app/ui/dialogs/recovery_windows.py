@@ -77,11 +77,13 @@ class TrashWindow(_ListWindow):
     def __init__(self, archive: Archive, parent: QWidget) -> None:
         super().__init__(
             self.tr("Trash"),
-            self.tr("What lies in the trash"),
-            explanation=self.tr("What lies here is deleted after thirty days. No search and no export finds it."),
+            self.tr("Trash contents"),
+            explanation=self.tr(
+                "Everything here is permanently deleted after 30 days. Search and export leave it out."
+            ),
             empty_text=self.tr(
-                "The trash is empty.\n\nConversations that you delete and branches that you prune lie here "
-                "for thirty days. Until then you can take them back."
+                "The trash is empty.\n\nDeleted conversations and pruned branches stay here for 30 days. "
+                "Until then you can restore them."
             ),
             parent=parent,
         )
@@ -92,7 +94,7 @@ class TrashWindow(_ListWindow):
         self.list.setSelectionMode(QListWidget.SelectionMode.ExtendedSelection)
         self.list.itemSelectionChanged.connect(self._update_buttons)
         self.restore_button = self.add_button(self.tr("Restore"), self._restore, is_primary=True)
-        self.delete_button = self.add_button(self.tr("Delete for good…"), self._delete_chosen, key=self.tr("Del"))
+        self.delete_button = self.add_button(self.tr("Delete permanently…"), self._delete_chosen, key=self.tr("Del"))
         self.delete_button.setShortcut(QKeySequence(Qt.Key.Key_Delete))
         self.empty_button = self.add_button(self.tr("Empty trash…"), self._delete_all)
         self._update_buttons()
@@ -121,7 +123,7 @@ class TrashWindow(_ListWindow):
         self._update_buttons()
 
     def _item(self, one: Thrown) -> QListWidgetItem:
-        goes = self.tr("%n message(s) would go", "", one.num_messages)
+        goes = self.tr("%n message(s)", "", one.num_messages)
         if one.message_id is None:
             text, icon_name = one.name, "trash"
             detail = self.tr("Deleted {time} · {goes}")
@@ -145,14 +147,14 @@ class TrashWindow(_ListWindow):
         chosen = self.chosen
         name = chosen[0].name if chosen[0].message_id is None else chosen[0].text
         self._ask(
-            self.tr("Delete “{name}” for good?").format(name=name[:80])
+            self.tr("Permanently delete “{name}”?").format(name=name[:80])
             if len(chosen) == 1
-            else self.tr("Delete %n of these for good?", "", len(chosen)),
+            else self.tr("Permanently delete these %n items?", "", len(chosen)),
             chosen,
         )
 
     def _delete_all(self) -> None:
-        self._ask(self.tr("Delete for good what lies in the trash?"), list(self._thrown))
+        self._ask(self.tr("Permanently delete everything in the trash?"), list(self._thrown))
 
     def _ask(self, question: str, thrown: list[Thrown]) -> None:
         """Count the messages that would be deleted, then ask."""
@@ -165,11 +167,11 @@ class TrashWindow(_ListWindow):
     def _show_question(self, num_messages: int) -> None:
         question, thrown = self._pending
         details = self.tr(
-            "{goes}: from your conversations, from their backups and from what models have read. "
-            "What another conversation shares stays. Models read again what they need."
-        ).format(goes=self.tr("%n message(s) would go", "", num_messages))
-        box = self._question(self.tr("Delete for good"), question, details)
-        delete = box.addButton(self.tr("Delete for good"), QMessageBox.ButtonRole.DestructiveRole)
+            "{goes}. This removes the text from your conversations, their backups and the cache. "
+            "Messages that other conversations share stay."
+        ).format(goes=self.tr("%n message(s)", "", num_messages))
+        box = self._question(self.tr("Delete permanently"), question, details)
+        delete = box.addButton(self.tr("Delete permanently"), QMessageBox.ButtonRole.DestructiveRole)
         delete.clicked.connect(lambda: self._delete(thrown))
         box.open()
 
@@ -189,11 +191,11 @@ class BackupsWindow(_ListWindow):
             self.tr("Backups"),
             self.tr("Backups"),
             explanation=self.tr(
-                "Bough makes a backup a day and before each update of its own, and checks it. Restoring one puts "
-                "it in the place of your conversations; these are kept among the backups."
+                "Bough makes a backup every day and before each update, and checks it. When you restore a "
+                "backup, it replaces your conversations; these are kept as another backup."
             ),
             empty_text=self.tr(
-                "There is no backup yet. Bough makes one a day, soon after it starts, and keeps the last seven."
+                "There are no backups yet. Bough makes one a day, soon after it starts, and keeps the last seven."
             ),
             parent=parent,
         )
@@ -225,12 +227,12 @@ class BackupsWindow(_ListWindow):
     def _details(self, backup: Backup) -> str:
         match backup.state:
             case "sound":
-                state = self.tr("sound")
+                state = self.tr("intact")
                 num_conversations = self.tr("%n conversation(s)", "", backup.num_conversations)
             case "damaged":
-                state, num_conversations = self.tr("damaged; it can't be put back"), ""
+                state, num_conversations = self.tr("damaged, can't be restored"), ""
             case "unknown":
-                state, num_conversations = self.tr("being checked …"), ""
+                state, num_conversations = self.tr("checking…"), ""
         details = (state, num_conversations, sized(backup.num_bytes), self._reason(backup))
         return " · ".join(text for text in details if text)
 
@@ -239,7 +241,7 @@ class BackupsWindow(_ListWindow):
             case "update":
                 return self.tr("made before an update")
             case "restore":
-                return self.tr("kept when a backup was restored")
+                return self.tr("made before a restore")
             case "daily":
                 return ""
 
@@ -250,7 +252,9 @@ class BackupsWindow(_ListWindow):
     def _show_folder(self) -> None:
         folder = Backups(self._archive.path).folder
         if not QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder))):
-            self.show_message(self.tr("They are in {folder}. Nothing here can show folders.").format(folder=folder))
+            self.show_message(
+                self.tr("The backups are in {folder}. The folder can't be opened here.").format(folder=folder)
+            )
 
     def _ask(self) -> None:
         backup = self.chosen
@@ -258,10 +262,11 @@ class BackupsWindow(_ListWindow):
             return
         box = self._question(
             self.tr("Restore a backup"),
-            self.tr("Restore the backup of {time}?").format(time=when(backup.made_ms)),
+            self.tr("Restore the backup from {time}?").format(time=when(backup.made_ms)),
             self.tr(
-                "Bough closes its windows and opens them again with what was there then. What is there now is kept "
-                "among the backups. Answers that are under way are stopped."
+                "Bough closes its windows and opens them again with the conversations of that time. The "
+                "current conversations are kept as a backup. Answers that are still being written are "
+                "stopped."
             ),
         )
         restore = box.addButton(self.tr("Restore"), QMessageBox.ButtonRole.AcceptRole)

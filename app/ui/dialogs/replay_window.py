@@ -26,14 +26,14 @@ class ReplayWindow(Sheet):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(self.tr("Run again"), parent)
         self._run: LiveReplay | None = None
-        self.outcome = QLabel(self.tr("Running the answer again …"))
+        self.outcome = QLabel(self.tr("Running the answer again…"))
         self.outcome.setObjectName("heading")
         self.outcome.setWordWrap(True)
         self.outcome.setTextFormat(Qt.TextFormat.PlainText)
         self.why = quiet_label(
             self.tr(
-                "Each token is drawn again behind the stored ones before it, with the same seed and settings. "
-                "Nothing of the conversation is changed."
+                "Each token is sampled again after the stored tokens before it, with the same seed and "
+                "settings. The conversation does not change."
             )
         )
         self.why.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
@@ -66,7 +66,7 @@ class ReplayWindow(Sheet):
     def follow_run(self, run: LiveReplay) -> None:
         """Show the progress and the verdict of a run."""
         self._run = run
-        self.show_progress(self.tr("Drawing …"), 0, 0)
+        self.show_progress(self.tr("Sampling…"), 0, 0)
         run.progressed.connect(self._on_progress)
         run.done.connect(self.show_verdict)
         run.start()
@@ -77,7 +77,7 @@ class ReplayWindow(Sheet):
         return self._run is None
 
     def _on_progress(self, done: float) -> None:
-        self.show_progress(self.tr("Drawing …"), round(done * 1000), 1000)
+        self.show_progress(self.tr("Sampling…"), round(done * 1000), 1000)
 
     def show_verdict(self, verdict: Verdict) -> None:
         """Show the verdict of a run."""
@@ -99,7 +99,7 @@ class ReplayWindow(Sheet):
         super().reject()
 
     def _show_differences(self, differences: tuple[Difference, ...]) -> None:
-        for column, text in enumerate((self.tr("Token"), self.tr("There stood"), self.tr("Now came"))):
+        for column, text in enumerate((self.tr("Token"), self.tr("Stored"), self.tr("Now"))):
             self._grid.addWidget(quiet_label(text), 0, column)
         end = self.tr("the end")
         for row, difference in enumerate(differences, 1):

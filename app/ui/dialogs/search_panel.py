@@ -49,11 +49,11 @@ class SearchPanel(Overlay):
     def __init__(self, searcher: Searcher, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent, COLUMN_PX + 2 * _MARGIN_PX, _HEIGHT_PX)
         self._searcher = searcher
-        self.setAccessibleName(self.tr("Search everything"))
+        self.setAccessibleName(self.tr("Search all conversations"))
         self.field = QLineEdit()
         self.field.setObjectName("search_everything")
-        self.field.setAccessibleName(self.tr("Search everything"))
-        self.field.setPlaceholderText(self.tr("Search every message of every branch"))
+        self.field.setAccessibleName(self.tr("Search all conversations"))
+        self.field.setPlaceholderText(self.tr("Search all messages in all branches"))
         self.field.setClearButtonEnabled(False)
         self._icon = QLabel()
         self.close_button = QToolButton()
@@ -134,9 +134,9 @@ class SearchPanel(Overlay):
         if found.hits:
             self._pages.setCurrentWidget(self.list)
             self.status.setText(
-                self.tr("The first %n message(s); more words find fewer.", "", MAX_HITS)
+                self.tr("First %n message(s). Add words to narrow the search.", "", MAX_HITS)
                 if len(found.hits) == MAX_HITS
-                else self.tr("%n message(s). Enter goes there.", "", len(found.hits))
+                else self.tr("%n message(s). Press Enter to go there.", "", len(found.hits))
             )
             return
         self._pages.setCurrentWidget(self.hint)
@@ -146,21 +146,16 @@ class SearchPanel(Overlay):
         elif not found.query.strip():
             self._explain()
         elif said(found.query) and understood(found.query).words:
-            self.hint.setText(self.tr("No message with these filters says that. Take a filter away to find more."))
+            self.hint.setText(self.tr("No results with these filters. Remove a filter to find more."))
         else:
-            self.hint.setText(
-                self.tr(
-                    "No message says that. Every message of every branch was looked at; what is in the trash was not."
-                )
-            )
+            self.hint.setText(self.tr("No results in any branch. Messages in the trash are not searched."))
 
     def _explain(self) -> None:
         self.hint.setText(
             self.tr(
-                "Looks at every message of every branch, in all conversations but those in the trash.\n\n"
-                "Words, “a phrase”, the beginn* of a word; any script.\n"
-                "from:you, from:answer, is:starred, is:pinned, model:guide, "
-                "after:2026-01-31, before:2026-03-01 narrow it."
+                "Searches all messages in all branches of all conversations, except in the trash.\n\nEnter "
+                "words, “a phrase”, or the beginn* of a word.\nNarrow the search with from:you, "
+                "from:answer, is:starred, is:pinned, model:guide, after:2026-01-31, before:2026-03-01."
             )
         )
         self.status.setText("")
@@ -222,11 +217,11 @@ class SearchChips(QWidget):
         super().__init__()
         self._text = ""
         self._models: Sequence[str] = ()
-        self.role = self._menu_chip(self.tr("Who said it"))
-        self.date = self._menu_chip(self.tr("When it was said"))
-        self.model = self._menu_chip(self.tr("Which model said it"))
-        self.starred = self._mark_chip("starred", self.tr("Starred"), self.tr("Starred messages alone (is:starred)"))
-        self.pinned = self._mark_chip("pinned", self.tr("Pinned"), self.tr("Pinned messages alone (is:pinned)"))
+        self.role = self._menu_chip(self.tr("Filter by author"))
+        self.date = self._menu_chip(self.tr("Filter by date"))
+        self.model = self._menu_chip(self.tr("Filter by model"))
+        self.starred = self._mark_chip("starred", self.tr("Starred"), self.tr("Only starred messages (is:starred)"))
+        self.pinned = self._mark_chip("pinned", self.tr("Pinned"), self.tr("Only pinned messages (is:pinned)"))
         row = FlowLayout(self)
         row.setSpacing(8)
         for chip in (self.role, self.date, self.model, self.starred, self.pinned):

@@ -23,19 +23,19 @@ def ending(message: Message) -> tuple[str, str]:
                 text = QCoreApplication.translate("AnswerSummary", "Stopped.")
             case "cut":
                 text = QCoreApplication.translate(
-                    "AnswerSummary", "Cut at the maximum of tokens. Continue goes on from here."
+                    "AnswerSummary", "Stopped at the maximum number of tokens. Continue writes more."
                 )
             case "complete" if not message.text:
                 text = QCoreApplication.translate("AnswerSummary", "(empty)")
             case "streaming":
                 text = QCoreApplication.translate(
-                    "AnswerSummary", "This answer was interrupted. What was written is kept."
+                    "AnswerSummary", "This answer was interrupted. The text so far is kept."
                 )
             case _:
                 pass
     elif message.role == "system" and not message.text:
         text = QCoreApplication.translate(
-            "AnswerSummary", "No system prompt. Edit gives the model a role or rules, in a branch of its own."
+            "AnswerSummary", "No system prompt. Edit it to give the model a role or rules in a new branch."
         )
     num_left_out = message.record.figures.left_out_messages if message.record is not None else 0
     if num_left_out:
@@ -80,14 +80,14 @@ def statistics_in_sentences(record: Record) -> str:
     sentences = [
         QCoreApplication.translate(
             "AnswerSummary",
-            "The model was given {tokens} tokens. {kept} of them it had read before, {read} it read now.",
+            "The prompt had {tokens} tokens: {kept} were kept from before, {read} were read now.",
         ).format(
             tokens=counted(figures.prompt_tokens), kept=counted(figures.kept_tokens), read=counted(figures.read_tokens)
         )
     ]
     if figures.new_tokens:
         sentences.append(
-            QCoreApplication.translate("AnswerSummary", "It wrote {tokens} tokens.").format(
+            QCoreApplication.translate("AnswerSummary", "The answer has {tokens} tokens.").format(
                 tokens=counted(figures.new_tokens)
             )
         )
@@ -105,13 +105,13 @@ def statistics_in_sentences(record: Record) -> str:
     if figures.memory_bytes:
         sentences.append(
             QCoreApplication.translate(
-                "AnswerSummary", "The model, what it has read, and its work took {size} of memory at most."
+                "AnswerSummary", "The model used up to {size} of memory, including its cache."
             ).format(size=sized(figures.memory_bytes))
         )
     if record.seed is not None and record.sampling.temperature > 0 and not record.earlier:
         sentences.append(
             QCoreApplication.translate(
-                "AnswerSummary", "It was drawn with the seed {seed}: with the same settings that gives the same answer."
+                "AnswerSummary", "Seed {seed}: the same seed and settings give the same answer."
             ).format(seed=record.seed)
         )
     return "\n".join(sentences)
@@ -121,7 +121,7 @@ def _speed_ups(figures: Figures) -> list[str]:
     parts: list[str] = []
     if figures.draft_tokens:
         parts.append(
-            QCoreApplication.translate("AnswerSummary", "{accepted} of {drafted} guesses right").format(
+            QCoreApplication.translate("AnswerSummary", "{accepted} of {drafted} drafted tokens accepted").format(
                 accepted=counted(figures.accepted_tokens), drafted=counted(figures.draft_tokens)
             )
         )
@@ -138,7 +138,7 @@ def _hooks(record: Record) -> list[str]:
     if record.hooks_told:
         parts.append(QCoreApplication.translate("AnswerSummary", "hooks {ms} ms").format(ms=counted(total_ms)))
     parts += [
-        QCoreApplication.translate("AnswerSummary", "{hook} switched off: too slow").format(hook=hook.name)
+        QCoreApplication.translate("AnswerSummary", "{hook} turned off: too slow").format(hook=hook.name)
         for hook in record.hooks_told
         if hook.is_off
     ]

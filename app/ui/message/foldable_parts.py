@@ -116,7 +116,7 @@ class ThoughtView(FoldablePart):
 
     def __init__(self, theme: Theme) -> None:
         super().__init__(_quiet(theme), indent_px=_THOUGHT_INDENT_PX)
-        self.button.setToolTip(self.tr("Show or fold what the model thought (T)"))
+        self.button.setToolTip(self.tr("Show or hide the reasoning (T)"))
         self._message_id: MessageId | None = None
         self._thought: Thought | None = None
         self._start_s: float | None = None
@@ -148,7 +148,7 @@ class ThoughtView(FoldablePart):
     @override
     def _build(self, column: QVBoxLayout) -> None:
         self.text = MessageText(self._theme, is_markdown=True)
-        self.text.setAccessibleName(self.tr("Thought"))
+        self.text.setAccessibleName(self.tr("Reasoning"))
         column.addWidget(self.text)
 
     def _label(self, shown: ShownMessage, thought: Thought) -> str:
@@ -157,7 +157,7 @@ class ThoughtView(FoldablePart):
         recorded_s = None if shown.is_streaming else thought_seconds(shown.message, thought)
         seconds = self._measured_s if self._measured_s is not None else recorded_s
         if seconds is None:
-            return self.tr("Thought")
+            return self.tr("Reasoning")
         minutes, rest = divmod(round(seconds), 60)
         if minutes:
             return self.tr("Thought for {minutes} min {seconds} s").format(minutes=minutes, seconds=rest)
@@ -178,9 +178,9 @@ class NoteView(FoldablePart):
 
     def __init__(self, theme: Theme) -> None:
         super().__init__(theme)
-        self.button.setToolTip(self.tr("Show or fold what this note holds"))
+        self.button.setToolTip(self.tr("Show or hide this note"))
         self._message: Message | None = None
-        self.button.setText(self.tr("What it holds"))
+        self.button.setText(self.tr("Contents"))
 
     def show_note(self, message: Message) -> None:
         """Show another note, folded."""

@@ -196,7 +196,7 @@ class MessageCommands(QObject):
     def _has_versions(self, message_id: MessageId) -> bool:
         has_versions = len(self._controller.shown.siblings(message_id)) > 1
         if not has_versions:
-            self.refused.emit(self.tr("This message has one version only. Edit or Regenerate makes another."))
+            self.refused.emit(self.tr("This message has only one version. Edit or regenerate it to make another."))
         return has_versions
 
     # --- the menu ------------------------------------------------------------------------------------------
@@ -300,13 +300,13 @@ class RegenerateMenu(QMenu):
         self._add_heading(self.tr("Side by side"))
         for number in _NUM_ANSWERS:
             self.addAction(self.tr("%n answer(s)", "", number), partial(controller.regenerate, message_id, number))
-        self._add_heading(self.tr("Drawn otherwise"))
+        self._add_heading(self.tr("Other sampling"))
         settings = controller.program.settings
         for preset in (*BUILT_IN_PRESETS, *settings.presets):
             self.addAction(as_label(preset_name(preset)), partial(self._regenerate_by, preset))
         others = [name for name in ("guide", *settings.recent_models) if name != controller.program.session.name]
         if others:
-            self._add_heading(self.tr("By another model"))
+            self._add_heading(self.tr("Another model"))
         for name in others:
             action = self.addAction(as_label(model_label(name)), partial(controller.regenerate_by, message_id, name))
             action.setToolTip(as_tool_tip(name))

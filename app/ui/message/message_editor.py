@@ -56,7 +56,7 @@ class MessageEditor(QWidget):
         self._fit()
         self._hint = ElidedLabel()
         self._hint.setObjectName("quiet")
-        self._hint.show_text(self.tr("The old version stays beside it."))
+        self._hint.show_text(self.tr("The old version is kept."))
         self._buttons = self._new_buttons()
         self._footer = QBoxLayout(QBoxLayout.Direction.LeftToRight)
         self._footer.setSpacing(8)
@@ -72,7 +72,7 @@ class MessageEditor(QWidget):
         cancel = QPushButton(self.tr("Cancel"))
         cancel.clicked.connect(self._cancel)
         replace = QPushButton(self.tr("Replace"))
-        replace.setToolTip(self.tr("Put it in the old version's place (Ctrl+Enter); Undo brings that back"))
+        replace.setToolTip(self.tr("Replace the old version (Ctrl+Enter); Undo restores it"))
         replace.clicked.connect(self._replace)
         is_question = self.message.role == "user"
         save = QPushButton(self.tr("Ask again") if is_question else self.tr("Save as new version"))

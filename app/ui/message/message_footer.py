@@ -42,7 +42,7 @@ class PrefillProgress(QWidget):
         self._label.setTextFormat(Qt.TextFormat.PlainText)
         self._label.setWordWrap(True)
         cancel = QPushButton(self.tr("Cancel"))
-        cancel.setToolTip(self.tr("Give this answer up; your message stays (Esc)"))
+        cancel.setToolTip(self.tr("Cancel this answer; your message stays (Esc)"))
         cancel.clicked.connect(self.cancelled)
         row = QHBoxLayout()
         row.setSpacing(12)
@@ -136,9 +136,7 @@ class MessageFooter(QObject):
         parts = [statistics(record)] if record is not None and has_figures else []
         if message is not None and missing:
             is_tokens = missing == "tokens"
-            parts.append(
-                self.tr("its tokens are not known") if is_tokens else self.tr("its probabilities were not recorded")
-            )
+            parts.append(self.tr("tokens unknown") if is_tokens else self.tr("probabilities not recorded"))
         if parts:
             if self.cost is None:
                 self.cost = _new_line("quiet")

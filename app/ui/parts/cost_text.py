@@ -11,7 +11,7 @@ from app.numbers import counted
 def cost_text(cost: Cost | None) -> str:
     """Return how many tokens would be read, the estimated time if known, and how many are kept."""
     if cost is None:
-        return QCoreApplication.translate("CostWords", "Its cost is not known yet")
+        return QCoreApplication.translate("CostWords", "Cost not known yet")
     kept = QCoreApplication.translate("CostWords", "{count} kept").format(count=counted(cost.num_kept))
     # One token is always read, even if the whole prompt is kept.
     if cost.num_read <= 1:
@@ -41,7 +41,7 @@ def tier_text(cost: Cost | None) -> str:
 def seconds_text(seconds: float, num_decimals: int = 1) -> str:
     """Return a duration, in minutes if it is long; below 10 seconds with `num_decimals`."""
     if seconds < 0.05:
-        return QCoreApplication.translate("CostWords", "at once")
+        return QCoreApplication.translate("CostWords", "instantly")
     if seconds < 99.5:
         about = counted(seconds, num_decimals if seconds < 9.95 else 0)
         return QCoreApplication.translate("CostWords", "about {seconds} s").format(seconds=about)

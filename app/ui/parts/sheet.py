@@ -144,5 +144,5 @@ class Sheet(QDialog):
         if self._task is None:
             super().reject()
         else:
-            self.progress_text.setText(self.tr("Cancelling …"))
+            self.progress_text.setText(self.tr("Cancelling…"))
             self._task.cancel()

@@ -79,7 +79,7 @@ def misfit_text(program: Program, name: str) -> str:
     """Return why a draft model does not fit the loaded model, in a few words; empty if no problem is known."""
     match program.drafts.misfit(name):
         case "gone":
-            return QCoreApplication.translate("DraftModels", "not there any more")
+            return QCoreApplication.translate("DraftModels", "no longer there")
         case "other_tokens":
             return QCoreApplication.translate("DraftModels", "other tokens than {model}").format(
                 model=model_label(program.session.name)

@@ -53,8 +53,8 @@ class KeysPage(SettingsPage):
         self.list = self._new_list()
         self.field = QKeySequenceEdit()
         self.none_button = QPushButton(self.tr("No key"))
-        self.reset_button = QPushButton(self.tr("Its own key"))
-        self.reset_all_button = QPushButton(self.tr("All as they were"))
+        self.reset_button = QPushButton(self.tr("Reset to default"))
+        self.reset_all_button = QPushButton(self.tr("Reset all"))
         self.warning = QLabel()
         self._build()
         self._connect()
@@ -64,7 +64,7 @@ class KeysPage(SettingsPage):
     def _new_list(self) -> QTreeWidget:
         rows = QTreeWidget()
         rows.setObjectName("keys")
-        rows.setAccessibleName(self.tr("Actions and their keys"))
+        rows.setAccessibleName(self.tr("Actions and keys"))
         rows.setHeaderLabels([self.tr("Action"), self.tr("Key")])
         rows.setRootIsDecorated(False)
         rows.setUniformRowHeights(True)
@@ -82,7 +82,7 @@ class KeysPage(SettingsPage):
 
     def _build(self) -> None:
         self.field.setMaximumSequenceLength(1)
-        self.field.setAccessibleName(self.tr("Key of the chosen action"))
+        self.field.setAccessibleName(self.tr("Key for the selected action"))
         self.warning.setObjectName("warning")
         self.warning.setWordWrap(True)
         self.field.setMinimumWidth(scaled(_FIELD_PX))
@@ -93,11 +93,11 @@ class KeysPage(SettingsPage):
         change.setSpacing(_GAP_PX)
         change.addWidget(self.list, 1)
         change.addLayout(row)
-        hint = quiet_label(self.tr("Letters alone work on the message that has the focus, also beside a key of yours."))
+        hint = quiet_label(self.tr("Single letters work on the focused message, even if you choose another key."))
         self.cards.addWidget(
             card(
                 self.tr("Keys"),
-                self.tr("Choose an action, then press the key that it is to work by."),
+                self.tr("Select an action, then press the new key."),
                 change,
                 self.warning,
                 hint,
@@ -164,18 +164,18 @@ class KeysPage(SettingsPage):
         shown = key.toString(_NATIVE)
         is_for_editing = any(key in QKeySequence.keyBindings(standard) for standard in _EDITING)
         if is_for_editing or key.toString(QKeySequence.SequenceFormat.PortableText) in _RESERVED:
-            return self.tr("{} is needed where text is written. Choose another one.").format(shown)
+            return self.tr("{} is needed for typing. Choose another key.").format(shown)
         modifiers = pressed.keyboardModifiers() & ~Qt.KeyboardModifier.ShiftModifier
         if not modifiers and pressed.key() not in _NO_MODIFIER_NEEDED:
-            return self.tr("{} alone is typed into texts. Hold Ctrl or Alt with it.").format(shown)
+            return self.tr("{} alone types text. Combine it with Ctrl or Alt.").format(shown)
         menu = next((menu for menu in self._menus if QKeySequence.mnemonic(menu) == key), "")
         if menu:
             text = menu.replace("&", "")
-            return self.tr("{} opens the menu “{}”. Choose another one.").format(shown, text)
+            return self.tr("{} opens the menu “{}”. Choose another key.").format(shown, text)
         other = next((other for other in self._entries if other != name and self._key(other) == key), "")
         if other:
             text = translated(self._entries[other].text).rstrip("…")
-            return self.tr("{} is the key of “{}” already. Give that one another key first.").format(shown, text)
+            return self.tr("{} is already used for “{}”. Change that key first.").format(shown, text)
         return ""
 
     def _set(self, name: str, key: str) -> None:

@@ -40,26 +40,27 @@ class MemoryPage(SettingsPage):
         disk_gib = (program.kept_files.disk_bytes or _UNKNOWN_GIB * GIB) / GIB
         max_gib = max(memory_gib * _MAX_SHARE_OF_MEMORY, 1.0)
         self.memory = SizeChoice(
-            self.tr("Memory for what models have read"),
+            self.tr("Cache in memory"),
             keeping.limit_bytes,
             min_gib=_MIN_GIB,
             max_gib=max_gib,
             default_gib=min(_DEFAULT_GIB, max_gib),
         )
         self.disk = SizeChoice(
-            self.tr("What is kept on disk"),
+            self.tr("Cache on disk"),
             keeping.disk_limit_bytes,
             min_gib=_MIN_GIB,
             max_gib=disk_gib,
             default_gib=min(_DEFAULT_DISK_GIB, disk_gib),
         )
-        self.disk.explain(0, self.tr("10 GiB for all models together, or a tenth of what is free where that is less."))
-        self.disk.add(self.tr("Keep nothing on disk"), self.tr("What is there already stays until you empty it."))
-        self.precision = RadioGroup(self.tr("Precision of what is kept"))
-        self.precision.add(self.tr("As the model computes"), self.tr("Nothing is lost."))
+        self.disk.explain(0, self.tr("10 GiB for all models together, or a tenth of the free space if that is less."))
+        self.disk.add(self.tr("Keep nothing on disk"), self.tr("Existing files stay until you empty the cache."))
+        self.precision = RadioGroup(self.tr("Cache precision"))
+        self.precision.add(self.tr("Full precision"), self.tr("No loss of quality."))
         self.precision.add(self.tr("8 bits"), self.tr("About half the memory. Answers hardly change."))
         self.precision.add(
-            self.tr("4 bits"), self.tr("About a quarter. Answers can get worse, most of all in long conversations.")
+            self.tr("4 bits"),
+            self.tr("About a quarter of the memory. Answers can get worse, especially in long conversations."),
         )
         self.memory.show_value(keeping.limit_bytes)
         self.disk.show_value(keeping.disk_limit_bytes)
@@ -91,8 +92,9 @@ class MemoryPage(SettingsPage):
             card(
                 self.memory.accessibleName(),
                 self.tr(
-                    "Before a model answers, it reads the conversation. What it has read is kept, so that the next "
-                    "answer, or another branch, begins at once. More memory keeps more conversations at hand."
+                    "Before a model answers, it reads the conversation. The text it has read is kept in a "
+                    "cache, so that the next answer or another branch starts at once. More memory keeps more "
+                    "conversations ready."
                 ),
                 self.memory,
                 self._in_memory,
@@ -105,7 +107,7 @@ class MemoryPage(SettingsPage):
         show_button.clicked.connect(self._show_folder)
         self.empty_button.clicked.connect(self._program.empty_kept_files)
         self.empty_button.setAccessibleDescription(
-            self.tr("Removes what models have read from disk and from memory. Your conversations stay.")
+            self.tr("Removes the cache from disk and memory. Your conversations stay.")
         )
         self.empty_button.setToolTip(self.empty_button.accessibleDescription())
         buttons = QHBoxLayout()
@@ -115,10 +117,8 @@ class MemoryPage(SettingsPage):
         buttons.addWidget(self.empty_button)
         cards.addWidget(
             card(
-                self.tr("Keep it on disk, too"),
-                self.tr(
-                    "What is on disk is still there when Bough is opened again, or another model was used meanwhile."
-                ),
+                self.tr("Also keep the cache on disk"),
+                self.tr("The cache on disk stays when you close Bough or use another model."),
                 self.disk,
                 self._on_disk,
                 buttons,
@@ -127,7 +127,10 @@ class MemoryPage(SettingsPage):
         cards.addWidget(
             card(
                 self.precision.accessibleName(),
-                self.tr("Fewer bits keep more in the same memory, less exactly. Not every model can do that."),
+                self.tr(
+                    "With fewer bits, more text fits into the same memory, but less precisely. Not every model "
+                    "supports this."
+                ),
                 self.precision,
                 self._precision_warning,
             )
@@ -154,9 +157,11 @@ class MemoryPage(SettingsPage):
         new, now = self.keeping, self._program.session.keeping
         # A cache in another precision cannot be read.
         is_reused = new.kv_bits == now.kv_bits and 0 not in {new.disk_limit_bytes, now.disk_limit_bytes}
-        loads_again = self.tr("The model will be loaded again, once no answer is under way; {}")
+        loads_again = self.tr("The model will be loaded again when no answer is being written; {}")
         consequence = (
-            self.tr("what it has read comes back from disk.") if is_reused else self.tr("it reads again what it needs.")
+            self.tr("its cache comes back from disk.")
+            if is_reused
+            else self.tr("it reads the conversations again when needed.")
         )
         self._note.setText(loads_again.format(consequence) if new != now else "")
         self.apply_button.setEnabled(new != now)
@@ -177,9 +182,7 @@ class MemoryPage(SettingsPage):
         session = self._program.session
         is_refused = session.is_precision_refused
         self._precision_warning.setText(
-            self.tr("The model that is loaded can't do that: it keeps what it reads as it computes.")
-            if is_refused
-            else ""
+            self.tr("The loaded model does not support this and uses full precision.") if is_refused else ""
         )
         self._precision_warning.setVisible(is_refused)
         self._show_changes()
@@ -188,9 +191,9 @@ class MemoryPage(SettingsPage):
         kept, keeping = self._program.session.kept, self._program.session.keeping
         # Both texts need the same room, so the page does not jump when the figure arrives.
         if kept is not None and keeping.limit_bytes is None:
-            self.memory.explain(0, self.tr("{} for the model that is loaded.").format(sized(kept.limit_bytes)))
+            self.memory.explain(0, self.tr("{} for the loaded model.").format(sized(kept.limit_bytes)))
         else:
-            self.memory.explain(0, self.tr("As the model and this computer's memory allow."))
+            self.memory.explain(0, self.tr("As much as the model and the memory of this computer allow."))
         if kept is None:
             self._in_memory.setText(
                 self.tr("No model is loaded.") if self._program.session.state == "failed" else self.tr("Now: …")
@@ -207,11 +210,11 @@ class MemoryPage(SettingsPage):
         elif kept is None or not 0 < kept.disk_bytes <= total:
             text = self.tr("Now: {}.").format(size)
         elif kept.disk_bytes == total:
-            text = self.tr("Now: {}, all of it of this model ({} tokens).").format(size, counted(kept.disk_tokens))
+            text = self.tr("Now: {}, all of it from this model ({} tokens).").format(size, counted(kept.disk_tokens))
         else:
             share = sized(kept.disk_bytes)
             num_tokens = counted(kept.disk_tokens)
-            text = self.tr("Now: {}, {} of it of this model ({} tokens).").format(size, share, num_tokens)
+            text = self.tr("Now: {}, {} of it from this model ({} tokens).").format(size, share, num_tokens)
         self._on_disk.setText(text)
         self.empty_button.setEnabled(total > 0)
 
@@ -219,5 +222,5 @@ class MemoryPage(SettingsPage):
         folder = self._program.kept_files.folder
         if not QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder))):
             self._program.notices.post(
-                Notice(verbatim(self.tr("It is kept in {}. Nothing here can show folders.").format(folder)))
+                Notice(verbatim(self.tr("The cache is in {}. The folder can't be opened here.").format(folder)))
             )

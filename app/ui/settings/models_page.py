@@ -28,8 +28,8 @@ class ModelsPage(SettingsPage):
         self._choices_row = QHBoxLayout()
         self.open_button = QPushButton(self.tr("Open folder…"))
         self.open_button.clicked.connect(open_model.trigger)
-        self.forget_button = QPushButton(self.tr("Forget the others"))
-        self.forget_button.setToolTip(self.tr("Takes them out of this list. Their files stay where they are."))
+        self.forget_button = QPushButton(self.tr("Remove other models"))
+        self.forget_button.setToolTip(self.tr("Removes them from this list. Their files stay."))
         self.forget_button.clicked.connect(self._forget)
         row = QHBoxLayout()
         row.setSpacing(8)
@@ -65,7 +65,7 @@ class ModelsPage(SettingsPage):
         self._choices = choices = RadioGroup(self.tr("Model"))
         for name in names:
             is_guide = name == "guide"
-            choices.add(model_label(name), self.tr("Knows Bough and nothing else.") if is_guide else name)
+            choices.add(model_label(name), self.tr("Knows only Bough.") if is_guide else name)
         if self._program.session.name in names:
             choices.choose(names.index(self._program.session.name))
         choices.changed.connect(self._load)
@@ -81,7 +81,7 @@ class ModelsPage(SettingsPage):
                 counted(session.info.context_length),
             )
         elif session.state == "loading":
-            text = self.tr("Loading {} …").format(model_label(session.name))
+            text = self.tr("Loading {}…").format(model_label(session.name))
         else:
             text = self.tr("No model is loaded.")
         self._state.setText(text)
@@ -115,14 +115,14 @@ class DraftModelCard(QWidget):
         self._choices_row = QVBoxLayout()
         self._choices_row.addWidget(self._choices)
         self.open_button = QPushButton(self.tr("Choose folder…"))
-        self.open_button.setAccessibleName(self.tr("Choose the folder of a draft model"))
+        self.open_button.setAccessibleName(self.tr("Choose a draft model folder"))
         self.open_button.clicked.connect(open_draft_model.trigger)
         row = QHBoxLayout()
         row.addWidget(self.open_button)
         row.addStretch(1)
         explanation = self.tr(
-            "A smaller model of the same family that guesses ahead. Where it is right, answers come faster; they stay "
-            "the same. It takes memory of its own."
+            "A smaller model of the same family that predicts the next tokens. Correct predictions "
+            "make answers faster, and the answers stay the same. It needs extra memory."
         )
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -152,9 +152,9 @@ class DraftModelCard(QWidget):
         if session.state == "ready" and session.name == "guide" and not session.draft:
             text = self.tr("The guide is fast enough without one.")
         elif session.state == "ready":
-            text = self.tr("For {model}.") if session.draft else self.tr("For {model}, which has none now.")
+            text = self.tr("For {model}.") if session.draft else self.tr("For {model} (none yet).")
         elif session.state == "loading":
-            text = self.tr("Loading {model} …")
+            text = self.tr("Loading {model}…")
         else:
             text = self.tr("No model is loaded.")
         self._state.setText(text.format(model=model))

@@ -116,16 +116,16 @@ class GeneralPage(SettingsPage):
         self._program = program
         settings = program.settings
         self.language = RadioGroup(self.tr("Language"))
-        self.language.add(self.tr("As the system says"))
+        self.language.add(self.tr("System"))
         for name in LANGUAGES.values():
             self.language.add(name)
         self.language.choose((["", *LANGUAGES]).index(settings.language) if settings.language in LANGUAGES else 0)
         self.theme = RadioGroup(self.tr("Theme"))
-        for name in (self.tr("As the system says"), self.tr("Light"), self.tr("Dark")):
+        for name in (self.tr("System"), self.tr("Light"), self.tr("Dark")):
             self.theme.add(name)
         self.theme.choose(_THEMES.index(settings.theme))
         self.text_size = QSlider(Qt.Orientation.Horizontal)
-        self.text_size.setAccessibleName(self.tr("Size of text"))
+        self.text_size.setAccessibleName(self.tr("Text size"))
         self.text_size.setRange(SMALLEST_TEXT // _TEXT_SIZE_STEP, LARGEST_TEXT // _TEXT_SIZE_STEP)
         self.text_size.setPageStep(1)
         self.text_size.setTickPosition(QSlider.TickPosition.TicksBelow)
@@ -134,15 +134,15 @@ class GeneralPage(SettingsPage):
         self._percent.setWordWrap(False)
         self._percent.setMinimumWidth(48)
         self.motion = RadioGroup(self.tr("Motion"))
-        self.motion.add(self.tr("As the system says"))
-        self.motion.add(self.tr("Less"), self.tr("Nothing glides; what changes is there at once."))
+        self.motion.add(self.tr("System"))
+        self.motion.add(self.tr("Reduced"), self.tr("Changes appear at once, without animation."))
         self.motion.choose(_MOTIONS.index(settings.motion))
-        self.names = RadioGroup(self.tr("Names of conversations"))
+        self.names = RadioGroup(self.tr("Conversation names"))
         self.names.add(
             self.tr("After the first exchange"),
-            self.tr("What the first question asks for; where it only greets, what the answer says."),
+            self.tr("Taken from the first question, or from the answer if the question is only a greeting."),
         )
-        self.names.add(self.tr("As the first question begins"))
+        self.names.add(self.tr("From the first question"))
         self.names.choose(0 if settings.names_conversations else 1)
         size = QHBoxLayout()
         size.setSpacing(12)
@@ -150,7 +150,7 @@ class GeneralPage(SettingsPage):
         size.addWidget(self._percent)
         for one in (self.language, self.theme):
             self.cards.addWidget(card(one.accessibleName(), "", one))
-        self.cards.addWidget(card(self.tr("Size of text"), "", size))
+        self.cards.addWidget(card(self.tr("Text size"), "", size))
         for one in (self.motion, self.names):
             self.cards.addWidget(card(one.accessibleName(), "", one))
         self._show_percent()
@@ -182,12 +182,14 @@ class AnswersPage(SettingsPage):
         super().__init__()
         self._program = program
         self.overflow = RadioGroup(self.tr("When a conversation is longer than the model's context"))
-        self.overflow.add(self.tr("Say so and stop"), self.tr("You shorten the message, or go on from an earlier one."))
+        self.overflow.add(
+            self.tr("Stop with an error"), self.tr("You can then shorten the message, or continue from an earlier one.")
+        )
         self.overflow.add(
             self.tr("Leave out the oldest messages"),
             self.tr(
-                "The system prompt and your last question stay. Nothing is deleted: the model does not see what is "
-                "left out, and the answer says how much that is."
+                "The system prompt and your last question stay. Nothing is deleted: the model just doesn't "
+                "see the oldest messages, and the answer says how many."
             ),
         )
         self.overflow.choose(_OVERFLOWS.index(program.settings.overflow))
@@ -195,10 +197,10 @@ class AnswersPage(SettingsPage):
         self.cards.addWidget(card(self.overflow.accessibleName(), self._context, self.overflow))
         self.cards.addWidget(
             card(
-                self.tr("How answers are drawn"),
+                self.tr("Sampling"),
                 self.tr(
-                    "Temperature, length, stop strings and the like belong to a conversation: they are set with the "
-                    "button under the field where you write, and can be kept there as a preset."
+                    "Temperature, length and stop strings belong to each conversation. Set them with the "
+                    "Sampling button below the message field; you can also save them there as a preset."
                 ),
             )
         )
@@ -212,10 +214,13 @@ class AnswersPage(SettingsPage):
     def _show_model(self) -> None:
         info = self._program.session.info
         if info is None:
-            text = self.tr("A model reads only so much, its answer included; a word is one or two tokens.")
+            text = self.tr(
+                "The context is how much text a model can read at once, its answer included. A word is one "
+                "or two tokens."
+            )
         else:
             text = self.tr(
-                "The model that is loaded reads {} tokens at most, its answer included; a word is one or two."
+                "The loaded model can read up to {} tokens, its answer included. A word is one or two tokens."
             ).format(counted(info.context_length))
         self._context.setText(text)
 
@@ -227,15 +232,17 @@ class DataPage(SettingsPage):
         super().__init__()
         titles = (
             (
-                self.tr("In and out"),
-                self.tr("Conversations come in from other programs, and go out as files that others can read."),
+                self.tr("Import and export"),
+                self.tr(
+                    "Import conversations from other programs, or export them as files that other programs can read."
+                ),
             ),
             (
                 self.tr("Backups and trash"),
-                self.tr("A backup is made once a day. What you delete lies in the trash for thirty days."),
+                self.tr("Bough makes a backup once a day. Deleted conversations stay in the trash for 30 days."),
             ),
             (
-                self.tr("Where it is kept"),
+                self.tr("Data folder"),
                 self.tr("Everything you write stays on this computer, in one folder."),
             ),
         )

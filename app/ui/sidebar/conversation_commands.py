@@ -108,7 +108,9 @@ class ConversationCommands(QObject):
         if kind == "folder":
             menu = self._new_menu()
             menu.addAction(self.tr("Rename folder…"), partial(self._rename_folder, folder))
-            menu.addAction(self.tr("Take all out of it"), partial(self._conversations.rename_folder, folder, ""))
+            menu.addAction(
+                self.tr("Move all conversations out"), partial(self._conversations.rename_folder, folder, "")
+            )
             menu.popup(position)
 
     def _move(self, conversation_id: int, key: str) -> None:
@@ -181,7 +183,7 @@ class ConversationCommands(QObject):
 
     def _show_data_folder(self) -> None:
         if not QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._data_folder))):
-            self._post(self.tr("Everything is in {}. Nothing here can show folders.").format(self._data_folder))
+            self._post(self.tr("Your data is in {}. The folder can't be opened here.").format(self._data_folder))
 
     def _post(self, text: str) -> None:
         self._controller.program.notices.post(Notice(verbatim(text)))

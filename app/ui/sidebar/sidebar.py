@@ -30,7 +30,7 @@ class Sidebar(QFrame):
         for button, action in self._actions.items():
             button.clicked.connect(action.trigger)
         self.list = ConversationList(controller, theme)
-        self._empty = QLabel(self.tr("Conversations appear here once you have asked something."))
+        self._empty = QLabel(self.tr("Your conversations will appear here."))
         self._empty.setObjectName("quiet")
         self._empty.setWordWrap(True)
         self._empty.setContentsMargins(8, 4, 8, 0)

@@ -45,7 +45,7 @@ class CodeFrame:
         self._viewport = viewport
         self._theme = theme
         self.button = CopyButton(viewport, theme)
-        name = QCoreApplication.translate("CodeFrame", "Scroll the code sideways")
+        name = QCoreApplication.translate("CodeFrame", "Scroll code horizontally")
         self._scroll = SideScroll(viewport, name, self._scroll_to)
 
     @property

@@ -41,7 +41,7 @@ class LinkPopover(QFrame):
         field = QPlainTextEdit(self.address)
         field.setObjectName("field")
         field.setReadOnly(True)
-        field.setAccessibleName(self.tr("Where the link leads"))
+        field.setAccessibleName(self.tr("Link address"))
         field.setWordWrapMode(QTextOption.WrapMode.WrapAnywhere)
         field.setTabChangesFocus(True)
         num_lines = min(_MAX_LINES, 1 + len(self.address) // _CHARS_PER_LINE)
@@ -61,7 +61,7 @@ class LinkPopover(QFrame):
         column.addWidget(field)
         if not is_safe(url):
             self.open_button.hide()
-            why = QLabel(self.tr("Bough opens web and mail addresses alone. This is another one; it can be copied."))
+            why = QLabel(self.tr("Bough opens only web and mail addresses. You can copy this one."))
             why.setObjectName("quiet")
             why.setWordWrap(True)
             column.addWidget(why)

@@ -91,7 +91,7 @@ def _visible_answer(whole: str, *, grows: bool) -> VisibleText:
 
 def _rest(num_chars: int) -> str:
     text = QCoreApplication.translate(
-        "MessageText", "… and {count} characters more. Copy and Export have the whole text."
+        "MessageText", "… and {count} more characters. Copy or export the message to get the whole text."
     )
     return text.format(count=counted(num_chars))
 

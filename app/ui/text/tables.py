@@ -108,7 +108,7 @@ class TableFrame:
         """Its left edge when it is not scrolled."""
         self._is_mirrored = False
         self._widths: tuple[tuple[float, float], ...] = ()
-        name = QCoreApplication.translate("TableFrame", "Scroll the table sideways")
+        name = QCoreApplication.translate("TableFrame", "Scroll table horizontally")
         self._scroll = SideScroll(viewport, name, self._scroll_to)
 
     @property

@@ -113,18 +113,20 @@ class TokenPopover(QFrame):
 
     def _hint_text(self, piece: TokenPiece, *, can_fork: bool) -> str:
         origins = {
-            ORIGINS["forced"]: self.tr("Forced: nothing else could stand here, or a hook put it here."),
-            ORIGINS["healed"]: self.tr("Healed: it begins with the end of the text before it."),
-            ORIGINS["draft"]: self.tr("Drafted: it was guessed, and the model agreed."),
+            ORIGINS["forced"]: self.tr("Forced: no other token was possible, or a hook set it."),
+            ORIGINS["healed"]: self.tr("Healed: it starts with the end of the text before it."),
+            ORIGINS["draft"]: self.tr("Drafted: it was predicted, and the model agreed."),
             ORIGINS["chosen"]: self.tr("Chosen by you."),
-            ORIGINS["given"]: self.tr("It was there before the model went on."),
-            ORIGINS["recut"]: self.tr("The answer ended inside a token: its end was cut anew."),
+            ORIGINS["given"]: self.tr("Given before the model continued."),
+            ORIGINS["recut"]: self.tr("The answer ended inside a token, so its end was tokenized again."),
         }
         hints = [origins[piece.origin]] if piece.origin in origins else []
         if not piece.alternatives:
-            hints.append(self.tr("No alternatives are known. Answers asked for in this mode have them."))
+            hints.append(
+                self.tr("No alternatives are known. They are recorded for answers written while tokens are shown.")
+            )
         elif can_fork:
-            hints.append(self.tr("↑ ↓ and Enter, or a click, go on from another one."))
+            hints.append(self.tr("↑ ↓ and Enter, or a click, continue with another token."))
         return "\n".join(hints)
 
     def _hint_height(self, width: int) -> int:

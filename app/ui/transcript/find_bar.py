@@ -45,7 +45,7 @@ class FindBar(QFrame):
         self.elsewhere.setObjectName("action")
         self.elsewhere.setMinimumHeight(28)
         self.elsewhere.clicked.connect(self.elsewhere_requested)
-        self.elsewhere.setToolTip(self.tr("Go to the next one on another branch"))
+        self.elsewhere.setToolTip(self.tr("Go to the next hit on another branch"))
         self.close_button = self._button("close", self.tr("Close"), "Esc")
         self.close_button.clicked.connect(self.closed)
         row = QHBoxLayout(self)

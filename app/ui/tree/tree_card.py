@@ -79,7 +79,7 @@ class TreeCard(QFrame):
         """Show a fold instead of a message."""
         self.clear()
         self._head.show_text(text)
-        self._text.show_text(self.tr("Enter or a click shows them."))
+        self._text.show_text(self.tr("Press Enter or click to show them."))
 
     def clear(self) -> None:
         for label in (self._head, self._text, self._origin, self._cost):

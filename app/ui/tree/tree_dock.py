@@ -51,7 +51,7 @@ class TreeDock(QFrame):
         self.card = TreeCard(theme)
         self._count = QLabel()
         self._count.setObjectName("quiet")
-        self._fit_button = _button(self.tr("Fit the tree into view"), self.tr("Fit the tree into view (0)"))
+        self._fit_button = _button(self.tr("Fit tree to view"), self.tr("Fit tree to view (0)"))
         self._close_button = _button(self.tr("Close the tree"), self.tr("Close the tree (Ctrl+T)"))
         self._body = QBoxLayout(QBoxLayout.Direction.TopToBottom)
         self._pages = QStackedWidget()

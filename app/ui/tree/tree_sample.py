@@ -30,8 +30,8 @@ class TreeSample(QScrollArea):
         title.setWordWrap(True)
         explanation = QLabel(
             self.tr(
-                "Edit a question or regenerate an answer, and the conversation branches: nothing that was said is "
-                "lost. Double-click a dot to go there."
+                "Edit a question or regenerate an answer to start a new branch. Nothing is lost. "
+                "Double-click a dot to go there."
             )
         )
         explanation.setObjectName("quiet")
@@ -108,7 +108,7 @@ class _Legend(QWidget):
         super().__init__()
         self.theme = theme
         self._rows: tuple[tuple[Tier, str], ...] = (
-            ("warm", self.tr("kept in memory: goes on at once")),
+            ("warm", self.tr("kept in memory: continues at once")),
             ("disk", self.tr("kept on disk: loaded first")),
             ("cold", self.tr("not kept: read again first")),
         )

@@ -25,7 +25,7 @@ def test_recorded_figures_are_shown_in_one_line() -> None:
     )
     assert statistics(record) == (
         "1,812 tokens, 1,798 kept · 14 read · first word 0.05 s · 230 tokens/s · 312 MiB memory · "
-        "40 of 60 guesses right · 3 forced · hooks 112 ms · slow switched off: too slow"
+        "40 of 60 drafted tokens accepted · 3 forced · hooks 112 ms · slow turned off: too slow"
     )
     assert statistics(Record(figures=Figures(prompt_tokens=5))) == "5 tokens, 0 kept"
 
@@ -47,11 +47,11 @@ def test_figures_are_explained_in_sentences() -> None:
         memory_bytes=3 << 30,
     )
     assert statistics_in_sentences(Record(figures=figures, seed=7)).splitlines() == [
-        "The model was given 1,812 tokens. 1,798 of them it had read before, 14 it read now.",
-        "It wrote 20 tokens.",
+        "The prompt had 1,812 tokens: 1,798 were kept from before, 14 were read now.",
+        "The answer has 20 tokens.",
         "The first word came after 0.05 s: 0.01 s in the queue, 0.04 s of reading.",
-        "The model, what it has read, and its work took 3 GiB of memory at most.",
-        "It was drawn with the seed 7: with the same settings that gives the same answer.",
+        "The model used up to 3 GiB of memory, including its cache.",
+        "Seed 7: the same seed and settings give the same answer.",
     ]
     assert len(statistics_in_sentences(Record(figures=Figures(prompt_tokens=5))).splitlines()) == 1
 
@@ -61,7 +61,7 @@ def test_figures_are_explained_in_sentences() -> None:
     [
         ("complete", None, "", "quiet"),
         ("stopped", None, "Stopped.", "quiet"),
-        ("cut", None, "Cut at", "quiet"),
+        ("cut", None, "Stopped at the maximum", "quiet"),
         ("streaming", None, "This answer was interrupted", "quiet"),
         ("failed", "No model.", "No model.", "failure"),
         ("stopped", "The worker ended.", "The worker ended.", "warning"),

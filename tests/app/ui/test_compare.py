@@ -108,7 +108,7 @@ def test_another_version_can_be_chosen_and_equal_texts_show_no_differences(compa
     compared.right_choice.activated.emit(compared.right_choice.currentIndex())
     assert compared.right_choice.currentText() == "Third"
     assert compared.panes.num_differences == 0
-    assert compared.note.text() == "Both are the same."
+    assert compared.note.text() == "Both texts are identical."
     assert not compared.next_button.isEnabled()
     cursor = QTextCursor(compared.panes.left.document())
     assert not cursor.charFormat().fontStrikeOut()

@@ -192,7 +192,7 @@ def test_a_format_is_checked_while_it_is_typed_and_answers_match_it(user: User) 
     user.bot.keyClicks(popover.editor, "(yes|no")
     user.bot.waitUntil(lambda: popover.verdict.objectName() == "failure", timeout=PATIENCE_MS)
     assert popover.verdict.text()
-    assert composer.format_button.text() == "Regex: can't be used ▾"
+    assert composer.format_button.text() == "Regex: not usable ▾"
     user.bot.keyClicks(popover.editor, ")")
     user.bot.waitUntil(lambda: popover.verdict.objectName() == "good", timeout=PATIENCE_MS)
     popover.close()
@@ -355,10 +355,10 @@ def test_settings_of_the_panel_can_become_the_default_of_new_conversations(user:
     panel = _opened(user, "sampling", SamplingPanel)
     panel.max_tokens.setValue(77)
     assert user.controller.program.settings.generation.sampling.max_tokens == 1024
-    user.bot.mouseClick(user.button(panel, "Use in new ones"), Qt.MouseButton.LeftButton)
+    user.bot.mouseClick(user.button(panel, "Make default"), Qt.MouseButton.LeftButton)
     assert user.controller.program.settings.generation.sampling.max_tokens == 77
     panel.max_tokens.setValue(5)
-    user.bot.mouseClick(user.button(panel, "As in new ones"), Qt.MouseButton.LeftButton)
+    user.bot.mouseClick(user.button(panel, "Reset to default"), Qt.MouseButton.LeftButton)
     assert panel.max_tokens.value() == 77
     panel.close()
 

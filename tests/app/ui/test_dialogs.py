@@ -334,8 +334,8 @@ def test_one_conversation_is_restored_from_the_trash_and_one_permanently_deleted
     _press(user, sheet, "Restore")
     _wait(user, lambda: sheet.list.count() == 1)
     sheet.choose(gone.conversation_id)
-    _press(user, sheet, "Delete for good…")
-    _answer(user, sheet, "Delete for good")
+    _press(user, sheet, "Delete permanently…")
+    _answer(user, sheet, "Delete permanently")
     _wait(user, sheet.empty.isVisible)
     assert kept.conversation_id in {one.id for one in conversations.all}
     assert trashed_ids(store) == []
@@ -406,14 +406,14 @@ def test_the_content_of_an_imported_note_is_folded_at_first(user: User) -> None:
     view = user.view(call.id).findChild(NoteView)
     assert isinstance(view, NoteView)
     assert view.text is None
-    _press(user, view, "What it holds")
+    _press(user, view, "Contents")
     assert view.text is not None
     assert '"query": "leaves"' in view.text.toPlainText()
-    _press(user, view, "What it holds")
+    _press(user, view, "Contents")
     assert not view.text.isVisible()
     attached = user.view(file.id).findChild(NoteView)
     assert isinstance(attached, NoteView)
-    _press(user, attached, "What it holds")
+    _press(user, attached, "Contents")
     assert user.button(attached, "Save “data.csv” (3 bytes)…").isVisible()
 
 

@@ -90,7 +90,7 @@ def test_a_draft_model_is_chosen_survives_a_worker_crash_and_is_removed(
     session.changed.connect(lambda: heard.add(user.window.header.model_button.text()))
     _choose_folder(user, models / "small", monkeypatch)
     assert any("draft model: reading the weights" in text for text in heard)
-    assert "small guesses ahead" in user.window.header.model_button.toolTip()
+    assert "draft model small" in user.window.header.model_button.toolTip()
     assert _entries(user) == {"No draft model": False, "small": True, "Choose draft model…": False}
     assert settings.settings.draft_models == {large: str(models / "small")}
     # The kept tokens are still there, and the answer is the same.
@@ -100,7 +100,7 @@ def test_a_draft_model_is_chosen_survives_a_worker_crash_and_is_removed(
     figures = _figures(answer)
     assert figures.read_tokens == 1
     assert figures.draft_tokens == figures.accepted_tokens > 20
-    assert f"{figures.accepted_tokens} of {figures.draft_tokens} guesses right" in _says(user, answer.id)
+    assert f"{figures.accepted_tokens} of {figures.draft_tokens} drafted tokens accepted" in _says(user, answer.id)
     user.window.action("sampling").trigger()
     panel = QApplication.activePopupWidget()
     assert isinstance(panel, SamplingPanel)
@@ -151,7 +151,7 @@ def test_unsuitable_and_missing_draft_models_are_disabled_in_the_menu(user: User
     shutil.rmtree(models / "moved away")
     user.window.menus.menu("Models").aboutToShow.emit()
     menu = user.window.menus.menu("Draft model")
-    expected = {"small": True, "unfit (other tokens than large)": False, "moved away (not there any more)": False}
+    expected = {"small": True, "unfit (other tokens than large)": False, "moved away (no longer there)": False}
 
     def offered() -> dict[str, bool]:
         return {action.text(): action.isEnabled() for action in menu.actions() if action.toolTip() in names}

@@ -129,7 +129,7 @@ def test_the_text_of_a_cancelled_edit_can_be_restored(user: User) -> None:
     user.bot.keyClick(editor, Qt.Key.Key_Escape)
     assert not user.view(question.id).is_edited
     assert banner.isVisible()
-    assert banner.button.text() == "Bring back"
+    assert banner.button.text() == "Continue editing"
     user.bot.mouseClick(banner.button, Qt.MouseButton.LeftButton)
     editor = user.window.focusWidget()
     assert isinstance(editor, WritingField)

@@ -28,7 +28,7 @@ def _popover(user: User) -> SamplingPanel:
     popover = user.window.findChild(SamplingPanel)
     assert popover is not None
     # The list of hooks comes from the worker, and the panel grows with it.
-    user.bot.waitUntil(lambda: "Looking for hooks …" not in _words(popover), timeout=PATIENCE_MS)
+    user.bot.waitUntil(lambda: "Looking for hooks…" not in _words(popover), timeout=PATIENCE_MS)
     return popover
 
 

@@ -76,7 +76,7 @@ def test_missing_token_data_is_mentioned_below_the_answer(view: MessageView) -> 
     message = _message()
     assert message.record is not None
     bare = structs.replace(message.record, logprobs=(), alternatives=())
-    for record, words in ((bare, "its probabilities were not recorded"), (Record(), "its tokens are not known")):
+    for record, words in ((bare, "probabilities not recorded"), (Record(), "tokens unknown")):
         number = view.message.id + 1
         view.show_message(structs.replace(view.shown, message=structs.replace(message, id=number, record=record)))
         cost = view.footer.cost

@@ -139,7 +139,7 @@ def test_tab_scrolls_the_focused_button_into_view_in_a_message_higher_than_the_p
         assert focus is not None
         qtbot.waitUntil(partial(is_seen, focus), timeout=PATIENCE_MS)
         names.append(focus.accessibleName() or focus.property("text"))
-    code = ["Copy code", "Scroll the code sideways"]
+    code = ["Copy code", "Scroll code horizontally"]
     assert names == [*code, "Edit", "Regenerate", "Edit", *reversed(code)]
 
 

@@ -288,7 +288,7 @@ def test_a_screen_reader_reads_the_messages_and_their_costs(harness: _Harness):
         "kept in memory, nothing to read · 10 kept",
         "kept on disk, nothing to read · 20 kept",
         "not kept, would read 84 tokens · about 0.3 s · 3,796 kept",
-        "Its cost is not known yet",
+        "Cost not known yet",
     ]
     assert [node.state().selected for node in nodes] == [True, True, True, False, False, True, True]
     harness.press(Qt.Key.Key_Home, Qt.Key.Key_Down)

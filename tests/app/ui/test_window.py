@@ -231,7 +231,7 @@ def test_a_stop_string_set_in_the_panel_ends_the_answer(user: User) -> None:
     assert popover is not None
     user.bot.keyClicks(popover.stop.field, word)
     popover.close()
-    assert "1 stop" in user.window.composer.sampling_button.text()
+    assert "1 stop string" in user.window.composer.sampling_button.text()
     answer = user.ask("What is a branch?")
     assert answer.text == whole[: whole.index(word)]
     assert answer.record is not None
