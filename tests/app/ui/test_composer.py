@@ -292,7 +292,7 @@ def test_hooks_have_an_order_and_options_and_change_the_answer(user: User) -> No
     user.bot.waitUntil(lambda: _can_be_switched(panel, "no repeats"), timeout=PATIENCE_MS)
     panel.hooks.switches["no repeats"].click()
     panel.hooks.switches["banned phrases"].click()
-    later = user.button(panel.hooks, "Ask no repeats later")
+    later = user.button(panel.hooks, "Move no repeats down")
     user.bot.mouseClick(later, Qt.MouseButton.LeftButton)
     assert user.controller.preparation.generation.hooks == ("banned phrases", "no repeats")
     phrases = next(field for field in panel.hooks.findChildren(QLineEdit) if field.accessibleName() == _PHRASES)
@@ -433,7 +433,7 @@ def test_long_button_texts_are_shortened_and_the_window_can_still_be_narrow(user
             format=AnswerFormat(kind="regex", text="("),
         )
     )
-    user.bot.waitUntil(lambda: "can't" in composer.format_button.text(), timeout=PATIENCE_MS)
+    user.bot.waitUntil(lambda: "not usable" in composer.format_button.text(), timeout=PATIENCE_MS)
     row = (composer.attach_button, composer.format_button, composer.sampling_button, composer.send_button)
 
     def all_fits() -> bool:

@@ -216,7 +216,7 @@ def test_a_cancelled_import_is_undone_and_can_be_started_again(user: User, tmp_p
     _wait(user, lambda: "conversations" in sheet.progress_text.text())
     user.bot.keyClick(sheet, Qt.Key.Key_Escape)
     _wait(user, lambda: not sheet.is_working)
-    assert "taken back" in sheet.note.text()
+    assert "Nothing was imported" in sheet.note.text()
     assert sheet.isVisible()
     assert sheet.import_button.isEnabled()
     assert len(user.application.program.conversations.all) == before
@@ -310,7 +310,7 @@ def test_an_empty_search_explains_where_it_searches(user: User) -> None:
         panel.field.setText("x")
         panel.field.clear()
     assert panel.hint.isVisible()
-    assert "every message of every branch" in panel.hint.text()
+    assert "all messages in all branches" in panel.hint.text()
 
 
 # --- trash and backups -------------------------------------------------------------------------------------
