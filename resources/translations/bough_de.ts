@@ -1,4 +1,5 @@
-<?xml version='1.0' encoding='utf-8'?>
+<?xml version="1.0" encoding="utf-8"?>
+<!DOCTYPE TS>
 <TS version="2.1" language="de" sourcelanguage="en">
 <context>
     <name>ActionRow</name>
@@ -163,7 +164,7 @@
 <context>
     <name>AnswersPage</name>
     <message>
-        <source>When a conversation is longer than the model's context</source>
+        <source>When a conversation is longer than the model&apos;s context</source>
         <translation>Wenn ein Gespräch länger ist als der Kontext des Modells</translation>
     </message>
     <message>
@@ -179,7 +180,7 @@
         <translation>Die ältesten Nachrichten auslassen</translation>
     </message>
     <message>
-        <source>The system prompt and your last question stay. Nothing is deleted: the model just doesn't see the oldest messages, and the answer says how many.</source>
+        <source>The system prompt and your last question stay. Nothing is deleted: the model just doesn&apos;t see the oldest messages, and the answer says how many.</source>
         <translation>Der Systemprompt und Ihre letzte Frage bleiben. Nichts wird gelöscht: Das Modell sieht nur die ältesten Nachrichten nicht, und die Antwort sagt, wie viele.</translation>
     </message>
     <message>
@@ -256,7 +257,7 @@
         </translation>
     </message>
     <message>
-        <source>damaged, can't be restored</source>
+        <source>damaged, can&apos;t be restored</source>
         <translation>beschädigt, nicht wiederherstellbar</translation>
     </message>
     <message>
@@ -272,7 +273,7 @@
         <translation>vor einer Wiederherstellung erstellt</translation>
     </message>
     <message>
-        <source>The backups are in {folder}. The folder can't be opened here.</source>
+        <source>The backups are in {folder}. The folder can&apos;t be opened here.</source>
         <translation>Die Sicherungen liegen in {folder}. Der Ordner lässt sich hier nicht öffnen.</translation>
     </message>
     <message>
@@ -488,7 +489,7 @@
         <translation>Antwortformat: {name}</translation>
     </message>
     <message>
-        <source>This format can't be used: {problem}</source>
+        <source>This format can&apos;t be used: {problem}</source>
         <translation>Dieses Format ist nicht verwendbar: {problem}</translation>
     </message>
     <message>
@@ -625,7 +626,7 @@
         <translation>Kein Ordner</translation>
     </message>
     <message>
-        <source>Your data is in {}. The folder can't be opened here.</source>
+        <source>Your data is in {}. The folder can&apos;t be opened here.</source>
         <translation>Ihre Daten liegen in {}. Der Ordner lässt sich hier nicht öffnen.</translation>
     </message>
 </context>
@@ -980,11 +981,11 @@
         <translation>Sie sehen zuerst den Inhalt. Nichts wird importiert, bevor Sie zustimmen.</translation>
     </message>
     <message>
-        <source>Ignored because Bough can't read them: {names}</source>
+        <source>Ignored because Bough can&apos;t read them: {names}</source>
         <translation>Ignoriert, weil Bough sie nicht lesen kann: {names}</translation>
     </message>
     <message>
-        <source>These files can't be imported</source>
+        <source>These files can&apos;t be imported</source>
         <translation>Diese Dateien lassen sich nicht importieren</translation>
     </message>
     <message>
@@ -1113,7 +1114,7 @@
         <translation>Nachdenken</translation>
     </message>
     <message>
-        <source>The models' reasoning before their answers</source>
+        <source>The models&apos; reasoning before their answers</source>
         <translation>Das Nachdenken der Modelle vor ihren Antworten</translation>
     </message>
     <message>
@@ -1129,7 +1130,7 @@
         <translation>Seitenfarben</translation>
     </message>
     <message>
-        <source>Same as the reader's system</source>
+        <source>Same as the reader&apos;s system</source>
         <translation>Wie das System der Lesenden</translation>
     </message>
     <message>
@@ -1580,7 +1581,7 @@
         <translation>Alles davon ist schon in Bough.</translation>
     </message>
     <message numerus="yes">
-        <source>%n can't be imported</source>
+        <source>%n can&apos;t be imported</source>
         <translation>
             <numerusform>%n lässt sich nicht importieren</numerusform>
             <numerusform>%n lassen sich nicht importieren</numerusform>
@@ -1850,7 +1851,7 @@
         <translation>Jetzt: {}, davon {} von diesem Modell ({} Token).</translation>
     </message>
     <message>
-        <source>The cache is in {}. The folder can't be opened here.</source>
+        <source>The cache is in {}. The folder can&apos;t be opened here.</source>
         <translation>Der Cache liegt in {}. Der Ordner lässt sich hier nicht öffnen.</translation>
     </message>
 </context>
@@ -2373,7 +2374,7 @@
         <translation>Ihr Text ist aufgehoben. Bearbeiten Sie die Nachricht, um damit weiterzumachen.</translation>
     </message>
     <message>
-        <source>The file is in {}. The folder can't be opened here.</source>
+        <source>The file is in {}. The folder can&apos;t be opened here.</source>
         <translation>Die Datei liegt in {}. Der Ordner lässt sich hier nicht öffnen.</translation>
     </message>
 </context>
@@ -2811,7 +2812,7 @@
         <translation>An</translation>
     </message>
     <message>
-        <source>You can't turn thinking on or off for this model.</source>
+        <source>You can&apos;t turn thinking on or off for this model.</source>
         <translation>Bei diesem Modell lässt sich das Nachdenken nicht ein- oder ausschalten.</translation>
     </message>
     <message>
@@ -3045,7 +3046,7 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>Jetzt ist kein Modell geladen.</translation>
     </message>
     <message>
-        <source>The conversations in {path} can't be used ({error}). Nothing was changed. Check the disk, then try again.</source>
+        <source>The conversations in {path} can&apos;t be used ({error}). Nothing was changed. Check the disk, then try again.</source>
         <translation>Die Gespräche in {path} lassen sich nicht verwenden ({error}). Nichts wurde geändert. Prüfen Sie den Datenträger, und versuchen Sie es noch einmal.</translation>
     </message>
     <message>
@@ -3093,7 +3094,7 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>das Ende der Antwort</translation>
     </message>
     <message>
-        <source>{file} can't be read ({error}). Download the model again.</source>
+        <source>{file} can&apos;t be read ({error}). Download the model again.</source>
         <translation>{file} lässt sich nicht lesen ({error}). Laden Sie das Modell noch einmal herunter.</translation>
     </message>
     <message>
@@ -3105,7 +3106,7 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>{path} ist leer.</translation>
     </message>
     <message>
-        <source>“{name}” can't be read ({error}).</source>
+        <source>“{name}” can&apos;t be read ({error}).</source>
         <translation>„{name}“ lässt sich nicht lesen ({error}).</translation>
     </message>
     <message>
@@ -3151,7 +3152,7 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>Der Arbeitsspeicher reicht für „{model}“ nicht aus. {loaded} Schließen Sie andere Programme, oder wählen Sie ein kleineres Modell.</translation>
     </message>
     <message>
-        <source>{architecture} models can't take tokens back, so this model answers without a draft model.</source>
+        <source>{architecture} models can&apos;t take tokens back, so this model answers without a draft model.</source>
         <translation>Modelle vom Typ {architecture} können keine Token zurücknehmen. Deshalb antwortet dieses Modell ohne Entwurfsmodell.</translation>
     </message>
     <message>
@@ -3159,7 +3160,7 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>Das Entwurfsmodell „{draft_model}“ verwendet andere Token als „{model}“. Wählen Sie ein kleineres Modell derselben Familie oder keines.</translation>
     </message>
     <message>
-        <source>{architecture} models can't take tokens back, so this model can't be a draft model.</source>
+        <source>{architecture} models can&apos;t take tokens back, so this model can&apos;t be a draft model.</source>
         <translation>Modelle vom Typ {architecture} können keine Token zurücknehmen. Deshalb kann dieses Modell kein Entwurfsmodell sein.</translation>
     </message>
     <message>
@@ -3167,7 +3168,7 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>Das vorherige Modell ist noch geladen.</translation>
     </message>
     <message>
-        <source>The tokenizer in {path} is in a format that Bough can't read (it needs tokenizer.json). Choose another model.</source>
+        <source>The tokenizer in {path} is in a format that Bough can&apos;t read (it needs tokenizer.json). Choose another model.</source>
         <translation>Der Tokenizer in {path} hat ein Format, das Bough nicht lesen kann (nötig ist tokenizer.json). Wählen Sie ein anderes Modell.</translation>
     </message>
     <message>
@@ -3183,11 +3184,11 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>Bough unterstützt keine Modelle vom Typ {architecture} ({path}). Wählen Sie ein anderes Modell.</translation>
     </message>
     <message>
-        <source>The model in {path} can't be loaded: {reason}. Download it again, or choose another model.</source>
+        <source>The model in {path} can&apos;t be loaded: {reason}. Download it again, or choose another model.</source>
         <translation>Das Modell in {path} kann nicht geladen werden: {reason}. Laden Sie es noch einmal herunter, oder wählen Sie ein anderes.</translation>
     </message>
     <message>
-        <source>The tokenizer in {path} can't be loaded: {reason}. Download the model again, or choose another one.</source>
+        <source>The tokenizer in {path} can&apos;t be loaded: {reason}. Download the model again, or choose another one.</source>
         <translation>Der Tokenizer in {path} kann nicht geladen werden: {reason}. Laden Sie das Modell noch einmal herunter, oder wählen Sie ein anderes.</translation>
     </message>
     <message>
@@ -3247,7 +3248,7 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>Er gab eine Liste mit {kind} statt einer Decision zurück.</translation>
     </message>
     <message>
-        <source>Its decision can't be carried out: {error}.</source>
+        <source>Its decision can&apos;t be carried out: {error}.</source>
         <translation>Seine Entscheidung lässt sich nicht ausführen: {error}.</translation>
     </message>
     <message>
@@ -3263,13 +3264,13 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>Seine Maske hat eine andere Form als die des Hooks davor.</translation>
     </message>
     <message>
-        <source>It can't be copied for a fork.
+        <source>It can&apos;t be copied for a fork.
 {trace}</source>
         <translation>Er lässt sich für eine Abzweigung nicht kopieren.
 {trace}</translation>
     </message>
     <message>
-        <source>`hook_options` names “{name}”, but the `hooks` of this request don't.</source>
+        <source>`hook_options` names “{name}”, but the `hooks` of this request don&apos;t.</source>
         <translation>`hook_options` nennt „{name}“, die `hooks` dieser Anfrage aber nicht.</translation>
     </message>
     <message>
@@ -3285,7 +3286,7 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>Es gibt keinen Hook „{name}“. Die Hooks sind: {names}. Legen Sie Python-Dateien mit eigenen Hooks in den Hook-Ordner.</translation>
     </message>
     <message>
-        <source>{file} can't be read: {error}.</source>
+        <source>{file} can&apos;t be read: {error}.</source>
         <translation>{file} lässt sich nicht lesen: {error}.</translation>
     </message>
     <message>
@@ -3317,7 +3318,7 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>Die Antwort erfüllt das Format noch nicht.</translation>
     </message>
     <message>
-        <source>This model's tokens can't follow the answer format. Change the format.</source>
+        <source>This model&apos;s tokens can&apos;t follow the answer format. Change the format.</source>
         <translation>Mit den Token dieses Modells lässt sich das Antwortformat nicht einhalten. Ändern Sie das Format.</translation>
     </message>
     <message>
@@ -3325,11 +3326,11 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>Der Rest des Anfangs passt nicht zum Antwortformat.</translation>
     </message>
     <message>
-        <source>`cache.kv_bits`: {architecture} models can't be cached in {bits} bits. Load it without `kv_bits`.</source>
+        <source>`cache.kv_bits`: {architecture} models can&apos;t be cached in {bits} bits. Load it without `kv_bits`.</source>
         <translation>Der Cache von Modellen vom Typ {architecture} ist mit {bits} Bit nicht möglich. Laden Sie das Modell ohne diese Einstellung.</translation>
     </message>
     <message>
-        <source>`cache.kv_bits`: {architecture} models can't be cached in {bits} bits ({reason}). Load it without `kv_bits`.</source>
+        <source>`cache.kv_bits`: {architecture} models can&apos;t be cached in {bits} bits ({reason}). Load it without `kv_bits`.</source>
         <translation>Der Cache von Modellen vom Typ {architecture} ist mit {bits} Bit nicht möglich ({reason}). Laden Sie das Modell ohne diese Einstellung.</translation>
     </message>
     <message>
@@ -3337,7 +3338,7 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>Der Anfang der Antwort passt nicht zum Antwortformat. Ändern Sie eines von beiden, oder lassen Sie das Format nur für den neuen Text gelten.</translation>
     </message>
     <message>
-        <source>`draft` is "model", but no draft model is loaded. Load a model with a draft model.</source>
+        <source>`draft` is &quot;model&quot;, but no draft model is loaded. Load a model with a draft model.</source>
         <translation>Ein Entwurfsmodell soll vorhersagen, aber es ist keines geladen. Laden Sie ein Modell mit Entwurfsmodell.</translation>
     </message>
     <message>
@@ -3357,11 +3358,11 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>Er hat in mehr als {num_answers} Antworten verzweigt.</translation>
     </message>
     <message>
-        <source>The model's chat template rejects these messages: {error}.</source>
+        <source>The model&apos;s chat template rejects these messages: {error}.</source>
         <translation>Die Chatvorlage des Modells lehnt diese Nachrichten ab: {error}.</translation>
     </message>
     <message>
-        <source>The model's chat template fails with these messages: {error}.</source>
+        <source>The model&apos;s chat template fails with these messages: {error}.</source>
         <translation>Die Chatvorlage des Modells scheitert an diesen Nachrichten: {error}.</translation>
     </message>
     <message>
@@ -3469,7 +3470,7 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
         <translation>Sie stimmt überein: {num_compared} von {num_tokens} Token wurden wieder so gezogen.</translation>
     </message>
     <message>
-        <source>Its hooks ({names}) can't be used as before, so it was sampled without them: {error}</source>
+        <source>Its hooks ({names}) can&apos;t be used as before, so it was sampled without them: {error}</source>
         <translation>Die Hooks ({names}) lassen sich nicht wie zuvor verwenden, deshalb wurde sie ohne sie erzeugt: {error}</translation>
     </message>
     <message>
@@ -3477,7 +3478,7 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
         <translation>Ihre gespeicherten Token ergeben nicht ihren Text.</translation>
     </message>
     <message>
-        <source>Message {message} can't be read because this part of the file is damaged. The other messages are intact.</source>
+        <source>Message {message} can&apos;t be read because this part of the file is damaged. The other messages are intact.</source>
         <translation>Nachricht {message} lässt sich nicht lesen, weil dieser Teil der Datei beschädigt ist. Die anderen Nachrichten sind in Ordnung.</translation>
     </message>
     <message>
@@ -3521,7 +3522,7 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
         <translation>Setzen Sie den Cursor in eine Antwort, hinter die Wörter, die Sie behalten möchten.</translation>
     </message>
     <message>
-        <source>The answer can't continue from this token: another model wrote it, or the token is only a part of a character. Nothing was changed. Load the model that wrote the answer, or choose the token before.</source>
+        <source>The answer can&apos;t continue from this token: another model wrote it, or the token is only a part of a character. Nothing was changed. Load the model that wrote the answer, or choose the token before.</source>
         <translation>Von diesem Token aus kann die Antwort nicht weitergehen: Ein anderes Modell hat sie geschrieben, oder das Token ist nur ein Teil eines Zeichens. Nichts wurde geändert. Laden Sie das Modell, das die Antwort geschrieben hat, oder wählen Sie das Token davor.</translation>
     </message>
     <message>
@@ -3553,7 +3554,7 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
         <translation>Die Gespräche in {path} sind teilweise beschädigt ({error}). Bough zeigt alles, was sich lesen lässt. {backup}</translation>
     </message>
     <message>
-        <source>The conversations in {path} can't be opened or saved ({error}). Nothing was changed. Check that you may write to the file and its folder, or choose another folder with --data-dir.</source>
+        <source>The conversations in {path} can&apos;t be opened or saved ({error}). Nothing was changed. Check that you may write to the file and its folder, or choose another folder with --data-dir.</source>
         <translation>Die Gespräche in {path} lassen sich nicht öffnen oder speichern ({error}). Nichts wurde geändert. Prüfen Sie, ob Sie in die Datei und ihren Ordner schreiben dürfen, oder wählen Sie mit --data-dir einen anderen Ordner.</translation>
     </message>
     <message>
@@ -3593,7 +3594,7 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
         <translation>Der Modellprozess wurde beendet.</translation>
     </message>
     <message>
-        <source>The model's context ends at token {position}.</source>
+        <source>The model&apos;s context ends at token {position}.</source>
         <translation>Der Kontext des Modells endet bei Token {position}.</translation>
     </message>
     <message>
@@ -3605,7 +3606,7 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
         <translation>Der Prompt hat jetzt {num_tokens} Token und hatte zuvor {num_before}: Eine Nachricht über der Antwort, die Chatvorlage oder deren Optionen haben sich geändert.</translation>
     </message>
     <message>
-        <source>The record of how message {message} was made can't be read. Its text is intact.</source>
+        <source>The record of how message {message} was made can&apos;t be read. Its text is intact.</source>
         <translation>Die Aufzeichnung, wie Nachricht {message} entstanden ist, lässt sich nicht lesen. Ihr Text ist in Ordnung.</translation>
     </message>
     <message>
@@ -3695,7 +3696,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>volle Genauigkeit</translation>
     </message>
     <message>
-        <source>it can't be read ({error})</source>
+        <source>it can&apos;t be read ({error})</source>
         <translation>lässt sich nicht lesen ({error})</translation>
     </message>
     <message>
@@ -3739,7 +3740,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>die erste Nachricht fehlt</translation>
     </message>
     <message>
-        <source>message {id} can't be read ({error})</source>
+        <source>message {id} can&apos;t be read ({error})</source>
         <translation>Nachricht {id} lässt sich nicht lesen ({error})</translation>
     </message>
     <message>
@@ -3839,7 +3840,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>{error} Das vorherige Modell wird wieder geladen.</translation>
     </message>
     <message>
-        <source>{file} can't be written ({error}). Nothing was changed. Check that you may write to its folder, or choose another one with --data-dir.</source>
+        <source>{file} can&apos;t be written ({error}). Nothing was changed. Check that you may write to its folder, or choose another one with --data-dir.</source>
         <translation>{file} lässt sich nicht schreiben ({error}). Nichts wurde geändert. Prüfen Sie, ob Sie in den Ordner schreiben dürfen, oder wählen Sie mit --data-dir einen anderen.</translation>
     </message>
     <message>
