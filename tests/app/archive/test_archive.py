@@ -154,7 +154,7 @@ def test_a_failure_is_reported_as_a_sentence(archive: Archive, store: Store, qtb
     assert "nowhere" in signal.args[0]
     assert signal.args[0].endswith(".")
     store.conversations.trash(planted.conversation_id)
-    with pytest.raises(StoreError, match="thrown away"):
+    with pytest.raises(StoreError, match="moved to the trash"):
         next(run_export(store, request, tmp_path / "file.md"))
 
 

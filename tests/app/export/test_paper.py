@@ -1,4 +1,4 @@
-"""PDF and ODT, read back: all text is there, can be selected, and is found by an outline."""
+"""PDF and ODT, read back: the whole text is there and can be selected, and PDFs have an outline."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ $$\\int_0^1 f(x)\\,dx$$
 
 
 @pytest.fixture
-def part(tmp_path: Path, qapp: QApplication) -> Iterator[Excerpt]:
+def excerpt(tmp_path: Path, qapp: QApplication) -> Iterator[Excerpt]:
     assert qapp is not None
     store = Store(tmp_path / "c.sqlite3")
     conversation, question = store.create_conversation("Trip & <plans>", "Be brief.", "Why\n  is it so? <b>&amp;")
@@ -70,20 +70,20 @@ def part(tmp_path: Path, qapp: QApplication) -> Iterator[Excerpt]:
     store.close()
 
 
-def _written(part: Excerpt, format_: Any, path: Path, options: Options | None = None) -> Path:
-    progress = list(export(part, format_, path, options or Options()))
+def _written(excerpt: Excerpt, format_: Any, path: Path, options: Options | None = None) -> Path:
+    progress = list(export(excerpt, format_, path, options or Options()))
     assert [step.done for step in progress] == sorted(step.done for step in progress)
     assert progress[-1].done == progress[-1].total
     return path
 
 
 def _squeezed(text: str) -> str:
-    """Where lines break on paper is no part of a text."""
+    """Remove all white space, because lines on paper break anywhere."""
     return re.sub(r"\s+", "", text)
 
 
-def test_all_text_of_a_pdf_can_be_selected_code_and_formulas_included(part: Excerpt, tmp_path: Path) -> None:
-    pages = PdfReader(_written(part, "pdf", tmp_path / "out.pdf")).pages
+def test_all_text_of_a_pdf_can_be_selected_including_code_and_formulas(excerpt: Excerpt, tmp_path: Path) -> None:
+    pages = PdfReader(_written(excerpt, "pdf", tmp_path / "out.pdf")).pages
     text = "".join(page.extract_text() for page in pages)
     for said in (
         "Trip & <plans>", "Be brief.", "Why is it so? <b>&amp;", "A heading", "Some emphasis and code, $5 and $10.",
@@ -96,11 +96,11 @@ def test_all_text_of_a_pdf_can_be_selected_code_and_formulas_included(part: Exce
 
 
 _FORMULAS = ((r"\frac{a}{b}", True), (r"\int_0^1 f(x)\,dx", False))
-"""Of `_ANSWER`."""
+"""The formulas in `_ANSWER`."""
 _WIDE = "Emoji 😀, math 𝒳𝔸, 👩\u200d👩\u200d👧, 🇩🇪, 𐌰𐌱, 𠀀 end."
 
 
-def test_characters_beyond_sixteen_bits_are_copied_from_a_pdf_as_they_are(tmp_path: Path, qapp: QApplication) -> None:
+def test_characters_beyond_sixteen_bits_can_be_copied_from_a_pdf(tmp_path: Path, qapp: QApplication) -> None:
     assert qapp is not None
     store = Store(tmp_path / "c.sqlite3")
     conversation, question = store.create_conversation(
@@ -114,16 +114,16 @@ def test_characters_beyond_sixteen_bits_are_copied_from_a_pdf_as_they_are(tmp_pa
     assert text.count(_squeezed(_WIDE)) == 4
     assert _squeezed("Wide 😀") in text
     assert _squeezed("나무 नमस्ते ⛄️ whether or not a font here draws it \U000f0000") in text
-    # Seen they are lines, one for each place.
+    # Private-use placeholders do not appear in the text.
     assert "\ue000" not in text
     store.close()
 
 
-def test_letters_that_are_pictures_in_their_font_are_pictures_of_their_size_in_a_pdf(
+def test_colour_glyphs_are_drawn_as_pictures_of_the_right_size_in_a_pdf(
     tmp_path: Path, qapp: QApplication, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert qapp is not None
-    # Whether there is such a font here or not: every font counts as one.
+    # Treat every font as a colour font, because the system may not have one.
     monkeypatch.setattr("app.export.wide._PICTURE_TABLES", ("cmap",))
     store = Store(tmp_path / "c.sqlite3")
     conversation, question = store.create_conversation("Pictures", "", "𝒳 and ❤\ufe0f")
@@ -146,7 +146,7 @@ def test_letters_that_are_pictures_in_their_font_are_pictures_of_their_size_in_a
 @given(st.text(st.characters(min_codepoint=0x10000, max_codepoint=0x2FFFF, exclude_categories=["Cn"]), max_size=6))
 @example("\U00011fc0")
 @settings(max_examples=40)
-def test_whatever_they_are_they_lie_under_their_shapes_in_order(said: str) -> None:
+def test_wide_characters_are_stored_in_order_under_their_pictures(said: str) -> None:
     document = PaperDocument()
     wide = WideCharacters(document)
     QTextCursor(document).insertText(f"a{said}b")
@@ -169,19 +169,19 @@ _TABLE = b"2 beginbfrange\n<0009> <0020> [<2F42> <00B5> <FB01> <0009> <2ED1> <00
     ("said", "expected"),
     [
         ("文 μ 長 A", b"[<6587> <03BC> <00660069> <0020> <9577> <0041>]"),
-        # What was written so is read so; and nothing that was not written.
+        # Characters in the text keep their form, and no others appear.
         ("⽂ µ ⻑ Ａ", b"[<2F42> <00B5> <00660069> <0020> <2ED1> <0041>]"),
         ("", b"[<2F42> <00B5> <00660069> <0020> <2ED1> <0041>]"),
     ],
 )
-def test_glyphs_that_look_the_same_are_named_as_what_was_written(said: str, expected: bytes) -> None:
-    # The numbers of glyphs, before the list, stay: any of them may be a character's, too.
+def test_lookalike_glyphs_are_mapped_to_the_characters_in_the_text(said: str, expected: bytes) -> None:
+    # The glyph numbers before the list stay unchanged, although they may equal a character's code.
     whole = b"2 beginbfrange\n<0009> <0020> " + expected + b"\n<FB01> <FB01> <0066006C>\nendbfrange"
     assert renamed(_TABLE, frozenset(said), look_alikes(said), {}) == whole
 
 
-def test_a_pdf_has_pages_with_numbers_and_an_outline_with_each_message(part: Excerpt, tmp_path: Path) -> None:
-    reader = PdfReader(_written(part, "pdf", tmp_path / "out.pdf"))
+def test_a_pdf_has_page_numbers_and_an_outline_of_its_messages(excerpt: Excerpt, tmp_path: Path) -> None:
+    reader = PdfReader(_written(excerpt, "pdf", tmp_path / "out.pdf"))
     assert len(reader.pages) > 3
     for number, page in enumerate(reader.pages, 1):
         assert f"{number}/{len(reader.pages)}" in _squeezed(page.extract_text())
@@ -199,14 +199,14 @@ def test_a_pdf_has_pages_with_numbers_and_an_outline_with_each_message(part: Exc
         assert _squeezed(said) in _squeezed(reader.pages[number].extract_text()), item.title
     assert reader.metadata is not None
     assert reader.metadata.title == "Trip & <plans>"
-    made = datetime.fromtimestamp(part.conversation.created_ms // 1000, UTC)
+    made = datetime.fromtimestamp(excerpt.conversation.created_ms // 1000, UTC)
     assert reader.metadata.creation_date == made
 
 
 @pytest.mark.parametrize(
     ("head", "size", "is_mirrored"), [("a", 14, False), ("ب", 14, True), (" | ".join("abcdefg"), 9, False)]
 )
-def test_tables_on_paper_are_read_as_their_heads_and_many_columns_have_small_letters(
+def test_tables_follow_their_heads_direction_and_wide_ones_have_smaller_text(
     tmp_path: Path, qapp: QApplication, head: str, size: int, is_mirrored: bool
 ) -> None:
     assert qapp is not None
@@ -218,7 +218,7 @@ def test_tables_on_paper_are_read_as_their_heads_and_many_columns_have_small_let
     assert (table.format().layoutDirection() == Qt.LayoutDirection.RightToLeft) == is_mirrored
 
 
-def test_what_stands_in_many_lists_and_quotes_has_room_on_the_page(tmp_path: Path, qapp: QApplication) -> None:
+def test_deeply_nested_lists_and_quotes_fit_on_the_page(tmp_path: Path, qapp: QApplication) -> None:
     assert qapp is not None
     lists = "\n".join(f"{'  ' * depth}- level{depth}" for depth in range(30))
     quotes = [f"{'> ' * depth}quote{depth}" for depth in range(1, 25)]
@@ -236,15 +236,15 @@ def test_what_stands_in_many_lists_and_quotes_has_room_on_the_page(tmp_path: Pat
     text = "".join(page.extract_text(visitor_text=visit) for page in pages)
     assert all(f"level{depth}" in text for depth in range(30))
     assert all(f"quote{depth}" in text for depth in range(1, 25))
-    # In pixels, of which the text has 642.
+    # In pixels; the text is 642 pixels wide.
     lefts = [left for said, left in places.items() if said.startswith(("level", "quote"))]
     assert len(lefts) > 50
     assert max(lefts) < 400
 
 
-def test_no_heading_is_the_last_thing_on_a_page(tmp_path: Path, qapp: QApplication) -> None:
+def test_no_heading_is_the_last_line_of_a_page(tmp_path: Path, qapp: QApplication) -> None:
     assert qapp is not None
-    # Lines in between, one more each time, so that headings come to stand anywhere on a page.
+    # Each turn has one more line than the previous one, so headings appear at every height of a page.
     turns: list[tuple[Role, str]] = [
         ("assistant", "## Head\n\n### Under it\n\n" + "\n".join(f"- line {line}" for line in range(number)))
         for number in range(60)
@@ -269,13 +269,13 @@ def test_no_heading_is_the_last_thing_on_a_page(tmp_path: Path, qapp: QApplicati
     assert num_left_alone() == 0
 
 
-def test_formulas_of_a_pdf_are_drawn_as_lines_that_are_filled_once(part: Excerpt, tmp_path: Path) -> None:
-    page = PdfReader(_written(part, "pdf", tmp_path / "out.pdf")).pages[0]
+def test_formulas_of_a_pdf_are_drawn_as_filled_paths_once(excerpt: Excerpt, tmp_path: Path) -> None:
+    page = PdfReader(_written(excerpt, "pdf", tmp_path / "out.pdf")).pages[0]
     contents = page.get_contents()
     assert contents is not None
     drawn = [formula(latex, TEXT_PX + 1, "black", is_inline=is_inline) for latex, is_inline in _FORMULAS]
     num_curves = sum(len(re.findall(r"\bQ\b", found.svg)) for found in drawn if found is not None)
-    # Text and frames have no curves, a bullet is a circle of four; outlines, drawn, too, would have many more.
+    # Text and frames have no curves and a bullet has four. Stroked outlines would add many more.
     assert len(re.findall(rb" c\n", contents.get_data())) == num_curves + 2 * 4 > 20
 
 
@@ -290,7 +290,7 @@ def _filled(tmp_path: Path, *turns: tuple[Role, str]) -> PaperDocument:
     return document
 
 
-def test_a_formula_that_is_wider_than_the_page_is_made_as_wide(tmp_path: Path, qapp: QApplication) -> None:
+def test_a_formula_that_is_too_wide_is_scaled_to_the_page_width(tmp_path: Path, qapp: QApplication) -> None:
     assert qapp is not None
     latex = "+".join(f"a_{{{number}}}" for number in range(60))
     document = _filled(tmp_path, ("assistant", f"$$x$$\n\n$${latex}$$\n\n- ${latex}$\n"))
@@ -320,7 +320,7 @@ def test_code_keeps_its_empty_lines_on_paper(tmp_path: Path, qapp: QApplication,
     assert texts[texts.index("Before.") + 1 : texts.index("After.")] == code.split("\n")
 
 
-def test_a_picture_that_came_with_a_question_is_on_paper(tmp_path: Path, qapp: QApplication) -> None:
+def test_a_picture_attached_to_a_question_is_on_paper(tmp_path: Path, qapp: QApplication) -> None:
     assert qapp is not None
     address = _ANSWER.partition("](")[2].partition(")")[0]
     document = _filled(tmp_path, ("note", f"Picture: dot\n\n![dot]({address})"), ("assistant", "A dot."))
@@ -332,11 +332,11 @@ def test_a_picture_that_came_with_a_question_is_on_paper(tmp_path: Path, qapp: Q
 _SIZE = "{urn:oasis:names:tc:opendocument:xmlns:xsl-fo-compatible:1.0}font-size"
 
 
-def test_an_odt_has_all_text_and_its_pictures(part: Excerpt, tmp_path: Path) -> None:
-    with zipfile.ZipFile(_written(part, "odt", tmp_path / "out.odt", Options(statistics=True))) as archive:
+def test_an_odt_contains_all_text_and_pictures(excerpt: Excerpt, tmp_path: Path) -> None:
+    with zipfile.ZipFile(_written(excerpt, "odt", tmp_path / "out.odt", Options(statistics=True))) as archive:
         names = archive.namelist()
         first = archive.infolist()[0]
-        # By its first file, which is as it is, a document is known for what it is.
+        # The uncompressed first file identifies the document's type.
         assert (first.filename, first.compress_type) == ("mimetype", zipfile.ZIP_STORED)
         assert archive.read(first) == b"application/vnd.oasis.opendocument.text"
         manifest = re.findall(r'full-path="([^"]*)"', archive.read("META-INF/manifest.xml").decode())
@@ -345,7 +345,7 @@ def test_an_odt_has_all_text_and_its_pictures(part: Excerpt, tmp_path: Path) -> 
         )
         meta = archive.read("meta.xml").decode()
         assert "<dc:title>Trip &amp; &lt;plans&gt;</dc:title>" in meta
-        made = datetime.fromtimestamp(part.conversation.created_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        made = datetime.fromtimestamp(excerpt.conversation.created_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         assert f"<meta:creation-date>{made}</meta:creation-date>" in meta
         styles = ET.fromstring(archive.read("styles.xml"))  # noqa: S314 (our own)
         content = ET.fromstring(archive.read("content.xml"))  # noqa: S314 (our own)
@@ -354,19 +354,19 @@ def test_an_odt_has_all_text_and_its_pictures(part: Excerpt, tmp_path: Path) -> 
         assert _squeezed(said) in _squeezed(text), said
     assert "Paragraph number 119 of a long text." in text
     assert "seed 7" in text
-    # A control character is none of XML's.
+    # XML does not allow control characters.
     assert "Another \ufffd answer." in text
     sizes = {size for found in (*content.iter(), *styles.iter()) if (size := found.get(_SIZE)) is not None}
     assert sizes
     assert all(float(size.removesuffix("pt")) >= 8 for size in sizes), sizes
-    # Two formulas and the picture.
+    # There are two formulas and the picture.
     shown = {value for found in content.iter() for key, value in found.items() if key.endswith("href")}
     assert {name for name in names if name.startswith("Pictures/")} == shown
     assert len(shown) == 3
 
 
 @pytest.mark.parametrize(("kind", "size", "expected_mm"), [("png", (1, 1), 0.26), ("gif", (4000, 10), 170)])
-def test_a_picture_of_an_odt_is_no_wider_than_its_page(
+def test_a_picture_in_an_odt_is_not_wider_than_its_page(
     tmp_path: Path, qapp: QApplication, kind: str, size: tuple[int, int], expected_mm: float
 ) -> None:
     assert qapp is not None
@@ -374,37 +374,35 @@ def test_a_picture_of_an_odt_is_no_wider_than_its_page(
     picture.fill(0)
     buffer = QBuffer()
     buffer.open(QIODevice.OpenModeFlag.WriteOnly)
-    # Qt writes no GIF: what it names so here is a PNG, and told by how it begins.
+    # Qt can't write GIF, so this is a PNG with the wrong media type. The type is detected from its first bytes.
     picture.save(buffer, "PNG")  # pyright: ignore[reportCallIssue, reportArgumentType]
     data = base64.b64encode(buffer.data().data()).decode()
     store = Store(tmp_path / "c.sqlite3")
     conversation, question = store.create_conversation("Picture", "", "Look")
     store.add(conversation.id, question.id, "note", f"Picture: a\n\n![a](data:image/{kind};base64,{data})")
-    part = whole_tree(store, conversation.id)
+    excerpt = whole_tree(store, conversation.id)
     store.close()
-    with zipfile.ZipFile(_written(part, "odt", tmp_path / "out.odt")) as archive:
+    with zipfile.ZipFile(_written(excerpt, "odt", tmp_path / "out.odt")) as archive:
         (name,) = (name for name in archive.namelist() if name.startswith("Pictures/"))
         assert (name.rpartition(".")[2], archive.read(name)) == ("png", buffer.data().data())
         (width,) = re.findall(r'svg:width="([\d.]+)mm"', archive.read("content.xml").decode())
     assert float(width) == pytest.approx(expected_mm, abs=0.01)
 
 
-def test_long_texts_are_as_they_are_and_runs_without_a_space_are_set_in_good_time(
-    tmp_path: Path, qapp: QApplication
-) -> None:
+def test_long_texts_and_runs_without_spaces_are_kept_and_laid_out_quickly(tmp_path: Path, qapp: QApplication) -> None:
     assert qapp is not None
     code = "".join(f"line_{number} = {' + '.join(['value'] * 8)}\n" for number in range(80))
     run = "".join(f"{number:06}" for number in range(900)) + "😀"
     store = Store(tmp_path / "c.sqlite3")
     conversation, question = store.create_conversation("Long", "", code)
-    # Wherever something would be put in between, it would break the code, a fence or the run.
+    # An inserted break would damage the code, a fence or the run.
     answer = store.add(conversation.id, question.id, "assistant", f"```\n{code}```\n\n{run}")
     store.add(conversation.id, answer.id, "note", f"Tool result\n\n```\n{code}```")
-    part = whole_tree(store, conversation.id)
+    excerpt = whole_tree(store, conversation.id)
     store.close()
-    with zipfile.ZipFile(_written(part, "odt", tmp_path / "out.odt")) as archive:
+    with zipfile.ZipFile(_written(excerpt, "odt", tmp_path / "out.odt")) as archive:
         odt = "".join(ET.fromstring(archive.read("content.xml")).itertext())  # noqa: S314 (our own)
-    pages = PdfReader(_written(part, "pdf", tmp_path / "out.pdf")).pages
+    pages = PdfReader(_written(excerpt, "pdf", tmp_path / "out.pdf")).pages
     pdf = "".join(page.extract_text() for page in pages)
     for number in range(len(pages), 0, -1):
         pdf = pdf.replace(f"\n{number} / {len(pages)}\nLong", "")
@@ -414,15 +412,15 @@ def test_long_texts_are_as_they_are_and_runs_without_a_space_are_set_in_good_tim
         assert _squeezed(run) in _squeezed(text)
 
 
-def test_reasoning_and_system_prompts_are_left_out_where_they_are_not_asked_for(tmp_path: Path, part: Excerpt) -> None:
+def test_system_prompts_can_be_left_out(tmp_path: Path, excerpt: Excerpt) -> None:
     options = Options(system_prompts=False)
-    text = "".join(page.extract_text() for page in PdfReader(_written(part, "pdf", tmp_path / "o", options)).pages)
+    text = "".join(page.extract_text() for page in PdfReader(_written(excerpt, "pdf", tmp_path / "o", options)).pages)
     assert "brief" not in text
     assert "And then?" in text
 
 
 @pytest.mark.parametrize("text", ["```\none\ntwo\n```", "- one\n- two", "> one\n>\n> two"])
-def test_a_message_that_begins_with_a_block_has_its_look_from_the_first_line_on(
+def test_a_message_that_starts_with_a_block_has_the_block_style_from_its_first_line(
     tmp_path: Path, qapp: QApplication, text: str
 ) -> None:
     assert qapp is not None

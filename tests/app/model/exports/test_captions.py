@@ -1,4 +1,4 @@
-"""What is said of a message beside its text."""
+"""Captions of exported messages."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from app.model.exports.captions import statistics
 from app.model.message import Constraint, Figures, Message, Record, Sampling
 
 
-def _told(record: Record | None) -> str:
+def _statistics(record: Record | None) -> str:
     return statistics(Message(id=1, parent_id=None, role="assistant", text="a", record=record))
 
 
-def test_how_an_answer_was_drawn_is_told_as_far_as_it_is_known() -> None:
+def test_the_known_settings_of_an_answer_are_listed() -> None:
     sampling = Sampling(temperature=0.5, top_k=40, min_p=0.05, repetition_penalty=1.1, max_tokens=1000, stop=("\n\n",))
     record = Record(
         sampling=sampling,
@@ -20,11 +20,11 @@ def test_how_an_answer_was_drawn_is_told_as_far_as_it_is_known() -> None:
         kv_bits=8,
         figures=Figures(new_tokens=3, tokens_per_s=12.25, memory_bytes=312 << 20),
     )
-    assert _told(record) == (
+    assert _statistics(record) == (
         "temperature 0.5 · top-p 1 · top-k 40 · min-p 0.05 · repetition penalty 1.1 · at most 1,000 tokens · "
         'stops at "\\n\\n" · form: json schema · hooks: no_repeats · what was read kept in 8 bits · seed 7 · '
         "3 tokens written · 12.2 tokens/s · 312 MiB memory"
     )
-    # Another program's export says which model it was, and nothing of temperatures.
-    assert _told(Record(model="gpt-5")) == ""
-    assert _told(None) == ""
+    # Exports of other programs name the model but not the temperature.
+    assert _statistics(Record(model="gpt-5")) == ""
+    assert _statistics(None) == ""

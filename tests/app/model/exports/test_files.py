@@ -1,4 +1,4 @@
-"""Files of exports: whole or not at all, with progress, and called as their conversations are."""
+"""Export files: written completely or not at all, with progress, and named after their conversations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from app.model.store import Store
 from tests.app.trees import drawn, labels, plant
 
 
-def test_progress_counts_messages_and_the_file_is_there_at_the_end(tmp_path: Path) -> None:
+def test_progress_counts_messages_and_the_file_appears_at_the_end(tmp_path: Path) -> None:
     path = tmp_path / "out"
     work = written(path, [Piece("head"), Piece("a", 1), Piece("ü", 2)], 3)
     seen = [(progress, path.exists()) for progress in work]
@@ -24,7 +24,7 @@ def test_progress_counts_messages_and_the_file_is_there_at_the_end(tmp_path: Pat
 
 
 @pytest.mark.parametrize("format_", FORMATS)
-def test_who_stops_halfway_leaves_what_was_there(tmp_path: Path, format_: str, qapp: object) -> None:
+def test_a_cancelled_export_keeps_the_existing_file(tmp_path: Path, format_: str, qapp: object) -> None:
     assert qapp is not None
     store = Store(tmp_path / "c.sqlite3")
     planted = plant(store, "u1-a1-u2-a2 | u1-a3")
@@ -40,17 +40,17 @@ def test_who_stops_halfway_leaves_what_was_there(tmp_path: Path, format_: str, q
 
 
 @pytest.mark.parametrize("format_", FORMATS)
-def test_a_folder_that_is_not_there_is_an_error_of_the_system(tmp_path: Path, format_: str, qapp: object) -> None:
+def test_a_missing_folder_raises_an_os_error(tmp_path: Path, format_: str, qapp: object) -> None:
     assert qapp is not None
     store = Store(tmp_path / "c.sqlite3")
     planted = plant(store, "u1-a1")
-    part = whole_tree(store, planted.conversation_id)
+    excerpt = whole_tree(store, planted.conversation_id)
     with pytest.raises(OSError, match=r"."):
-        list(export(part, format_, tmp_path / "no" / "file", Options()))  # pyright: ignore[reportArgumentType]
+        list(export(excerpt, format_, tmp_path / "no" / "file", Options()))  # pyright: ignore[reportArgumentType]
     store.close()
 
 
-def test_what_a_killed_export_left_is_removed_by_a_later_one_and_nothing_else(tmp_path: Path) -> None:
+def test_only_the_leftovers_of_a_killed_export_are_removed_by_a_later_one(tmp_path: Path) -> None:
     killed = written(tmp_path / "killed", [Piece("a", 1), Piece("b", 1)], 2)
     next(killed)
     (left,) = tmp_path.iterdir()
@@ -59,19 +59,19 @@ def test_what_a_killed_export_left_is_removed_by_a_later_one_and_nothing_else(tm
     long_ago = time.time() - 2 * 24 * 60 * 60
     alike = [tmp_path / ".bough-notes", tmp_path / f"{left.name}.txt"]
     for file in alike:
-        file.write_text("a person's own")
+        file.write_text("the user's own")
     for file in (left, *alike):
         os.utime(file, (long_ago, long_ago))
     assert list(written(tmp_path / "third", [Piece("e", 1)], 1)) == [Progress(1, 1)]
     assert not left.exists()
-    # The one that still runs ends as if it were alone.
+    # The export that is still running is not disturbed.
     list(running)
     assert {file.name for file in tmp_path.iterdir()} == {"other", "third", *(file.name for file in alike)}
     with pytest.raises(OSError, match="No such file"):
         list(killed)
 
 
-def test_an_error_halfway_leaves_what_was_there(tmp_path: Path) -> None:
+def test_an_error_during_an_export_keeps_the_existing_file(tmp_path: Path) -> None:
     path = tmp_path / "out"
     path.write_text("what was there")
 
@@ -84,14 +84,14 @@ def test_an_error_halfway_leaves_what_was_there(tmp_path: Path) -> None:
     assert [file.read_text() for file in tmp_path.iterdir()] == ["what was there"]
 
 
-def test_a_branch_and_a_selection_keep_their_links(tmp_path: Path) -> None:
+def test_messages_of_a_branch_or_selection_keep_their_links(tmp_path: Path) -> None:
     store = Store(tmp_path / "c.sqlite3")
     planted = plant(store, "u1-a1-u2-a2 | u1-a3-u4")
     ids = planted.ids
     assert labels(branch(store, planted.conversation_id).path) == "u1-a3-u4"
     assert labels(branch(store, planted.conversation_id, ids["u2"]).path) == "u1-a1-u2"
     chosen = selection(store, planted.conversation_id, [ids["u1"], ids["a2"], ids["u4"]])
-    # Each stands below the nearest one above it that was chosen.
+    # Each message is below its nearest selected ancestor.
     assert drawn(chosen.messages) == "u1-a2 | u1-u4"
     assert labels(chosen.path) == "u1-u4"
     assert [labels(section.messages) for section in chosen.sections()] == ["u1-u4", "a2"]
@@ -110,15 +110,15 @@ def test_a_branch_and_a_selection_keep_their_links(tmp_path: Path) -> None:
         ("a\nb\0c", "a b c.md"),
     ],
 )
-def test_a_conversation_of_any_name_has_a_file(name: str, file: str) -> None:
+def test_any_conversation_name_becomes_a_valid_file_name(name: str, file: str) -> None:
     assert file_name(name, ".md", set()) == file
 
 
-def test_conversations_of_one_name_have_files_of_their_own() -> None:
+def test_conversations_with_the_same_name_get_different_file_names() -> None:
     taken: set[str] = set()
     names = [file_name(name, ".md", taken) for name in ("Trip", "trip", "Trip", "Trip (2)")]
     assert names == ["Trip.md", "trip (2).md", "Trip (3).md", "Trip (2) (2).md"]
 
 
-def test_the_formats_that_need_qt_are_told() -> None:
+def test_pdf_and_odt_are_the_formats_that_need_qt() -> None:
     assert set(FORMATS) >= NEEDS_QT == {"pdf", "odt"}

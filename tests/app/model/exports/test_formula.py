@@ -1,4 +1,4 @@
-"""LaTeX as lines: what is set, and what stays as it was written."""
+"""LaTeX formulas as SVG: supported environments, and fallback for others."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from app.model.exports.formula import formula
         (r"x = \begin{dcases} 1 & y \\ 2 \end{dcases}", r"x = \begin{cases} 1 & y \\ 2 \end{cases}"),
     ],
 )
-def test_environments_that_look_like_others_are_set_like_these(written: str, same: str) -> None:
+def test_equivalent_environments_are_drawn_alike(written: str, same: str) -> None:
     found = formula(written, 15, "black", is_inline=False)
     assert found is not None
     assert found == formula(same, 15, "black", is_inline=False)
 
 
 @pytest.mark.parametrize("name", ["rcases", "tikzpicture", "CD"])
-def test_an_environment_that_is_not_known_is_not_drawn_without_what_it_means(name: str) -> None:
+def test_a_formula_with_an_unknown_environment_is_not_drawn(name: str) -> None:
     latex = rf"x = \begin{{{name}}} y \end{{{name}}}"
     assert formula(latex, 15, "black", is_inline=False) is None
     assert formula("x = y", 15, "black", is_inline=False) is not None

@@ -1,4 +1,4 @@
-"""The HTML export, read back by a parser: every text is there as it was, and nothing else is needed to read it."""
+"""The HTML export, read back by a parser: it preserves every text and loads nothing else."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from app.model.exports.highlighting import code_looks, contrast, theme
 from app.model.exports.html import html
 from app.model.message import Conversation, Message, Role
 from app.model.tree import Tree
-from tests.app.model.exports.parts import parts, spoken
+from tests.app.model.exports.excerpts import excerpts, roles_and_texts
 
 _VOID = {"meta", "img", "br", "hr"}
 _CODE = """def f(x):
@@ -22,7 +22,7 @@ _CODE = """def f(x):
 
 
 class _Page(HTMLParser):
-    """The articles of a page by their ids, with their texts; and every tag."""
+    """Collects a page's articles (their texts by id) and all its tags."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -63,29 +63,28 @@ class _Page(HTMLParser):
             self.texts[self._article] += data
 
 
-def _page(part: Excerpt, options: Options | None = None) -> str:
-    return "".join(piece.text for piece in html(part, options or Options()))
+def _page(excerpt: Excerpt, options: Options | None = None) -> str:
+    return "".join(piece.text for piece in html(excerpt, options or Options()))
 
 
-def _of(*said: tuple[Role, str]) -> Excerpt:
+def _excerpt(*said: tuple[Role, str]) -> Excerpt:
     messages = [Message(id=1, parent_id=None, role="root", text="")]
     messages += [
-        Message(id=place + 2, parent_id=place + 1, role=role, text=text) for place, (role, text) in enumerate(said)
+        Message(id=index + 2, parent_id=index + 1, role=role, text=text) for index, (role, text) in enumerate(said)
     ]
     return Excerpt(Conversation(id=1, name="n", root_id=1, created_ms=0, updated_ms=0), messages, {}, messages)
 
 
-@given(part=parts())
+@given(excerpt=excerpts())
 @settings(max_examples=50)
-def test_every_message_of_any_tree_is_there_once_and_what_a_person_said_is_as_it_was(part: Excerpt) -> None:
-    page = _Page(_page(part))
-    told = [message for message in part.messages if spoken([message])]
+def test_every_message_of_any_tree_appears_once_and_user_text_is_unchanged(excerpt: Excerpt) -> None:
+    page = _Page(_page(excerpt))
+    included = [message for message in excerpt.messages if roles_and_texts([message])]
     assert {int(name.removeprefix("m")): role for name, role in page.roles.items()} == {
-        message.id: message.role for message in told
+        message.id: message.role for message in included
     }
-    for message in told:
+    for message in included:
         if message.role in {"user", "system"}:
-            # A parser of HTML takes these for line breaks and for nothing.
             assert page.texts[f"m{message.id}"] == message.text
     assert {tag for tag, _ in page.tags} <= _KNOWN_TAGS
 
@@ -97,10 +96,10 @@ _KNOWN_TAGS = {
 }  # fmt: skip
 
 
-def test_code_and_formulas_are_whole_and_html_is_text() -> None:
+def test_code_and_formulas_are_complete_and_html_is_shown_as_text() -> None:
     formulas = "$\\frac{a}{b}$ and\n\n$$x < y$$\n\n\\(\\nosuch{\\)"
     text = f"A <b>tag</b> &amp; `a<b`.\n\n```python\n{_CODE}\n```\n\n{formulas}"
-    page = _Page(_page(_of(("user", "q"), ("assistant", text))))
+    page = _Page(_page(_excerpt(("user", "q"), ("assistant", text))))
     shown = page.texts["m3"]
     assert "A <b>tag</b> & a<b." in shown
     assert _CODE in shown
@@ -112,34 +111,34 @@ def test_code_and_formulas_are_whole_and_html_is_text() -> None:
 
 
 @pytest.mark.parametrize("depth", [15, 60, 2_000])
-def test_what_stands_deep_in_lists_and_quotes_is_there(depth: int) -> None:
+def test_deeply_nested_lists_and_quotes_are_complete(depth: int) -> None:
     lists = "".join(f"{'  ' * level}- item {level}\n" for level in range(min(depth, 300)))
-    shown = _Page(_page(_of(("user", "q"), ("assistant", f"{'>' * depth} at the bottom\n\n{lists}")))).texts["m3"]
+    shown = _Page(_page(_excerpt(("user", "q"), ("assistant", f"{'>' * depth} at the bottom\n\n{lists}")))).texts["m3"]
     assert "at the bottom" in shown
     assert all(f"item {level}\n" in shown for level in range(min(depth, 300)))
 
 
-def test_footnotes_stand_where_they_are_written() -> None:
+def test_footnotes_appear_where_they_are_written() -> None:
     notes = "[^1]: Word\n\n[^b]: https://example.org/path\n    and *more*\n\n[^c]: - an item"
     said = f"So it is[^1], they say[^b].\n\n{notes}\n\nThe end."
-    shown = " ".join(_Page(_page(_of(("user", "q"), ("assistant", said)))).texts["m3"].split())
+    shown = " ".join(_Page(_page(_excerpt(("user", "q"), ("assistant", said)))).texts["m3"].split())
     noted = "[1] Word [b] https://example.org/path and more [c] an item"
     assert shown == f"So it is[1], they say[b]. {noted} The end."
 
 
-def test_what_stands_behind_a_formula_stays_and_many_that_never_end_are_soon_read() -> None:
+def test_text_after_a_formula_is_kept_and_many_unclosed_formulas_are_parsed_quickly() -> None:
     text = "$$x$$.\n\n" + "\\(a " * 20_000
-    shown = _Page(_page(_of(("user", "q"), ("assistant", text)))).texts["m3"]
+    shown = _Page(_page(_excerpt(("user", "q"), ("assistant", text)))).texts["m3"]
     assert "$$x$$." in shown
     assert shown.count("(a") == 20_000
 
 
-def test_nothing_is_fetched_and_nothing_is_run() -> None:
+def test_nothing_is_downloaded_or_executed() -> None:
     text = (
         "![a](https://example.org/a.png) ![b](data:image/png;base64,iVBORw0KGgo=) [c](javascript:alert(1)) "
         "[d](file:///etc/passwd) <script>alert(1)</script> <img src=x onerror=alert(1)>"
     )
-    page = _Page(_page(_of(("user", text), ("assistant", text))))
+    page = _Page(_page(_excerpt(("user", text), ("assistant", text))))
     addresses = [found[key] or "" for _, found in page.tags for key in ("src", "href") if key in found]
     assert [found["src"] for tag, found in page.tags if tag == "img"] == ["data:image/png;base64,iVBORw0KGgo="]
     assert all(address.startswith(("data:image/", "https://", "#m")) for address in addresses), addresses
@@ -148,9 +147,9 @@ def test_nothing_is_fetched_and_nothing_is_run() -> None:
     assert "[image: a]" in page.texts["m3"]
 
 
-def test_branches_fold_where_they_part() -> None:
+def test_branches_fold_at_their_fork() -> None:
     page = _page(_tree())
-    # The branch that is shown, and before its next message the one that is not.
+    # The hidden branch comes before the next message of the shown one.
     assert re.findall(r'id="(m\d)"|(<details|</details)', page) == [
         ("m2", ""),
         ("m3", ""),
@@ -162,21 +161,21 @@ def test_branches_fold_where_they_part() -> None:
     assert "Another branch: “first”, after <a href='#m3'>“q”</a>" in page
 
 
-def test_several_branches_from_one_place_fold_beside_each_other() -> None:
+def test_several_branches_of_one_fork_fold_next_to_each_other() -> None:
     messages = [Message(id=1, parent_id=None, role="root", text=""), Message(id=2, parent_id=1, role="user", text="q")]
     messages += [Message(id=number, parent_id=2, role="assistant", text=f"a{number}") for number in (3, 4, 5)]
     messages.append(Message(id=6, parent_id=3, role="user", text="why"))
     conversation = Conversation(id=1, name="n", root_id=1, created_ms=0, updated_ms=0)
     page = _page(Excerpt(conversation, messages, {2: 5}, Tree(messages, 1).path({2: 5})))
-    told = re.findall(r'id="(m\d)"|(<details|</details)|: “(a\d)”, after', page)
-    assert ["".join(found) for found in told] == [
+    folds = re.findall(r'id="(m\d)"|(<details|</details)|: “(a\d)”, after', page)
+    assert ["".join(found) for found in folds] == [
         "m2", "<details", "a3", "m3", "m6", "</details", "<details", "a4", "m4", "</details", "m5",
     ]  # fmt: skip
 
 
-def test_each_paragraph_has_its_own_direction_and_code_reads_from_the_left() -> None:
+def test_each_paragraph_has_its_own_direction_and_code_is_left_to_right() -> None:
     text = "مرحبا\n\n- عنصر\n\n1. one\n\n> اقتباس\n\n```\nx = 1\n```\n\n| a |\n|---|\n| b |\n\n| ب |\n|---|\n| b |\n"
-    page = _Page(_page(_of(("user", "q"), ("assistant", text))))
+    page = _Page(_page(_excerpt(("user", "q"), ("assistant", text))))
     directions = [(tag, found["dir"]) for tag, found in page.tags if "dir" in found and tag not in {"h1", "div"}]
     assert directions == [
         ("ul", "auto"),
@@ -189,7 +188,7 @@ def test_each_paragraph_has_its_own_direction_and_code_reads_from_the_left() -> 
     assert re.search(r"[^}]*\bp\b[^}]*{ unicode-bidi: plaintext; }", _page(_tree()))
 
 
-def test_a_dark_page_is_printed_dark_on_white() -> None:
+def test_a_dark_page_is_printed_in_the_light_colours() -> None:
     page = _page(_tree(), Options(scheme="dark"))
     _, _, printed = page.partition("@media print {")
     assert theme("light")["text"] in printed
@@ -208,10 +207,10 @@ def _tree() -> Excerpt:
     return Excerpt(conversation, messages, {}, Tree(messages, 1).path({}))
 
 
-def test_branches_of_branches_do_not_fold_deeper_than_browsers_can() -> None:
+def test_nested_branches_do_not_fold_deeper_than_browsers_support() -> None:
     messages = [Message(id=1, parent_id=None, role="root", text="")]
     for number in range(400):
-        # Each second child is a branch of the one before.
+        # Each second child starts a branch of the previous one.
         messages.append(Message(id=2 * number + 2, parent_id=max(1, 2 * number), role="user", text=f"a{number}"))
         messages.append(Message(id=2 * number + 3, parent_id=max(1, 2 * number), role="user", text=f"b{number}"))
     choices = {message.parent_id: message.id for message in messages if message.id % 2 and message.parent_id}
@@ -221,7 +220,7 @@ def test_branches_of_branches_do_not_fold_deeper_than_browsers_can() -> None:
     assert page.deepest < 40
 
 
-def test_the_colours_are_the_ones_that_are_asked_for_and_code_can_be_read_in_them() -> None:
+def test_the_page_has_the_chosen_colours_and_code_has_enough_contrast() -> None:
     schemes: tuple[Scheme, ...] = ("light", "dark", "both")
     pages = {scheme: _page(_tree(), Options(scheme=scheme)) for scheme in schemes}
     assert "prefers-color-scheme: dark" in pages["both"]
@@ -235,16 +234,16 @@ def test_the_colours_are_the_ones_that_are_asked_for_and_code_can_be_read_in_the
         assert all(contrast(look.colour, colours["sunken"]) >= 4.5 for look in looks.values() if look.colour)
 
 
-def test_reasoning_folds_and_is_left_out_where_it_is_not_asked_for() -> None:
-    part = _of(("user", "q"), ("assistant", "<think>\nHm <b>.\n</think>\n\nBecause."))
-    assert "<summary>Reasoning</summary>" in _page(part)
-    assert "Hm &lt;b&gt;." in _page(part)
-    assert "Hm" not in _page(part, Options(reasoning=False))
-    assert "Because." in _page(part, Options(reasoning=False))
+def test_reasoning_folds_and_can_be_left_out() -> None:
+    excerpt = _excerpt(("user", "q"), ("assistant", "<think>\nHm <b>.\n</think>\n\nBecause."))
+    assert "<summary>Reasoning</summary>" in _page(excerpt)
+    assert "Hm &lt;b&gt;." in _page(excerpt)
+    assert "Hm" not in _page(excerpt, Options(reasoning=False))
+    assert "Because." in _page(excerpt, Options(reasoning=False))
 
 
 def test_a_note_folds_and_shows_its_picture() -> None:
     address = "data:image/png;base64,iVBORw0KGgo="
-    page = _Page(_page(_of(("note", f"Picture: a\n\n![a.png]({address})"), ("note", "Tool result: f\n\n`x`"))))
+    page = _Page(_page(_excerpt(("note", f"Picture: a\n\n![a.png]({address})"), ("note", "Tool result: f\n\n`x`"))))
     assert [found["src"] for tag, found in page.tags if tag == "img"] == [address]
     assert page.texts["m3"].strip() == "x"

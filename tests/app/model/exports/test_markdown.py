@@ -1,4 +1,4 @@
-"""The Markdown export: whatever the messages say, their text stands there as it is, each under its role."""
+"""The Markdown export: any text is preserved under its role's heading."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from app.model.exports.excerpt import Excerpt, Options
 from app.model.exports.markdown import markdown, to_markdown
 from app.model.imports.transcript import conversation as transcript_of
 from app.model.message import Conversation, Message, Record, Role
-from tests.app.model.exports.parts import parts, spoken
+from tests.app.model.exports.excerpts import excerpts, roles_and_texts
 
 _PIECES = (
     "```", "````", "~~~", "```python", "``` a`b", "   ```", "    ```", "> ```", "- ```", "1. ```", "\t~~~", "`", "word",
@@ -27,7 +27,7 @@ def _message(role: Role, text: str, record: Record | None = None) -> Message:
 
 
 def _headings(document: str) -> list[str]:
-    """The headings of the document's own level, as a reader of Markdown sees them."""
+    """Return the document's top-level headings as a Markdown parser sees them."""
     tokens = MarkdownIt("commonmark").parse(document)
     return [
         f"{tokens[index].markup} {tokens[index + 1].content}"
@@ -36,7 +36,7 @@ def _headings(document: str) -> list[str]:
     ]
 
 
-def test_each_message_stands_under_its_role_with_its_model_and_time() -> None:
+def test_each_message_follows_a_heading_with_its_role_model_and_time() -> None:
     path = [
         _message("root", ""),
         _message("system", "Be brief."),
@@ -63,7 +63,7 @@ def test_an_empty_system_prompt_is_left_out() -> None:
         ("```py\nx = 1", "\n```"),
         ("````\n```\ninner\n```", "\n````"),
         ("~~~\n```", "\n~~~"),
-        ("```\n```python", "\n```"),  # what has a language closes nothing
+        ("```\n```python", "\n```"),  # a fence with a language closes nothing
         ("````\n```", "\n````"),
         ("  ```\nx", "\n```"),
         ("```\nx\n```", ""),
@@ -79,62 +79,64 @@ def test_an_empty_system_prompt_is_left_out() -> None:
         ("", ""),
     ],
 )
-def test_what_a_message_leaves_open_is_closed_and_nothing_else_is_added(text: str, end: str) -> None:
+def test_unclosed_blocks_of_a_message_are_closed_and_nothing_else_is_added(text: str, end: str) -> None:
     document = to_markdown("name", [_message("assistant", text), _message("user", "Next")])
     assert document == f"# name\n\n## Answer\n\n{text}{end}\n\n## You\n\nNext\n"
     assert _headings(document)[-1] == "## You"
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_roles_and_texts_of_any_content_are_kept(seed: int) -> None:
+def test_roles_and_texts_are_kept_for_any_content(seed: int) -> None:
     draw = random.Random(seed)
     for _ in range(150):
         roles: list[Role] = ["user", "assistant", "user", "assistant"]
         texts = ["\n".join(draw.choices(_PIECES, k=draw.randint(1, 7))) for _ in roles]
         document = to_markdown("name", [_message(role, text) for role, text in zip(roles, texts, strict=True)])
-        place = 0
+        position = 0
         for text in texts:
-            place = document.index(text.strip("\n"), place) + len(text.strip("\n"))
+            position = document.index(text.strip("\n"), position) + len(text.strip("\n"))
         own = [heading for heading in _headings(document) if heading in {"## You", "## Answer"}]
         assert own == ["## You", "## Answer", "## You", "## Answer"], document
 
 
-def _documented(part: Excerpt, options: Options | None = None) -> str:
-    return "".join(piece.text for piece in markdown(part, options or Options()))
+def _markdown(excerpt: Excerpt, options: Options | None = None) -> str:
+    return "".join(piece.text for piece in markdown(excerpt, options or Options()))
 
 
-@given(part=parts())
+@given(excerpt=excerpts())
 @settings(max_examples=80)
-def test_any_tree_is_read_back_with_its_roles_texts_and_branches(part: Excerpt) -> None:
-    theirs = transcript_of(_documented(part)) if spoken(part.messages) else None
-    told = [message for message in part.messages if spoken([message])]
+def test_any_tree_is_read_back_with_its_roles_texts_and_branches(excerpt: Excerpt) -> None:
+    theirs = transcript_of(_markdown(excerpt)) if roles_and_texts(excerpt.messages) else None
+    included = [message for message in excerpt.messages if roles_and_texts([message])]
     if theirs is None:
         return
     back = {message.id: message for message in theirs.messages}
-    if len(back) == len(told) and all(str(message.id) in back for message in told):
-        for message in told:
+    if len(back) == len(included) and all(str(message.id) in back for message in included):
+        for message in included:
             above = message.parent_id
-            while above is not None and not spoken([part.tree[above]]):
-                above = part.tree[above].parent_id
+            while above is not None and not roles_and_texts([excerpt.tree[above]]):
+                above = excerpt.tree[above].parent_id
             assert back[str(message.id)].role == message.role
             assert back[str(message.id)].text == message.text
             assert back[str(message.id)].parent == (None if above is None else str(above))
     else:
-        # A single branch that can be read without comments has none.
-        assert [(message.role, message.text) for message in theirs.messages] == spoken(told)
+        # A single branch that is unambiguous without comments has none.
+        assert [(message.role, message.text) for message in theirs.messages] == roles_and_texts(included)
 
 
-@given(part=parts())
+@given(excerpt=excerpts())
 @settings(max_examples=40)
-def test_statistics_stand_beside_the_texts_and_not_in_them(part: Excerpt) -> None:
-    if spoken(part.messages):
-        theirs = transcript_of(_documented(part, Options(statistics=True)))
-        assert sorted((message.role, message.text) for message in theirs.messages) == sorted(spoken(part.messages))
+def test_statistics_are_not_read_back_as_text(excerpt: Excerpt) -> None:
+    if roles_and_texts(excerpt.messages):
+        theirs = transcript_of(_markdown(excerpt, Options(statistics=True)))
+        assert sorted((message.role, message.text) for message in theirs.messages) == sorted(
+            roles_and_texts(excerpt.messages)
+        )
 
 
-def test_a_branch_that_can_be_read_as_it_is_has_no_comments() -> None:
-    part = _line("Why?", "Because:\n\n```py\nx = 1\n```\n\n# A heading\n\nEnd.")
-    assert _documented(part) == (
+def test_an_unambiguous_branch_has_no_comments() -> None:
+    excerpt = _line("Why?", "Because:\n\n```py\nx = 1\n```\n\n# A heading\n\nEnd.")
+    assert _markdown(excerpt) == (
         "# n\n\n## You\n\nWhy?\n\n## Answer\n\nBecause:\n\n```py\nx = 1\n```\n\n# A heading\n\nEnd.\n"
     )
 
@@ -142,8 +144,8 @@ def test_a_branch_that_can_be_read_as_it_is_has_no_comments() -> None:
 @pytest.mark.parametrize(
     "text", ["## You", "```\nopen", "\nbegins empty", "ends empty\n", "a\r\nb", "## Answer · m · now"]
 )
-def test_a_text_that_could_be_misread_stands_between_comments(text: str) -> None:
-    document = _documented(_line("Why?", text))
+def test_an_ambiguous_text_is_enclosed_in_comments(text: str) -> None:
+    document = _markdown(_line("Why?", text))
     assert document.startswith('<!-- bough {"format":"bough-markdown","version":1,"name":"n"} -->\n# n\n')
     assert [message.text for message in transcript_of(document).messages] == ["Why?", text]
 
@@ -152,11 +154,11 @@ def test_a_text_that_could_be_misread_stands_between_comments(text: str) -> None
     ("opening", "closing"),
     [("<think>", "</think>"), ("[THINK]", "[/THINK]"), ("<|channel|>analysis<|message|>", "<|end|>")],
 )
-def test_reasoning_and_system_prompts_are_left_out_where_they_are_not_asked_for(opening: str, closing: str) -> None:
-    part = _line("Why?", f"{opening}\nHm.\n{closing}\n\nBecause.", system="Be brief.")
-    assert "Hm." in _documented(part)
-    assert "Be brief." in _documented(part)
-    document = _documented(part, Options(reasoning=False, system_prompts=False))
+def test_reasoning_and_system_prompts_can_be_left_out(opening: str, closing: str) -> None:
+    excerpt = _line("Why?", f"{opening}\nHm.\n{closing}\n\nBecause.", system="Be brief.")
+    assert "Hm." in _markdown(excerpt)
+    assert "Be brief." in _markdown(excerpt)
+    document = _markdown(excerpt, Options(reasoning=False, system_prompts=False))
     assert document == "# n\n\n## You\n\nWhy?\n\n## Answer\n\nBecause.\n"
 
 

@@ -1,4 +1,4 @@
-"""Conversations as the content of an OpenDocument text: nothing is lost, and word processors can make sense of it."""
+"""Conversations as OpenDocument text: nothing is lost, and the content is valid."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from app.model.exports.open_inline import Picture, said
 from app.model.exports.open_styles import NAMESPACES, TEXT_MM, named_styles
 from app.model.exports.open_text import OpenText
 from app.model.message import Conversation, Message, Role
-from tests.app.model.exports.parts import TEXTS, parts
+from tests.app.model.exports.excerpts import TEXTS, excerpts
 
 _URN = "urn:oasis:names:tc:opendocument:xmlns:"
 _TEXT, _TABLE, _STYLE, _FO = (
@@ -25,7 +25,7 @@ _DRAW = f"{{{_URN}drawing:1.0}}"
 
 
 class _Pictures:
-    """A formula is a picture of a fixed size; pictures there are none."""
+    """Gives every formula a picture of the same size. Other pictures are missing."""
 
     def formula(self, latex: str, *, is_inline: bool) -> Picture | None:
         return None if "\\" in latex else Picture("Pictures/formula.png", 10, 5, 1)
@@ -34,7 +34,7 @@ class _Pictures:
         return None
 
 
-def _of(*turns: tuple[Role, str]) -> Excerpt:
+def _excerpt(*turns: tuple[Role, str]) -> Excerpt:
     messages = [Message(id=1, parent_id=None, role="root", text="")]
     for number, (role, text) in enumerate(turns, 2):
         messages.append(Message(id=number, parent_id=number - 1, role=role, text=text))
@@ -42,10 +42,10 @@ def _of(*turns: tuple[Role, str]) -> Excerpt:
     return Excerpt(conversation, messages, {}, messages)
 
 
-def _written(part: Excerpt, options: Options | None = None) -> tuple[ET.Element, ET.Element]:
+def _written(excerpt: Excerpt, options: Options | None = None) -> tuple[ET.Element, ET.Element]:
     """Return the content and the styles that it may use."""
     text = OpenText(_Pictures(), options or Options())
-    assert list(text.tell(part)) == list(range(1, len(part.messages)))
+    assert list(text.tell(excerpt)) == list(range(1, len(excerpt.messages)))
     return _element(text.xml), _element(named_styles() + text.styles.xml())
 
 
@@ -54,11 +54,11 @@ def _element(xml: str) -> ET.Element:
 
 
 def _answer(markdown: str) -> ET.Element:
-    return _written(_of(("user", "q"), ("assistant", markdown)))[0]
+    return _written(_excerpt(("user", "q"), ("assistant", markdown)))[0]
 
 
 def _read(element: ET.Element) -> str:
-    """What a paragraph says to who reads the format as it is laid down: spaces stand for one, unless they are said."""
+    """Return a paragraph's text with white space collapsed as the OpenDocument standard requires."""
     pieces: list[str] = []
 
     def read(found: ET.Element) -> None:
@@ -78,7 +78,7 @@ def _read(element: ET.Element) -> str:
                     pieces.append(child.tail or "")
 
     read(element)
-    squeezed = " ".join(part for part in "".join(pieces).replace("\n", " ").replace("\t", " ").split(" ") if part)
+    squeezed = " ".join(word for word in "".join(pieces).replace("\n", " ").replace("\t", " ").split(" ") if word)
     begins, ends = ("".join(pieces)[:1] == " ", "".join(pieces)[-1:] == " ")
     assert not begins
     assert not ends
@@ -102,11 +102,11 @@ def test_any_text_is_read_back_with_its_spaces(text: str) -> None:
     assert _read(found) == expected
 
 
-@given(parts(), st.booleans())
+@given(excerpts(), st.booleans())
 @settings(max_examples=60)
-def test_any_conversation_is_sound_and_uses_styles_that_are_there(part: Excerpt, statistics: bool) -> None:
+def test_any_conversation_is_valid_and_uses_only_defined_styles(excerpt: Excerpt, statistics: bool) -> None:
     text = OpenText(_Pictures(), Options(statistics=statistics))
-    assert max(text.tell(part), default=0) < len(part.messages)
+    assert max(text.tell(excerpt), default=0) < len(excerpt.messages)
     content, styles = _element(text.xml), _element(named_styles() + text.styles.xml())
     there = {found.get(f"{_STYLE}name") for found in styles.iter()}
     for prefix in (_TEXT, _TABLE, _DRAW):
@@ -122,14 +122,14 @@ def test_any_conversation_is_sound_and_uses_styles_that_are_there(part: Excerpt,
         before.add(found.get("{http://www.w3.org/XML/1998/namespace}id"))
 
 
-def test_typed_lines_and_code_stand_in_lines_of_their_own_with_all_spaces() -> None:
+def test_user_text_and_code_keep_their_lines_and_spaces() -> None:
     code = "def f():\n\tif x:\n        return  'a'   \n\n\nend"
-    content, _ = _written(_of(("user", f" indented\n\n{code}"), ("assistant", f"```python\n\n{code}\n\n```")))
+    content, _ = _written(_excerpt(("user", f" indented\n\n{code}"), ("assistant", f"```python\n\n{code}\n\n```")))
     lines = [" indented", "", *code.split("\n")]
     assert _texts(content) == ["n", "You", *lines, "Answer", "", *code.split("\n"), ""]
 
 
-def test_what_is_marked_looks_so() -> None:
+def test_marked_text_has_its_style() -> None:
     content = _answer("**b** *e* ~~s~~ `c  d` [l](https://x.org/?a=1&b) $x$ h\\\nk\n\n# Head\n\n> said\n\n---")
     (first,) = (found for found in _paragraphs(content) if _read(found).startswith("b"))
     looks = {(found.get(f"{_TEXT}style-name"), _read(found)) for found in first}
@@ -139,14 +139,14 @@ def test_what_is_marked_looks_so() -> None:
     }  # fmt: skip
     assert _read(first) == "b e s c  d l $x$ h\nk"
     (frame,) = first.iter(f"{_DRAW}frame")
-    # One of five millimetres, one of them below the line.
+    # The picture is five millimetres high, one of them below the baseline.
     assert frame.get(f"{{{_URN}svg-compatible:1.0}}y") == "-4.00mm"
     heads = [(found.get(f"{_TEXT}outline-level"), _read(found)) for found in content.iter(f"{_TEXT}h")]
     assert heads == [("1", "n"), ("2", "You"), ("2", "Answer"), ("3", "Head")]
 
 
 def _outline(found: ET.Element) -> list[object]:
-    """Lists in lists, with the number that each item is made to have."""
+    """Return nested lists, each item with its start number if it has one."""
     made: list[object] = []
     for child in found:
         match child.tag.rpartition("}")[2]:
@@ -164,7 +164,7 @@ def _outline(found: ET.Element) -> list[object]:
     return made
 
 
-def test_lists_nest_are_numbered_as_they_were_and_go_on_behind_a_table() -> None:
+def test_nested_lists_keep_their_numbers_and_continue_after_a_table() -> None:
     content = _answer(
         "3. a\n   - b\n   - [x] c\n\n     more\n4. d\n\n   | t |\n   |---|\n   | u |\n\n   e\n5. f\n6.\n7) g\n"
     )
@@ -179,9 +179,9 @@ def test_lists_nest_are_numbered_as_they_were_and_go_on_behind_a_table() -> None
     ]
 
 
-def test_each_paragraph_has_the_direction_of_its_first_letter_and_code_has_its_own() -> None:
+def test_each_paragraph_has_the_direction_of_its_first_letter_and_code_is_left_to_right() -> None:
     content, styles = _written(
-        _of(("user", "שלום\nHello"), ("assistant", "مرحبا x\n\n1. English\n\n```\nمرحبا\n```\n"))
+        _excerpt(("user", "שלום\nHello"), ("assistant", "مرحبا x\n\n1. English\n\n```\nمرحبا\n```\n"))
     )
     by_name = {found.get(f"{_STYLE}name"): found for found in styles}
 
@@ -198,8 +198,8 @@ def test_each_paragraph_has_the_direction_of_its_first_letter_and_code_has_its_o
     ]  # fmt: skip
 
 
-def test_a_table_has_its_head_on_every_page_and_its_cells_are_aligned() -> None:
-    content, styles = _written(_of(("assistant", "| l | r |\n|:--|--:|\n| `a \\| b` | **2** |\n| c | |\n")))
+def test_a_table_repeats_its_head_on_every_page_and_aligns_its_cells() -> None:
+    content, styles = _written(_excerpt(("assistant", "| l | r |\n|:--|--:|\n| `a \\| b` | **2** |\n| c | |\n")))
     (table,) = content.iter(f"{_TABLE}table")
     (head,) = table.iter(f"{_TABLE}table-header-rows")
     assert [_read(found) for found in _paragraphs(head)] == ["l", "r"]
@@ -211,10 +211,10 @@ def test_a_table_has_its_head_on_every_page_and_its_cells_are_aligned() -> None:
     assert aligned == ["left", "right"] * 3
 
 
-def test_reasoning_is_told_apart_or_left_out() -> None:
-    part = _of(("assistant", "<think>\nHm.\n</think>\n\nSo."))
-    assert _texts(_written(part)[0])[2:] == ["Reasoning", "Hm.", "So."]
-    assert _texts(_written(part, Options(reasoning=False))[0])[2:] == ["So."]
+def test_reasoning_has_a_heading_or_is_left_out() -> None:
+    excerpt = _excerpt(("assistant", "<think>\nHm.\n</think>\n\nSo."))
+    assert _texts(_written(excerpt)[0])[2:] == ["Reasoning", "Hm.", "So."]
+    assert _texts(_written(excerpt, Options(reasoning=False))[0])[2:] == ["So."]
 
 
 @pytest.mark.parametrize(
@@ -222,25 +222,23 @@ def test_reasoning_is_told_apart_or_left_out() -> None:
     [
         ([["a", "bb"], ["ccc", "d"]], [5, 4]),
         ([["漢字"]], [6]),
-        # There is room for all words, and what is left goes to who has the longer lines.
+        # All words fit. The remaining width goes to the column with longer lines.
         ([["ab", " ".join(["word"] * 20)]], [4, 46]),
         ([["x" * 40, "y" * 40]], [25, 25]),
     ],
 )
-def test_columns_are_as_wide_as_their_words_and_never_wider_than_the_page(
-    cells: list[list[str]], expected: list[float]
-) -> None:
+def test_columns_fit_their_words_but_never_exceed_the_page(cells: list[list[str]], expected: list[float]) -> None:
     assert column_widths(cells, 50, a_character=1, a_cell=2) == expected
 
 
-def test_marks_within_marks_without_end_are_told_all_the_same() -> None:
-    told = "".join(_texts(_answer("*a **b " * 400 + "c" + "** *" * 400)))
-    assert (told.count("a "), told.count("b "), told.count("c")) == (400, 400, 1)
+def test_deeply_nested_emphasis_keeps_its_text() -> None:
+    text = "".join(_texts(_answer("*a **b " * 400 + "c" + "** *" * 400)))
+    assert (text.count("a "), text.count("b "), text.count("c")) == (400, 400, 1)
 
 
-def test_lists_and_quotes_without_end_stay_on_the_page() -> None:
+def test_deeply_nested_lists_and_quotes_stay_on_the_page() -> None:
     markdown = "\n".join(f"{'  ' * depth}- level {depth}" for depth in range(40)) + "\n\n" + "> " * 40 + "quote"
-    content, styles = _written(_of(("assistant", markdown)))
+    content, styles = _written(_excerpt(("assistant", markdown)))
     assert {f"level {depth}" for depth in range(40)} | {"quote"} <= set(_texts(content))
     margins = {value for found in styles.iter() for key, value in found.items() if key == f"{_FO}margin-left"}
     assert max(float(margin.removesuffix("mm")) for margin in margins) <= TEXT_MM / 2

@@ -1,4 +1,4 @@
-"""What other programs export, small and as they describe it: the keys that matter and some that don't."""
+"""Small samples of other programs' exports: the important keys of their formats and some ignored ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each format that is imported, from a small sample of it: branches, times, models, and nothing dropped silently."""
+"""Each import format, tested with a small sample of an export."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from app.model.exports.excerpt import Excerpt, whole_tree
 from app.model.imports import blocks, open_webui
 from app.model.store import Store
-from tests.app.model.exports.parts import brought_in
+from tests.app.model.exports.excerpts import import_all
 from tests.app.model.imports import samples
 
 
@@ -27,27 +27,27 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 def _imported(store: Store, tmp_path: Path, content: Any, name: str = "in.json") -> Excerpt:
     (tmp_path / name).write_text(json.dumps(content), encoding="utf-8")
-    summary = brought_in(store, tmp_path / name)
+    summary = import_all(store, tmp_path / name)
     assert summary.problems == []
     return whole_tree(store, summary.conversation_ids[0])
 
 
-def _told(part: Excerpt) -> list[str]:
-    """Each message as `parent's place < its own: role text`; the root is 0."""
-    places = {message.id: place for place, message in enumerate(part.messages)}
+def _lines(excerpt: Excerpt) -> list[str]:
+    """Return each message as `parent's index < own index role: text`. The root has index 0."""
+    indices = {message.id: index for index, message in enumerate(excerpt.messages)}
     return [
-        f"{'' if message.parent_id is None else places[message.parent_id]}<{place} {message.role}: {message.text}"
-        for place, message in enumerate(part.messages)
+        f"{'' if message.parent_id is None else indices[message.parent_id]}<{index} {message.role}: {message.text}"
+        for index, message in enumerate(excerpt.messages)
     ]
 
 
-def _path(part: Excerpt) -> list[str]:
-    return [message.text for message in part.path if message.role != "note" and message.text]
+def _path(excerpt: Excerpt) -> list[str]:
+    return [message.text for message in excerpt.path if message.role != "note" and message.text]
 
 
 def test_chatgpt_keeps_branches_models_times_and_tool_calls(store: Store, tmp_path: Path) -> None:
-    part = _imported(store, tmp_path, [samples.CHATGPT])
-    assert _told(part) == [
+    excerpt = _imported(store, tmp_path, [samples.CHATGPT])
+    assert _lines(excerpt) == [
         "<0 root: ",
         "0<1 system: ",
         "1<2 user: How do I roll back?",
@@ -59,25 +59,25 @@ def test_chatgpt_keeps_branches_models_times_and_tool_calls(store: Store, tmp_pa
         "7<8 note: File: cat.png\n\nIt is not in the file that was imported.",
         "8<9 note: File: x.pdf\n\nIt is not in the file that was imported.",
     ]
-    assert _path(part) == ["How do I roll back?", "Ask SRE."]
-    answers = [message for message in part.messages if message.role == "assistant"]
+    assert _path(excerpt) == ["How do I roll back?", "Ask SRE."]
+    answers = [message for message in excerpt.messages if message.role == "assistant"]
     assert [(answer.record and answer.record.model, answer.created_ms) for answer in answers] == [
         ("gpt-5", 1_756_000_002_500),
         ("o4-mini", 1_756_000_003_000),
     ]
-    assert (part.conversation.name, part.conversation.created_ms) == (
+    assert (excerpt.conversation.name, excerpt.conversation.created_ms) == (
         "Roll back <the> deploy & more",
         1_756_000_000_123,
     )
-    assert part.conversation.updated_ms == 1_756_000_400_500
+    assert excerpt.conversation.updated_ms == 1_756_000_400_500
 
 
-def test_pictures_that_lie_in_chatgpts_archive_come_along(store: Store, tmp_path: Path) -> None:
+def test_pictures_in_a_chatgpt_archive_are_imported(store: Store, tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "export.zip", "w") as archive:
         archive.writestr("conversations.json", json.dumps([samples.CHATGPT]))
         archive.writestr("user.json", "{}")
         archive.writestr("file-CAT-cat.png", base64.b64decode(samples.PNG))
-    summary = brought_in(store, tmp_path / "export.zip")
+    summary = import_all(store, tmp_path / "export.zip")
     assert summary.problems == []
     notes = [message.text for message in store.messages.shown_by(summary.conversation_ids[0]) if message.role == "note"]
     assert f"Picture: cat.png\n\n![cat.png](data:image/png;base64,{samples.PNG})" in notes
@@ -86,7 +86,7 @@ def test_pictures_that_lie_in_chatgpts_archive_come_along(store: Store, tmp_path
 
 
 @pytest.mark.parametrize("name", ["file-CAT-cat.png", "conversations.json"])
-def test_what_is_damaged_in_an_archive_takes_nothing_else_with_it(store: Store, tmp_path: Path, name: str) -> None:
+def test_damage_in_an_archive_affects_only_the_damaged_part(store: Store, tmp_path: Path, name: str) -> None:
     picture = {"asset_pointer": "file-service://file-CAT"}
     chats = [
         {"mapping": {"a": {"message": {"author": {"role": "user"}, "content": {"parts": [said, "a" * 800, picture]}}}}}
@@ -99,7 +99,7 @@ def test_what_is_damaged_in_an_archive_takes_nothing_else_with_it(store: Store, 
         begin = archive.getinfo(name).header_offset + 30 + len(name)
         size = archive.getinfo(name).compress_size
     data = bytearray(path.read_bytes())
-    # A block that is not packed says its length twice, once with all bits turned; there is no such thing in JSON.
+    # A stored deflate block has its length and then the length's complement. JSON contains no such bytes.
     turned = bytes(range(256))[::-1]
     starts = [
         at
@@ -109,7 +109,7 @@ def test_what_is_damaged_in_an_archive_takes_nothing_else_with_it(store: Store, 
     damaged = starts[len(starts) // 2] + 3 if name == "conversations.json" else begin + size // 2
     data[damaged] ^= 0xFF
     path.write_bytes(data)
-    summary = brought_in(store, path)
+    summary = import_all(store, path)
     if name == "conversations.json":
         (problem,) = summary.problems
         assert problem.why.startswith("it can't be read (Error -3 ")
@@ -119,9 +119,9 @@ def test_what_is_damaged_in_an_archive_takes_nothing_else_with_it(store: Store, 
         assert summary.remarks[blocks.NOT_IN_THE_FILE] == 300
 
 
-def test_claude_keeps_reasoning_tools_and_what_was_attached(store: Store, tmp_path: Path) -> None:
-    part = _imported(store, tmp_path, [samples.CLAUDE])
-    assert _told(part) == [
+def test_claude_keeps_reasoning_tools_and_attachments(store: Store, tmp_path: Path) -> None:
+    excerpt = _imported(store, tmp_path, [samples.CLAUDE])
+    assert _lines(excerpt) == [
         "<0 root: ",
         "0<1 system: ",
         "1<2 user: Read this\n\nFile: a.txt\n\n````\n```\ninside\n```\n````",
@@ -131,12 +131,12 @@ def test_claude_keeps_reasoning_tools_and_what_was_attached(store: Store, tmp_pa
         "5<6 note: Tool result: search\n\nfound",
         "6<7 user: Thanks",
     ]
-    assert part.messages[2].created_ms == 1_748_772_000_000
+    assert excerpt.messages[2].created_ms == 1_748_772_000_000
 
 
-def test_open_webui_keeps_branches_and_unfolds_what_it_folded(store: Store, tmp_path: Path) -> None:
-    part = _imported(store, tmp_path, [samples.OPEN_WEBUI])
-    assert _told(part) == [
+def test_open_webui_keeps_branches_and_unfolds_reasoning_and_tool_calls(store: Store, tmp_path: Path) -> None:
+    excerpt = _imported(store, tmp_path, [samples.OPEN_WEBUI])
+    assert _lines(excerpt) == [
         "<0 root: ",
         "0<1 system: Be exact.",
         "1<2 user: 15·17?",
@@ -146,10 +146,10 @@ def test_open_webui_keeps_branches_and_unfolds_what_it_folded(store: Store, tmp_
         '5<6 note: Tool call: calc\n\n```\n{"x":1}\n```',
         "6<7 note: Tool result\n\n255",
     ]
-    assert _path(part) == ["Be exact.", "15·17?", "It is 255."]
+    assert _path(excerpt) == ["Be exact.", "15·17?", "It is 255."]
 
 
-def test_what_open_webui_folded_and_never_ended_is_text_and_soon_read() -> None:
+def test_unclosed_details_of_open_webui_are_text_and_parsed_quickly() -> None:
     def said(content: str) -> list[str]:
         history = {"messages": {"a": {"role": "assistant", "content": content}}}
         (message,) = open_webui.conversation({"history": history}).messages
@@ -161,9 +161,9 @@ def test_what_open_webui_folded_and_never_ended_is_text_and_soon_read() -> None:
 
 
 @pytest.mark.parametrize("sample", [samples.LIBRECHAT_TREE, samples.LIBRECHAT_LIST])
-def test_librechat_is_the_same_as_a_tree_and_as_a_list(store: Store, tmp_path: Path, sample: Any) -> None:
-    part = _imported(store, tmp_path, sample)
-    assert _told(part) == [
+def test_a_librechat_tree_and_list_give_the_same_messages(store: Store, tmp_path: Path, sample: Any) -> None:
+    excerpt = _imported(store, tmp_path, sample)
+    assert _lines(excerpt) == [
         "<0 root: ",
         "0<1 system: You are an engineer.",
         "1<2 user: venv?",
@@ -172,14 +172,14 @@ def test_librechat_is_the_same_as_a_tree_and_as_a_list(store: Store, tmp_path: P
         "4<5 note: Tool result: sh\n\n```\nvenv\n```",
         "2<6 assistant: Or so.",
     ]
-    assert part.messages[6].record is not None
-    assert part.messages[6].record.model == "gpt-4-turbo"
+    assert excerpt.messages[6].record is not None
+    assert excerpt.messages[6].record.model == "gpt-4-turbo"
 
 
 @pytest.mark.parametrize("content", [samples.LLAMA_CPP, [samples.LLAMA_CPP]])
 def test_llama_cpp_keeps_branches_attachments_and_reasoning(store: Store, tmp_path: Path, content: Any) -> None:
-    part = _imported(store, tmp_path, content)
-    assert _told(part) == [
+    excerpt = _imported(store, tmp_path, content)
+    assert _lines(excerpt) == [
         "<0 root: ",
         "0<1 system: Brief.",
         "1<2 user: A scene\n\nFile: n.txt\n\n```\nwords\n```",
@@ -188,12 +188,12 @@ def test_llama_cpp_keeps_branches_attachments_and_reasoning(store: Store, tmp_pa
         "3<5 assistant: <think>\nHm.\n</think>\n\nTwo",
         "5<6 note: Tool call: f\n\n```\n{}\n```",
     ]
-    assert _path(part)[-1].endswith("Two")
+    assert _path(excerpt)[-1].endswith("Two")
 
 
 def test_lm_studio_keeps_the_versions_of_each_message(store: Store, tmp_path: Path) -> None:
-    part = _imported(store, tmp_path, samples.LM_STUDIO, "1700000000000.conversation.json")
-    assert _told(part) == [
+    excerpt = _imported(store, tmp_path, samples.LM_STUDIO, "1700000000000.conversation.json")
+    assert _lines(excerpt) == [
         "<0 root: ",
         "0<1 system: Be kind.",
         "1<2 user: Hi",
@@ -202,17 +202,17 @@ def test_lm_studio_keeps_the_versions_of_each_message(store: Store, tmp_path: Pa
         "3<5 assistant: <think>\nHm.\n</think>\n\nTwo",
         "5<6 user: And?",
     ]
-    assert [message.record and message.record.model for message in part.messages[4:6]] == ["gpt-oss-20b", "qwen"]
-    assert _path(part)[-1] == "And?"
+    assert [message.record and message.record.model for message in excerpt.messages[4:6]] == ["gpt-oss-20b", "qwen"]
+    assert _path(excerpt)[-1] == "And?"
 
 
-def test_chat_records_are_read_a_line_each_and_a_bad_line_stops_nothing(store: Store, tmp_path: Path) -> None:
+def test_chat_records_are_read_line_by_line_and_a_bad_line_is_skipped(store: Store, tmp_path: Path) -> None:
     lines = [json.dumps(samples.OPENAI), "{no json", "", json.dumps(samples.SHAREGPT), json.dumps(samples.PREFERENCE)]
     (tmp_path / "in.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    summary = brought_in(store, tmp_path / "in.jsonl")
+    summary = import_all(store, tmp_path / "in.jsonl")
     assert [problem.where for problem in summary.problems] == [f"{tmp_path / 'in.jsonl'}, line 2"]
     first, second, third = (whole_tree(store, found) for found in summary.conversation_ids)
-    assert _told(first) == [
+    assert _lines(first) == [
         "<0 root: ",
         "0<1 system: Be brief.",
         "1<2 user: Look",
@@ -223,15 +223,15 @@ def test_chat_records_are_read_a_line_each_and_a_bad_line_stops_nothing(store: S
         "6<7 assistant: It is 2.",
     ]
     assert _path(second) == ["Be brief.", "Hi", "Hello"]
-    assert _told(third)[2:] == ["1<2 user: Why?", "2<3 assistant: No.", "2<4 assistant: Because."]
+    assert _lines(third)[2:] == ["1<2 user: Why?", "2<3 assistant: No.", "2<4 assistant: Because."]
     assert _path(third) == ["Why?", "Because."]
 
 
-def test_conversations_of_several_programs_are_told_by_their_shape(store: Store, tmp_path: Path) -> None:
+def test_the_format_of_each_conversation_is_detected_by_its_shape(store: Store, tmp_path: Path) -> None:
     (tmp_path / "in.json").write_text(json.dumps(list(samples.ALL.values())), encoding="utf-8")
-    summary = brought_in(store, tmp_path / "in.json")
+    summary = import_all(store, tmp_path / "in.json")
     assert summary.problems == []
-    # LibreChat's two say the same.
+    # Both LibreChat samples have the same content.
     assert [twin.name for twin in summary.twins] == ["Environment"]
     assert dict(summary.programs) == {
         "ChatGPT": 1,
@@ -244,21 +244,21 @@ def test_conversations_of_several_programs_are_told_by_their_shape(store: Store,
     }
 
 
-def test_a_folder_is_read_with_all_below(store: Store, tmp_path: Path) -> None:
+def test_a_folder_is_read_with_its_subfolders(store: Store, tmp_path: Path) -> None:
     folder = tmp_path / "conversations" / "work"
     folder.mkdir(parents=True)
     (folder / "1.conversation.json").write_text(json.dumps(samples.LM_STUDIO), encoding="utf-8")
     (tmp_path / "conversations" / "2.json").write_text(json.dumps(samples.CLAUDE), encoding="utf-8")
     (tmp_path / "conversations" / "picture.png").write_bytes(b"\x89PNG")
-    summary = brought_in(store, tmp_path / "conversations")
+    summary = import_all(store, tmp_path / "conversations")
     assert (summary.num_conversations, summary.problems) == (2, [])
 
 
-def test_a_conversation_without_its_messages_does_not_stop_the_rest(store: Store, tmp_path: Path) -> None:
+def test_a_conversation_without_messages_is_skipped(store: Store, tmp_path: Path) -> None:
     broken = {"title": "Corrupted entry", "mapping": {}, "id": "x"}
     content = [broken, samples.CHATGPT, {"title": "what is this"}, 7, samples.CHATGPT | {"mapping": 7, "title": "t"}]
     (tmp_path / "in.json").write_text(json.dumps(content), encoding="utf-8")
-    summary = brought_in(store, tmp_path / "in.json")
+    summary = import_all(store, tmp_path / "in.json")
     assert summary.num_conversations == 1
     file = tmp_path / "in.json"
     assert [f"{problem.where}: {problem.why}" for problem in summary.problems] == [
@@ -269,10 +269,10 @@ def test_a_conversation_without_its_messages_does_not_stop_the_rest(store: Store
     ]
 
 
-def test_half_characters_become_replacement_characters_and_whole_ones_stay(store: Store, tmp_path: Path) -> None:
+def test_lone_surrogates_become_replacement_characters_and_pairs_stay(store: Store, tmp_path: Path) -> None:
     text = '{"messages": [{"role": "user", "content": "a\\ud83d b\\udc00\\ud83d\\ude00 \\\\ud83d \\u00fc"}]}'
     for name in ("in.json", "in.jsonl"):
         (tmp_path / name).write_text(text, encoding="ascii")
-        summary = brought_in(store, tmp_path / name)
+        summary = import_all(store, tmp_path / name)
         assert summary.problems == []
     assert [conversation.name for conversation in store.conversations.all()] == ["a\ufffd b\ufffd😀 \\ud83d ü"]

@@ -1,4 +1,4 @@
-"""Importing: a plan before, a report after, nothing twice, nothing halfway, whatever is in the file."""
+"""Importing: the plan, the report, duplicates, cancelling, and damaged files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from app.model.imports.foreign import ForeignConversation, ForeignMessage, graft
 from app.model.imports.importing import import_files, plan_import
 from app.model.imports.json_stream import CountedFile, MendedJson, json_values_in
 from app.model.store import Store
-from tests.app.model.exports.parts import brought_in, finished
+from tests.app.model.exports.excerpts import import_all, result_of
 from tests.app.model.imports import samples
 from tests.app.trees import plant
 from worker.sentence import verbatim
@@ -43,69 +43,71 @@ def _file(tmp_path: Path, content: Any, name: str = "in.json") -> Path:
 
 def _records(number: int) -> list[Any]:
     return [
-        {"messages": [{"role": "user", "content": f"q{place}"}, {"role": "assistant", "content": f"a{place}"}]}
-        for place in range(number)
+        {"messages": [{"role": "user", "content": f"q{index}"}, {"role": "assistant", "content": f"a{index}"}]}
+        for index in range(number)
     ]
 
 
-def test_a_plan_says_what_an_import_does_and_changes_nothing(store: Store, tmp_path: Path) -> None:
+def test_a_plan_matches_the_import_and_changes_nothing(store: Store, tmp_path: Path) -> None:
     path = _file(tmp_path, [*samples.ALL.values(), {"mapping": {}}])
-    plan = finished(plan_import(store, [path]))
+    plan = result_of(plan_import(store, [path]))
     assert store.conversations.all() == []
-    report = brought_in(store, path)
+    report = import_all(store, path)
     assert (report.num_conversations, report.num_messages) == (plan.num_conversations, plan.num_messages)
     assert report.problems == plan.problems
     assert report.remarks == plan.remarks
-    # Afterwards all of it is there.
-    plan = finished(plan_import(store, [path]))
+    # All of it exists after the import.
+    plan = result_of(plan_import(store, [path]))
     assert (plan.num_conversations, len(plan.twins)) == (0, len(samples.ALL))
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_plan_knows_of_twins_within_its_files_what_the_import_finds(tmp_path: Path, seed: int) -> None:
+def test_a_plan_finds_the_same_duplicates_within_its_files_as_the_import(tmp_path: Path, seed: int) -> None:
     draw = random.Random(seed)
     records = [
         {
             "messages": [
-                {"role": "assistant" if place % 2 else "user", "content": draw.choice("ab") if place > 1 else "begin"}
-                for place in range(draw.randint(1, 5))
+                {"role": "assistant" if index % 2 else "user", "content": draw.choice("ab") if index > 1 else "begin"}
+                for index in range(draw.randint(1, 5))
             ]
         }
         for _ in range(40)
     ]
     paths = [_file(tmp_path, records[:25], "one.json"), _file(tmp_path, records[25:], "two.json")]
     store = Store(tmp_path / "c.sqlite3")
-    plan = finished(plan_import(store, paths))
-    report = brought_in(store, *paths)
+    plan = result_of(plan_import(store, paths))
+    report = import_all(store, *paths)
     assert (plan.num_conversations, plan.num_messages) == (report.num_conversations, report.num_messages)
     assert len(plan.twins) == len(report.twins) > 0
     store.close()
 
 
-def test_what_is_there_already_is_left_out_even_if_it_was_renamed_and_grew(store: Store, tmp_path: Path) -> None:
+def test_a_conversation_is_not_imported_twice_even_if_it_was_renamed_and_continued(
+    store: Store, tmp_path: Path
+) -> None:
     path = _file(tmp_path, [samples.CHATGPT])
-    (conversation_id,) = brought_in(store, path).conversation_ids
+    (conversation_id,) = import_all(store, path).conversation_ids
     store.conversations.rename(conversation_id, "mine")
     leaf = whole_tree(store, conversation_id).path[-1]
     store.add(conversation_id, leaf.id, "user", "And then?")
-    summary = brought_in(store, path, path)
+    summary = import_all(store, path, path)
     assert [(twin.name, twin.there) for twin in summary.twins] == [("Roll back <the> deploy & more", "mine")] * 2
     assert len(store.conversations.all()) == 1
-    # One that says more than what is there is another.
+    # A conversation with more messages than the existing one is imported.
     longer = json.loads(json.dumps(samples.CHATGPT))
     longer["mapping"]["u3"] = {"id": "u3", "parent": "a2", "message": longer["mapping"]["u1"]["message"]}
-    assert brought_in(store, _file(tmp_path, [longer])).num_conversations == 1
+    assert import_all(store, _file(tmp_path, [longer])).num_conversations == 1
 
 
-def test_what_lies_in_the_trash_is_not_there(store: Store, tmp_path: Path) -> None:
+def test_a_conversation_in_the_trash_is_imported_again(store: Store, tmp_path: Path) -> None:
     path = _file(tmp_path, _records(1))
-    (conversation_id,) = brought_in(store, path).conversation_ids
+    (conversation_id,) = import_all(store, path).conversation_ids
     store.conversations.trash(conversation_id)
-    assert brought_in(store, path).num_conversations == 1
+    assert import_all(store, path).num_conversations == 1
 
 
 @pytest.mark.parametrize("num_steps", [1, 700, 2_999])
-def test_who_cancels_has_what_there_was_before(store: Store, tmp_path: Path, num_steps: int) -> None:
+def test_a_cancelled_import_changes_nothing(store: Store, tmp_path: Path, num_steps: int) -> None:
     planted = plant(store, "u1-a1-u2 | u1-a3")
     before = (store.conversations.all(), store.messages.shown_by(planted.conversation_id))
     work = import_files(store, [_file(tmp_path, _records(3_000))])
@@ -114,10 +116,10 @@ def test_who_cancels_has_what_there_was_before(store: Store, tmp_path: Path, num
     work.close()
     assert (store.conversations.all(), store.messages.shown_by(planted.conversation_id)) == before
     assert store.search.find("q1 q2 q700 a2") == []
-    assert brought_in(store, tmp_path / "in.json").num_conversations == 3_000
+    assert import_all(store, tmp_path / "in.json").num_conversations == 3_000
 
 
-def test_what_somebody_forked_meanwhile_stays(store: Store, tmp_path: Path) -> None:
+def test_a_fork_made_during_a_cancelled_import_is_kept(store: Store, tmp_path: Path) -> None:
     work = import_files(store, [_file(tmp_path, _records(3_000))])
     for _ in range(2_500):
         next(work)
@@ -129,7 +131,7 @@ def test_what_somebody_forked_meanwhile_stays(store: Store, tmp_path: Path) -> N
     assert [message.text for message in store.messages.shown_by(fork.id)] == ["", "", "q0", "a0"]
 
 
-def test_where_the_store_fails_nothing_of_the_import_stays(store: Store, tmp_path: Path) -> None:
+def test_nothing_is_imported_when_the_store_fails(store: Store, tmp_path: Path) -> None:
     path = _file(tmp_path, _records(3_000))
     add, calls = store.grafts.add, 0
 
@@ -142,12 +144,12 @@ def test_where_the_store_fails_nothing_of_the_import_stays(store: Store, tmp_pat
 
     store.grafts.add = failing  # pyright: ignore[reportAttributeAccessIssue]
     with pytest.raises(StoreError, match="disk is full"):
-        brought_in(store, path)
+        import_all(store, path)
     assert calls == 2
     assert store.conversations.all() == []
 
 
-def test_a_chain_of_a_hundred_thousand_messages_is_one_conversation(store: Store, tmp_path: Path) -> None:
+def test_a_chain_of_100_000_messages_becomes_one_conversation(store: Store, tmp_path: Path) -> None:
     mapping = {
         str(number): {
             "id": str(number),
@@ -156,24 +158,24 @@ def test_a_chain_of_a_hundred_thousand_messages_is_one_conversation(store: Store
         }
         for number in range(_DEEP)
     }
-    summary = brought_in(store, _file(tmp_path, [{"title": "deep", "mapping": mapping}]))
+    summary = import_all(store, _file(tmp_path, [{"title": "deep", "mapping": mapping}]))
     assert (summary.num_messages, summary.num_branches, summary.problems) == (_DEEP, 1, [])
-    part = whole_tree(store, summary.conversation_ids[0])
-    assert part.path[-1].text == f"m{_DEEP - 1}"
-    assert [len(section.messages) for section in part.sections()] == [_DEEP + 1]
+    excerpt = whole_tree(store, summary.conversation_ids[0])
+    assert excerpt.path[-1].text == f"m{_DEEP - 1}"
+    assert [len(section.messages) for section in excerpt.sections()] == [_DEEP + 1]
 
 
-def test_a_tree_that_is_nested_twenty_thousand_deep_in_the_file_is_read(store: Store, tmp_path: Path) -> None:
+def test_a_file_with_20_000_nested_levels_can_be_read(store: Store, tmp_path: Path) -> None:
     depth = 20_000
     head = '{"conversationId": "c", "title": "t", "recursive": true, "messages": '
     opened = "".join(f'[{{"messageId": "{n}", "text": "m{n}", "sender": "User", "children": ' for n in range(depth))
     path = tmp_path / "in.json"
     path.write_text(head + opened + "[]" + "}]" * depth + "}", encoding="utf-8")
-    summary = brought_in(store, path)
+    summary = import_all(store, path)
     assert (summary.num_messages, summary.problems) == (depth, [])
 
 
-def test_circles_and_missing_parents_lose_no_message() -> None:
+def test_no_message_is_lost_by_cycles_and_missing_parents() -> None:
     draw = random.Random(5)
     for _ in range(300):
         number = draw.randint(1, 9)
@@ -182,16 +184,16 @@ def test_circles_and_missing_parents_lose_no_message() -> None:
                 id=str(draw.randint(0, number)),
                 parent=draw.choice([None, *(str(other) for other in range(number + 3))]),
                 role=draw.choice(["system", "user", "assistant", "note"]),
-                text=f"text {place}",
+                text=f"text {index}",
                 created_ms=draw.choice([None, -5, 10**18, draw.randint(0, 99)]),
                 notes=draw.choice([[], ["Tool call\n\nx"]]),
             )
-            for place in range(number)
+            for index in range(number)
         ]
         conversation = ForeignConversation(name="", messages=messages, current=str(draw.randint(0, number)))
         graft = grafted(conversation, now_ms=1000)
         texts = [message.text for message in graft.messages]
-        assert all(sum(f"text {place}" in text for text in texts) == 1 for place in range(number))
+        assert all(sum(f"text {index}" in text for text in texts) == 1 for index in range(number))
         seen: set[int] = set()
         for message in graft.messages:
             assert (message.parent_id in seen) == (message.role != "root")
@@ -200,7 +202,7 @@ def test_circles_and_missing_parents_lose_no_message() -> None:
 
 
 @pytest.mark.parametrize("sample", samples.ALL.values(), ids=samples.ALL.keys())
-def test_a_file_that_is_cut_anywhere_is_told_and_what_stands_before_is_imported(
+def test_a_truncated_file_is_reported_and_its_complete_conversations_are_imported(
     store: Store, tmp_path: Path, sample: Any
 ) -> None:
     data = json.dumps([_records(1)[0], sample]).encode()
@@ -208,29 +210,29 @@ def test_a_file_that_is_cut_anywhere_is_told_and_what_stands_before_is_imported(
     for end in [0, 1, 2, *(draw.randrange(3, len(data)) for _ in range(12)), len(data) - 1]:
         path = tmp_path / "cut.json"
         path.write_bytes(data[:end])
-        plan = finished(plan_import(store, [path]))
+        plan = result_of(plan_import(store, [path]))
         assert len(plan.problems) == 1
         assert plan.num_conversations <= 2
         assert (plan.num_conversations >= 1) == (end > data.index(b"}]}"))
 
 
 @pytest.mark.parametrize("sample", samples.ALL.values(), ids=samples.ALL.keys())
-def test_values_of_wrong_types_break_one_conversation_at_most(store: Store, tmp_path: Path, sample: Any) -> None:
+def test_values_of_wrong_types_affect_only_their_own_conversation(store: Store, tmp_path: Path, sample: Any) -> None:
     draw = random.Random(2)
     wrong: list[Any] = [None, 7, -1.5, 1e300, True, "text", "", [], {}, [[]], [None], {"a": None}, "\ud800", "0" * 5000]
     changed = [_changed(sample, draw, wrong) for _ in range(60)]
     path = _file(tmp_path, [*changed, _records(1)[0]])
-    summary = brought_in(store, path)
+    summary = import_all(store, path)
     assert summary.num_conversations + len(summary.twins) + len(summary.problems) == 61
-    # The last one was sound.
+    # The last conversation is valid.
     assert store.search.find("a0") or any(twin.name == "q0" for twin in summary.twins)
     for conversation_id in summary.conversation_ids:
-        part = whole_tree(store, conversation_id)
-        assert sum(len(section.messages) for section in part.sections()) == len(part.messages) - 1
+        excerpt = whole_tree(store, conversation_id)
+        assert sum(len(section.messages) for section in excerpt.sections()) == len(excerpt.messages) - 1
 
 
 def _changed(value: Any, draw: random.Random, wrong: list[Any]) -> Any:
-    """A copy with something else somewhere."""
+    """Return a copy with one random value replaced."""
     copy = json.loads(json.dumps(value))
     here = copy
     while True:
@@ -264,9 +266,11 @@ def _changed(value: Any, draw: random.Random, wrong: list[Any]) -> Any:
         ("a.bough", b'{"format": "bough", "version": 1, "conversations": [7]}', "its "),
     ],
 )
-def test_what_is_no_export_is_told_in_a_line(store: Store, tmp_path: Path, name: str, data: bytes, why: str) -> None:
+def test_a_file_that_is_not_an_export_is_reported_in_one_line(
+    store: Store, tmp_path: Path, name: str, data: bytes, why: str
+) -> None:
     (tmp_path / name).write_bytes(data)
-    summary = brought_in(store, tmp_path / name)
+    summary = import_all(store, tmp_path / name)
     (problem,) = summary.problems
     if data:
         assert why in problem.why
@@ -276,42 +280,42 @@ def test_what_is_no_export_is_told_in_a_line(store: Store, tmp_path: Path, name:
 
 @pytest.mark.parametrize("odd", [b"1" * 40, b"1e999", b"-1e999", b'"\xff \xe2\x82"', b'"\xed\xa0\x80"'])
 @pytest.mark.parametrize("name", ["in.json", "in.jsonl"])
-def test_a_value_that_no_program_should_write_stops_nothing(
+def test_a_value_that_is_out_of_range_or_badly_encoded_does_not_stop_the_import(
     store: Store, tmp_path: Path, odd: bytes, name: str
 ) -> None:
     lines = [json.dumps(record | {"odd": "@", "created_at": "@"}).encode() for record in _records(3)]
     text = b"\n".join(lines) if name == "in.jsonl" else b"[" + b",".join(lines) + b"]"
     (tmp_path / name).write_bytes(text.replace(b'"@"', odd))
-    summary = brought_in(store, tmp_path / name)
+    summary = import_all(store, tmp_path / name)
     assert (summary.num_conversations, summary.problems) == (3, [])
 
 
-def test_what_is_no_utf8_is_mended_wherever_the_file_is_read_in_pieces(store: Store, tmp_path: Path) -> None:
+def test_invalid_utf8_is_replaced_even_at_the_boundaries_of_chunks(store: Store, tmp_path: Path) -> None:
     said = b"\xe6\xbc\xa2\xff\xf0\x9f\x98\x80x" * 20_000
     for before in range(4):
         data = b'[{"messages": [{"role": "user", "content": "' + b"a" * before + said + b'"}]}]'
         (tmp_path / "in.json").write_bytes(data)
-        (conversation_id,) = brought_in(store, tmp_path / "in.json").conversation_ids
+        (conversation_id,) = import_all(store, tmp_path / "in.json").conversation_ids
         assert store.messages.shown_by(conversation_id)[-1].text == "a" * before + "漢\ufffd😀x" * 20_000
 
 
-def test_a_file_that_is_not_there_is_told(store: Store, tmp_path: Path) -> None:
-    (problem,) = brought_in(store, tmp_path / "none.json").problems
+def test_a_missing_file_is_reported(store: Store, tmp_path: Path) -> None:
+    (problem,) = import_all(store, tmp_path / "none.json").problems
     assert problem.why == "it can't be read (No such file or directory)"
 
 
-def test_a_byte_order_mark_is_no_part_of_a_file(store: Store, tmp_path: Path) -> None:
+def test_a_byte_order_mark_is_ignored(store: Store, tmp_path: Path) -> None:
     (tmp_path / "in.json").write_bytes(b"\xef\xbb\xbf" + json.dumps(_records(2)).encode())
-    assert brought_in(store, tmp_path / "in.json").num_conversations == 2
+    assert import_all(store, tmp_path / "in.json").num_conversations == 2
 
 
-def test_a_huge_text_is_one_message(store: Store, tmp_path: Path) -> None:
+def test_a_huge_text_becomes_one_message(store: Store, tmp_path: Path) -> None:
     text = "ä b\n" * 100_000
-    summary = brought_in(store, _file(tmp_path, {"messages": [{"role": "user", "content": text}]}))
+    summary = import_all(store, _file(tmp_path, {"messages": [{"role": "user", "content": text}]}))
     assert store.messages.shown_by(summary.conversation_ids[0])[-1].text == text
 
 
-def test_escapes_are_mended_wherever_the_file_is_read_in_pieces(tmp_path: Path, store: Store) -> None:
+def test_surrogate_escapes_are_replaced_even_at_the_boundaries_of_chunks(tmp_path: Path, store: Store) -> None:
     draw = random.Random(3)
     pieces = ["\\ud83d\\ude00", "\\ud83d", "\\ude00", "\\\\", "\\\\ud83d", "\\n", "\\u00fc", "x", '\\"']
     whole = ["".join(draw.choices(pieces, k=9_000)) for _ in range(4)]
@@ -320,14 +324,14 @@ def test_escapes_are_mended_wherever_the_file_is_read_in_pieces(tmp_path: Path, 
         text = text.replace('"@"', f'"{part}"', 1)
     path = tmp_path / "in.json"
     path.write_text(text, encoding="ascii")
-    summary = brought_in(store, path)
+    summary = import_all(store, path)
     assert summary.problems == []
     found = [store.messages.shown_by(conversation_id)[-1].text for conversation_id in summary.conversation_ids]
     mended = [json.loads(f'"{part}"').encode("utf-16", "surrogatepass").decode("utf-16", "replace") for part in whole]
     assert found == mended
 
 
-def test_literals_that_only_other_programs_write_end_no_import(store: Store, tmp_path: Path) -> None:
+def test_nan_and_infinity_do_not_stop_the_import(store: Store, tmp_path: Path) -> None:
     def record(number: int) -> dict[str, Any]:
         text = f'number {number}: NaN, -Infinity, "Infinity" \\'
         odd = (float("nan"), float("inf"), float("-inf"))[number % 3]
@@ -337,13 +341,13 @@ def test_literals_that_only_other_programs_write_end_no_import(store: Store, tmp
     whole, lines = tmp_path / "whole.json", tmp_path / "lines.jsonl"
     whole.write_text(json.dumps(records))
     lines.write_text("".join(f"{json.dumps({**one, 'title': 'of lines'})}\n" for one in records[:9]))
-    summary = brought_in(store, whole)
+    summary = import_all(store, whole)
     assert summary.problems == []
     assert [store.messages.shown_by(found)[-1].text for found in summary.conversation_ids] == [
         one["messages"][0]["content"] for one in records
     ]
-    # They are the same, but for their name.
-    assert len(brought_in(store, lines).twins) == 9
+    # They differ only in their names.
+    assert len(import_all(store, lines).twins) == 9
 
 
 _WORDS = [
@@ -364,7 +368,7 @@ def _with_halves_replaced(value: Any) -> Any:
 
 
 @given(_LISTS, st.integers(1, 30))
-def test_invalid_json_is_mended_wherever_the_file_is_read_in_pieces(text: str, size: int) -> None:
+def test_invalid_json_is_repaired_with_chunks_of_any_size(text: str, size: int) -> None:
     file = MendedJson(CountedFile(io.BytesIO(text.encode()), lambda _: None))
     read = b"".join(iter(lambda: file.read(size), b""))
     assert json.loads(read) == _with_halves_replaced(json.loads(text, parse_constant=lambda _: None))
@@ -382,7 +386,7 @@ def test_invalid_json_is_mended_wherever_the_file_is_read_in_pieces(text: str, s
         ("[9223372036854775000, 0.25, 1e18]", 1, [9223372036854775000, 0.25, 1e18]),
     ],
 )
-def test_values_are_found_at_their_level_by_any_parser(
+def test_every_json_parser_finds_the_values_of_a_level(
     monkeypatch: pytest.MonkeyPatch, backend: str | None, text: str, num_levels: int, values: list[Any]
 ) -> None:
     if backend is not None:
@@ -390,9 +394,9 @@ def test_values_are_found_at_their_level_by_any_parser(
     assert list(json_values_in(CountedFile(io.BytesIO(text.encode()), lambda _: None), num_levels)) == values
 
 
-def test_a_file_that_is_damaged_behind_such_literals_gives_what_stands_before(store: Store, tmp_path: Path) -> None:
+def test_a_truncated_file_with_nan_gives_its_complete_conversations(store: Store, tmp_path: Path) -> None:
     path = tmp_path / "in.json"
     path.write_text(json.dumps([{**found, "score": float("nan")} for found in _records(3)])[:-9])
-    summary = brought_in(store, path)
+    summary = import_all(store, path)
     assert summary.num_conversations == 2
     assert "2 before it could be read" in summary.problems[0].why

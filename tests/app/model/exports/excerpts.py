@@ -1,4 +1,4 @@
-"""Conversations to export: any tree, and what is read back of it."""
+"""Excerpts to export, with trees of any shape, and helpers that read them back."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PIECES = (
 )  # fmt: skip
 
 TEXTS = st.lists(st.sampled_from(PIECES) | st.text(max_size=12), max_size=7).map("\n".join)
-"""Text that is hard to keep in any format."""
+"""Texts that are hard to preserve in any format."""
 
 _ALTERNATIVES = st.builds(Alternative, st.integers(0, 9), TEXTS, st.none())
 _RECORDS = st.builds(
@@ -61,8 +61,8 @@ _RECORDS = st.builds(
 
 
 @st.composite
-def parts(draw: st.DrawFn, *, texts: st.SearchStrategy[str] = TEXTS, first_id: int = 1) -> Excerpt:
-    """Draw a conversation with any tree below its root and a system prompt."""
+def excerpts(draw: st.DrawFn, *, texts: st.SearchStrategy[str] = TEXTS, first_id: int = 1) -> Excerpt:
+    """Generate a conversation with a root, a system prompt and a tree of any shape below them."""
     root, system = first_id, first_id + 1
     messages = [
         Message(id=root, parent_id=None, role="root", text="", created_ms=1_700_000_000_000),
@@ -105,19 +105,19 @@ def parts(draw: st.DrawFn, *, texts: st.SearchStrategy[str] = TEXTS, first_id: i
     return Excerpt(conversation, messages, choices, Tree(messages, root).path(choices))
 
 
-def stored(store: Store, part: Excerpt) -> int:
-    """Put a conversation into a store; return its id there."""
-    (conversation_id,) = store.grafts.add([graft(part)], store.grafts.offset())
+def add_to_store(store: Store, excerpt: Excerpt) -> int:
+    """Store a conversation and return its id."""
+    (conversation_id,) = store.grafts.add([graft(excerpt)], store.grafts.offset())
     return conversation_id
 
 
-def graft(part: Excerpt) -> Graft:
-    conversation = part.conversation
+def graft(excerpt: Excerpt) -> Graft:
+    conversation = excerpt.conversation
     return Graft(
         name=conversation.name,
-        messages=part.messages,
+        messages=excerpt.messages,
         root_id=conversation.root_id,
-        choices=part.choices,
+        choices=excerpt.choices,
         created_ms=conversation.created_ms,
         updated_ms=conversation.updated_ms,
         folder=conversation.folder,
@@ -126,12 +126,12 @@ def graft(part: Excerpt) -> Graft:
     )
 
 
-def brought_in(store: Store, *paths: Path) -> Summary:
-    """Import files, and return what was imported."""
-    return finished(import_files(store, paths))
+def import_all(store: Store, *paths: Path) -> Summary:
+    """Import the files and return the summary."""
+    return result_of(import_files(store, paths))
 
 
-def finished(work: Generator[Progress, None, _R]) -> _R:
+def result_of(work: Generator[Progress, None, _R]) -> _R:
     try:
         while True:
             next(work)
@@ -139,8 +139,8 @@ def finished(work: Generator[Progress, None, _R]) -> _R:
         return end.value
 
 
-def spoken(messages: Sequence[Message]) -> list[tuple[str, str]]:
-    """Roles and texts, without the root and system prompts that say nothing."""
+def roles_and_texts(messages: Sequence[Message]) -> list[tuple[str, str]]:
+    """Return roles and texts, without the root and empty system prompts."""
     return [
         (message.role, message.text)
         for message in messages
