@@ -1,4 +1,4 @@
-# Bough: `make run` opens it, `make test` tests it. Both set up everything they need in .venv first.
+# Bough: `make run` starts it and `make test` runs its tests. Both first set up everything they need in .venv.
 
 PYTHON ?= python3
 VENV := .venv
@@ -6,25 +6,25 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 LOCK := packaging/requirements.lock
 SOURCES := app worker packaging tests
-# Two workers, a file each: the tests of a file share the window or the worker that it starts.
-# A process of tests that crashes is not begun anew: the run says so and ends.
+# Two processes, each running whole files, because the tests of a file share a window or a worker process.
+# If a test process crashes, it is not restarted and the run fails.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --max-worker-restart 0
 
 .PHONY: help run test test-long check lint format setup bench tour pictures readme-pictures guide-model translations lock wheel clean
 
-help: ## Say what there is to make
+help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 17
 
-setup: $(READY) ## Set everything up
+setup: $(READY) ## Set up the virtual environment
 
 $(READY): $(LOCK) pyproject.toml packaging/setup.sh
 	@PYTHON="$(PYTHON)" packaging/setup.sh "$(VENV)" "$(LOCK)"
 	@touch $@
 
-run: $(READY) ## Open Bough on the built-in model (without a display: play the tour)
+run: $(READY) ## Start Bough with the built-in model (without a display: play the tour)
 	@packaging/run.sh "$(BIN)/python"
 
-test: $(READY) ## Run the whole test suite, headless
+test: $(READY) ## Run the test suite without a display
 	@packaging/test_tools.sh
 	@QT_QPA_PLATFORM=offscreen $(PYTEST) -m "not long"
 
@@ -37,38 +37,38 @@ lint: $(READY)
 	$(BIN)/lint-imports
 	$(BIN)/basedpyright
 
-check: lint test ## Everything that must hold: lint, format, types, imports, tests
+check: lint test ## Run all checks: lint, format, types, imports, tests
 
-format: $(READY) ## Put the code in its form
+format: $(READY) ## Format the code and apply automatic fixes
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(READY) ## Measure against the peers; ONLY=area runs one area, LONG=1 what takes long, too
+bench: $(READY) ## Compare with other programs; ONLY=area runs one area, LONG=1 adds the long benchmarks
 	@QT_QPA_PLATFORM=offscreen $(BIN)/python -m tests.benchmarks $(if $(ONLY),--only $(ONLY)) $(if $(LONG),--long)
 
-tour: $(READY) ## Let the window play its main steps; pictures and transcript in build/tour
+tour: $(READY) ## Play the tour of the main features; screenshots and transcript go to build/tour
 	@$(BIN)/python -m app tour --out build/tour
 
-pictures: $(READY) ## Take a picture of each state in both themes, at two sizes and scales; into build/pictures
+pictures: $(READY) ## Take screenshots in both themes, at two sizes and scales, into build/pictures
 	@QT_QPA_PLATFORM=offscreen $(BIN)/python -m tests.pictures build/pictures
 	@QT_QPA_PLATFORM=offscreen QT_SCALE_FACTOR=2 $(BIN)/python -m tests.pictures build/pictures/200
 
-readme-pictures: tour ## Take README's pictures anew, from the tour
+readme-pictures: tour ## Update README's pictures from the tour
 	@$(BIN)/python packaging/readme_pictures.py build/tour resources/pictures
 
-guide-model: $(READY) ## Train the built-in model anew and measure it (some 80 minutes)
+guide-model: $(READY) ## Retrain the built-in model and measure its accuracy (about 80 minutes)
 	$(BIN)/python packaging/guide_model/train.py
 	$(BIN)/python packaging/guide_model/evaluate.py
 
-translations: $(READY) ## Collect all texts for the translators, and make what Qt reads of theirs
+translations: $(READY) ## Update the .ts files for the translators and compile them for Qt
 	@$(BIN)/python packaging/translations.py
 
-lock: $(READY) ## Choose the exact versions of all dependencies anew
+lock: $(READY) ## Update the locked versions of all dependencies
 	$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --extra cpu --group dev \
 	  --generate-hashes --no-emit-index-url --no-header --no-annotate --upgrade -o $(LOCK)
 
 wheel: $(READY) ## Build the wheel in dist/
 	$(BIN)/python -m hatchling build -t wheel
 
-clean: ## Remove everything that was made here
+clean: ## Remove everything that make created
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache

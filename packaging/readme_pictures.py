@@ -1,4 +1,7 @@
-"""Takes README's pictures from a tour: `readme_pictures.py TOUR FOLDER`. Few colours make them small."""
+"""Creates README's pictures from the tour's screenshots: `readme_pictures.py TOUR FOLDER`.
+
+They have few colours, so that the files are small.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ FROM_TOUR = {
     "tokens.png": "alternatives",
     "comparing.png": "comparing",
 }
-"""README's pictures by the tour's, without their numbers."""
+"""README's pictures and the names of the tour's screenshots, without their numbers."""
 _NUM_COLOURS = 256
 
 
@@ -32,12 +35,12 @@ def main() -> int:
 
 
 def tour_picture(tour: Path, name: str) -> Path:
-    """Return the file of a tour that one of README's pictures is made of."""
+    """Return the screenshot for one of README's pictures."""
     return next(tour.glob(f"[0-9][0-9]-{FROM_TOUR[name]}.png"))
 
 
 def with_few_colours(picture: QImage) -> QImage:
-    """Return a picture in the colours that it has most of."""
+    """Return the picture reduced to its most frequent colours."""
     picture = picture.convertToFormat(QImage.Format.Format_RGB32)
     counted = Counter(memoryview(picture.constBits()).cast("B").cast("I").tolist())
     table = [colour for colour, _ in counted.most_common(_NUM_COLOURS)]

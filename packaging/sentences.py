@@ -1,4 +1,4 @@
-"""Collects the templates of all sentences from the sources of app and worker, for the translators."""
+"""Collects all sentence templates in the sources of app and worker for the translators."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _FOLDERS = ("app", "worker")
 
 
 def templates(root: Path) -> list[str]:
-    """Return all texts of the translation context "Sentences", sorted: templates, and descriptions of Bough's hooks."""
+    """Return the sorted texts of the translation context "Sentences": templates and the descriptions of Bough's hooks."""
     files = [file for folder in _FOLDERS for file in (root / folder).rglob("*.py")]
     found = {template for file in files for template in _templates_in(file)}
     for hook in (root / "worker" / "hooks").glob("[!_]*.py"):
@@ -25,7 +25,7 @@ def _templates_in(file: Path) -> Iterator[str]:
         match node:
             case ast.Call(func=ast.Name(id="Sentence"), args=[ast.Constant(value=str() as template)], keywords=fields):
                 if field_names(template) != {field.arg for field in fields}:
-                    raise ValueError(f"{file}:{node.lineno}: the fields are not those of the template")
+                    raise ValueError(f"{file}:{node.lineno}: the keyword arguments are not the fields of the template")
                 yield template
             case ast.Call(func=ast.Name(id="Sentence")):
                 raise ValueError(f"{file}:{node.lineno}: the template of a `Sentence` must be a literal")
@@ -34,6 +34,6 @@ def _templates_in(file: Path) -> Iterator[str]:
 
 
 def _descriptions(hook: Path) -> set[str]:
-    """The docstring of a hook, and its first paragraph alone: the window shows both."""
+    """Return a hook's docstring and its first paragraph, because the window shows both."""
     doc = (ast.get_docstring(ast.parse(hook.read_text(encoding="utf-8"))) or "").strip()
     return {doc, doc.split("\n\n")[0].replace("\n", " ")}

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Installs the system libraries that Qt and OpenBLAS need, where they are missing (Debian, Ubuntu and their kin).
+# Installs missing system libraries for Qt and OpenBLAS (Debian, Ubuntu and similar systems).
 set -eu
 [ "$(uname)" = Linux ] || exit 0
 
-# A library, and the package that brings it.
+# Libraries and the packages that contain them.
 wanted='
 libEGL.so.1 libegl1
 libGL.so.1 libgl1
@@ -32,7 +32,7 @@ for entry in $(echo "$wanted" | awk 'NF { print $1 ":" $2 }'); do
     *) missing="$missing ${entry#*:}" ;;
   esac
 done
-# Text needs a font; any will do.
+# At least one font is needed.
 if ! find /usr/share/fonts /usr/local/share/fonts "${HOME:-}/.local/share/fonts" "${HOME:-}/.fonts" \
     -name '*.[to]t[fc]' 2>/dev/null | grep -q .; then
   missing="$missing fonts-noto-core fonts-noto-mono"
@@ -40,7 +40,7 @@ fi
 [ -n "$missing" ] || exit 0
 
 if ! command -v apt-get >/dev/null; then
-  echo "Bough needs what Debian calls$missing; install these with your system's package manager." >&2
+  echo "Bough needs these libraries (named as in Debian):$missing. Install them with your system's package manager." >&2
   exit 0
 fi
 if [ "$(id -u)" = 0 ]; then
@@ -48,7 +48,7 @@ if [ "$(id -u)" = 0 ]; then
 elif sudo -n true 2>/dev/null; then
   as_root=sudo
 else
-  echo "Bough needs system libraries. Install them, then run make again: sudo apt-get install$missing" >&2
+  echo "Bough needs system libraries. Install them and run make again: sudo apt-get install$missing" >&2
   exit 1
 fi
 echo "Installing system libraries:$missing"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs what the test with a screen reader needs, where that is allowed; without it that one test is skipped.
+# Installs the tools for the screen reader test if possible. Without them, this one test is skipped.
 set -eu
 [ "$(uname)" = Linux ] && command -v apt-get >/dev/null || exit 0
 missing=''
@@ -15,8 +15,8 @@ elif sudo -n true 2>/dev/null; then
 else
   exit 0
 fi
-echo "Installing what the test with a screen reader needs:$missing"
+echo "Installing the tools for the screen reader test:$missing"
 export DEBIAN_FRONTEND=noninteractive
 # shellcheck disable=SC2086 # a list of packages
 { $as_root apt-get update -qq && $as_root apt-get install -y -qq --no-install-recommends $missing; } >/dev/null 2>&1 ||
-  echo "That could not be installed; the test is skipped."
+  echo "The tools could not be installed, so the test is skipped."

@@ -1,7 +1,7 @@
 """Updates the translations: collects all texts into the .ts files and compiles these to .qm files.
 
-Both are kept with the sources, so that neither a checkout nor the wheel needs Qt's tools. The program prints all texts
-that are not translated yet and exits with 1 if there are any; translate them with
+Both kinds of files are committed, so that neither a checkout nor the wheel needs Qt's tools. If some texts are not
+translated yet, the program prints them and exits with code 1. Translate them with
 `pyside6-linguist resources/translations/bough_de.ts`.
 """
 
@@ -25,7 +25,7 @@ _TOOLS = Path(sys.executable).parent
 
 def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
-        # lupdate finds neither the menus, which are a table, nor the sentences of model and worker.
+        # lupdate finds neither the menus, which are a table, nor the templates of sentences.
         menus = Path(folder) / "menus.py"
         lines = [f'QCoreApplication.translate("Menus", {text!r})\n' for text in menu_texts()]
         lines += [f'QCoreApplication.translate("Sentences", {text!r})\n' for text in templates(_ROOT)]
@@ -33,7 +33,7 @@ def main() -> int:
         sources = sorted(str(file) for file in (_ROOT / "app").rglob("*.py"))
         for code in LANGUAGES:
             file = _FOLDER / f"bough_{code}.ts"
-            # The texts of the sources are English, but for the forms of their plurals.
+            # The sources are in English, so English needs only plural forms.
             only = ["-pluralonly"] if code == "en" else []
             settings = ["-no-obsolete", "-locations", "none", "-source-language", "en", "-target-language", code, *only]
             _run("lupdate", *settings, *sources, str(menus), "-ts", str(file))

@@ -1,8 +1,8 @@
-"""The corpus of the guide model: reads the written questions and answers and draws conversations from them.
+"""The corpus of the guide model: reads the written questions and answers and samples conversations from them.
 
-`corpus/answers/*.md` holds the answers, each under the id of its topic or follow-up (`edit`, `edit/old`);
-`corpus/questions/*.txt` holds patterns for the questions under the same ids; under `# any/old` stand wordings of a
-follow-up that fit any topic. It knows nothing of tokens or models.
+`corpus/answers/*.md` contains the answers, each under the id of its topic or follow-up (`edit`, `edit/old`).
+`corpus/questions/*.txt` contains patterns for the questions under the same ids. The patterns under `# any/old` fit
+follow-ups of any topic. Independent of tokens and models.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from random import Random
 
 from grammar import Choice, expand, num_expansions, parse, read_words, sections
-from noise import roughen
+from noise import add_typing_noise
 
 HERE = Path(__file__).parent / "corpus"
 UNKNOWN = "unknown"
@@ -33,7 +33,7 @@ class Turn:
 
 @dataclass(frozen=True)
 class Conversation:
-    """What is trained on, or played: a system prompt (often none) and its turns."""
+    """A conversation to train on: a system prompt (often empty) and the turns."""
 
     system: str
     turns: tuple[Turn, ...]
@@ -61,23 +61,23 @@ def read_synonyms(path: Path) -> dict[str, tuple[str, ...]]:
 
 @dataclass
 class Patterns:
-    """Patterns of one id; one that stands for many sentences is drawn more often."""
+    """The patterns of one id. Patterns that expand to many sentences are sampled more often."""
 
     trees: list[Choice] = field(default_factory=list[Choice])
     weights: list[float] = field(default_factory=list[float])
 
     def add(self, tree: Choice, num_sentences: int) -> None:
-        """Take in one more pattern."""
+        """Add a pattern."""
         self.trees.append(tree)
         self.weights.append(min(num_sentences, 100_000) ** 0.25)
 
-    def draw(self, rng: Random) -> Choice:
-        """Draw one pattern."""
+    def sample(self, rng: Random) -> Choice:
+        """Sample a pattern."""
         return rng.choices(self.trees, self.weights)[0]
 
 
 class Corpus:
-    """All questions and answers, and a source of conversations."""
+    """All questions and answers, and the conversations sampled from them."""
 
     def __init__(self, folder: Path = HERE) -> None:
         self.answers = read_answers(folder / "answers")
@@ -90,7 +90,9 @@ class Corpus:
                 self._patterns.setdefault(heading, Patterns()).add(tree, num_expansions(tree, self.words))
         self.topics = [answer_id for answer_id in self.answers if "/" not in answer_id]
         self._topic_weights = [_TOPIC_WEIGHTS.get(topic, 1.0) for topic in self.topics]
-        self._kinds = sorted({name.partition("/")[2] for name in self._patterns if name.startswith(f"{_GENERIC}/")})
+        self._generic_kinds = sorted(
+            {name.partition("/")[2] for name in self._patterns if name.startswith(f"{_GENERIC}/")}
+        )
 
     def questions(self) -> Iterator[tuple[str, Choice]]:
         """Yield every pattern with the id of its answers (`any/…` for follow-ups that fit any topic)."""
@@ -98,85 +100,88 @@ class Corpus:
             for tree in patterns.trees:
                 yield answer_id, tree
 
-    def draw_question(self, answer_id: str, rng: Random) -> str:
-        """Draw a clean wording of a question that the answers of this id answer."""
-        question = expand(self._patterns[answer_id].draw(rng), self.words, rng)
+    def sample_question(self, answer_id: str, rng: Random) -> str:
+        """Sample a question for the answers with this id, without typing errors."""
+        question = expand(self._patterns[answer_id].sample(rng), self.words, rng)
         return self._vary(question, rng) if rng.random() < 0.3 else question
 
-    def draw_topic(self, rng: Random) -> str:
-        """Draw a topic; `unknown` is the most frequent, as its questions differ most."""
+    def sample_topic(self, rng: Random) -> str:
+        """Sample a topic. `unknown` is the most frequent one, because its questions vary most."""
         return rng.choices(self.topics, self._topic_weights)[0]
 
-    def draw_turn(self, topic: str, rng: Random, *, turning: bool = False) -> Turn:
-        """Draw a first question of a topic with one of its answers; one that turns from another topic may say so."""
-        question = self.draw_question(topic, rng)
+    def sample_turn(self, topic: str, rng: Random, *, turning: bool = False) -> Turn:
+        """Sample a first question on a topic with one of its answers.
+
+        With `turning`, the question may mention that it changes the topic.
+        """
+        question = self.sample_question(topic, rng)
         if turning and rng.random() < 0.4:
             question = f"{expand(self.words['turning'], self.words, rng)} {question}"
-        return Turn(self._dress(question, rng), rng.choice(self.answers[topic]), topic)
+        return Turn(self._add_context(question, rng), rng.choice(self.answers[topic]), topic)
 
-    def draw_follow_up(self, topic: str, rng: Random) -> Turn | None:
-        """Draw a question that makes sense only after one of this topic, or None where the topic has none."""
+    def sample_follow_up(self, topic: str, rng: Random) -> Turn | None:
+        """Sample a follow-up question on this topic. Return None if the topic has no follow-ups."""
         own = [answer_id for answer_id in self.answers if answer_id.startswith(f"{topic}/")]
         if not own:
             return None
         special = [answer_id for answer_id in own if answer_id in self._patterns]
         if special and rng.random() < len(special) / (len(special) + len(own)):
             answer_id = rng.choice(special)
-            question = self.draw_question(answer_id, rng)
+            question = self.sample_question(answer_id, rng)
         else:
-            kind = rng.choice(self._kinds)
-            question = self.draw_question(f"{_GENERIC}/{kind}", rng)
+            kind = rng.choice(self._generic_kinds)
+            question = self.sample_question(f"{_GENERIC}/{kind}", rng)
             answer_id = f"{topic}/{kind}"
             if answer_id not in self.answers:
                 answer_id = f"{topic}/{_FALLBACK}"
             if answer_id not in self.answers:
                 return None
-        return Turn(roughen(question, rng), rng.choice(self.answers[answer_id]), answer_id)
+        return Turn(add_typing_noise(question, rng), rng.choice(self.answers[answer_id]), answer_id)
 
-    def draw_conversation(self, num_turns: int, rng: Random, follow_up: float = 0.45) -> Conversation:
-        """Draw a conversation of `num_turns` turns; each one after the first is a follow-up with chance `follow_up`."""
+    def sample_conversation(self, num_turns: int, rng: Random, follow_up: float = 0.45) -> Conversation:
+        """Sample a conversation. Each turn after the first is a follow-up with probability `follow_up`."""
         turns: list[Turn] = []
         for _ in range(num_turns):
             turn = None
             if turns and rng.random() < follow_up:
-                turn = self.draw_follow_up(topic_of(turns[-1].answer_id), rng)
-            turns.append(turn or self.draw_turn(self.draw_topic(rng), rng, turning=bool(turns)))
-        return Conversation(self._draw_system(rng), tuple(turns))
+                turn = self.sample_follow_up(topic_of(turns[-1].answer_id), rng)
+            turns.append(turn or self.sample_turn(self.sample_topic(rng), rng, turning=bool(turns)))
+        return Conversation(self._sample_system(rng), tuple(turns))
 
     def _vary(self, question: str, rng: Random) -> str:
-        """Put synonyms in the place of some words."""
+        """Replace some words with synonyms."""
         return re.sub(
             r"[a-z]+",
             lambda word: rng.choice(self._synonyms.get(word[0], (word[0],))) if rng.random() < 0.5 else word[0],
             question,
         )
 
-    def _draw_system(self, rng: Random) -> str:
+    def _sample_system(self, rng: Random) -> str:
         return expand(self.words["system"], self.words, rng) if rng.random() < 0.15 else ""
 
-    def _dress(self, question: str, rng: Random) -> str:
-        """Put politeness, circumstances and noise around a question."""
+    def _add_context(self, question: str, rng: Random) -> str:
+        """Add politeness, context and typing errors to a question."""
         if rng.random() < 0.12:
             question = f"{expand(self.words['before'], self.words, rng)} {question}"
         if rng.random() < 0.07:
             ending = expand(self.words["after"], self.words, rng)
             question = question.rstrip("?. ") + ("" if ending[0] in ",.?!" else " ") + ending
-        return roughen(question, rng)
+        return add_typing_noise(question, rng)
 
 
 _TOPIC_WEIGHTS = {UNKNOWN: 76.0, "greeting": 0.5, "thanks_bye": 0.5}
 
 
 def first_words(corpus: Corpus) -> list[str]:
-    """Return the words that answers begin with. Topics share none: the first word settles what an answer is about."""
+    """Return the first words of all answers. Different topics never share a first word."""
     beginnings = (re.match(r"\w+", answer) for answers in corpus.answers.values() for answer in answers)
     return sorted({beginning[0] for beginning in beginnings if beginning})
 
 
-def all_texts(corpus: Corpus, num_conversations: int, seed: int) -> Sequence[str]:
-    """Return texts that show how questions and answers are written, for training a tokenizer."""
+def tokenizer_texts(corpus: Corpus, num_conversations: int, seed: int) -> Sequence[str]:
+    """Return texts for training the tokenizer: all answers, and questions of sampled conversations."""
     rng = Random(seed)
     texts = [answer for answers in corpus.answers.values() for answer in answers]
     for _ in range(num_conversations):
-        texts.extend(turn.question for turn in corpus.draw_conversation(2, rng).turns)
+        texts.extend(turn.question for turn in corpus.sample_conversation(2, rng).turns)
     return texts

@@ -2,9 +2,9 @@
 
     python packaging/guide_model/evaluate.py --misses
 
-A line of the set: `{"turns": ["first question", ...], "topic": "edit", "kind": "topic"}`, kind one of topic, unknown,
-follow_up, change; `topic` is that of the last turn. The model's own answers stand between the turns. An answer belongs
-to a topic when it equals, letter for letter, one written for it or for one of its follow-ups.
+Each line of the set is `{"turns": ["first question", ...], "topic": "edit", "kind": "topic"}`. `kind` is topic,
+unknown, follow_up or change, and `topic` is the topic of the last turn. The model itself answers each turn. An answer
+is right if it exactly equals an answer written for the topic or one of its follow-ups.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ LABELS = {
 
 @dataclass(frozen=True)
 class Case:
-    """One conversation of a set, and the topic that its last answer must have."""
+    """A conversation of the set, and the expected topic of its last answer."""
 
     turns: list[str]
     topic: str
@@ -49,45 +49,45 @@ class Case:
 
 
 def read_cases(path: Path) -> list[Case]:
-    """Read a set, one JSON object a line."""
+    """Read a set with one JSON object per line."""
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     return [Case(row["turns"], row["topic"], row["kind"]) for row in rows]
 
 
 class Player:
-    """A model with its tokenizer, answering one conversation at a time."""
+    """A model with its tokenizer, which answers one conversation at a time."""
 
     def __init__(self, folder: Path) -> None:
         self._model, self._tokenizer = cast(tuple[Any, Any], load(str(folder)))
-        self._model.set_dtype(mx.float32)  # on a CPU the fastest, and the same words
+        self._model.set_dtype(mx.float32)  # fastest on a CPU, with the same answers
 
     def prompt(self, messages: list[dict[str, str]]) -> list[int]:
-        """Return the ids of a conversation, ready for the next answer."""
+        """Return the ids of a conversation, up to the start of the next answer."""
         return list(self._tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_dict=False))
 
     def answers(self, prompt: list[int], temperature: float = 0.0, num_answers: int = 1) -> list[str]:
-        """Return answers to one prompt; with temperature 0 each token is the likeliest."""
+        """Return several answers to one prompt. With temperature 0, sampling is greedy."""
         cache = make_prompt_cache(self._model)
         tokens = mx.array([prompt] * num_answers)
         written: list[list[int]] = [[] for _ in range(num_answers)]
         running = set(range(num_answers))
         for _ in range(MAX_TOKENS):
             logits = self._model(tokens, cache=cache)[:, -1, :]
-            drawn = mx.random.categorical(logits / temperature) if temperature else mx.argmax(logits, axis=-1)
-            for row, token in enumerate(cast(list[int], drawn.tolist())):
+            sampled = mx.random.categorical(logits / temperature) if temperature else mx.argmax(logits, axis=-1)
+            for row, token in enumerate(cast(list[int], sampled.tolist())):
                 if token in self._tokenizer.eos_token_ids:
                     running.discard(row)
                 elif row in running:
                     written[row].append(token)
             if not running:
                 break
-            tokens = drawn[:, None]
+            tokens = sampled[:, None]
         return [self._tokenizer.decode(ids) for ids in written]
 
 
 @dataclass
 class Outcome:
-    """What came of one case."""
+    """The result of one case."""
 
     case: Case
     answer: str
@@ -96,12 +96,12 @@ class Outcome:
 
     @property
     def right(self) -> bool:
-        """Whether the answer is one written for the topic."""
+        """Whether the answer was written for the expected topic."""
         return self.answer_id is not None and topic_of(self.answer_id) == self.case.topic
 
 
 def play(player: Player, case: Case, ids_by_answer: dict[str, str], system: str) -> Outcome:
-    """Play a conversation greedily; sample its last answer a few times, too."""
+    """Play a conversation greedily, and also sample its last answer several times."""
     messages = [{"role": "system", "content": system}]
     prompt: list[int] = []
     answer = ""
@@ -115,12 +115,12 @@ def play(player: Player, case: Case, ids_by_answer: dict[str, str], system: str)
 
 
 def percent(part: int, whole: int) -> float:
-    """Return a percentage with one decimal; 100 of nothing."""
+    """Return the percentage with one decimal. If `whole` is 0, return 100."""
     return round(100 * part / whole, 1) if whole else 100.0
 
 
 def summarize(outcomes: Sequence[Outcome], ids_by_answer: dict[str, str]) -> dict[str, float | int]:
-    """Return the figures that accuracy.json holds; shares in percent."""
+    """Return the figures for accuracy.json. Shares are percentages."""
     kinds = Counter(outcome.case.kind for outcome in outcomes)
     right = Counter(outcome.case.kind for outcome in outcomes if outcome.right)
     figures: dict[str, float | int] = {"questions": len(outcomes)}
@@ -139,12 +139,12 @@ def summarize(outcomes: Sequence[Outcome], ids_by_answer: dict[str, str]) -> dic
 
 
 def main() -> None:
-    """Play the set, print the figures and the misses, and store the figures beside the set."""
+    """Play the set, print the figures and misses, and store the figures next to the set."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", type=Path, default=Path("resources/guide"))
     parser.add_argument("--set", type=Path, default=HERE / "blind.jsonl", help="the questions, as JSONL")
-    parser.add_argument("--out", type=Path, help="where to store the figures; beside the set unless given")
-    parser.add_argument("--system", default="", help="a system prompt to put before every conversation")
+    parser.add_argument("--out", type=Path, help="where to store the figures (default: accuracy.json next to the set)")
+    parser.add_argument("--system", default="", help="a system prompt for every conversation")
     parser.add_argument("--misses", action="store_true", help="print every question that was answered wrongly")
     options = parser.parse_args()
 
@@ -158,8 +158,8 @@ def main() -> None:
         wrong: dict[str, list[str]] = defaultdict(list)
         for outcome in outcomes:
             if not outcome.right:
-                told = outcome.answer_id or f"not a written answer: {outcome.answer}"
-                wrong[outcome.case.topic].append(f"{' → '.join(outcome.case.turns)}  [{told}]")
+                found = outcome.answer_id or f"not a written answer: {outcome.answer}"
+                wrong[outcome.case.topic].append(f"{' → '.join(outcome.case.turns)}  [{found}]")
         for topic, lines in wrong.items():
             print(f"{topic}:", *lines, sep="\n  ")
     for label, figure in figures.items():

@@ -1,10 +1,10 @@
-"""A small pattern language: one line of text stands for many sentences. It knows nothing of topics or models.
+"""A small pattern language: one line of text expands to many sentences. Independent of topics and models.
 
     how do I (edit|change) [the text of] {my_message}
 
-`(a|b)` is one of several, `[a]` may be left out, `{name}` is a word list from the files of words. All three may be
-nested; a backslash takes the meaning from the next character. A file is divided by headings, `# name`; every other line
-that is not empty is a pattern.
+`(a|b)` is a choice, `[a]` is optional, and `{name}` is a word from the word list of that name. All three can be nested.
+A backslash escapes the next character. Files are divided by headings (`# name`). Every other line that is not empty is
+a pattern.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class PatternError(ValueError):
 
 @dataclass(frozen=True)
 class Literal:
-    """Text that stands for itself."""
+    """Literal text."""
 
     text: str
 
@@ -39,14 +39,14 @@ class Slot:
 
 @dataclass(frozen=True)
 class Sequence:
-    """Parts, one after another."""
+    """Parts in sequence."""
 
     parts: tuple[Part, ...]
 
 
 @dataclass(frozen=True)
 class Choice:
-    """One of several."""
+    """One of several options."""
 
     options: tuple[Part, ...]
 
@@ -66,7 +66,7 @@ def sections(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def parse(pattern: str) -> Choice:
-    """Parse one line. Raises PatternError where brackets do not match."""
+    """Parse one line. Raises PatternError if its brackets do not match."""
     tree, end = _parse_choice(pattern, 0)
     if end != len(pattern):
         raise PatternError(f"unexpected {pattern[end]!r} at {end} in {pattern!r}")
@@ -92,13 +92,13 @@ def _parse_sequence(text: str, position: int) -> tuple[Sequence, int]:
         if opening == "{":
             end = text.find("}", position)
             if end < 0:
-                raise PatternError(f"no end of the slot in {text!r}")
+                raise PatternError(f"unclosed slot in {text!r}")
             parts.append(Slot(text[position + 1 : end]))
             position = end + 1
         elif opening in "([":
             inner, end = _parse_choice(text, position + 1)
             if end >= len(text) or text[end] != {"(": ")", "[": "]"}[opening]:
-                raise PatternError(f"no end of {opening!r} in {text!r}")
+                raise PatternError(f"unclosed {opening!r} in {text!r}")
             parts.append(inner if opening == "(" else Choice((inner, Literal(""))))
             position = end + 1
         else:
@@ -111,7 +111,7 @@ def _parse_sequence(text: str, position: int) -> tuple[Sequence, int]:
 
 
 def expand(part: Part, words: Words, rng: Random) -> str:
-    """Draw one of the sentences that a pattern stands for."""
+    """Return a random sentence of the pattern."""
     return _tidy(_expand(part, words, rng))
 
 
@@ -128,12 +128,12 @@ def _expand(part: Part, words: Words, rng: Random) -> str:
 
 
 def _tidy(text: str) -> str:
-    """Close the gaps that left-out parts leave behind."""
+    """Remove the extra spaces that omitted parts leave behind."""
     return re.sub(r" +([,.?!;:](?:\s|$))", r"\1", re.sub(r"\s+", " ", text)).strip()
 
 
 def num_expansions(part: Part, words: Words) -> int:
-    """Count the ways to expand a pattern (equal sentences count more than once)."""
+    """Count the ways to expand a pattern. Equal sentences are counted repeatedly."""
     match part:
         case Literal():
             return 1
@@ -149,7 +149,7 @@ def num_expansions(part: Part, words: Words) -> int:
 
 
 def read_words(path: Path) -> dict[str, Choice]:
-    """Read the word lists: under each heading, words separated by `|`, with blanks or not, or by a new line."""
+    """Read the word lists: the words under each heading are separated by `|` or line breaks."""
     lists: dict[str, list[Part]] = {}
     for name, line in sections(path):
         lists.setdefault(name, []).extend(parse(re.sub(r"\s*\|\s*", "|", line)).options)

@@ -1,4 +1,6 @@
-"""Writes the mean of two trained models' weights: of two passes from one model it errs less than either.
+"""Averages the weights of two trained models.
+
+The average of two passes from the same model makes fewer mistakes than either of them.
 
 python packaging/guide_model/mean.py --out resources/guide FIRST SECOND
 """
@@ -15,9 +17,9 @@ WEIGHTS = "model.safetensors"
 
 
 def mean(first: Path, second: Path) -> dict[str, mx.array]:
-    """Return the mean of each weight, in 16 bits; both models must be of one shape and one tokenizer."""
-    ours, theirs = ({name: part.astype(mx.float32) for name, part in _weights(one)} for one in (first, second))
-    return {name: ((part + theirs[name]) / 2).astype(mx.float16) for name, part in ours.items()}
+    """Return the mean of each weight as float16. Both models must have the same shape and tokenizer."""
+    one, other = ({name: weight.astype(mx.float32) for name, weight in _weights(folder)} for folder in (first, second))
+    return {name: ((weight + other[name]) / 2).astype(mx.float16) for name, weight in one.items()}
 
 
 def _weights(folder: Path) -> list[tuple[str, mx.array]]:
@@ -27,11 +29,11 @@ def _weights(folder: Path) -> list[tuple[str, mx.array]]:
 
 
 def main() -> None:
-    """Write the mean, with the first model's tokenizer and configuration."""
+    """Write the averaged model with the first model's tokenizer and configuration."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("first", type=Path)
     parser.add_argument("second", type=Path)
-    parser.add_argument("--out", type=Path, required=True, help="folder of the mean")
+    parser.add_argument("--out", type=Path, required=True, help="folder for the averaged model")
     options = parser.parse_args()
 
     mx.set_default_device(mx.Device(mx.cpu))

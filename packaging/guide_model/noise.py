@@ -1,4 +1,4 @@
-"""Makes a clean question look typed by a person in a hurry. It knows nothing of topics or models."""
+"""Makes a question look as if it was typed in a hurry. Independent of topics and models."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 from random import Random
 
 _NEIGHBOURS = {
-    key: row[max(0, place - 1) : place] + row[place + 1 : place + 2]
+    key: row[max(0, position - 1) : position] + row[position + 1 : position + 2]
     for row in ("qwertyuiop", "asdfghjkl", "zxcvbnm")
-    for place, key in enumerate(row)
+    for position, key in enumerate(row)
 }
 
 _SMALL_WORDS = frozenset(
@@ -45,8 +45,8 @@ _CONTRACTIONS = {
 }
 
 
-def roughen(question: str, rng: Random) -> str:
-    """Return the question with some of the accidents of real typing, or as it is."""
+def add_typing_noise(question: str, rng: Random) -> str:
+    """Return the question with typical typing errors, or unchanged."""
     if rng.random() < 0.10:
         question = _contract(question, rng)
     if rng.random() < 0.14:
@@ -75,17 +75,17 @@ def _drop_words(question: str, rng: Random) -> str:
         kept = [word for word in words if word.lower() not in _SMALL_WORDS or rng.random() < 0.6]
     else:
         dropped = rng.randrange(len(words)) if len(words) > 3 else -1
-        kept = [word for place, word in enumerate(words) if place != dropped]
+        kept = [word for position, word in enumerate(words) if position != dropped]
     return " ".join(kept) if kept else question
 
 
 def _mistype(question: str, rng: Random) -> str:
-    """Swap, lose, double or miss one letter."""
-    places = [place for place, letter in enumerate(question) if letter.isalpha()]
-    if len(places) < 4:
+    """Swap, double, replace or drop one letter, or drop the apostrophes."""
+    positions = [position for position, letter in enumerate(question) if letter.isalpha()]
+    if len(positions) < 4:
         return question
-    place = rng.choice(places)
-    before, letter, after = question[:place], question[place], question[place + 1 :]
+    position = rng.choice(positions)
+    before, letter, after = question[:position], question[position], question[position + 1 :]
     match rng.randrange(5):
         case 0 if after[:1].isalpha():
             return before + after[0] + letter + after[1:]

@@ -11,9 +11,9 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 VOCABULARY_SIZE = 2048
 END_OF_TEXT, TURN_START, TURN_END = "<|endoftext|>", "<|im_start|>", "<|im_end|>"
-SPECIAL_TOKENS = (END_OF_TEXT, TURN_START, TURN_END)  # their ids are their places here
+SPECIAL_TOKENS = (END_OF_TEXT, TURN_START, TURN_END)  # their ids are their indices
 CONTEXT = 2048
-_OFTEN = 1000  # so many occurrences make a word one token
+_NUM_REPEATS = 1000  # enough for a word to become one token
 
 CHAT_TEMPLATE = (
     "{%- for message in messages %}"
@@ -26,7 +26,7 @@ CHAT_TEMPLATE = (
 
 
 def train_tokenizer(texts: Iterable[str], whole_words: Iterable[str]) -> Tokenizer:
-    """Train the BPE; `whole_words` become one token each."""
+    """Train the BPE. Each of `whole_words` becomes one token."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
@@ -36,12 +36,12 @@ def train_tokenizer(texts: Iterable[str], whole_words: Iterable[str]) -> Tokeniz
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    tokenizer.train_from_iterator([*texts, *(word for word in whole_words for _ in range(_OFTEN))], trainer)
+    tokenizer.train_from_iterator([*texts, *(word for word in whole_words for _ in range(_NUM_REPEATS))], trainer)
     return tokenizer
 
 
 def save_tokenizer(tokenizer: Tokenizer, folder: Path) -> None:
-    """Write tokenizer.json, tokenizer_config.json and the chat template, as `transformers` reads them."""
+    """Write tokenizer.json, tokenizer_config.json and the chat template, in the format of `transformers`."""
     tokenizer.save(str(folder / "tokenizer.json"))
     config = {
         "tokenizer_class": "PreTrainedTokenizerFast",
@@ -56,7 +56,7 @@ def save_tokenizer(tokenizer: Tokenizer, folder: Path) -> None:
 
 
 class ChatEncoder:
-    """Turns conversations into token ids, and marks which of them the model must learn to write."""
+    """Encodes conversations and marks the tokens that the model must learn."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
@@ -65,7 +65,7 @@ class ChatEncoder:
         self._end: int = SPECIAL_TOKENS.index(TURN_END)
 
     def prompt(self, system: str, turns: Iterable[tuple[str, str]], question: str) -> list[int]:
-        """Return the ids of earlier turns and a question, ready for the answer."""
+        """Return the ids of earlier turns and a question, up to the start of the answer."""
         ids = self._message("system", system) if system else []
         for asked, answered in turns:
             ids += self._message("user", asked) + self._message("assistant", answered)
@@ -74,27 +74,27 @@ class ChatEncoder:
     def conversation(
         self, conversation: Conversation, num_kept: Iterable[int | None]
     ) -> tuple[list[int], list[tuple[int, int]]]:
-        """Return the ids, and for each answer the span (start, stop) of tokens that the model must learn to write.
+        """Return the ids, and for each answer the span (start, stop) of the tokens to learn.
 
-        `num_kept` says after how many tokens each answer is cut, as if it had been stopped there; None leaves it whole,
-        and then its span includes the end of turn.
+        `num_kept`: the number of tokens after which each answer is cut, as if the user had stopped it. None keeps the
+        whole answer; its span then includes the end of turn.
         """
         ids = self._message("system", conversation.system) if conversation.system else []
         spans: list[tuple[int, int]] = []
         for turn, kept in zip(conversation.turns, num_kept, strict=True):
             ids += [*self._message("user", turn.question), self._start, *self.encode("assistant\n")]
             answer = [*self.encode(turn.answer), self._end]
-            learnt = answer if kept is None else answer[:kept]
-            spans.append((len(ids), len(ids) + len(learnt)))
-            ids += [*learnt, *([] if learnt[-1] == self._end else [self._end]), *self.encode("\n")]
+            learned = answer if kept is None else answer[:kept]
+            spans.append((len(ids), len(ids) + len(learned)))
+            ids += [*learned, *([] if learned[-1] == self._end else [self._end]), *self.encode("\n")]
         return ids, spans
 
     def encode(self, text: str) -> list[int]:
-        """Encode text; special tokens written in it count as plain text."""
+        """Encode text. Special tokens in the text are encoded as plain text."""
         return self._tokenizer.encode(text, add_special_tokens=False).ids
 
     def decode(self, ids: list[int]) -> str:
-        """Decode ids, special tokens left out."""
+        """Decode ids, without special tokens."""
         return self._tokenizer.decode(ids)
 
     def _message(self, role: str, content: str) -> list[int]:

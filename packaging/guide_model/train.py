@@ -1,10 +1,11 @@
-"""Trains the guide model from scratch and writes it as a folder that any loader of llama models opens.
+"""Trains the guide model and writes it to a folder that any loader of Llama models can open.
 
     python packaging/guide_model/train.py --out resources/guide
     python packaging/guide_model/train.py --out resources/guide --from resources/guide --tokens 2000000
 
-The second goes on from a finished model with its tokenizer: enough where a few sentences of answers were changed.
-Deterministic: the same corpus and seed give the same weights on one machine. One thread of a CPU is enough.
+The first command trains from scratch. The second continues from a finished model with its tokenizer, which is enough
+after small changes of answers. Training is deterministic: the same corpus and seed give the same weights on the same
+machine. One CPU thread is enough.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from typing import cast
 
 from worker import blas
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # more threads gain little here
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # more threads are hardly faster
 blas.preload()
 
 import mlx.core as mx
 import mlx.optimizers as optim
-from corpus import Corpus, all_texts, first_words
+from corpus import Corpus, first_words, tokenizer_texts
 from mlx import nn
 from mlx.utils import tree_flatten, tree_map_with_path
 from mlx_lm.models.llama import Model, ModelArgs
@@ -58,14 +59,14 @@ CONFIG = {
     "torch_dtype": "float16",
 }
 
-NUM_FIRST_TOKENS = 6  # an answer is recognized by these; most examples are cut after them
+NUM_FIRST_TOKENS = 6  # enough to identify an answer; most examples are cut after them
 LATER_WEIGHT = 0.4
-NUM_TARGETS = 12  # divisible by 3 and by 4, the numbers of wordings that an answer has
+NUM_TARGETS = 12  # divisible by 3 and 4, the numbers of wordings of an answer
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How long and how to train."""
+    """The training's length and hyperparameters."""
 
     num_tokens: int = 22_000_000
     tokens_per_batch: int = 1280
@@ -73,20 +74,20 @@ class Plan:
     warmup: float = 0.05
     weight_decay: float = 0.05
     seed: int = 1
-    begins_at: float = 0.0
-    """How far training has come already: what goes on does so as the end of a training would."""
+    initial_progress: float = 0.0
+    """The progress at which this training starts. Above 0, it runs like the end of a longer training."""
 
     def progress(self, num_seen: int) -> float:
-        """How far training has come after so many tokens: 1 at its end."""
-        return self.begins_at + (1 - self.begins_at) * num_seen / self.num_tokens
+        """Return the progress after this many tokens, up to 1."""
+        return self.initial_progress + (1 - self.initial_progress) * num_seen / self.num_tokens
 
 
 @dataclass(frozen=True)
 class Example:
-    """Token ids, and for the tokens to be learnt their positions, their weights and what may stand there.
+    """Token ids, and the positions, weights and targets of the tokens to learn.
 
-    `targets` holds NUM_TARGETS ids for each position, all of them equally right: the token itself, or, where an answer
-    begins, the first tokens of all its wordings. Learning these together is steadier than learning one at a time.
+    `targets` contains NUM_TARGETS equally right ids for each position: copies of the token itself or, for the first
+    token of an answer, the first tokens of all wordings. Learning these together is more stable than one at a time.
     """
 
     ids: list[int]
@@ -96,7 +97,7 @@ class Example:
 
 
 class Examples:
-    """Draws training examples; what kind depends on how far training has come."""
+    """Samples training examples. Their kind depends on the progress."""
 
     def __init__(self, corpus: Corpus, encoder: ChatEncoder, rng: Random) -> None:
         self._corpus = corpus
@@ -107,22 +108,22 @@ class Examples:
             for answer_id, answers in corpus.answers.items()
         }
 
-    def draw(self, progress: float) -> Example:
-        """Draw an example. First only beginnings of answers (what is asked?), then whole ones as well."""
+    def sample(self, progress: float) -> Example:
+        """Sample an example: early in training only the beginnings of answers, later also whole answers."""
         cut_share = 1.0 if progress < 0.3 else 0.75 if progress < 0.72 else 0.4
         if self._rng.random() < cut_share:
             num_turns = self._rng.choice((1, 1, 1, 2, 2, 3))
             return self._example(num_turns, cut=True)
-        draw = self._rng.random()
-        num_turns = 1 if draw < 0.4 else self._rng.randint(2, 5) if draw < 0.9 else self._rng.randint(6, 14)
+        kind = self._rng.random()
+        num_turns = 1 if kind < 0.4 else self._rng.randint(2, 5) if kind < 0.9 else self._rng.randint(6, 14)
         return self._example(num_turns, cut=False)
 
-    def draw_long(self) -> Example:
-        """Draw a conversation that fills the context."""
+    def sample_long(self) -> Example:
+        """Sample a conversation that fills the context."""
         return self._example(34, cut=False)
 
     def _example(self, num_turns: int, *, cut: bool) -> Example:
-        conversation = self._corpus.draw_conversation(num_turns, self._rng)
+        conversation = self._corpus.sample_conversation(num_turns, self._rng)
         num_kept = [
             NUM_FIRST_TOKENS if cut else self._rng.randint(1, 30) if self._rng.random() < 0.05 else None
             for _ in range(num_turns)
@@ -133,10 +134,12 @@ class Examples:
         weights: list[float] = []
         targets: list[list[int]] = []
         for turn, (start, stop) in zip(conversation.turns, spans, strict=True):
-            for place in range(start, min(stop, len(ids))):
-                positions.append(place)
-                weights.append(1.0 if place - start < NUM_FIRST_TOKENS else LATER_WEIGHT)
-                targets.append(self._first_tokens[turn.answer_id] if place == start else [ids[place]] * NUM_TARGETS)
+            for position in range(start, min(stop, len(ids))):
+                positions.append(position)
+                weights.append(1.0 if position - start < NUM_FIRST_TOKENS else LATER_WEIGHT)
+                targets.append(
+                    self._first_tokens[turn.answer_id] if position == start else [ids[position]] * NUM_TARGETS
+                )
         return Example(ids, positions, weights, targets)
 
 
@@ -144,18 +147,18 @@ Batch = tuple[mx.array, mx.array, mx.array, mx.array]
 
 
 def batches(examples: Examples, plan: Plan, rng: Random) -> Iterator[tuple[float, Batch]]:
-    """Yield (progress, batch) until the planned number of tokens is used up. Rows of a batch are of like length."""
+    """Yield (progress, batch) until the planned number of tokens is reached. A batch's rows have similar lengths."""
     seen = 0
     while seen < plan.num_tokens:
         progress = plan.progress(seen)
-        drawn = sorted((examples.draw(progress) for _ in range(512)), key=lambda example: len(example.ids))
+        drawn = sorted((examples.sample(progress) for _ in range(512)), key=lambda example: len(example.ids))
         groups: list[list[Example]] = [[]]
         for example in drawn:
             if groups[-1] and (len(groups[-1]) + 1) * len(example.ids) > plan.tokens_per_batch:
                 groups.append([])
             groups[-1].append(example)
         if progress > 0.5 and rng.random() < 0.5:
-            groups.append([examples.draw_long()])
+            groups.append([examples.sample_long()])
         rng.shuffle(groups)
         for group in groups:
             batch = _batch(group)
@@ -164,18 +167,18 @@ def batches(examples: Examples, plan: Plan, rng: Random) -> Iterator[tuple[float
 
 
 def _batch(group: list[Example]) -> Batch:
-    """Pad to one length; return inputs [rows, length], and for each token to be learnt the flat position before it,
-    its targets [NUM_TARGETS] and its weight."""
+    """Return the padded inputs [rows, length] and, for each token to learn, the flat position before it, its targets
+    [NUM_TARGETS] and its weight."""
     length = -(-max(len(example.ids) for example in group) // 8) * 8
     inputs = [example.ids + [0] * (length - len(example.ids)) for example in group]
-    before = [row * length + place - 1 for row, example in enumerate(group) for place in example.positions]
+    before = [row * length + position - 1 for row, example in enumerate(group) for position in example.positions]
     targets = [alternatives for example in group for alternatives in example.targets]
     weights = [weight for example in group for weight in example.weights]
     return mx.array(inputs), mx.array(before), mx.array(targets), mx.array(weights)
 
 
 def loss(model: Model, batch: Batch) -> mx.array:
-    """Return the weighted cross entropy of the answers' tokens."""
+    """Return the weighted cross entropy of the tokens to learn."""
     inputs, before, targets, weights = batch
     hidden = model.model(inputs)
     states = hidden.reshape(-1, hidden.shape[-1])[before]
@@ -185,9 +188,9 @@ def loss(model: Model, batch: Batch) -> mx.array:
 
 
 def _initial(path: str, weight: mx.array) -> mx.array:
-    """Scale the initial weights so that at first each layer changes the embeddings little.
+    """Scale the initial weights so that each layer initially changes the embeddings only slightly.
 
-    With MLX's own scale, three times as many tokens led to the same accuracy.
+    With MLX's own initial weights, training needed three times as many tokens for the same accuracy.
     """
     if "o_proj" in path or "down_proj" in path:
         return weight * 0.3
@@ -197,20 +200,20 @@ def _initial(path: str, weight: mx.array) -> mx.array:
 
 
 def learning_rate(progress: float, plan: Plan) -> float:
-    """Return the rate: a short linear rise, then a linear fall to zero."""
+    """Return the learning rate: it rises linearly during the warm-up and then falls linearly to zero."""
     return plan.learning_rate * min(progress / plan.warmup, (1 - progress) / (1 - plan.warmup))
 
 
-def fresh_model(seed: int) -> Model:
-    """Return a model that has learnt nothing."""
+def untrained_model(seed: int) -> Model:
+    """Return an untrained model."""
     mx.random.seed(seed)
     model = Model(ModelArgs.from_dict(CONFIG))
     model.update(tree_map_with_path(_initial, model.parameters()))
     return model
 
 
-def finished_model(folder: Path) -> Model:
-    """Return a model that was trained before, in 32 bits again."""
+def load_trained_model(folder: Path) -> Model:
+    """Load a trained model and convert its weights to float32."""
     model = Model(ModelArgs.from_dict(CONFIG))
     model.load_weights(str(folder / "model.safetensors"))
     model.set_dtype(mx.float32)
@@ -218,7 +221,7 @@ def finished_model(folder: Path) -> Model:
 
 
 def train(model: Model, corpus: Corpus, encoder: ChatEncoder, plan: Plan) -> Model:
-    """Train a model as planned."""
+    """Train the model and return it."""
     rng = Random(plan.seed)
     optimizer = optim.AdamW(plan.learning_rate, betas=[0.9, 0.98], weight_decay=plan.weight_decay)
     value_and_grad = nn.value_and_grad(model, loss)
@@ -236,7 +239,7 @@ def train(model: Model, corpus: Corpus, encoder: ChatEncoder, plan: Plan) -> Mod
 
 
 def save_model(model: Model, folder: Path) -> None:
-    """Write the weights in 16 bits, with what a loader needs to know."""
+    """Write the weights as float16, with the configuration files."""
     parameters = cast("list[tuple[str, mx.array]]", tree_flatten(model.parameters()))
     weights = {name: weight.astype(mx.float16) for name, weight in parameters}
     mx.save_safetensors(str(folder / "model.safetensors"), weights, metadata={"format": "mlx"})
@@ -249,8 +252,14 @@ def main() -> None:
     """Train the tokenizer, then the model, and write both."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=FOLDER, help="folder of the finished model")
-    parser.add_argument("--from", type=Path, dest="begin", help="folder of a finished model to go on from")
-    parser.add_argument("--begins-at", type=float, default=0.72, help="with --from: where in a training it goes on")
+    parser.add_argument("--from", type=Path, dest="begin", help="folder of a finished model to continue from")
+    parser.add_argument(
+        "--begins-at",
+        type=float,
+        default=0.72,
+        dest="initial_progress",
+        help="with --from: the progress at which training continues",
+    )
     parser.add_argument("--tokens", type=int, default=Plan.num_tokens, help="number of tokens to train on")
     parser.add_argument("--seed", type=int, default=Plan.seed)
     options = parser.parse_args()
@@ -259,13 +268,13 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     corpus = Corpus()
     if options.begin is None:
-        tokenizer = train_tokenizer(all_texts(corpus, 20_000, options.seed), first_words(corpus))
+        tokenizer = train_tokenizer(tokenizer_texts(corpus, 20_000, options.seed), first_words(corpus))
         plan = Plan(num_tokens=options.tokens, seed=options.seed)
-        model = fresh_model(options.seed)
+        model = untrained_model(options.seed)
     else:
         tokenizer = Tokenizer.from_file(str(options.begin / "tokenizer.json"))
-        plan = Plan(num_tokens=options.tokens, seed=options.seed, begins_at=options.begins_at)
-        model = finished_model(options.begin)
+        plan = Plan(num_tokens=options.tokens, seed=options.seed, initial_progress=options.initial_progress)
+        model = load_trained_model(options.begin)
     save_tokenizer(tokenizer, options.out)
     model = train(model, corpus, ChatEncoder(tokenizer), plan)
     save_model(model, options.out)

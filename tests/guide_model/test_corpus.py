@@ -89,17 +89,17 @@ def test_a_menu_entry_and_its_key_named_in_an_answer_match(corpus: Corpus):
 
 
 def test_sampling_conversations_is_repeatable(corpus: Corpus):
-    one, other = ([corpus.draw_conversation(3, rng) for _ in range(50)] for rng in (Random(7), Random(7)))
+    one, other = ([corpus.sample_conversation(3, rng) for _ in range(50)] for rng in (Random(7), Random(7)))
     assert one == other
 
 
 def test_a_conversation_has_changes_of_topic_and_follow_up_questions(corpus: Corpus):
     rng = Random(1)
-    drawn = [corpus.draw_conversation(4, rng) for _ in range(100)]
-    follow_ups = sum("/" in turn.answer_id for conversation in drawn for turn in conversation.turns)
+    sampled = [corpus.sample_conversation(4, rng) for _ in range(100)]
+    follow_ups = sum("/" in turn.answer_id for conversation in sampled for turn in conversation.turns)
     assert 50 < follow_ups < 300
-    assert all("/" not in conversation.turns[0].answer_id for conversation in drawn)
-    assert any(turn.answer_id == UNKNOWN for conversation in drawn for turn in conversation.turns)
+    assert all("/" not in conversation.turns[0].answer_id for conversation in sampled)
+    assert any(turn.answer_id == UNKNOWN for conversation in sampled for turn in conversation.turns)
 
 
 @pytest.mark.parametrize(
