@@ -12,7 +12,7 @@ _FOLDERS = ("app", "worker")
 
 
 def templates(root: Path) -> list[str]:
-    """Return the sorted texts of the translation context "Sentences": templates and the descriptions of Bough's hooks."""
+    """Return the sorted texts of the translation context "Sentences": templates and descriptions of Bough's hooks."""
     files = [file for folder in _FOLDERS for file in (root / folder).rglob("*.py")]
     found = {template for file in files for template in _templates_in(file)}
     for hook in (root / "worker" / "hooks").glob("[!_]*.py"):
