@@ -341,7 +341,7 @@ def test_a_model_that_refuses_fewer_bits_is_loaded_without_them_and_this_is_repo
     desk.link.die()
     assert desk.link.loads[-1].cache == CacheOptions(limit_bytes=5)
     desk.link.loaded()
-    assert sum("4 bits" in notice.text for notice in desk.notices) == 1
+    assert sum("4-bit" in notice.text for notice in desk.notices) == 1
     # Another model may support them.
     desk.program.load_model("/another")
     assert desk.link.loads[-1].cache == CacheOptions(limit_bytes=5, kv_bits=4)
