@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.resources
+from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, QLibraryInfo, QLocale, QTranslator
 
+import resources
+
 LANGUAGES = {"en": "English", "de": "Deutsch"}
 """The name of each language in that language, by its code."""
+
+# Not through importlib.resources, whose import the first picture would wait for.
+_FOLDER = str(Path(resources.__path__[0]) / "translations")
 
 
 def language_in_use(chosen: str) -> str:
@@ -38,7 +43,7 @@ class Language:
         # Qt's own texts (Cancel, Save, context menus of fields) come first, then those of Bough.
         for name, where in (
             (f"qtbase_{code}", QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)),
-            (f"bough_{code}", _folder()),
+            (f"bough_{code}", _FOLDER),
         ):
             translator = QTranslator()
             if code != "en" and translator.load(name, where):
@@ -50,13 +55,9 @@ class Language:
 def install_english_plurals(application: QCoreApplication) -> None:
     """Write "1 message" and "2 messages" for "%n message(s)" where no other language has a translation."""
     translator = QTranslator(application)
-    translator.load("bough_en", _folder())
+    translator.load("bough_en", _FOLDER)
     # Qt asks translators that are installed later first.
     application.installTranslator(translator)
-
-
-def _folder() -> str:
-    return str(importlib.resources.files("resources").joinpath("translations"))
 
 
 def _locale(code: str) -> QLocale:

@@ -94,7 +94,7 @@ def test_nothing_is_restored_from_a_damaged_backup_or_while_another_program_has_
     with contextlib.closing(Store(path)), pytest.raises(StoreError, match="Another Bough"):
         restore(path, backup)
     backup.write_bytes(backup.read_bytes()[:5000])
-    with pytest.raises(StoreError, match="as they were"):
+    with pytest.raises(StoreError, match="unchanged"):
         restore(path, backup)
     assert _drawn(path, conversation_id) == "u1-a1-u2"
     assert {file.name for file in tmp_path.iterdir()} == {path.name, "conversations.lock", "backups"}

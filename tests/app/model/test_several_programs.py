@@ -22,6 +22,7 @@ import sys
 from pathlib import Path
 from app.model.store import Store
 from app.model.open_conversation import OpenConversation
+from worker.sentence import verbatim
 path, who, num = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 store = Store(path, patience_ms=60_000)
 print("open", flush=True)

@@ -278,7 +278,7 @@ def test_interrupted_erasing_is_finished_the_next_time(
     def fail(*_: object) -> None:
         raise sqlite3.OperationalError("database or disk is full")
 
-    monkeypatch.setattr(Backups, "without", fail)
+    monkeypatch.setattr(Backups, "erase", fail)
     _look(path)
     assert _SECRET[2:].encode() in bytes_below(path.parent)
     monkeypatch.undo()
