@@ -107,7 +107,7 @@ def test_a_large_trash_is_hidden_at_once_and_deleted_everywhere_in_the_backgroun
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("app.model.trash._MAX_AT_ONCE", 10)
-    monkeypatch.setattr("app.model.erasing._SLICE", 7)
+    monkeypatch.setattr("app.model.trash._SLICE", 7)
     kept = plant(store, "u1-a1-u2")
     thrown = _grown(store, 40)
     store.messages.prune([kept.ids["u2"]])
@@ -135,7 +135,7 @@ def test_a_large_trash_is_hidden_at_once_and_deleted_everywhere_in_the_backgroun
 
 def test_circular_links_are_deleted_too(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.model.trash._MAX_AT_ONCE", 0)
-    monkeypatch.setattr("app.model.erasing._SLICE", 1)
+    monkeypatch.setattr("app.model.trash._SLICE", 1)
     planted = plant(store, "u1-a1-u2-a2 | u1-a3")
     ids = planted.ids
     store.messages.prune([ids["a1"]])
