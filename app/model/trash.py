@@ -141,7 +141,7 @@ class Trash:
     def delete(self, conversation_ids: Collection[int], branch_ids: Collection[MessageId]) -> int:
         """Permanently delete entries; call it in a transaction. Return how many messages are deleted.
 
-        If they are many, they are only marked, which hides them at once; `delete_marked` deletes them in the background.
+        Many are only marked, which hides them at once; `delete_marked` deletes them in the background.
         """
         doomed = self.doomed(conversation_ids, branch_ids)
         thrown = [(conversation_id,) for conversation_id in conversation_ids]
