@@ -62,7 +62,7 @@ def test_rows_that_join_and_leave_equal_single_sequences_and_continue_in_the_cac
     batch = Batch()
     rows: list[tuple[list[int], Layers]] = []
     left: list[tuple[list[int], Layers]] = []
-    for step in range(36):
+    for step in range(18):
         if step % 6 == 0:
             ids = [10 + step, *(rng.randrange(10, VOCAB_SIZE) for _ in range(rng.choice([2, 9, 25])))]
             alone = make_prompt_cache(model)

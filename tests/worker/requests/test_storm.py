@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.driver import TERMINAL, StdioWorker
+from tests.long import in_long_runs
 from worker.encoding import command_from_json, to_json
 from worker.process import WorkerClient
 from worker.protocol import Failed, Shutdown
@@ -89,7 +90,7 @@ def commands(dice: random.Random, models: list[str]) -> Iterator[dict[str, Any]]
         yield {"request_id": request_id, **command}
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, *in_long_runs([1])])
 def test_after_a_storm_of_lines_each_command_has_ended_once(stdio_worker: StdioWorker, random_llama: Path, seed: int):
     dice = random.Random(seed)
     stream = commands(dice, [str(random_llama), "guide"])

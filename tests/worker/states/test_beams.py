@@ -204,8 +204,8 @@ def test_a_search_of_any_width_finds_the_same_as_a_plain_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(language_model_of(model).__dict__, "can_batch", can_batch)
-    max_tokens = 14
-    for prompt in (PROMPT, "c", "bacbacc"):
+    max_tokens = 8
+    for prompt in (PROMPT, "c"):
         oracle = Oracle(model, prompt, answers, stop, max_tokens)
         found = best(oracle.beam_search(width), width, length_penalty)
         beams = model.beams(

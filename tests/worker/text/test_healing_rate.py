@@ -75,7 +75,7 @@ def test_an_answer_cut_anywhere_continues_the_same_if_the_tokens_are_the_models_
     shared_worker: StdioWorker,
 ) -> None:
     shared_worker.load(GUIDE)
-    rate = measure(shared_worker, QUESTIONS[:3], every=11)
+    rate = measure(shared_worker, QUESTIONS[:3], every=23)
     assert rate.unexplained == []
     assert rate.num_same > 0.9 * rate.num_cuts
 

@@ -7,6 +7,7 @@ import random
 
 import pytest
 
+from tests.long import in_long_runs
 from tests.worker.text.text_oracle import expected, expected_kept
 from worker.text.stop_strings import StopStrings
 from worker.text.text_stream import TextStream
@@ -104,9 +105,11 @@ def end(stream: TextStream, case: Case, tokens: list[bytes], shown: str) -> None
     assert stream.kept() == expected_kept(case.given, tokens, len(shown))
 
 
-@pytest.mark.parametrize("share", range(NUM_SHARES))
-def test_every_random_case_follows_the_rules(share: int) -> None:
-    for number in range(share, NUM_CASES, NUM_SHARES):
+@pytest.mark.parametrize(
+    ("share", "num_cases"), [(0, 100_000), *in_long_runs((share, NUM_CASES) for share in range(NUM_SHARES))]
+)
+def test_every_random_case_follows_the_rules(share: int, num_cases: int) -> None:
+    for number in range(share, num_cases, NUM_SHARES):
         try:
             check(number)
         except Exception as error:
