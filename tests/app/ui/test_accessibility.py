@@ -97,7 +97,7 @@ def test_tab_leads_from_a_message_to_its_versions_its_actions_and_the_next_messa
 def _walked(user: User) -> list[int]:
     """Return the messages that Tab reaches, starting at the first one, until the focus leaves them."""
     transcript = user.window.transcript
-    assert transcript.focus(_said(user)[0])
+    assert transcript.focus(_message_ids(user)[0])
     walked: list[int] = []
     while (message_id := transcript.focused_message_id) is not None:
         focus = user.window.focusWidget()
@@ -109,24 +109,24 @@ def _walked(user: User) -> list[int]:
     return walked
 
 
-def _said(user: User) -> list[int]:
+def _message_ids(user: User) -> list[int]:
     return [message.id for message in user.controller.shown.path if message.role != "system"]
 
 
 def test_tab_visits_the_messages_from_top_to_bottom_on_any_branch(user: User) -> None:
     for _ in range(3):
         user.ask("What is a branch?")
-    assert _walked(user) == _said(user)
+    assert _walked(user) == _message_ids(user)
     first = user.controller.shown.path[2]
     user.press(first.id, "r")
-    assert _walked(user) == _said(user)
+    assert _walked(user) == _message_ids(user)
     second = user.answer()
     user.window.transcript.step_sibling(second.id, -1)
-    assert len(_said(user)) == 6
-    assert _walked(user) == _said(user)
+    assert len(_message_ids(user)) == 6
+    assert _walked(user) == _message_ids(user)
     user.press(first.id, "f")
     user.ask("How do I fork a message?")
-    assert _walked(user) == _said(user)
+    assert _walked(user) == _message_ids(user)
 
 
 def test_tab_visits_a_long_conversation_from_top_to_bottom(user: User) -> None:
@@ -137,4 +137,4 @@ def test_tab_visits_a_long_conversation_from_top_to_bottom(user: User) -> None:
     user.controller.shown.open_conversation(conversation.id)
     user.ask("What is a branch?")
     assert len(user.window.transcript.views) < 60
-    assert _walked(user) == _said(user)
+    assert _walked(user) == _message_ids(user)

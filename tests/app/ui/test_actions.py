@@ -171,16 +171,16 @@ def _faults(root: QWidget) -> list[str]:
             continue
         text = control.text() if isinstance(control, QAbstractButton | QLineEdit) else ""
         name = control.accessibleName() or (text if isinstance(control, QAbstractButton) else "")
-        what = f"{type(control).__name__} {name!r} {control.objectName()}"
+        control_name = f"{type(control).__name__} {name!r} {control.objectName()}"
         if not name:
-            faults.append(f"{what}: no name")
+            faults.append(f"{control_name}: no name")
         if isinstance(control, QAbstractButton):
             if min(control.width(), control.height()) < _MIN_PX:
-                faults.append(f"{what}: {control.width()} × {control.height()}")
+                faults.append(f"{control_name}: {control.width()} × {control.height()}")
             if control.focusPolicy() == Qt.FocusPolicy.NoFocus:
-                faults.append(f"{what}: no focus")
+                faults.append(f"{control_name}: no focus")
             if not text and not control.toolTip():
-                faults.append(f"{what}: no tool tip")
+                faults.append(f"{control_name}: no tool tip")
     return faults
 
 

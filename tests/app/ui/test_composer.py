@@ -38,7 +38,7 @@ P = TypeVar("P", bound=Popover)
 
 
 @pytest.fixture(autouse=True)
-def _as_it_was(user: User) -> None:
+def _clean_composer(user: User) -> None:
     """Start with nothing prepared on the empty page."""
     user.controller.preparation.reset_generation()
     user.controller.preparation.put_back(Unsent())
@@ -304,7 +304,7 @@ def test_hooks_have_an_order_and_options_and_change_the_answer(user: User) -> No
     answer = user.ask("What is a branch?")
     assert "branch" not in answer.text.lower()
     assert answer.record is not None
-    assert [told.name for told in answer.record.hooks_told] == ["banned phrases", "no repeats"]
+    assert [timing.name for timing in answer.record.hooks_told] == ["banned phrases", "no repeats"]
 
 
 _PHRASES = "banned phrases, phrases"

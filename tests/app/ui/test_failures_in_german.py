@@ -125,10 +125,10 @@ def test_answers_that_fail(german: German) -> None:
         HookFailedError("mine", Sentence("It returned {kind} instead of a Decision.", kind="int")): "statt einer Decis",
         ValueError("x. Y"): "(ValueError: x. Y)",
     }
-    for error, said in failures.items():
+    for error, expected in failures.items():
         desk.controller.send("u")
         desk.link.say(failed(desk.link.asked[-1].request_id, error))
-        assert said in german.ending()
+        assert expected in german.ending()
 
 
 def _locked(desk: Desk) -> Callable[[], None]:
@@ -184,9 +184,9 @@ def test_files_that_cannot_be_attached_or_imported(german: German, tmp_path: Pat
     sheet = ImportWindow(german.desk.program.archive, [tmp_path / "a.json", tmp_path / "none.json"], german.window)
     sheet.open()
     qtbot.waitUntil(lambda: bool(sheet.problems.lines.text()), timeout=PATIENCE_MS)
-    said = _german(sheet.problems.lines.text())
-    assert "a.json, Gespräch 1: " in said
-    assert len(said.splitlines()) >= 3
+    problems = _german(sheet.problems.lines.text())
+    assert "a.json, Gespräch 1: " in problems
+    assert len(problems.splitlines()) >= 3
     sheet.reject()
 
 

@@ -122,20 +122,20 @@ _AS_IN_EVERY_LANGUAGE = {"Bough", "English", "Deutsch", "Guide", "What is a bran
 }
 
 
-def _said(root: QWidget) -> set[str]:
+def _visible_texts(root: QWidget) -> set[str]:
     """Return every text that the user can read or hear in this widget."""
-    said: set[str] = set()
+    seen: set[str] = set()
     for widget in (root, *root.findChildren(QWidget)):
         if widget.isVisible():
-            said |= {widget.accessibleName(), widget.accessibleDescription()}
+            seen |= {widget.accessibleName(), widget.accessibleDescription()}
             # Tool tips with a user's or a model's text are wrapped in a span.
-            said |= {widget.toolTip()} if "<" not in widget.toolTip() else set()
+            seen |= {widget.toolTip()} if "<" not in widget.toolTip() else set()
             if isinstance(widget, QLabel | QAbstractButton):
-                said.add(widget.text())
+                seen.add(widget.text())
             if isinstance(widget, QLineEdit | QPlainTextEdit):
-                said.add(widget.placeholderText())
-    said |= {action.text() for action in root.findChildren(QAction)}
-    return {text.replace("&", "").split("\t")[0] for text in said if re.search("[A-Za-z]{3}", text)}
+                seen.add(widget.placeholderText())
+    seen |= {action.text() for action in root.findChildren(QAction)}
+    return {text.replace("&", "").split("\t")[0] for text in seen if re.search("[A-Za-z]{3}", text)}
 
 
 def test_the_german_window_and_settings_contain_no_english(qapp: QApplication, qtbot: QtBot, tmp_path: Path) -> None:
@@ -151,17 +151,17 @@ def test_the_german_window_and_settings_contain_no_english(qapp: QApplication, q
         window.action("settings").trigger()
         settings = window.findChild(SettingsWindow)
         assert isinstance(settings, SettingsWindow)
-        said = _said(window)
+        seen = _visible_texts(window)
         for row in range(settings.list.count()):
             settings.list.setCurrentRow(row)
-            said |= _said(settings)
+            seen |= _visible_texts(settings)
         english = {text.replace("&", "") for _, text, forms in _messages("de") if forms != [text]}
         same = {form.replace("&", "") for _, _, forms in _messages("de") for form in forms}
-        assert len(said) > 100
-        assert said & english - same - _AS_IN_EVERY_LANGUAGE == set()
+        assert len(seen) > 100
+        assert seen & english - same - _AS_IN_EVERY_LANGUAGE == set()
         # Every visible text must match a translation, including its placeholders.
         patterns = [re.compile(_pattern(form), re.DOTALL) for form in same if re.search("[A-Za-z]{3}", form)]
-        strange = {text for text in said if not any(pattern.search(text) for pattern in patterns)}
+        strange = {text for text in seen if not any(pattern.search(text) for pattern in patterns)}
         written = {str(tmp_path)[:12], application.controller.shown.path[-1].text}
         assert {text for text in strange - _AS_IN_EVERY_LANGUAGE if not any(part in text for part in written)} == set()
     finally:

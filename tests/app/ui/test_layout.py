@@ -235,17 +235,17 @@ def test_the_welcome_texts_shrink_back_when_the_window_grows_again(user: User) -
 
 def test_larger_text_is_not_cut_off_in_the_sidebar_and_the_composer(user: User) -> None:
     window, sidebar, field = user.window, user.window.sidebar, user.window.composer.text
-    said = field.placeholderText()
+    placeholder = field.placeholderText()
     for percent in (150, 100):
         user.controller.program.preferences.change(text_percent=percent)
         for button in (sidebar.search_button, sidebar.new_button, sidebar.settings_button):
             user.bot.waitUntil(lambda b=button: b.width() >= b.sizeHint().width(), timeout=PATIENCE_MS)
     # A placeholder text that is too long is shortened to one line with an ellipsis.
-    field.show_hint(said * 20)
-    assert field.placeholderText().startswith(said)
+    field.show_hint(placeholder * 20)
+    assert field.placeholderText().startswith(placeholder)
     assert field.fontMetrics().horizontalAdvance(field.placeholderText()) <= field.viewport().width()
-    field.show_hint(said)
-    assert field.placeholderText() == said
+    field.show_hint(placeholder)
+    assert field.placeholderText() == placeholder
     assert window.isVisible()
 
 

@@ -51,8 +51,8 @@ def test_bullets_of_right_to_left_text_are_on_the_right(text: MessageText) -> No
 
 def test_a_bullet_has_the_colour_of_its_text(text: MessageText) -> None:
     text.set_text("- said\n\n> - quoted")
-    (_, _, said), (_, _, quoted) = text.ornaments.bullets()
-    assert (said.name(), quoted.name()) == (theme("light").text.lower(), theme("light").quiet_text.lower())
+    (_, _, plain), (_, _, quoted) = text.ornaments.bullets()
+    assert (plain.name(), quoted.name()) == (theme("light").text.lower(), theme("light").quiet_text.lower())
 
 
 def test_a_quote_has_one_bar_along_its_whole_height(text: MessageText) -> None:

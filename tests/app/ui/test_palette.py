@@ -51,8 +51,8 @@ def test_a_checked_action_is_shown_as_checked(user: User) -> None:
         assert pin.is_checked == is_pinned
         model = palette.list.model()
         row = palette.shown.index(pin)
-        said = model.data(model.index(row, 0), Qt.ItemDataRole.AccessibleTextRole)
-        assert said == ("Pin conversation, checked, Ctrl+Shift+P" if is_pinned else "Pin conversation, Ctrl+Shift+P")
+        spoken = model.data(model.index(row, 0), Qt.ItemDataRole.AccessibleTextRole)
+        assert spoken == ("Pin conversation, checked, Ctrl+Shift+P" if is_pinned else "Pin conversation, Ctrl+Shift+P")
         user.bot.keyClick(palette.field, Qt.Key.Key_Escape)
         user.window.action("pin").trigger()
 

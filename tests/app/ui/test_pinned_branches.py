@@ -56,7 +56,7 @@ def _cross(pinned: PinnedBranches, row: int) -> QPoint:
     return pinned.visualRect(pinned.rows.index(row, 0)).center() + QPoint(pinned.viewport().width() // 2 - 14, 0)
 
 
-def _said(dock: TreeDock) -> str:
+def _card_text(dock: TreeDock) -> str:
     return "\n".join(part.accessibleName() or part.property("text") or "" for part in dock.card.findChildren(QWidget))
 
 
@@ -143,12 +143,12 @@ def test_the_cost_of_opening_a_pinned_branch_is_shown_first(user: User, dock: Tr
     assert str(index.data(Qt.ItemDataRole.ToolTipRole)).endswith(f"\n{cost}")
     assert index.data(Qt.ItemDataRole.AccessibleDescriptionRole) == cost
     # The card also describes the row under the pointer.
-    assert "version 1 of 2" not in _said(dock)
+    assert "version 1 of 2" not in _card_text(dock)
     user.bot.mouseMove(pinned.viewport(), _middle(pinned, 0))
-    user.bot.waitUntil(lambda: "version 1 of 2" in _said(dock), timeout=PATIENCE_MS)
-    assert cost_text(costs.get(first)) in _said(dock)
+    user.bot.waitUntil(lambda: "version 1 of 2" in _card_text(dock), timeout=PATIENCE_MS)
+    assert cost_text(costs.get(first)) in _card_text(dock)
     user.bot.mouseMove(dock.view.viewport(), QPoint(dock.view.viewport().width() - 2, 2))
-    user.bot.waitUntil(lambda: "version 1 of 2" not in _said(dock), timeout=PATIENCE_MS)
+    user.bot.waitUntil(lambda: "version 1 of 2" not in _card_text(dock), timeout=PATIENCE_MS)
 
 
 def test_the_cross_the_delete_key_and_the_letter_p_unpin_and_keep_the_focus(user: User, dock: TreeDock) -> None:

@@ -11,8 +11,8 @@ from app.ui.languages import install_english_plurals
 def test_a_counted_text_is_written_for_its_number(qapp: QApplication) -> None:
     install_english_plurals(qapp)
     try:
-        said = [QCoreApplication.translate("DialogCommands", "%n message(s)", "", n) for n in (0, 1, 2)]
-        assert said == ["0 messages", "1 message", "2 messages"]
+        translated = [QCoreApplication.translate("DialogCommands", "%n message(s)", "", n) for n in (0, 1, 2)]
+        assert translated == ["0 messages", "1 message", "2 messages"]
         assert QCoreApplication.translate("DialogCommands", "There is nothing to export yet.") == (
             "There is nothing to export yet."
         )

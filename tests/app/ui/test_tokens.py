@@ -139,7 +139,7 @@ def test_break_opportunities_in_long_runs_do_not_shift_tokens(qapp: QApplication
 
 def test_arrow_keys_step_through_the_tokens_and_enter_chooses_an_alternative(view: MessageView, qtbot: QtBot) -> None:
     chosen: list[tuple[int, object]] = []
-    view.action_requested.connect(lambda *what: chosen.append(what))  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+    view.action_requested.connect(lambda *args: chosen.append(args))  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
     reader = view.text.tokens
     assert reader is not None
     for _ in range(2):
@@ -183,7 +183,7 @@ def _point_at(view: MessageView, place: QPoint) -> None:
 
 def test_pointing_at_a_token_shows_its_alternatives_and_a_click_chooses_one(view: MessageView, qtbot: QtBot) -> None:
     chosen: list[tuple[int, object]] = []
-    view.action_requested.connect(lambda *what: chosen.append(what))  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
+    view.action_requested.connect(lambda *args: chosen.append(args))  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
     reader = view.text.tokens
     assert reader is not None
     tint = TokenTint(view.text.document(), "".join(_WORDS), token_pieces(_message()))

@@ -30,7 +30,7 @@ class Desktop:
         self.conversation_id = desk.controller.shown.conversation.id
         self.controllers[1].shown.open_conversation(self.conversation_id)
 
-    def called(self, name: str) -> list[str]:
+    def action_texts(self, name: str) -> list[str]:
         """Return the text of a menu action in each window."""
         return [window.action(name).text() for window in self.windows]
 
@@ -53,14 +53,14 @@ def desktop(qapp: QApplication, tmp_path: Path) -> Iterator[Desktop]:
 def test_both_windows_name_the_same_action_to_undo(desktop: Desktop) -> None:
     first, second, third = desktop.controllers
     first.star(first.shown.path[-1].id)
-    assert desktop.called("undo") == ["Undo: Star", "Undo: Star", "Undo: Send"]
+    assert desktop.action_texts("undo") == ["Undo: Star", "Undo: Star", "Undo: Send"]
     desktop.windows[1].action("undo").trigger()
     assert second.shown.path[-1].starred_ms is first.shown.path[-1].starred_ms is None
-    assert desktop.called("undo") == ["Undo: Send"] * 3
-    assert desktop.called("redo") == ["Redo: Star", "Redo: Star", "Redo"]
+    assert desktop.action_texts("undo") == ["Undo: Send"] * 3
+    assert desktop.action_texts("redo") == ["Redo: Star", "Redo: Star", "Redo"]
     # A window that opens the conversation later shows it too.
     third.shown.open_conversation(desktop.conversation_id)
-    assert desktop.called("redo") == ["Redo: Star"] * 3
+    assert desktop.action_texts("redo") == ["Redo: Star"] * 3
 
 
 def test_a_branch_pruned_in_one_window_disappears_from_both_and_undo_restores_both(desktop: Desktop) -> None:
@@ -75,7 +75,7 @@ def test_a_branch_pruned_in_one_window_disappears_from_both_and_undo_restores_bo
     second.prune(question)
     assert [texts[-2:] for texts in desktop.texts()[:2]] == [["u", "a"]] * 2
     assert all(not controller.shown.has(question) for controller in (first, second))
-    assert desktop.called("undo")[:2] == ["Undo: Prune"] * 2
+    assert desktop.action_texts("undo")[:2] == ["Undo: Prune"] * 2
     desktop.windows[0].action("undo").trigger()
     assert desktop.texts() == whole
     assert first.shown.path == second.shown.path
