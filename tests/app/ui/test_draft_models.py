@@ -75,7 +75,7 @@ def _figures(answer: Message) -> Figures:
     return answer.record.figures
 
 
-def _footer_text(user: User, message_id: int) -> str:
+def _labels(user: User, message_id: int) -> str:
     text = " ".join(label.text() for label in user.view(message_id).findChildren(QLabel))
     return text.replace("\N{NO-BREAK SPACE}", " ")
 
@@ -100,7 +100,7 @@ def test_a_draft_model_is_chosen_survives_a_worker_crash_and_is_removed(
     figures = _figures(answer)
     assert figures.read_tokens == 1
     assert figures.draft_tokens == figures.accepted_tokens > 20
-    assert f"{figures.accepted_tokens} of {figures.draft_tokens} drafted tokens accepted" in _footer_text(user, answer.id)
+    assert f"{figures.accepted_tokens} of {figures.draft_tokens} drafted tokens accepted" in _labels(user, answer.id)
     user.window.action("sampling").trigger()
     panel = QApplication.activePopupWidget()
     assert isinstance(panel, SamplingPanel)
