@@ -1,4 +1,4 @@
-"""Times in people's words, as their language writes them; it knows no widget."""
+"""Times as localized text. Independent of widgets."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from PySide6.QtCore import QCoreApplication, QDate, QDateTime, QLocale
 
 
 def when(ms: int) -> str:
-    """Return a time, of the last two days by the clock, of older ones by the calendar."""
+    """Return the time of day for today and yesterday, and the date for earlier days."""
     moment = QDateTime.fromMSecsSinceEpoch(ms)
     if not ms or not moment.isValid():
         return QCoreApplication.translate("Times", "at an unknown time")

@@ -38,7 +38,7 @@ def path() -> Iterator[Path]:
 
 @contextlib.contextmanager
 def _nobody() -> Generator[None]:
-    """Become a user without write permission, whoever runs the test."""
+    """Become a user without write permission, even if root runs the test."""
     is_root = os.geteuid() == 0
     if is_root:
         os.seteuid(65534)

@@ -209,8 +209,8 @@ def test_a_layout_that_grew_at_its_visible_end_equals_a_new_one():
                 grown = TreeLayout(tree, choices)
             else:
                 num_grown += 1
-            anew = TreeLayout(tree, choices)
-            assert (grown.rows, grown.path, grown.num_lanes) == (anew.rows, anew.path, anew.num_lanes)
+            rebuilt = TreeLayout(tree, choices)
+            assert (grown.rows, grown.path, grown.num_lanes) == (rebuilt.rows, rebuilt.path, rebuilt.num_lanes)
     assert num_grown > 300
 
 

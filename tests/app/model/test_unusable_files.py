@@ -74,7 +74,7 @@ def test_an_empty_file_is_a_new_store(path: Path) -> None:
 
 @pytest.fixture
 def read_only_folder() -> Iterator[Path]:
-    """A folder that can be read but not written, whoever runs the test."""
+    """A folder that can be read but not written, even if root runs the test."""
     folder = Path(tempfile.mkdtemp())
     with contextlib.closing(Store(folder / "store.sqlite3")) as store:
         plant(store, "u1-a1")
