@@ -36,13 +36,13 @@ def generate(request_id: RequestId, message: Message, prompt: Sequence[Message],
         request_id=request_id,
         messages=turns(prompt),
         template_options=record.template_options or UNSET,
-        continuation=begun(message),
+        continuation=continuation_of(message),
         sampling=_sampling(record),
         stop=list(sampling.stop),
         max_tokens=sampling.max_tokens,
         n=num_answers,
         overflow=record.overflow,
-        constraint=None if record.constraint is None else asked_constraint(record.constraint),
+        constraint=None if record.constraint is None else worker_constraint(record.constraint),
         hooks=list(record.hooks),
         hook_options=record.hook_options,
         draft=record.draft,
@@ -55,7 +55,7 @@ def _sampling(record: Record) -> protocol.Sampling:
     return msgspec.structs.replace(settings, seed=record.seed) if settings.seed is None else settings
 
 
-def begun(message: Message) -> Continuation | None:
+def continuation_of(message: Message) -> Continuation | None:
     """Return the beginning of an answer for the worker to continue; None if it is empty."""
     record = message.record or Record()
     if record.origins.endswith(ORIGINS["chosen"]):
@@ -66,7 +66,7 @@ def begun(message: Message) -> Continuation | None:
     return Continuation(text=message.text, known_ids=list(record.token_ids)) if message.text else None
 
 
-def asked_constraint(constraint: Constraint) -> protocol.Constraint:
+def worker_constraint(constraint: Constraint) -> protocol.Constraint:
     return protocol.Constraint(kind=constraint.kind, value=constraint.value, covers=constraint.covers)
 
 

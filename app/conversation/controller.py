@@ -67,7 +67,7 @@ class Controller(QObject):
         self._notices = program.notices
         self._when_ended: _WhenEnded | None = None
         self._when_loaded: _WhenLoaded | None = None
-        self.preparation.generation_changed.connect(self.costs.look_at_options)
+        self.preparation.generation_changed.connect(self.costs.check_options)
         program.session.changed.connect(self._on_session_changed)
         # The shown conversation handles the end of an answer first.
         self._answers.ended.connect(self._act_if_ended)

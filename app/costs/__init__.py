@@ -1,1 +1,1 @@
-"""What going somewhere, or sending what is typed, would cost: asked of the worker while somebody looks or types."""
+"""Costs of going to a message or sending a draft, and other queries to the worker while the user types."""

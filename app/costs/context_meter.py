@@ -1,4 +1,4 @@
-"""How much of a model's context the conversation takes, with what is being written; it knows no window."""
+"""How much of the model's context the conversation fills, including the draft."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from worker.sentence import Sentence
 NEARLY_FULL = 0.9
 
 Path: TypeAlias = Callable[[], Sequence[Message]]
-"""The messages of the branch that is shown, when they are needed."""
+"""Returns the messages of the visible branch."""
 
-_MOST_MESSAGES = 1000
-"""So many are planned in some 20 ms, for which what streams stands still."""
-_MOST_CHARS = 100_000
+_MAX_MESSAGES = 1000
+"""Planning this many takes about 20 ms, during which streaming pauses."""
+_MAX_CHARS = 100_000
 
 
 @dataclass(frozen=True)
 class Room:
-    """Tokens of one prompt, as it would be sent now."""
+    """The size of the prompt that would be sent now, in tokens."""
 
     num_used: int
     num_kept: int
     limit: int
     seconds: float | None
-    """How long reading what is not kept would take; None: nobody knows."""
+    """The expected time to read what is not kept; None if it is not known."""
 
     @property
     def num_read(self) -> int:
@@ -40,7 +40,7 @@ class Room:
 
     @property
     def num_free(self) -> int:
-        """Less than 0: so much too long it is."""
+        """Below 0 if the prompt is too long."""
         return self.limit - self.num_used
 
     @property
@@ -53,15 +53,15 @@ class Room:
 
     @property
     def is_over(self) -> bool:
-        # There must be room for one token of an answer.
+        # The answer needs room for at least one token.
         return self.num_free < 1
 
 
 class ContextMeter(QObject):
-    """Of the conversation that a window shows. Nothing is asked for one that is not shown.
+    """Measures the conversation that a window shows.
 
-    The worker is asked about all that would be sent. Of a long conversation, or of whole files, it is not asked so at
-    each key: there, what is written is counted alone and added to the rest.
+    Usually the worker plans the whole prompt, including the draft. For a long conversation or large files that would
+    take too long at each key; then the tokens of the draft are counted alone and added to those of the branch.
     """
 
     changed = Signal()
@@ -82,9 +82,9 @@ class ContextMeter(QObject):
         self._num_messages = 0
         self._options: Mapping[str, Any] = {}
         self._cost: Cost | None = None
-        """Of the branch, with hardly anything written."""
+        """The cost of the branch with a minimal draft."""
         self._whole_cost: Cost | None = None
-        """Of what would be sent, where that was asked about."""
+        """The cost of the whole prompt, if it was planned."""
         self._text = ""
         self._attached: Sequence[Attachment] = ()
         self._num_typed = 0
@@ -93,7 +93,7 @@ class ContextMeter(QObject):
 
     @property
     def room(self) -> Room | None:
-        """None where nothing is known of the model, or of the conversation."""
+        """None while the model or the cost of the conversation is not known."""
         info, cost, whole = self._session.info, self._cost, self._whole_cost
         if info is None or cost is None:
             return None
@@ -106,7 +106,7 @@ class ContextMeter(QObject):
         return Room(num_used, cost.num_kept, info.context_length, seconds)
 
     def show(self, path: Path, options: Mapping[str, Any], *, is_another: bool = False) -> None:
-        """Be about a branch as it is now. What was known stays until more is, unless it is another conversation's."""
+        """Measure a branch. The old values stay until new ones arrive, unless it is another conversation."""
         self._path, self._options = path, options
         self._num_messages = len(path())
         if is_another:
@@ -116,7 +116,7 @@ class ContextMeter(QObject):
         self._look_at_text()
 
     def write(self, text: str, attached: Sequence[Attachment] = (), num_attached: int = 0) -> None:
-        """Be about this text, too, and about files, which are so many tokens."""
+        """Measure this draft, too. `num_attached` is the number of tokens of the files."""
         if (text, attached, num_attached) != (self._text, self._attached, self._num_attached):
             self._text, self._attached, self._num_attached = text, attached, num_attached
             self._look_at_text()
@@ -124,7 +124,7 @@ class ContextMeter(QObject):
 
     def _look_at_text(self) -> None:
         num_chars = len(self._text) + sum(len(file.text) for file in self._attached)
-        if num_chars <= _MOST_CHARS and self._num_messages <= _MOST_MESSAGES:
+        if num_chars <= _MAX_CHARS and self._num_messages <= _MAX_MESSAGES:
             whole = with_attachments(self._text, self._attached)
             if whole.strip():
                 self._count.forget()
@@ -162,7 +162,7 @@ class ContextMeter(QObject):
             return
         self._identity = identity
         if info is not None:
-            # Other tokens, another context.
+            # The model has other tokens and another context length.
             self.show(self._path, self._options, is_another=True)
         else:
             self._cost = self._whole_cost = None
@@ -170,5 +170,5 @@ class ContextMeter(QObject):
 
 
 def _message(text: str) -> Message:
-    """What is being written, as it would be sent. The frame that a template puts around a question counts, too."""
+    """Return the draft as a question; the tokens that a template puts around a question count, too."""
     return Message(id=0, parent_id=None, role="user", text=text)

@@ -1,4 +1,4 @@
-"""What it would cost to go to a message: how much of its branch is kept, asked of the worker; it knows no window."""
+"""Costs of going to the messages of a conversation: how much of each branch the worker has kept."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ from worker import protocol
 from worker.protocol import Event, Failed, Finished, Plan, Planned, PromptPlan, RequestId, Tier
 
 _SETTLED_MS = 120
-"""For so long nothing else must be wanted before the worker is asked: what flies past is not worth a question."""
-_AT_ONCE = 32
-"""How many messages a question is about: it stands between two tokens of whatever is being written."""
+"""The worker is asked after this long without newer requests, so that scrolling past messages asks nothing."""
+_BATCH_SIZE = 32
+"""The number of messages in one query, which the worker answers between two tokens of a running answer."""
 _FEW_TOKENS = 16
-"""So many are read anyway: what a template puts between two turns. Who would read no more finds a branch warm."""
+"""A branch with no more unread tokens counts as warm: a template puts that many between two turns."""
 
-_LEAST_READ = 64
-"""Of fewer tokens nobody can tell how fast they are read."""
+_MIN_READ = 64
+"""The reading speed is not estimated from fewer tokens."""
 
 Options: TypeAlias = Callable[[], Mapping[str, Any]]
-"""What the chat template is given."""
+"""Returns the options of the chat template."""
 Lineage: TypeAlias = Callable[[MessageId], Sequence[Message]]
-"""A message and all above it, from the root down."""
+"""Returns a message and all above it, from the root down."""
 
 
 class Costs(QObject):
-    """The costs of one conversation's messages, known by and by: those that are wanted are asked for.
+    """The costs of the messages of one conversation, queried in batches as views request them.
 
-    What is known stays until the conversation or the model is another. What may have changed since is asked for again
-    when it is wanted. There is never more than one question under way.
+    Known costs stay until the conversation or the model changes. Outdated ones are queried again when they are
+    requested. At most one query runs at a time.
     """
 
     changed = Signal()
-    """More is known, or less."""
+    """Some costs became known, or are no longer valid."""
 
     def __init__(self, link: WorkerLink, session: ModelSession, options: Options = dict) -> None:
         super().__init__()
@@ -55,17 +55,17 @@ class Costs(QObject):
         self._wanted: Sequence[MessageId] = ()
         self._plans: dict[MessageId, PromptPlan] = {}
         self._fresh: set[MessageId] = set()
-        """Those of which nothing has been read or written since they were asked about."""
+        """The messages whose costs are up to date."""
         self._doubtful: set[MessageId] = set()
-        """Those with which a question failed: each is asked about alone."""
+        """The messages of failed queries; each is queried alone."""
         self._tokens_per_s: float | None = None
-        """How fast the worker says that it reads."""
+        """The reading speed that the worker reports."""
         self._rate_before: float | None = None
-        """How fast this model read for an answer of this conversation, be it long ago."""
+        """The reading speed of this model in an earlier answer of this conversation."""
         self._model = ""
         self._request_ids = (f"cost-{os.urandom(4).hex()}-{number}" for number in itertools.count(1))
         self._request_id: RequestId = ""
-        """Of the question under way; empty: there is none."""
+        """The id of the running query; empty if there is none."""
         self._asked: Sequence[MessageId] = ()
         self._timer = QTimer(self, singleShot=True, interval=_SETTLED_MS)
         self._timer.timeout.connect(self._ask)
@@ -74,13 +74,13 @@ class Costs(QObject):
         session.changed.connect(self._on_session_changed)
 
     def show(self, lineage: Lineage | None) -> None:
-        """Be about another conversation, or about none."""
+        """Switch to another conversation; None means no conversation."""
         self._lineage = lineage
         self._wanted = ()
         self._forget()
 
     def get(self, message_id: MessageId) -> Cost | None:
-        """Return what is known of a message's cost."""
+        """Return the cost of going to a message; None while it is not known."""
         plan = self._plans.get(message_id)
         if plan is None:
             return None
@@ -88,37 +88,37 @@ class Costs(QObject):
         return replace(cost, tier=self._tier(message_id, plan))
 
     def want(self, message_ids: Sequence[MessageId]) -> None:
-        """Ask for what is not known of these, the first ones first, and no longer for what was wanted before."""
+        """Query the unknown costs of these messages, the first ones first, in place of an earlier request."""
         self._wanted = message_ids
         if self._request_id == "" and self._next_asked():
             self._timer.start()
 
-    def doubt(self) -> None:
-        """A message is another, or something was read: ask again for what is wanted."""
+    def refresh(self) -> None:
+        """Query the requested costs again, because a message changed or the model has read something."""
         self._fresh.clear()
         self._doubtful.clear()
         self.want(self._wanted)
 
-    def look_at_options(self) -> None:
-        """What the chat template is given may be another: then every prompt is."""
+    def check_options(self) -> None:
+        """Query again if the options of the chat template changed, because they change every prompt."""
         if self._options() != self._asked_with:
             self._asked_with = dict(self._options())
-            self.doubt()
+            self.refresh()
 
     # --- inside --------------------------------------------------------------------------------------------
 
     def _forget(self) -> None:
         self._plans.clear()
-        # The answer to a question about what is gone is no news.
+        # Ignore the answer to the running query.
         self._asked = ()
-        self.doubt()
+        self.refresh()
         self.changed.emit()
 
     def _next_asked(self) -> Sequence[MessageId]:
         wanted = [message_id for message_id in self._wanted if message_id not in self._fresh]
         if wanted and wanted[0] in self._doubtful:
             return wanted[:1]
-        return [message_id for message_id in wanted if message_id not in self._doubtful][:_AT_ONCE]
+        return [message_id for message_id in wanted if message_id not in self._doubtful][:_BATCH_SIZE]
 
     def _ask(self) -> None:
         asked = self._next_asked()
@@ -128,7 +128,7 @@ class Costs(QObject):
         lineages = [self._lineage(message_id) for message_id in asked]
         paths = [prompts.path(lineage) for lineage in lineages]
         self._rate_before = self._rate_before or _rate(lineages[0], self._session.name)
-        # Of a branch in which nothing is said there is nothing to read.
+        # A branch without any text has no prompt.
         self._fresh.update(asked)
         self._asked = [message_id for message_id, path in zip(asked, paths, strict=True) if path]
         paths = [path for path in paths if path]
@@ -151,12 +151,12 @@ class Costs(QObject):
                 self.changed.emit()
             case Failed() if event.request_id == self._request_id:
                 if len(self._asked) > 1:
-                    # One of them can't be a prompt of this model; which, shows when each is asked about alone.
+                    # One of the branches is no valid prompt. Query each alone to find out which.
                     self._doubtful.update(self._asked)
                     self._fresh.difference_update(self._asked)
                 self._end_question()
             case Finished():
-                self.doubt()
+                self.refresh()
             case _:
                 pass
 
@@ -165,7 +165,7 @@ class Costs(QObject):
         self.want(self._wanted)
 
     def _on_exit(self) -> None:
-        # With the worker goes what it kept in memory.
+        # The memory of the worker is lost with it.
         self._request_id = ""
         self._forget()
 
@@ -177,13 +177,13 @@ class Costs(QObject):
             self._tokens_per_s = self._rate_before = None
             self._forget()
         elif session.state == "ready":
-            self.doubt()
+            self.refresh()
 
     def _tier(self, message_id: MessageId, plan: PromptPlan) -> Tier:
-        """Where the branch to a message lies.
+        """Return where the branch to a message is kept.
 
-        The worker says so of prompts that are kept whole, and behind an answer stands what a template puts before the
-        next turn. Where no more than that is missing, the branch lies where the one to the message above does.
+        The worker reports it for prompts that are kept whole. After an answer, the tokens that a template puts before
+        the next turn are never kept. If only these are missing, the branch is kept where that of the parent is.
         """
         if plan.tier != "cold" or plan.prompt_tokens - plan.cached_tokens > _FEW_TOKENS or not plan.cached_tokens:
             return plan.tier
@@ -193,27 +193,27 @@ class Costs(QObject):
 
 
 def _rate(lineage: Sequence[Message], model: str) -> float | None:
-    """Return how many tokens a second a model read for the last answer of a branch that took much reading."""
+    """Return the reading speed of a model in tokens per second, from the last answer with enough reading."""
     for message in reversed(lineage):
         record = message.record
-        if record is not None and record.model == model and record.figures.read_tokens >= _LEAST_READ:
+        if record is not None and record.model == model and record.figures.read_tokens >= _MIN_READ:
             seconds = record.figures.prefill_ms / 1000
             return record.figures.read_tokens / seconds if seconds > 0 else None
     return None
 
 
 class Prompts:
-    """Branches as the worker is asked about them: each message once, and each branch as places of these."""
+    """Builds a query for several branches: each turn is sent once, and a branch is a list of turn indexes."""
 
     def __init__(self) -> None:
         self.messages: list[protocol.Message] = []
-        self._places: dict[tuple[MessageId, ...], int] = {}
-        """The place of the turn that these messages are."""
+        self._indexes: dict[tuple[MessageId, ...], int] = {}
+        """The index of the turn that consists of these messages."""
         self._known: dict[MessageId, tuple[list[int], tuple[Message, ...]]] = {}
-        """The branch to a message, and the messages that are its last turn."""
+        """The indexes of the branch to a message, and the messages of its last turn."""
 
     def path(self, lineage: Sequence[Message]) -> list[int]:
-        """Return the places of what the model is to read of a branch."""
+        """Return the turn indexes of a branch."""
         known = len(lineage)
         while known and lineage[known - 1].id not in self._known:
             known -= 1
@@ -222,13 +222,13 @@ class Prompts:
             if turns([message]):
                 is_joined = bool(last) and len(turns([*last, message])) == 1
                 last = (*last, message) if is_joined else (message,)
-                path = [*(path[:-1] if is_joined else path), self._place(last)]
+                path = [*(path[:-1] if is_joined else path), self._index(last)]
             self._known[message.id] = path, last
         return path
 
-    def _place(self, said: tuple[Message, ...]) -> int:
-        ids = tuple(message.id for message in said)
-        if ids not in self._places:
-            self._places[ids] = len(self.messages)
-            self.messages += turns(said)
-        return self._places[ids]
+    def _index(self, turn: tuple[Message, ...]) -> int:
+        ids = tuple(message.id for message in turn)
+        if ids not in self._indexes:
+            self._indexes[ids] = len(self.messages)
+            self.messages += turns(turn)
+        return self._indexes[ids]

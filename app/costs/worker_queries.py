@@ -1,7 +1,4 @@
-"""Queries to the worker while the user types: the newest alone counts, and one is under way at a time.
-
-They ask whether an answer format is valid, how many tokens a text has, which hooks there are and what a prompt costs.
-"""
+"""Queries to the worker while the user types: is a format valid, how long is a text, what does a prompt cost?"""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ from msgspec import UNSET
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.answers.model_session import ModelSession
-from app.answers.prompt import asked_constraint, begun, turns
+from app.answers.prompt import continuation_of, turns, worker_constraint
 from app.model.generation_settings import AnswerFormat, Hook
 from app.model.message import Message
 from app.sentences import translated
@@ -43,14 +40,14 @@ from worker.sentence import verbatim
 
 @dataclass(frozen=True)
 class Cost:
-    """What the model would read of a prompt, and what it has kept of it."""
+    """The numbers of tokens of a prompt that are kept and that must be read."""
 
     num_read: int
     num_kept: int
     tier: Tier
-    """Where the prompt lies: in memory, on disk, or nowhere as a whole."""
+    """Where the whole prompt is kept: in memory, on disk, or nowhere."""
     seconds: float | None
-    """How long reading would take; None: nobody knows how fast this model reads."""
+    """The expected time to read; None if the model's speed is not known yet."""
 
     @property
     def num_tokens(self) -> int:
@@ -58,34 +55,34 @@ class Cost:
 
 
 def cost_of(plan: PromptPlan, tokens_per_s: float | None) -> Cost:
-    """Return what a prompt costs by the worker's plan, for a model that reads so fast."""
+    """Return the cost of a prompt from the worker's plan; `tokens_per_s` is None if the speed is not known."""
     num_read = plan.prompt_tokens - plan.cached_tokens
     seconds = None if tokens_per_s is None else num_read / tokens_per_s
     return Cost(num_read, plan.cached_tokens, plan.tier, seconds)
 
 
 SETTLED_MS = 150
-"""For so long nothing else must be asked: who types on is not interrupted."""
+"""A query is sent after this long without a newer one, so that typing is not slowed down."""
 
 Question: TypeAlias = Callable[[RequestId], Command]
-"""Makes a command that ends in one event."""
+"""Makes a command that is answered by one event."""
 
 
-class Inquiry(QObject):
-    """One thing that somebody wants to know of the model that is loaded. What was overtaken is not answered."""
+class LatestQuery(QObject):
+    """Sends one query at a time to the loaded model. Only the newest one is answered."""
 
     answered = Signal(object)
-    """The event in which the latest question ended."""
+    """The event that answers the newest query."""
 
     def __init__(self, session: ModelSession, parent: QObject, settled_ms: int = SETTLED_MS) -> None:
         super().__init__(parent)
         self._session = session
         self._question: Question | None = None
-        self._request_ids = (f"inquiry-{os.urandom(4).hex()}-{number}" for number in itertools.count(1))
+        self._request_ids = (f"query-{os.urandom(4).hex()}-{number}" for number in itertools.count(1))
         self._request_id: RequestId = ""
-        """Of what is under way; empty: nothing is."""
+        """The id of the query that was sent; empty if there is none."""
         self._is_wanted = False
-        """Whether what is under way is still the latest."""
+        """Whether the query that was sent is still the newest one."""
         self._timer = QTimer(self, singleShot=True, interval=settled_ms)
         self._timer.timeout.connect(self._send)
         session.link.received.connect(self._on_event)
@@ -93,13 +90,13 @@ class Inquiry(QObject):
         session.changed.connect(self._on_session_changed)
 
     def ask(self, question: Question) -> None:
-        """Ask soon, instead of what was asked before."""
+        """Send a query soon, in place of an earlier one."""
         self._question = question
         self._is_wanted = False
         self._timer.start()
 
     def forget(self) -> None:
-        """Want to know nothing any more."""
+        """Send nothing, and ignore the answer to what was sent."""
         self._question = None
         self._is_wanted = False
         self._timer.stop()
@@ -129,28 +126,28 @@ class Inquiry(QObject):
             self._send()
 
 
-_AT_ONCE = 100
-"""Messages: about two milliseconds."""
+_MESSAGES_PER_SLICE = 100
+"""Converting this many takes about two milliseconds."""
 
 
 class FormatCheck(QObject):
-    """Whether a form can be used, by the worker that would use it."""
+    """Asks the worker whether an answer format is valid."""
 
     checked = Signal(object)
-    """A `Sentence` on what is wrong with the form; empty: nothing."""
+    """A `Sentence` that says what is wrong; empty if the format is valid."""
 
     def __init__(self, session: ModelSession, parent: QObject) -> None:
         super().__init__(parent)
-        self._inquiry = Inquiry(session, self)
-        self._inquiry.answered.connect(self._on_answered)
+        self._query = LatestQuery(session, self)
+        self._query.answered.connect(self._on_answered)
 
-    def check(self, form: AnswerFormat | None) -> None:
-        """Look at a form soon, and no longer at the one before it."""
-        if form is None:
-            self._inquiry.forget()
+    def check(self, answer_format: AnswerFormat | None) -> None:
+        """Check a format soon, in place of an earlier one; None checks nothing."""
+        if answer_format is None:
+            self._query.forget()
             return
-        constraint = asked_constraint(form.constraint)
-        self._inquiry.ask(lambda request_id: Validate(request_id=request_id, constraint=constraint))
+        constraint = worker_constraint(answer_format.constraint)
+        self._query.ask(lambda request_id: Validate(request_id=request_id, constraint=constraint))
 
     def _on_answered(self, event: Event) -> None:
         match event:
@@ -163,21 +160,21 @@ class FormatCheck(QObject):
 
 
 class TokenCount(QObject):
-    """How many tokens a text is to the model that is loaded."""
+    """Counts the tokens of a text for the loaded model."""
 
     counted = Signal(int)
 
     def __init__(self, session: ModelSession, parent: QObject) -> None:
         super().__init__(parent)
-        self._inquiry = Inquiry(session, self)
-        self._inquiry.answered.connect(self._on_answered)
+        self._query = LatestQuery(session, self)
+        self._query.answered.connect(self._on_answered)
 
     def count(self, text: str) -> None:
-        """Count a text soon, and no longer the one before it."""
-        self._inquiry.ask(lambda request_id: Tokenize(request_id=request_id, text=text, counts_only=True))
+        """Count the tokens of a text soon, in place of an earlier one."""
+        self._query.ask(lambda request_id: Tokenize(request_id=request_id, text=text, counts_only=True))
 
     def forget(self) -> None:
-        self._inquiry.forget()
+        self._query.forget()
 
     def _on_answered(self, event: Event) -> None:
         if isinstance(event, Tokenized):
@@ -185,18 +182,18 @@ class TokenCount(QObject):
 
 
 class HookList(QObject):
-    """Which hooks there are."""
+    """Asks the worker which hooks there are."""
 
     listed = Signal(object)
-    """Them, as a list of `Hook`."""
+    """A list of `Hook`."""
 
     def __init__(self, session: ModelSession, parent: QObject) -> None:
         super().__init__(parent)
-        self._inquiry = Inquiry(session, self, settled_ms=0)
-        self._inquiry.answered.connect(self._on_answered)
+        self._query = LatestQuery(session, self, settled_ms=0)
+        self._query.answered.connect(self._on_answered)
 
     def ask(self) -> None:
-        self._inquiry.ask(lambda request_id: ListHooks(request_id=request_id))
+        self._query.ask(lambda request_id: ListHooks(request_id=request_id))
 
     def _on_answered(self, event: Event) -> None:
         if isinstance(event, HooksListed):
@@ -210,12 +207,12 @@ class HookList(QObject):
 
 
 class PromptCosts(QObject):
-    """What a prompt would cost that nobody has sent."""
+    """Asks the worker for the cost of a prompt before it is sent."""
 
     known = Signal(object)
     """A `Cost`."""
     failed = Signal(object)
-    """The worker can't make a prompt of that; why."""
+    """A `Sentence` that says why the worker can't make a prompt of the branch."""
 
     def __init__(self, session: ModelSession, parent: QObject) -> None:
         super().__init__(parent)
@@ -224,20 +221,20 @@ class PromptCosts(QObject):
         self._answer: Message | None = None
         self._slices: Iterator[Sequence[Message]] = iter(())
         self._messages: list[protocol.Message] = []
-        """As far as they are put together: of a long conversation that takes its time, and the window has none."""
+        """The converted messages. A long branch is converted in slices, so that the window does not freeze."""
         self._settling = QTimer(self, singleShot=True, interval=SETTLED_MS)
         self._settling.timeout.connect(self._begin)
         self._building = QTimer(self, singleShot=True, interval=0)
         self._building.timeout.connect(self._build)
-        self._inquiry = Inquiry(session, self, settled_ms=0)
-        self._inquiry.answered.connect(self._on_answered)
+        self._query = LatestQuery(session, self, settled_ms=0)
+        self._query.answered.connect(self._on_answered)
 
     def ask(
         self, path: Callable[[], Sequence[Message]], options: Mapping[str, Any], answer: Message | None = None
     ) -> None:
-        """Ask about a branch soon, and no longer about the one before it; `path` is called when the time has come.
+        """Ask about a branch soon, in place of an earlier one; `path` is called then.
 
-        `answer`: one to it that is begun, and would go on.
+        `answer` is an unfinished answer to it that would be continued.
         """
         self.forget()
         self._path, self._options, self._answer = path, options, answer
@@ -246,7 +243,7 @@ class PromptCosts(QObject):
     def forget(self) -> None:
         self._settling.stop()
         self._building.stop()
-        self._inquiry.forget()
+        self._query.forget()
 
     def _begin(self) -> None:
         self._slices, self._messages = slices(self._path()), []
@@ -257,11 +254,11 @@ class PromptCosts(QObject):
             self._messages += turns(part)
             self._building.start()
             return
-        # Of a branch in which nothing is said there is nothing to ask.
+        # A branch without any text has no prompt.
         if self._messages:
             prompt = Prompt(messages=self._messages, template_options=dict(self._options) if self._options else UNSET)
-            going_on = None if self._answer is None else begun(self._answer)
-            self._inquiry.ask(lambda request_id: Plan(request_id=request_id, prompts=[prompt], continuation=going_on))
+            continuation = None if self._answer is None else continuation_of(self._answer)
+            self._query.ask(lambda request_id: Plan(request_id=request_id, prompts=[prompt], continuation=continuation))
 
     def _on_answered(self, event: Event) -> None:
         match event:
@@ -274,10 +271,10 @@ class PromptCosts(QObject):
 
 
 def slices(path: Sequence[Message]) -> Iterator[Sequence[Message]]:
-    """Cut a branch where its turns are cut, too: before answers, as questions in a row are one turn."""
+    """Cut a branch into slices that begin with answers, because questions in a row are one turn."""
     begin = 0
     while begin < len(path):
-        end = begin + _AT_ONCE
+        end = begin + _MESSAGES_PER_SLICE
         while end < len(path) and not (path[end].role == "assistant" and path[end].text):
             end += 1
         yield path[begin:end]

@@ -178,7 +178,7 @@ class TreeDock(QFrame):
             self.view.viewport().update()
             self.pinned.viewport().update()
             self._show_card()
-            self._controller.costs.doubt()
+            self._controller.costs.refresh()
 
     def _on_costs(self) -> None:
         if self.isVisible():

@@ -56,9 +56,9 @@ def test_template_options_go_with_the_request_and_changing_them_sends_another(de
     plan = asked.question(0)
     assert plan.template_options is UNSET
     asked.answer(plan)
-    asked.costs.look_at_options()
+    asked.costs.check_options()
     told["enable_thinking"] = False
-    asked.costs.look_at_options()
+    asked.costs.check_options()
     plan = asked.question(1)
     assert plan.template_options == {"enable_thinking": False}
     asked.answer(plan, [PromptPlan(24, 0, "cold")])

@@ -19,7 +19,7 @@ from PySide6.QtWidgets import QApplication
 from tokenizers import Tokenizer
 
 from app.costs.context_meter import ContextMeter
-from app.costs.worker_queries import Inquiry
+from app.costs.worker_queries import LatestQuery
 from app.model.message import Figures, Message, Sampling
 from app.model.unsent import Unsent
 from app.ui.composer.system_prompt_popover import SystemPromptPopover
@@ -96,7 +96,7 @@ def _cost_of_sending(user: User, text: str) -> _Cost:
     composer.text.insertPlainText(text)
     meter = user.window.findChild(ContextMeter)
     assert meter is not None
-    timers, inquiries = meter.findChildren(QTimer), meter.findChildren(Inquiry)
+    timers, inquiries = meter.findChildren(QTimer), meter.findChildren(LatestQuery)
 
     def is_up_to_date() -> bool:
         is_asking = any(inquiry._request_id for inquiry in inquiries)  # pyright: ignore[reportPrivateUsage]
