@@ -1,8 +1,20 @@
-"""What may be said of a step of an answer, as one value; it acts on nothing.
+"""Decisions: the values that hooks return.
 
-A hook returns `None` (go on), a `Decision`, or a list of them: each is a way that the answer goes on from here, so
-several fork it, and none stop it. The words are AICI's (`mid_process`: splices with `when_sampled`, `backtrack` and
-`ff_tokens`) and exllamav2's (hooks after sampling that may take another token or sample again).
+A hook is called with a `worker.step.Step` before and after each token is sampled. This one avoids exclamation marks:
+
+>>> from worker.decision import Decision
+>>> def hook(step):
+...     if step.phase == "after" and "!" in step.token_text:
+...         return Decision(resample=True)
+
+It may return
+
+- None or `Decision()`: go on unchanged,
+- a `Decision`: change the next token, or the tokens so far,
+- a list of decisions: fork the answer, so that it continues in each of these ways; an empty list ends the answer.
+
+`worker.stepping` shows hooks at work. The terms are those of AICI (`when_sampled`, `backtrack`, `ff_tokens`) and of
+exllamav2 (hooks that sample again or choose another token).
 """
 
 from __future__ import annotations
@@ -17,48 +29,49 @@ import numpy.typing as npt
 
 @dataclass(frozen=True)
 class Splice:
-    """Tokens that are put in the place of the last ones."""
+    """Replaces the last tokens by others."""
 
     when_sampled: Sequence[int] = ()
-    """It is done when one of these tokens is drawn; none: at once, whatever would be drawn."""
+    """The splice takes effect when one of these tokens is sampled. If empty, it takes effect at once."""
     backtrack: int = 0
-    """How many tokens are taken back first, the drawn one included."""
+    """How many tokens to take back, including the sampled one."""
     ff_tokens: Sequence[int] = ()
-    """What follows instead, without a draw."""
+    """The tokens to append then, without sampling."""
 
 
 @dataclass(frozen=True)
 class Decision:
-    """One way to go on. What is left out changes nothing.
+    """One way to go on. `Decision()` changes nothing.
 
-    Before sampling `mask` and `temperature` are for the token that is drawn next. After sampling they are for the one
-    that `resample` draws instead; everything but `Decision()` itself, which lets the drawn token stand, then takes the
-    drawn token away, and `backtrack` counts those before it.
+    Before sampling, `mask` and `temperature` apply to the next token. After sampling, they apply to the token that
+    `resample` samples instead. Any decision after sampling, except `Decision()`, removes the sampled token; `backtrack`
+    then counts the tokens before it.
     """
 
     backtrack: int = 0
-    """How many tokens are taken back: the answer's first, then those that it goes on from (`Step.given`)."""
+    """How many tokens to take back: the last ones of the answer, then those of the given text (`Step.given`)."""
     mask: npt.NDArray[np.bool_] | None = None
-    """Which tokens may be drawn, shape [vocabulary]."""
+    """Which tokens may be sampled, shape [vocabulary]. None means all tokens."""
     temperature: float | None = None
+    """None keeps the temperature of the request."""
     token: int | None = None
-    """The token that comes here, drawn or not."""
+    """The token to put here instead of a sampled one."""
     splices: Sequence[Splice] = ()
     resample: bool = False
-    """Draw again here; what was drawn before at this place can't come again."""
+    """Sample again at this position. Tokens that were sampled here before can't come again."""
     feed_constraint: bool = True
-    """False: `token` stands in the text, but the constraint, which may forbid it, does not see it."""
+    """False: `token` is part of the text, but the constraint, which may forbid it, skips it."""
 
     @property
     def is_structural(self) -> bool:
-        """Whether it does more than to say how the next token is drawn."""
+        """Whether it does more than limit how the next token is sampled."""
         return bool(self.backtrack or self.resample or self.token is not None or any(self.immediate))
 
     @property
     def immediate(self) -> list[Splice]:
-        """The splices that wait for no token."""
+        """The splices that take effect at once."""
         return [splice for splice in self.splices if not splice.when_sampled]
 
 
 Verdict: TypeAlias = Decision | Sequence[Decision] | None
-"""What a hook says."""
+"""The return value of a hook."""

@@ -1,14 +1,14 @@
-"""Bough as a library: a model, states of text that are cut and joined like strings, generators that go on from them.
+"""Bough as a library: open a model, let it write, and slice and join the texts like strings.
 
-Everything happens in the process and the thread that calls; no window and no store is needed.
+Everything happens in the calling process and thread. Neither a window nor a store is needed.
 
-**A model** is opened once. It remembers what it has read, for as long as there is memory:
+**Models.** Open a model once. It remembers what it has read, as far as there is memory:
 
 >>> from worker.library import Constraint, Sampling, open_model
->>> model = open_model("guide")  # or a model's folder, or a downloaded model's name
+>>> model = open_model("guide")  # or a folder, or the name of a downloaded model
 
-**A generator** is one way to go on: `text`, `choice`, `regex`, `json`, `grammar`. It takes a string, a list of strings,
-or a state, and returns the state in which the text has gone on:
+**Generators.** `text`, `choice`, `regex`, `json` and `grammar` make generators. A generator continues a string, a list
+of strings, or a state. It returns a state, which holds the given text and the new text:
 
 >>> text = model.text(max_tokens=12, stop="\\n")
 >>> state = text("A branch is")
@@ -17,14 +17,13 @@ or a state, and returns the state in which the text has gone on:
 >>> str(state).startswith("A branch is")
 True
 
-How it ended, and what was written:
+A state knows what was written last, and why it ended:
 
 >>> ending = state.endings[0][0]
 >>> ending.reason in {'length', 'stop', 'eos'}, str(state) == "A branch is" + ending.text
 (True, True)
 
-**Any generator goes on from any state**, and only what has not been read yet is read: what is new, and what the last
-step appended, its forced tokens too, as nothing has come after it:
+**Any generator continues any state.** The model reads only what it has not read yet:
 
 >>> yes_or_no = model.choice(["yes", "no"])
 >>> answered = yes_or_no("Is a leaf a branch without children? Answer yes or no: ")
@@ -36,17 +35,17 @@ True
 >>> bool(re.fullmatch(r"Is a leaf .*: (yes|no)[0-9]{3}", str(numbered)))
 True
 
-So a text is written piece by piece, as one sequence:
+So a program can write a text piece by piece:
 
 >>> item = model.text(max_tokens=6, stop=["\\n", "."])
 >>> state = model.state("What a message can do:\\n")
->>> for place in range(1, 4):
-...     state = item(state + f"{place}. ") + "\\n"
+>>> for line in range(1, 4):
+...     state = item(state + f"{line}. ") + "\\n"
 >>> str(state).count("\\n")
 4
 
-**Slices** are of characters, as of a string. What is kept of a beginning is not read again, and a cut inside a word is
-healed: the model may go on with the token that spells the whole word.
+**Slices** count characters, as for strings. The model does not read the kept beginning again. If a slice ends inside a
+word, the model can still continue with the token that spells the whole word (token healing):
 
 >>> state = model.choice([" conversation"])("This is a new")
 >>> str(state[:16])
@@ -54,10 +53,11 @@ healed: the model may go on with the token that spells the whole word.
 >>> str(model.choice(["nversation", "ward"])(state[:16]))
 'This is a new conversation'
 
-**Several prompts, several samples**: a state is `state[batch, sample, a:b]`, and what is 1 long may be left out.
+**Several prompts and samples.** The full form of a slice is `state[batch, sample, a:b]`. Dimensions of length 1 may be
+left out:
 
->>> draw = model.regex(" [a-z]{2,9}[.]", sampling=Sampling(temperature=1))
->>> several = draw(["This is", "Here are two"], samples=3, seed=4)
+>>> word = model.regex(" [a-z]{2,9}[.]", sampling=Sampling(temperature=1))
+>>> several = word(["This is", "Here are two"], samples=3, seed=4)
 >>> several.shape
 (2, 3)
 >>> str(several[1, 2, :8])
@@ -70,22 +70,22 @@ SequenceState([['This']])
 >>> len(list(several))  # the texts, one after another
 6
 
-The same seed draws the same, each sample alone or in company: sample `s` of prompt `b` has `seed + 64 * b + s`.
+Sample `s` of prompt `b` uses the seed `seed + 64 * b + s`. With the same seed, it is the same alone as among others:
 
->>> draw("Here are two", seed=4 + 64 * 1 + 2) == several[1, 2, :]
+>>> word("Here are two", seed=4 + 64 * 1 + 2) == several[1, 2, :]
 True
 
-**Weights** are the summed log-probabilities of what was drawn. They are kept by sums, and by slices for the tokens that
-are kept, so the best of several samples is
+**Weights** are the sums of the log-probabilities of the sampled tokens. Joining states adds them, and slicing keeps
+those of the kept tokens. So this is the best of several samples:
 
 >>> best = several[0, int(several.weights[0].argmax()), :]
 >>> bool(best.weights[0, 0] == several.weights[0].max())
 True
->>> bool((draw(several).weights <= several.weights).all())
+>>> bool((word(several).weights <= several.weights).all())
 True
 
-**Beam search** finds what is likeliest as a whole, where a generator takes what is likeliest token by token. The best
-beams of each prompt are its samples, best first, and their weights are the log-probabilities of all that was written:
+**Beam search** finds texts that are likely as a whole, while a greedy generator takes the likeliest token at each step.
+The samples of a prompt are its best beams, best first. Their weights are the log-probabilities of all new tokens:
 
 >>> beams = model.beams(width=6, samples=3, max_tokens=5)
 >>> found = beams("A branch is")
@@ -93,11 +93,11 @@ beams of each prompt are its samples, best first, and their weights are the log-
 ((1, 3), True)
 >>> bool(found.weights[0, 0] >= model.text(max_tokens=5)("A branch is").weights[0, 0])
 True
->>> form = Constraint(kind="choice", value=[" yes", " no", " perhaps"])
->>> str(model.beams(constraint=form)(found[0, :])).split()[-1] in {"yes", "no", "perhaps"}
+>>> options = Constraint(kind="choice", value=[" yes", " no", " perhaps"])
+>>> str(model.beams(constraint=options)(found[0, :])).split()[-1] in {"yes", "no", "perhaps"}
 True
 
-**Sums** join states and strings. Shapes go together where they are equal or 1:
+**Sums** join states and strings. In each dimension the sizes must be equal, or one of them must be 1:
 
 >>> joined = "Listen: " + several + [" One.", " Two."]
 >>> joined.shape, str(joined[1, 0, -5:])
@@ -106,12 +106,12 @@ True
 Traceback (most recent call last):
     ...
 worker.states.sequence_state.BatchMismatch: A state with 2 prompts and one with 3 prompts were added. ...
->>> draw(several, samples=2)
+>>> word(several, samples=2)
 Traceback (most recent call last):
     ...
 worker.states.sequence_state.SampleMismatch: This state has 3 samples of each prompt; ...
 
-What has no meaning is refused, with what to write instead (`SequenceState` lists the cases):
+**Errors** say what to write instead. `SequenceState` lists all invalid slices:
 
 >>> several[0:4]
 Traceback (most recent call last):
@@ -122,8 +122,8 @@ Traceback (most recent call last):
     ...
 worker.states.token_sequence.SlicingError: Characters are taken by a slice, not by 3: ...
 
-**A chat** is a state in the model's own form, up to where the answer begins. Control tokens come from there alone: in
-a string they are plain text, whoever wrote it.
+**Chats.** `model.chat` returns a conversation in the model's own chat template, up to the answer. Only the template
+adds control tokens; in strings, control tokens are plain text:
 
 >>> question = model.chat("How do I fork a message?")
 >>> answer = model.text(max_tokens=8)(question)
@@ -135,8 +135,8 @@ True
 >>> json.loads(rated.endings[0][0].text)["stars"] in {1, 2, 3}
 True
 
-**Logits from elsewhere**: whoever computes them with a model of their own has sampler, constraint, hooks, stop strings
-and text without any model here, by `worker.stepping`.
+**Your own model.** If your program computes the logits itself, `worker.stepping` samples from them, with the same
+constraints, hooks, stop strings and text.
 """
 
 from __future__ import annotations
@@ -170,16 +170,16 @@ __all__ = [
 
 
 def open_model(model: str = "guide", cache: CacheOptions = CacheOptions()) -> LocalModel:  # noqa: B008 (a frozen value)
-    """Load a model in this process: "guide", a folder, or a downloaded model's name.
+    """Load a model in this process: "guide", a folder, or the name of a downloaded model.
 
-    `cache`: how much of what it has read is kept, in memory alone. Raises a `WorkerError` that says what to do.
+    `cache`: limits of the prompt cache, which is in memory only. Raises a `WorkerError` that says what to do.
     """
     try:
         cache = msgspec.convert(msgspec.to_builtins(cache), CacheOptions)
     except msgspec.ValidationError as error:
         raise BadRequestError(verbatim(f"`cache`: {error}. Correct it and try again.")) from error
     preload()
-    # Only now: MLX takes its BLAS when it is first imported.
+    # These import MLX, which must happen after `preload`.
     from worker.cache.prompt_cache import PromptCache, default_limit_bytes
     from worker.language_model import LanguageModel, UnreadModel
     from worker.models.folder import find_model

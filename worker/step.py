@@ -1,6 +1,29 @@
-"""What a hook is shown of a step: where the answer is, what was drawn and what could have been; it decides nothing.
+"""Steps: the values that hooks are called with.
 
-What costs something is computed when it is looked at.
+A `Step` describes one position in an answer: the tokens so far, and after sampling also the sampled token, its
+probability and the alternatives. Expensive properties are computed when they are read. This hook forks the answer when
+the model is undecided between two tokens:
+
+>>> from worker.decision import Decision
+>>> def hook(step):
+...     if step.phase == "after":
+...         first, second = step.best(2)
+...         if second.probability > 0.3:
+...             return [Decision(token=first.token_id), Decision(token=second.token_id)]
+
+To try a hook without a model, make the step yourself:
+
+>>> class Letters:
+...     def text_of(self, token_ids):
+...         return "".join("abc"[token_id] for token_id in token_ids)
+>>> draw = Draw(token_id=1, logprob=None, logits=lambda: np.log(np.float32([0.1, 0.5, 0.4])), mask=None)
+>>> step = Step("after", 0, [0], lambda: "a", Letters(), draw=draw)
+>>> step.position, step.text, step.token_text, round(step.probability, 2)
+(1, 'a', 'b', 0.5)
+>>> [(candidate.text, round(candidate.probability, 2)) for candidate in step.best(2)]
+[('b', 0.5), ('c', 0.4)]
+>>> [decision.token for decision in hook(step)]
+[1, 2]
 """
 
 from __future__ import annotations
@@ -20,21 +43,21 @@ _NUM_CANDIDATES = 20
 
 
 class Candidate(NamedTuple):
-    """A token that could stand here."""
+    """A token that could be here."""
 
     token_id: int
     text: str
     probability: float
-    """By the model alone."""
+    """The model's probability."""
     masked_probability: float
-    """Among those that constraint, hooks and what was tried here leave; 0 for those that they do not."""
+    """The probability among the allowed tokens. 0 if the constraint, hooks or earlier samples exclude the token."""
 
 
 class Tokens(Protocol):
-    """What turns text into tokens and back."""
+    """Converts between text and tokens."""
 
     def encode(self, text: str) -> list[int]:
-        """Return ids for a text; no control token comes of it."""
+        """Return the ids of a text. Control tokens in it become plain text."""
         ...
 
     def text_of(self, token_ids: Sequence[int]) -> str:
@@ -43,19 +66,19 @@ class Tokens(Protocol):
 
 
 class Draw(NamedTuple):
-    """What there is to know of a token that was drawn."""
+    """A sampled token and how it was sampled."""
 
     token_id: int
     logprob: float | None
-    """By the model; None where nobody computed it yet."""
+    """The model's log-probability; None if it was not computed yet."""
     logits: Callable[[], Logits]
-    """The model's own, shape [vocabulary]."""
+    """Returns the model's logits, shape [vocabulary]."""
     mask: npt.NDArray[np.bool_] | None
-    """Which tokens could be drawn."""
+    """Which tokens could be sampled, shape [vocabulary]. None means all tokens."""
 
 
 class Step:
-    """One place in an answer, before a token is drawn there or after."""
+    """One position in an answer, before or after a token is sampled there."""
 
     def __init__(
         self,
@@ -72,82 +95,82 @@ class Step:
         draw: Draw | None = None,
         visit: int = 0,
     ) -> None:
-        """`text`: returns the answer's text so far. `draw`: after sampling alone. `position`: None: behind them all."""
+        """`text` returns the answer's text so far. `draw` is for the phase "after". `position`: None is the end."""
         self.phase: Phase = phase
         self.branch = branch
-        """Which answer of its request this is: the `choice` of its events."""
+        """The number of this answer in its request: the `choice` of its events."""
         self.position = len(token_ids) if position is None else position
-        """How many tokens of the answer stand before this place; fewer than none where given ones were taken back."""
+        """How many tokens of the answer are before this position; negative after given tokens were taken back."""
         self.tokens = token_ids
-        """Those; not to be changed."""
+        """The tokens of the answer before this position. They must not be changed."""
         self.given = given
-        """The tokens of the turn that stand before those: what the answer goes on from. They can be taken back, too."""
+        """The tokens of the turn that the answer continues. They can be taken back, too."""
         self.vocabulary = vocabulary
         self.backtracked = backtracked
-        """Before sampling: how many tokens were taken back since hooks were asked so last..."""
+        """Before sampling: how many tokens were taken back since the hook was last called before sampling..."""
         self.appended = appended
-        """...and which have come since then, drawn or not."""
+        """...and which tokens were appended since then."""
         self.visit = visit
-        """How often a token was drawn here before."""
+        """How often a token was sampled at this position before."""
         self._text = text
         self._draw = draw
 
     @cached_property
     def text(self) -> str:
-        """The answer's text so far, with what is not shown yet as it may become a stop string."""
+        """The answer's text so far, including text that is held back because it may become a stop string."""
         return self._text()
 
     @property
     def token(self) -> int:
-        """The token that was drawn. After sampling alone, as what follows."""
-        return self._drawn.token_id
+        """The sampled token. This property and the following ones raise `ValueError` before sampling."""
+        return self._sampled.token_id
 
     @property
     def token_text(self) -> str:
-        """The text of the drawn token alone; bytes that are no character are U+FFFD."""
+        """The text of the sampled token alone. Bytes that are not a whole character are U+FFFD."""
         return self.vocabulary.text_of([self.token])
 
     @cached_property
     def logits(self) -> Logits:
-        """The model's logits of which it was drawn, shape [vocabulary], float32, read-only."""
-        logits = self._drawn.logits()
+        """The model's logits at this position, shape [vocabulary], float32, read-only."""
+        logits = self._sampled.logits()
         logits.flags.writeable = False
         return logits
 
     @cached_property
     def probability(self) -> float:
-        """The drawn token's probability by the model, before temperature, filters and masks."""
-        if self._drawn.logprob is not None:
-            return math.exp(self._drawn.logprob)
+        """The model's probability of the sampled token, before temperature, filters and masks."""
+        if self._sampled.logprob is not None:
+            return math.exp(self._sampled.logprob)
         return math.exp(float(self.logits[self.token]) - _log_sum_exp(self.logits))
 
     @cached_property
     def candidates(self) -> list[Candidate]:
-        """The likeliest tokens here, the likeliest first, as many as 20."""
+        """The 20 likeliest tokens at this position, best first."""
         return self.best(_NUM_CANDIDATES)
 
     def best(self, num: int) -> list[Candidate]:
-        """Return the `num` likeliest tokens here."""
-        logits, mask = self.logits.astype(np.float64), self._drawn.mask
+        """Return the `num` likeliest tokens at this position, best first."""
+        logits, mask = self.logits.astype(np.float64), self._sampled.mask
         num = min(num, len(logits))
         ids = np.argpartition(-logits, num - 1)[:num]
         ids = ids[np.lexsort((ids, -logits[ids]))]
         probabilities = np.exp(logits[ids] - _log_sum_exp(self.logits))
         masked = probabilities
         if mask is not None:
-            left = np.where(mask, logits, -np.inf)
-            total = _log_sum_exp(left)
-            masked = np.exp(left[ids] - total) if np.isfinite(total) else np.zeros(num)
+            allowed = np.where(mask, logits, -np.inf)
+            total = _log_sum_exp(allowed)
+            masked = np.exp(allowed[ids] - total) if np.isfinite(total) else np.zeros(num)
         return [
-            Candidate(token_id, self.vocabulary.text_of([token_id]), probability, of_those_left)
-            for token_id, probability, of_those_left in zip(
+            Candidate(token_id, self.vocabulary.text_of([token_id]), probability, masked_probability)
+            for token_id, probability, masked_probability in zip(
                 ids.tolist(), probabilities.tolist(), masked.tolist(), strict=True
             )
         ]
 
     def with_token(self, token_id: int) -> Step:
-        """Return the same step, had this token been drawn."""
-        draw = self._drawn._replace(token_id=token_id, logprob=None)
+        """Return this step as if `token_id` had been sampled."""
+        draw = self._sampled._replace(token_id=token_id, logprob=None)
         return Step(
             self.phase,
             self.branch,
@@ -161,14 +184,14 @@ class Step:
         )
 
     @property
-    def _drawn(self) -> Draw:
+    def _sampled(self) -> Draw:
         if self._draw is None:
             raise ValueError("There is no token before sampling: look at `step.phase` first")
         return self._draw
 
 
 def _log_sum_exp(logits: npt.NDArray[np.floating]) -> float:
-    # The functions beneath numpy's own: for a few thousand logits the way to them takes as long as they do.
+    # These ufuncs avoid the overhead of `max` and `sum`, which is as large as their work for a few thousand logits.
     highest = float(np.maximum.reduce(logits))
     if not math.isfinite(highest):
         return highest

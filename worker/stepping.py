@@ -1,9 +1,8 @@
-"""One answer's decode side for logits that the caller computes, a call a token; it knows no model and no cache.
+"""Answers for models that the caller runs. Independent of MLX models and of the prompt cache.
 
-Whoever has a model of their own, with keys and values of their own, hands on the logits after the sequence so far, and
-hears what came of them: which tokens stand now, what may be shown, whether it is over. Sampler, constraint, hooks, stop
-strings and text are those of every answer. A model that only counts, over eight tokens of which the last one ends the
-turn:
+A program with its own model and its own KV cache passes the logits of each step to a `Stepping`. It returns how the
+tokens and the text change, and whether the answer has ended. Sampler, constraint, hooks, stop strings and text work as
+in every answer. Here is a model that only counts. Its vocabulary has eight tokens, and the last one ends the turn:
 
 >>> import numpy as np
 >>> from tokenizers import Tokenizer
@@ -11,25 +10,26 @@ turn:
 >>> from worker.decision import Decision
 >>> from worker.stepping import Stepping
 >>> from worker.text.vocabulary import Vocabulary
->>> tokenizer = Tokenizer(BPE(vocab={letter: place for place, letter in enumerate("abcdefg.")}, merges=[]))
+>>> tokenizer = Tokenizer(BPE(vocab={letter: token_id for token_id, letter in enumerate("abcdefg.")}, merges=[]))
 >>> vocabulary = Vocabulary(tokenizer, eos_ids=[7])
 >>> def logits_after(token_ids):
 ...     return np.eye(8)[(token_ids[-1] + 1) % 8]
 
-The loop is the caller's. It feeds its model what `token_ids` of an advance says, after it has taken back `num_back`:
+The caller writes the loop. After each step it removes the last `num_back` tokens from its sequence, and appends
+`token_ids`, which its model reads next:
 
->>> def written(stepping, sequence):
+>>> def write(stepping, sequence):
 ...     while stepping.reason is None:
 ...         advance = stepping.take(logits_after(sequence))
 ...         del sequence[len(sequence) - advance.num_back :]
 ...         sequence += advance.token_ids
 ...     return stepping.text, stepping.reason
->>> written(Stepping(vocabulary, [0]), [0])
+>>> write(Stepping(vocabulary, [0]), [0])
 ('bcdefg', 'eos')
->>> written(Stepping(vocabulary, [0], stop=["de"]), [0])
+>>> write(Stepping(vocabulary, [0], stop=["de"]), [0])
 ('bc', 'stop')
 
-What a form leaves no choice about comes with the token before it, so that the model reads it at once:
+Tokens that a constraint forces come together with the token before them, so that the model can read them at once:
 
 >>> from worker.text.constraint import Constraints
 >>> from worker.protocol import Constraint
@@ -40,7 +40,7 @@ What a form leaves no choice about comes with the token before it, so that the m
 >>> stepping.take(logits_after([0, 1]))
 Advance(num_back=0, token_ids=(2, 0, 1), num_chars_back=0, text='cab', reason='constraint', stop=None, forks=())
 
-A hook may have a token drawn again, which costs no further logits, may take back what stands, or fork:
+A hook can sample a token again from the same logits, take tokens back, or fork the answer:
 
 >>> def hook(step):
 ...     if step.phase == "after" and step.token_text == "d":
@@ -56,9 +56,9 @@ A hook may have a token drawn again, which costs no further logits, may take bac
 >>> [fork] = advance.forks
 >>> fork.advance.num_back, fork.advance.token_ids, fork.advance.num_chars_back, fork.advance.text
 (1, (5,), 1, 'f')
->>> written(fork.stepping, [0, 5])
+>>> write(fork.stepping, [0, 5])
 ('fg', 'eos')
->>> written(stepping, [0, 1, 2])[0] != "bcd"
+>>> write(stepping, [0, 1, 2])[0] != "bcd"
 True
 """
 
@@ -88,59 +88,59 @@ from worker.text.constraint import Constraint
 from worker.text.masks import both
 from worker.text.vocabulary import Vocabulary
 
-_MOST_ANSWERS = 64
+_MAX_ANSWERS = 64
 _MAX_RESAMPLES = 16
 
 
 @dataclass(frozen=True)
 class Advance:
-    """What came of a call: how the tokens and the text that stand now differ from those before it."""
+    """How a call of `take` changed the tokens and the text of the answer."""
 
     num_back: int = 0
-    """How many of the last tokens stand no more..."""
+    """How many of the last tokens to remove..."""
     token_ids: tuple[int, ...] = ()
-    """...and which follow those that do. Where none do, the next logits are those after what is left."""
+    """...and which tokens to append then. If there are none, compute the logits after the remaining tokens."""
     num_chars_back: int = 0
-    """How many of the last characters shown are taken back..."""
+    """How many of the last characters shown to remove..."""
     text: str = ""
-    """...and what is safe to show behind the others."""
+    """...and the text to show after the others."""
     reason: FinishReason | None = None
-    """Why it ended, if it has."""
+    """Why the answer has ended; None if it goes on."""
     stop: str | None = None
-    """The stop string that ended it."""
+    """The stop string that ended it, or None."""
     forks: tuple[Fork, ...] = ()
-    """What a hook has forked from it."""
+    """The answers that hooks forked from this one."""
 
 
 class Fork(NamedTuple):
-    """Another way to go on, independent of the one that it forked from."""
+    """A new, independent answer that forked from another one."""
 
     stepping: Stepping
     advance: Advance
-    """How it differs from the other one as that was before the call."""
+    """How the fork differs from the other answer as it was before the call."""
 
 
 @dataclass(frozen=True)
 class _Family:
-    """What an answer and its forks have in common."""
+    """The data that an answer shares with its forks."""
 
     vocabulary: Vocabulary
     prompt_ids: list[int]
     sampling: Sampling
     choices: list[int]
-    """The numbers of all that there are."""
+    """The numbers of all answers."""
 
     def new_choice(self, name: str) -> int:
-        if len(self.choices) == _MOST_ANSWERS:
+        if len(self.choices) == _MAX_ANSWERS:
             raise HookFailedError(
-                name, Sentence("It forked into more than {num_answers} answers.", num_answers=_MOST_ANSWERS)
+                name, Sentence("It forked into more than {num_answers} answers.", num_answers=_MAX_ANSWERS)
             )
         self.choices.append(len(self.choices))
         return self.choices[-1]
 
 
-class _Given:
-    """Logits that somebody gave, and how a token was drawn from them (`steering.Sampled`)."""
+class _CallersLogits:
+    """The logits from the caller, and the mask for the token sampled from them. Implements `steering.Sampled`."""
 
     def __init__(self, logits: mx.array) -> None:
         self.logits = logits
@@ -151,8 +151,8 @@ class _Given:
 
 
 @dataclass
-class _Shown:
-    """What a call does to what is shown."""
+class _TextChange:
+    """How a call changes the text that is shown."""
 
     num_chars_back: int = 0
     text: str = ""
@@ -179,11 +179,11 @@ class Stepping:
         max_resamples: int = _MAX_RESAMPLES,
         slow_s: float = SLOW_S,
     ) -> None:
-        """`prompt_ids`: what was read before it; penalties look at them, and each draw depends on its position.
+        """`prompt_ids` are the tokens before the answer. They matter for penalties and for the random numbers.
 
-        `constraint`: at its beginning (`Constraints.new`); it is copied. `max_resamples`: how often hooks may have one
-        place drawn anew, `slow_s` what is too long for a call of one. Without a seed in `sampling` one is drawn.
-        Raises `ValueError` where not even one token is wanted.
+        `constraint` comes from `Constraints.new` and is copied. `max_resamples` limits how often hooks can resample at
+        one position. A call of a hook is slow if it takes longer than `slow_s` seconds. If `sampling` has no seed, a
+        random one is used. Raises `ValueError` if `max_tokens` is less than 1.
         """
         if max_tokens < 1:
             raise ValueError(f"`max_tokens` is {max_tokens}; 1 or more is meant.")
@@ -207,64 +207,65 @@ class Stepping:
 
     @property
     def token_ids(self) -> list[int]:
-        """All its tokens so far, those behind a stop string's beginning included."""
+        """All tokens so far, including those of a stop string."""
         return list(self._writing.new_ids)
 
     @property
     def text(self) -> str:
-        """All that is safe to show."""
+        """The text that is safe to show."""
         return self._writing.answer.text
 
     @property
     def reason(self) -> FinishReason | None:
-        """Why it ended, if it has."""
+        """Why the answer has ended; None if it goes on."""
         return self._writing.reason
 
     def choice(self) -> Choice:
-        """Return all of it, once it has ended: its tokens are exactly its text."""
+        """Return the finished answer. Its tokens spell exactly its text."""
         choice = self._writing.choice(self._sampler.seed)
         return choice if self._steering is None else structs.replace(choice, drawn_before=self._steering.seeds.before)
 
     def end(self, reason: FinishReason = "cancelled") -> str:
-        """End it for a reason of the caller's; return what was held back."""
+        """End the answer early. Returns the text that was held back."""
         return self._writing.end(reason)
 
     def take(self, logits: npt.NDArray[Any] | mx.array) -> Advance:
-        """Take the logits after prompt and tokens, shape [vocabulary]; they are not kept. Return what came of them.
+        """Take the logits after the prompt and all tokens so far, shape [vocabulary], and continue the answer.
 
-        Either the tokens differ afterwards, or it has ended. What begins with forced tokens begins with those alone.
-        Raises `HookFailedError`: it has ended then, and what was said until then is its text.
+        Afterwards the tokens have changed, or the answer has ended. If an answer starts with forced tokens, the first
+        call returns only these. Raises `HookFailedError` if a hook fails. Then the answer has ended with its text so
+        far.
         """
         if self.reason is not None:
             raise ValueError(f"This answer has ended ({self.reason}): nothing follows.")
         size = len(self._family.vocabulary)
         if tuple(logits.shape) != (size,):
             raise ValueError(f"These logits have the shape {tuple(logits.shape)}; one a token is meant, ({size},).")
-        given = logits if isinstance(logits, mx.array) else mx.array(cast("Any", np.asarray(logits, dtype=np.float32)))
-        return self._advance(given.astype(mx.float32)[None], self.token_ids, _Shown())
+        array = logits if isinstance(logits, mx.array) else mx.array(cast("Any", np.asarray(logits, dtype=np.float32)))
+        return self._advance(array.astype(mx.float32)[None], self.token_ids, _TextChange())
 
-    def _advance(self, logits: mx.array, before: list[int], shown: _Shown) -> Advance:
-        """Go on as far as these logits, which come after `before`, are those after the tokens that stand."""
-        given = _Given(logits)
-        forks: list[tuple[Stepping, _Shown]] = []
+    def _advance(self, logits: mx.array, before: list[int], change: _TextChange) -> Advance:
+        """Continue until the tokens differ from `before`, as these are the logits after `before`."""
+        given = _CallersLogits(logits)
+        forks: list[tuple[Stepping, _TextChange]] = []
         if not self._has_begun:
             self._has_begun = True
-            forks += self._take(None, given, shown)
+            forks += self._take(None, given, change)
         while self.reason is None and self._writing.new_ids == before:
-            forks += self._take(self._draw(given), given, shown)
+            forks += self._take(self._sample(given), given, change)
         after = self.token_ids
         num_same = num_common(before, after)
         return Advance(
             len(before) - num_same,
             tuple(after[num_same:]),
-            shown.num_chars_back,
-            shown.text,
+            change.num_chars_back,
+            change.text,
             self.reason,
             self._writing.answer.stop,
-            tuple(Fork(fork, Stepping._advance(fork, logits, before, of_fork)) for fork, of_fork in forks),
+            tuple(Fork(fork, Stepping._advance(fork, logits, before, fork_change)) for fork, fork_change in forks),
         )
 
-    def _draw(self, given: _Given) -> SampledToken:
+    def _sample(self, given: _CallersLogits) -> SampledToken:
         allowed, visit, temperature = self._writing.answer.mask.mask(), 0, None
         if self._steering is not None:
             allowed = both(allowed, self._steering.mask())
@@ -276,16 +277,18 @@ class Stepping:
         token = self._sampler.draw(given.logits, recent, len(sequence), visit, mask, temperature)
         return SampledToken(int(cast("int", token.item())))
 
-    def _take(self, drawn: SampledToken | None, given: _Given, shown: _Shown) -> list[tuple[Stepping, _Shown]]:
-        """Take a token, if one was drawn, and what must follow; return what has forked."""
+    def _take(
+        self, sampled: SampledToken | None, given: _CallersLogits, change: _TextChange
+    ) -> list[tuple[Stepping, _TextChange]]:
+        """Take a sampled token, if there is one, and the tokens that must follow it. Returns the forks."""
         if self._steering is None:
-            shown.text += self._writing.take(drawn)[0]
+            change.text += self._writing.take(sampled)[0]
             return []
-        taken = self._steering.take(drawn, given)
-        shown_by = {self._steering.choice: shown}
+        taken = self._steering.take(sampled, given)
+        changes = {self._steering.choice: change}
         for event in taken.events:
-            _play(event, shown_by)
-        return [(self._forked(fork), shown_by[fork.choice]) for fork in taken.forks]
+            _apply(event, changes)
+        return [(self._forked(fork), changes[fork.choice]) for fork in taken.forks]
 
     def _forked(self, steering: Steering) -> Stepping:
         fork = object.__new__(Stepping)
@@ -293,14 +296,14 @@ class Stepping:
         return fork
 
 
-def _play(event: Event, shown_by: dict[int, _Shown]) -> None:
+def _apply(event: Event, changes: dict[int, _TextChange]) -> None:
     match event:
         case Chunk():
-            shown_by[event.choice].text += event.text
+            changes[event.choice].text += event.text
         case Retract():
-            shown_by[event.choice].take_back(event.num_chars)
+            changes[event.choice].take_back(event.num_chars)
         case Forked():
-            # All that its parent was told of: a fork tells of it first.
-            shown_by[event.choice] = replace(shown_by[event.parent])
+            # A fork starts with the text of its parent; its own events come later.
+            changes[event.choice] = replace(changes[event.parent])
         case _:
             pass

@@ -14,6 +14,8 @@ import mlx.core as mx
 import numpy as np
 import pytest
 
+import worker.decision
+import worker.step
 import worker.stepping
 from worker.answers.hook_chain import Hook
 from worker.answers.hook_folder import HookFolder
@@ -40,9 +42,10 @@ def model(random_llama: Path) -> LanguageModel:
 
 
 def test_the_examples_in_the_docstrings_are_right() -> None:
-    results = doctest.testmod(worker.stepping)
-    assert results.attempted > 20
-    assert results.failed == 0
+    for module, num_examples in ((worker.stepping, 20), (worker.step, 8), (worker.decision, 2)):
+        results = doctest.testmod(module)
+        assert results.attempted >= num_examples
+        assert results.failed == 0
 
 
 # --- answers by the engine and by stepping -------------------------------------------------------------------
