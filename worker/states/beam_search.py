@@ -1,14 +1,12 @@
-"""Beam search: the likeliest of all ways to go on from one prompt, each as a whole; it knows no state of a library.
+"""Beam search: finds the continuations of a prompt that are likeliest as a whole. Independent of states.
 
-All beams that go on are rows of one batch, so that a step of the model reads a token of each. Where the model can't be
-batched, where there is no memory for as many rows, or where a step of several broke, they are read one after another,
-each as a branch of the prompt cache. The prompt is read in its working layers, and what a beam that has ended was made
-of is entered there.
+All active beams are rows of one batch, so a step of the model reads a token of each. If the model can't be batched, if
+there is too little memory, or after a batched step has failed, they are read one after another as branches of the
+prompt cache. The prompt is read there, and finished beams are entered there.
 
-This is no hook's fork (`steering.py`), though that could spell it: there an answer is asked by itself what becomes of
-it, what is put is a token that nobody drew, and what a form forces costs no step. Here all beams are ranked together
-before any of them goes on, each token counts with its log-probability, what is forced, too, and most forks are dropped
-as soon as they are made.
+Forks by hooks (`steering.py`) would not do: each answer decides alone there, and forced tokens have no probability.
+Here all beams are ranked together before any of them continues, each token counts with its log-probability even if it
+is forced, and most forks are dropped at once.
 """
 
 from __future__ import annotations
@@ -41,23 +39,23 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Beam:
-    """One way to go on."""
+    """One continuation."""
 
     answer: Answer
     logprob: float = 0.0
-    """The sum of the log-probabilities of all that was drawn, what ended it included."""
+    """The sum of the log-probabilities of all its tokens, including the one that ended it."""
     score: float = 0.0
-    """What it is ranked by once it has ended."""
+    """Its rank among the finished beams."""
     row: int = 0
-    """Which of the last step's beams it goes on from."""
+    """The index of its parent among the beams of the last step."""
     marks: tuple[tuple[int, States], ...] = ()
-    """The states after its latest tokens, where positions are not enough to come back."""
+    """The layers' states after its latest tokens, with their positions, if the layers can't be trimmed."""
     kept: tuple[array[int], int] | None = None
-    """Once it has ended: what of it the cache was given, and how many of those tokens were known before."""
+    """For a finished beam: the tokens that were entered into the cache, and how many of them it had before."""
 
 
 class BeamSearch:
-    """One search."""
+    """A search from one prompt."""
 
     def __init__(
         self,
@@ -71,88 +69,89 @@ class BeamSearch:
         num_best: int,
         length_penalty: float = 0.0,
     ) -> None:
-        """`sequence`: what is read before `answer`, which has no token yet and may grow by `max_tokens`.
+        """`sequence` is the prompt. `answer` is still empty, and may grow by `max_tokens`.
 
-        At each step at most `width` beams go on; the `num_best` best ones that have ended are wanted.
+        At each step at most `width` beams continue. The search returns the `num_best` best finished beams.
         """
         self._model = model
         self._cache = cache
         self._sequence = list(sequence)
-        self._begin = Beam(answer)
+        self._root = Beam(answer)
         self._max_tokens = max_tokens
         self._width = width
         self._num_best = num_best
         self._length_penalty = length_penalty
-        self._ended: list[Beam] = []
-        """The best so far, best first."""
+        self._finished: list[Beam] = []
+        """The best finished beams so far, best first."""
         self._kept: list[tuple[array[int], int]] = []
-        """As in `Beam`, of all beams that have ever been among those."""
+        """`Beam.kept` of all beams that have ever been in `_finished`."""
         self._batch: Batch | None = None
-        """Its rows are the beams that the last step read; None: they lie in the cache."""
+        """Its rows are the beams of the last step. None if these are in the cache."""
         self._prefill = Prefill(model, cache)
         self._admission = Admission(model, cache)
-        self._is_apart = not model.can_batch
-        self._num_drawn = 0
-        """Tokens of each beam that goes on."""
+        self._is_separate = not model.can_batch
+        """Whether beams are read one after another."""
+        self._num_sampled = 0
+        """How many tokens each active beam has."""
         self.num_kept = 0
-        """Tokens of the prompt that were known; the others were read."""
+        """How many tokens of the prompt were in the cache."""
 
     def run(self) -> list[Beam]:
-        """Return the best beams that end, best first: as many as are wanted, if there are.
+        """Return the best finished beams, best first: `num_best`, or fewer if there are no more.
 
-        Continuations are taken best first, until `width` of them go on; those on the way that end are candidates.
-        It is over when no beam can come to more than the worst of the best: its log-probability only sinks, so its
-        score can't rise above `_most`. Raises a `WorkerError`.
+        Each step takes continuations, best first, until `width` of them continue. Those that end on the way are
+        candidates. The search stops when no active beam can be better than the worst of the best: a log-probability
+        only decreases, so the score can't exceed `_max_score`. Raises a `WorkerError`.
         """
         try:
-            logits, self.num_kept = self._read_alone(self._sequence)
-            beams = [self._begin]
+            logits, self.num_kept = self._read_one(self._sequence)
+            beams = [self._root]
             while beams:
-                self._num_drawn += 1
-                parents, beams = beams, self._grown(beams, logits)
+                self._num_sampled += 1
+                parents, beams = beams, self._next_beams(beams, logits)
                 if beams:
                     logits = self._read(beams, parents)
         finally:
             self._batch = None
             self._cache.reserve(0)
             mx.clear_cache()
-        if not self._ended:
+        if not self._finished:
             raise ConstraintInvalidError(
                 Sentence("This model's tokens can't follow the answer format. Change the format.")
             )
-        return self._ended
+        return self._finished
 
-    # --- which go on ---------------------------------------------------------------------------------------
+    # --- ranking -------------------------------------------------------------------------------------------
 
-    def _grown(self, beams: list[Beam], logits: mx.array) -> list[Beam]:
-        """Return the beams that go on, best first; keep the best of those that end."""
+    def _next_beams(self, beams: list[Beam], logits: mx.array) -> list[Beam]:
+        """Return the beams that continue, best first, and keep the best ones that end."""
         eos_ids = self._model.vocabulary.eos_ids
-        going_on: list[Beam] = []
-        have_ended: set[int] = set()
+        active: list[Beam] = []
+        rows_ended: set[int] = set()
         displaced: list[Beam] = []
-        for logprob, row, token_id, own in self._ranked(beams, logits):
-            if len(going_on) == self._width or self._most(logprob, self._num_drawn) <= self._least:
+        for logprob, row, token_id, token_logprob in self._ranked(beams, logits):
+            if len(active) == self._width or self._max_score(logprob, self._num_sampled) <= self._min_score:
                 break
             is_end = token_id in eos_ids
-            if is_end and row in have_ended:
-                continue  # a turn ends once, by whichever token
-            have_ended |= {row} if is_end else set()
-            beam = self._with(beams[row], row, token_id, own, logprob)
+            if is_end and row in rows_ended:
+                continue  # several tokens may end a turn, but the likeliest one suffices
+            rows_ended |= {row} if is_end else set()
+            beam = self._extended(beams[row], row, token_id, token_logprob, logprob)
             if beam.answer.reason is None:
-                going_on.append(beam)
+                active.append(beam)
             else:
-                insort(self._ended, beam, key=lambda ended: -ended.score)
-                displaced += self._ended[self._num_best :]
-                del self._ended[self._num_best :]
-        self._ended = [beam if beam.kept else self._entered(beam, beams[beam.row]) for beam in self._ended]
-        # Behind those that may have something in common with them.
+                insort(self._finished, beam, key=lambda finished: -finished.score)
+                displaced += self._finished[self._num_best :]
+                del self._finished[self._num_best :]
+        self._finished = [beam if beam.kept else self._entered(beam, beams[beam.row]) for beam in self._finished]
+        # Forget only now, as new beams may share tokens with the displaced ones.
         for beam in displaced:
             if beam.kept is not None:
                 self._cache.forget(*beam.kept)
-        return [beam for beam in going_on if self._most(beam.logprob, self._num_drawn + 1) > self._least]
+        return [beam for beam in active if self._max_score(beam.logprob, self._num_sampled + 1) > self._min_score]
 
     def _ranked(self, beams: list[Beam], logits: mx.array) -> Iterator[tuple[float, int, int, float]]:
-        """Yield what may come next, best first: the log-probability of all, which beam, the token, its own."""
+        """Yield possible next tokens, best first: log-probability of the beam, its index, the token, its own."""
         logprobs = logits.astype(mx.float32)
         logprobs -= mx.logsumexp(logprobs, axis=-1, keepdims=True)
         masks = [beam.answer.mask.mask() for beam in beams]
@@ -170,31 +169,31 @@ class BeamSearch:
         ]
         return heapq.merge(*found, key=lambda each: (-each[0], each[1]))
 
-    def _with(self, beam: Beam, row: int, token_id: int, own: float, logprob: float) -> Beam:
+    def _extended(self, beam: Beam, row: int, token_id: int, token_logprob: float, logprob: float) -> Beam:
         answer = beam.answer.copy()
-        answer.take(SampledToken(token_id, own))
-        if answer.reason is None and self._num_drawn == self._max_tokens:
+        answer.take(SampledToken(token_id, token_logprob))
+        if answer.reason is None and self._num_sampled == self._max_tokens:
             answer.end("length")
-        return Beam(answer, logprob, self._score(logprob, self._num_drawn), row, beam.marks)
+        return Beam(answer, logprob, self._score(logprob, self._num_sampled), row, beam.marks)
 
-    def _score(self, logprob: float, num_drawn: int) -> float:
-        return logprob / num_drawn**self._length_penalty
+    def _score(self, logprob: float, num_sampled: int) -> float:
+        return logprob / num_sampled**self._length_penalty
 
-    def _most(self, logprob: float, num_drawn: int) -> float:
-        """What a beam can come to that ends with this many tokens or more: not a bit less likely than it is now."""
-        return self._score(logprob, self._max_tokens if self._length_penalty > 0 else num_drawn)
+    def _max_score(self, logprob: float, num_sampled: int) -> float:
+        """Return the highest score that a beam can reach with at least this many tokens."""
+        return self._score(logprob, self._max_tokens if self._length_penalty > 0 else num_sampled)
 
     @property
-    def _least(self) -> float:
-        """What a beam must beat to be one of the best."""
-        return self._ended[-1].score if len(self._ended) == self._num_best else -np.inf
+    def _min_score(self) -> float:
+        """The score that a beam must exceed to be among the best."""
+        return self._finished[-1].score if len(self._finished) == self._num_best else -np.inf
 
     # --- reading -------------------------------------------------------------------------------------------
 
-    def _read_alone(self, sequence: list[int]) -> tuple[mx.array, int]:
-        """Read what is not kept of a sequence into the working layers.
+    def _read_one(self, sequence: list[int]) -> tuple[mx.array, int]:
+        """Read the part of a sequence that is not cached into the branch of the cache.
 
-        Returns the logits after it, shape [1, vocabulary], and how many of its tokens were kept.
+        Returns the logits after it, shape [1, vocabulary], and how many of its tokens were cached.
         """
         try:
             num_kept, *_ = self._prefill.read(sequence, in_company=lambda: False)
@@ -202,39 +201,39 @@ class BeamSearch:
             mx.eval(logits, [layer.state for layer in self._cache.branch.layers])
             self._cache.keep()
         except BaseException:
-            # What the working layers hold after a step that broke is anyone's guess.
+            # After a failed step, the contents of the layers are undefined.
             self._cache.give_up_path()
             raise
         return logits, num_kept
 
     def _read(self, beams: list[Beam], parents: list[Beam]) -> mx.array:
-        """Read the last token of each beam; return the logits after them, shape [beams, vocabulary]."""
-        self._is_apart = self._is_apart or not self._has_memory()
-        if not self._is_apart:
+        """Read the last token of each beam. Returns the logits after them, shape [beams, vocabulary]."""
+        self._is_separate = self._is_separate or not self._has_memory()
+        if not self._is_separate:
             try:
-                return self._read_together(beams, parents)
-            except Exception as error:  # noqa: BLE001 (whatever several at once do not bear)
-                log.warning("Several beams at once broke, they go on one after another: %r", error)
-                self._is_apart = True
+                return self._read_batch(beams, parents)
+            except Exception as error:  # noqa: BLE001 (a model's code may fail on a batch in any way)
+                log.warning("A batch of beams failed; they are read one after another now: %r", error)
+                self._is_separate = True
         self._batch = None
         self._cache.reserve(0)
-        return mx.concatenate([self._read_alone(self._sequence + beam.answer.token_ids)[0] for beam in beams])
+        return mx.concatenate([self._read_one(self._sequence + beam.answer.token_ids)[0] for beam in beams])
 
-    def _read_together(self, beams: list[Beam], parents: list[Beam]) -> mx.array:
+    def _read_batch(self, beams: list[Beam], parents: list[Beam]) -> mx.array:
         if self._batch is None:
-            # All of them go on from the prompt.
+            # All beams continue the prompt.
             self._batch = Batch()
             self._batch.add(self._cache.branch.layers, len(beams))
         elif (rows := [beam.row for beam in beams]) != list(range(len(parents))):
             written = [as_ids(parent.answer.token_ids) for parent in parents]
-            # What the first and the last one share in the order of words, all of them share.
-            self._batch.take(rows, self._num_drawn - 1 - num_common(min(written), max(written)))
+            # The prefix that the first and the last of them in sorted order share is common to all.
+            self._batch.take(rows, self._num_sampled - 1 - num_common(min(written), max(written)))
         last = mx.array([[beam.answer.token_ids[-1]] for beam in beams])
         logits = self._model.forward(last, self._batch.layers)
         mx.eval(logits)
-        if self._num_drawn % LOOK_EVERY == 1:
+        if self._num_sampled % LOOK_EVERY == 1:
             self._cache.reserve(self._batch.num_bytes)
-        length = len(self._sequence) + self._num_drawn
+        length = len(self._sequence) + self._num_sampled
         if self._cache.branch.needs_keeping(length):
             for row, beam in enumerate(beams):
                 states = self._cache.states_of(self._batch.row(row, length), length)
@@ -243,25 +242,25 @@ class BeamSearch:
         return logits
 
     def _has_memory(self) -> bool:
-        if self._batch is not None and self._num_drawn % LOOK_EVERY:
+        if self._batch is not None and self._num_sampled % LOOK_EVERY:
             return True
-        return self._admission.admits(self._width, len(self._sequence) + self._num_drawn)
+        return self._admission.admits(self._width, len(self._sequence) + self._num_sampled)
 
-    # --- what is kept --------------------------------------------------------------------------------------
+    # --- the cache -----------------------------------------------------------------------------------------
 
     def _entered(self, beam: Beam, parent: Beam) -> Beam:
-        """Keep what was read of a beam that has ended, and say how it was written."""
+        """Enter the tokens that were read for a finished beam into the cache, with their provenance."""
         answer = beam.answer
         ids = as_ids(self._sequence + parent.answer.token_ids)
         num_known = self._cache.num_known(ids)
-        # What is known of another one's end was not known before, either.
+        # Tokens that are only known from another beam were not known before the search.
         shared = [before for others, before in self._kept if num_common(others, ids) >= num_known]
         kept = ids, min([num_known, *shared])
         self._kept.append(kept)
         if self._batch is not None:
-            # Whoever goes on from its end reads the last token that stands in its text, for what comes after it.
-            place = min(len(self._sequence) + answer.num_kept_tokens, len(ids)) - 1
-            earlier = max((mark for mark in parent.marks if mark[0] <= place), key=lambda mark: mark[0], default=None)
+            # To continue the beam, the model reads the last token of its text again, for the logits after it.
+            last = min(len(self._sequence) + answer.num_kept_tokens, len(ids)) - 1
+            earlier = max((mark for mark in parent.marks if mark[0] <= last), key=lambda mark: mark[0], default=None)
             self._cache.enter(ids, self._batch.row(beam.row, len(ids)), earlier)
         origins = [Provenance[origin.upper()] for origin in answer.origins]
         self._cache.note(self._sequence + answer.token_ids, len(self._sequence), answer.logprobs, origins)
@@ -271,10 +270,13 @@ class BeamSearch:
 def _best_first(
     so_far: float, row: int, logprobs: mx.array, ids: npt.NDArray[np.uint32], best: npt.NDArray[np.float32]
 ) -> Iterator[tuple[float, int, int, float]]:
-    """Yield what may follow one beam, best first; `best` are the log-probabilities of `ids`, which no other exceeds."""
+    """Yield the possible next tokens of one beam, best first.
+
+    `best` are the log-probabilities of the likeliest `ids`.
+    """
     order = np.lexsort((ids, -best))
     yield from _possible(so_far, row, ids[order], best[order])
-    # Most of those ended, which is rare.
+    # The other tokens are rarely needed: only if most of these end the beam.
     rest = np.array(logprobs)
     rest[ids] = -np.inf
     order = np.argsort(-rest, kind="stable")

@@ -1,4 +1,4 @@
-"""Beams: a generator that returns the likeliest texts as wholes; it knows the engine by its model and its cache."""
+"""Beams: a generator that returns the texts that are likeliest as a whole, by beam search."""
 
 from __future__ import annotations
 
@@ -16,42 +16,42 @@ from worker.requests.prompts import Prompts
 from worker.requests.request import Request, Ticket
 from worker.sentence import verbatim
 from worker.states.beam_search import Beam, BeamSearch
-from worker.states.generator import MOST_SAMPLES, Generator
+from worker.states.generator import MAX_SAMPLES, Completed, Generator
 from worker.states.sequence_state import SequenceState
 from worker.states.token_sequence import TokenSequence
 
-MOST_BEAMS = MOST_SAMPLES
+MAX_BEAMS = MAX_SAMPLES
 
 
 @dataclass(frozen=True)
 class Beams:
-    """Goes on from texts and states by beam search; it is called as any `Generator` is, but for the seed.
+    """Continues texts and states by beam search. It is called like a `Generator`, but without a seed.
 
-    What is returned has the best `samples` beams of each prompt as its samples, best first; fewer where a form leaves
-    fewer ways to go on. Of a state that has several samples already each is gone on from by itself.
+    The best `samples` beams of each prompt become its samples, best first. There are fewer if the answer format allows
+    fewer texts. If the given state has several samples, each of them is continued separately.
 
-    **Scores.** A beam's log-probability is the sum of those of all tokens that were drawn for it, by the model alone,
-    before any constraint: what a form forces counts, and so do the end of the turn and what a stop string cut off.
-    That is its weight in the state that is returned (on top of what the given one weighed). Beams are ranked by it, so
-    that long ones are as a rule behind short ones; with a `length_penalty` they are ranked by
+    **Scores.** A beam's log-probability is the sum of those of all its tokens. It uses the model's probabilities,
+    before constraints, and includes forced tokens, the end of the turn and the tokens of a stop string. It is added to
+    the weight of the given sequence. Beams are ranked by it, so short beams usually come first. With a
+    `length_penalty`, they are ranked by
 
-        log-probability / (number of tokens drawn, the end included) ** length_penalty
+        log-probability / (number of tokens, including the end) ** length_penalty
 
-    where 1 ranks by the mean a token, and the weights stay what they are.
+    A penalty of 1 ranks by the mean of the tokens. The weights do not depend on it.
     """
 
     generator: Generator
-    """The form of what is new, and where it ends."""
+    """The answer format of the new text, and conditions to end."""
     width: int = 4
-    """How many beams go on at each step."""
+    """How many beams continue at each step."""
     samples: int | None = None
-    """How many are returned if a call does not say; None: one of each prompt or sample."""
+    """How many beams a call returns by default; None: one for each prompt or sample."""
     length_penalty: float = 0.0
 
     def __post_init__(self) -> None:
-        """Raises a `WorkerError` that says what can't be used."""
-        if not 1 <= self.width <= MOST_BEAMS:
-            raise BadRequestError(verbatim(f"There can be 1 to {MOST_BEAMS} beams, not {self.width}."))
+        """Raises a `WorkerError` if a setting is invalid."""
+        if not 1 <= self.width <= MAX_BEAMS:
+            raise BadRequestError(verbatim(f"There can be 1 to {MAX_BEAMS} beams, not {self.width}."))
         if not math.isfinite(self.length_penalty):
             raise BadRequestError(verbatim(f"The length penalty is a number, not {self.length_penalty}."))
         self._check(self.samples)
@@ -73,37 +73,37 @@ class Beams:
         stop: str | Sequence[str] | None = None,
         max_tokens: int | None = None,
     ) -> SequenceState:
-        """Return `given` with the best ways to go on, shape [batch, samples].
+        """Return `given` with its best continuations, shape [batch, samples].
 
-        `samples`, `stop`, `max_tokens`: in place of its own, this time. Raises `SampleMismatch`, and a `WorkerError`
-        where it can't be answered.
+        `samples`, `stop`, `max_tokens` replace the defaults for this call. Raises `SampleMismatch`, or the
+        `WorkerError` of a search that fails.
         """
         samples = self.samples if samples is None else samples
         self._check(samples)
         found: list[Beam] = []
 
-        def answer(engine: Engine, commands: Sequence[Generate]) -> list[tuple[Finished, list[list[Token]]]]:
+        def search(engine: Engine, commands: Sequence[Generate]) -> list[Completed]:
             if engine.is_busy:
                 raise RuntimeError(
                     "The engine is answering something else. Wait for it, or load the model a second time."
                 )
             prompts = Prompts(engine.model)
-            searched = [self._searched(engine, command, prompts) for command in commands]
-            # All prompts have as many.
-            num = min(len(beams) for beams, _ in searched)
-            found.extend(beam for beams, _ in searched for beam in beams[:num])
+            results = [self._search(engine, command, prompts) for command in commands]
+            # All prompts must have the same number of samples.
+            num = min(len(beams) for beams, _ in results)
+            found.extend(beam for beams, _ in results for beam in beams[:num])
             return [
-                _answered(command, beams[:num], usage)
-                for command, (beams, usage) in zip(commands, searched, strict=True)
+                _completed(command, beams[:num], usage)
+                for command, (beams, usage) in zip(commands, results, strict=True)
             ]
 
-        state = self.generator.go_on(given, samples, self.generator.settings(stop, max_tokens, 0), answer)
+        state = self.generator.continue_with(given, samples, self.generator.settings(stop, max_tokens, 0), search)
         beams = iter(found)
         return SequenceState(
-            tuple(tuple(_weighed(sequence, next(beams)) for sequence in row) for row in state.rows), state.usage
+            tuple(tuple(_with_weight(sequence, next(beams)) for sequence in row) for row in state.rows), state.usage
         )
 
-    def _searched(self, engine: Engine, command: Generate, prompts: Prompts) -> tuple[list[Beam], Usage]:
+    def _search(self, engine: Engine, command: Generate, prompts: Prompts) -> tuple[list[Beam], Usage]:
         request = Request(with_fields(command, n=1), Ticket(command.request_id), prompts, engine.model)
         search = BeamSearch(
             engine.model,
@@ -124,8 +124,8 @@ class Beams:
         )
 
 
-def _answered(command: Generate, beams: Sequence[Beam], usage: Usage) -> tuple[Finished, list[list[Token]]]:
-    """As a request's end that has these choices, and the tokens that were drawn for each."""
+def _completed(command: Generate, beams: Sequence[Beam], usage: Usage) -> Completed:
+    """Return a finished request whose choices are the beams."""
     choices = [beam.answer.choice(0) for beam in beams]
     end = Finished(request_id=command.request_id, choices=choices, usage=usage, timing=Timing())
     return end, [list(_tokens(beam)) for beam in beams]
@@ -136,11 +136,11 @@ def _tokens(beam: Beam) -> Iterator[Token]:
         yield Token(id=token_id, logprob=logprob, origin=origin)
 
 
-def _weighed(sequence: TokenSequence, beam: Beam) -> TokenSequence:
-    """The same, whose end weighs what of the beam's log-probability its tokens do not."""
+def _with_weight(sequence: TokenSequence, beam: Beam) -> TokenSequence:
+    """Return the sequence with the part of the beam's log-probability that its tokens lack in its ending."""
     assert sequence.ending is not None
     answer = beam.answer
-    stand = zip(answer.turn_ids[len(answer.kept_ids) :], answer.token_ids, answer.logprobs, strict=False)
-    kept = [each[2] or 0.0 for each in takewhile(lambda each: each[0] == each[1], stand)]
+    pairs = zip(answer.turn_ids[len(answer.kept_ids) :], answer.token_ids, answer.logprobs, strict=False)
+    kept = [each[2] or 0.0 for each in takewhile(lambda each: each[0] == each[1], pairs)]
     logprob = beam.logprob - math.fsum(kept if answer.text else [])
     return replace(sequence, ending=replace(sequence.ending, logprob=logprob))

@@ -1,7 +1,7 @@
-"""Generators: a state goes in, a state that goes on comes out; they know the engine by its requests and events alone.
+"""Generators: functions that continue states, by requests to the engine.
 
-Each sequence is read as the tokens that it is, so the engine finds in its cache all that was kept from the beginning.
-Text at its end that is not cut into tokens yet is the request's continuation: its seam is healed.
+Each sequence is sent as the tokens that it has, so the engine finds them in its cache. Text at its end that is not
+tokenized yet is the continuation of the request, so its join is healed.
 """
 
 from __future__ import annotations
@@ -15,59 +15,75 @@ from typing import TypeAlias
 
 import msgspec
 
-from worker.errors import BadRequestError
+from worker.errors import (
+    BadRequestError,
+    ConstraintInvalidError,
+    ContextOverflowError,
+    WorkerError,
+    WorkerOutOfMemoryError,
+)
 from worker.protocol import (
     Choice,
+    Chunk,
     Constraint,
     Continuation,
+    Failed,
     Finished,
     Generate,
     Prompt,
+    RequestId,
+    Retract,
     Sampling,
     Token,
     Usage,
 )
 from worker.requests.engine import Engine
+from worker.requests.request import Ticket
 from worker.sentence import verbatim
-from worker.states.completion import answered, total
 from worker.states.sequence_state import SampleMismatch, SequenceState
 from worker.states.token_sequence import Ending, TokenSequence
 from worker.text.constraint import with_given_text
 from worker.text.healing import num_taken_back
 from worker.text.vocabulary import Vocabulary
 
-MOST_SAMPLES = 64
-"""Of one prompt; a batch's seeds lie so far apart, too."""
+MAX_SAMPLES = 64
+"""The limit for each prompt, and the difference between the seeds of two prompts of a batch."""
 
 _GREEDY = Sampling()
 
-Answering: TypeAlias = Callable[[Engine, Sequence[Generate]], list[tuple[Finished, list[list[Token]]]]]
-"""Has requests answered: of each its end, and of each of its choices the tokens drawn."""
+Completed: TypeAlias = tuple[Finished, list[list[Token]]]
+"""How a request ended, and the sampled tokens of each of its choices."""
+Complete: TypeAlias = Callable[[Engine, Sequence[Generate]], list[Completed]]
+"""Runs requests to their ends."""
+
+_ERRORS: dict[str, type[WorkerError]] = {
+    error.kind: error
+    for error in (BadRequestError, ContextOverflowError, ConstraintInvalidError, WorkerOutOfMemoryError)
+}
 
 
 @dataclass(frozen=True)
 class Generator:
-    """Goes on from texts and states in one way: a form that what is new has, how it is drawn, where it ends.
+    """Continues texts and states with an answer format, a way of sampling, and conditions to end.
 
-    `generator(given)` takes a string, a list of strings (a batch), or a state, and returns the state in which each
-    sequence has gone on. Nothing of the state that was given changes, and no generator keeps anything: the same one
-    may go on from any state, and any generator from what it returned.
+    `generator(given)` takes a string, a list of strings (a batch), or a state. It returns a new state in which each
+    sequence is continued. Generators have no state of their own: each one can continue any state, including those that
+    other generators returned.
 
-    Text at the end of a sequence that is not in tokens yet (a string, what a cut has left of a token) is healed: the
-    first new token may spell its end and the beginning of what is new. So may a stop string begin in it.
+    Text at the end of a sequence that is not tokenized yet (an added string, a part of a token that was cut) is healed:
+    the first new token may spell its end and the beginning of the new text. A stop string may also begin in it.
     """
 
     engine: Engine = field(repr=False)
     constraint: Constraint | None = None
-    """The form of what is new."""
+    """The answer format of the new text."""
     sampling: Sampling = _GREEDY
     stop: tuple[str, ...] = ()
     max_tokens: int | None = None
 
     def __post_init__(self) -> None:
-        """Raises a `WorkerError` that says what can't be used."""
+        """Raises a `WorkerError` if the constraint or another setting is invalid."""
         if self.constraint is not None:
-            # Before anybody waits for it.
             self.engine.model.constraints.new(self.constraint)
         _ = self.settings(None, None, None)
 
@@ -80,46 +96,46 @@ class Generator:
         stop: str | Sequence[str] | None = None,
         max_tokens: int | None = None,
     ) -> SequenceState:
-        """Return `given` with what comes next, shape [batch, samples].
+        """Return `given` with its continuations, shape [batch, samples].
 
-        `samples`: how many ways to go on from each prompt, at most 64. By default each sequence goes on in one way; a
-        state that has several samples goes on with as many.
-        `seed`: of the first sequence; sample `s` of prompt `b` draws with `seed + 64 * b + s`, alone or in company.
-        `stop`, `max_tokens`: in place of the generator's own, this time.
+        `samples`: how many continuations of each prompt, at most 64. By default, each sequence has one; a state with
+        several samples keeps their number.
+        `seed`: for the first sequence. Sample `s` of prompt `b` uses the seed `seed + 64 * b + s`.
+        `stop`, `max_tokens`: replace those of the generator for this call.
 
-        Raises `SampleMismatch`, and a `WorkerError` where it can't be answered (the first one of several).
+        Raises `SampleMismatch`, or the `WorkerError` of the first request that fails.
         """
-        return self.go_on(given, samples, self.settings(stop, max_tokens, seed), answered)
+        return self.continue_with(given, samples, self.settings(stop, max_tokens, seed), complete_requests)
 
-    def go_on(
-        self, given: str | Sequence[str] | SequenceState, samples: int | None, settings: Generate, answer: Answering
+    def continue_with(
+        self, given: str | Sequence[str] | SequenceState, samples: int | None, settings: Generate, complete: Complete
     ) -> SequenceState:
-        """As a call, by requests with these `settings`, of which `answer` has all answered."""
+        """Like a call, with requests that have these `settings` and are run by `complete`."""
         state = self._state(given)
         num_samples = _num_samples(state, samples)
         first_seed = secrets.randbits(32) if settings.sampling.seed is None else settings.sampling.seed
-        starts = [[self._begun(sequence) for sequence in row] for row in state.rows]
+        starts = [[self._prepared(sequence) for sequence in row] for row in state.rows]
         commands: list[Generate] = []
         for batch, row in enumerate(starts):
             for sample, start in enumerate(row):
-                sampling = msgspec.structs.replace(settings.sampling, seed=first_seed + MOST_SAMPLES * batch + sample)
+                sampling = msgspec.structs.replace(settings.sampling, seed=first_seed + MAX_SAMPLES * batch + sample)
                 n = num_samples if len(row) == 1 else 1
                 commands.append(self._command(settings, start, len(commands), sampling, n))
-        answers = iter(answer(self.engine, commands))
+        completed = iter(complete(self.engine, commands))
         rows: list[tuple[TokenSequence, ...]] = []
         usages: list[Usage] = []
         for given_row, row in zip(state.rows, starts, strict=True):
-            grown: list[TokenSequence] = []
+            continued: list[TokenSequence] = []
             for sequence, start in zip(given_row, row, strict=True):
-                finished, tokens = next(answers)
+                finished, tokens = next(completed)
                 usages.append(finished.usage)
                 num_kept = finished.usage.prompt_tokens - len(start.token_ids)
-                grown += [
-                    _grown(sequence, start, choice, drawn, num_kept)
-                    for choice, drawn in zip(finished.choices, tokens, strict=True)
+                continued += [
+                    _continued(sequence, start, choice, sampled, num_kept)
+                    for choice, sampled in zip(finished.choices, tokens, strict=True)
                 ]
-            rows.append(tuple(grown))
-        return SequenceState(tuple(rows), total(usages))
+            rows.append(tuple(continued))
+        return SequenceState(tuple(rows), _total(usages))
 
     def _state(self, given: str | Sequence[str] | SequenceState) -> SequenceState:
         if not isinstance(given, SequenceState):
@@ -131,7 +147,7 @@ class Generator:
         return given
 
     def settings(self, stop: str | Sequence[str] | None, max_tokens: int | None, seed: int | None) -> Generate:
-        """A request with all but what it goes on from. Raises `BadRequestError`."""
+        """Return a request without its prompt. Raises `BadRequestError`."""
         stops = self.stop if stop is None else stop
         sampling = msgspec.to_builtins(self.sampling)
         fields = {
@@ -140,7 +156,7 @@ class Generator:
             "sampling": sampling if seed is None else {**sampling, "seed": seed},
             "stop": [stops] if isinstance(stops, str) else list(stops),
             "max_tokens": self.max_tokens if max_tokens is None else max_tokens,
-            # What was drawn is told with its log-probability.
+            # Makes the worker report log-probabilities.
             "top_logprobs": 1,
         }
         try:
@@ -151,7 +167,7 @@ class Generator:
     def _command(
         self, settings: Generate, start: TokenSequence, request_id: int, sampling: Sampling, n: int
     ) -> Generate:
-        """The request that goes on from a sequence."""
+        """Return the request that continues a sequence."""
         constraint = self.constraint
         if constraint is not None:
             constraint = msgspec.structs.replace(constraint, covers="new")
@@ -168,52 +184,53 @@ class Generator:
             n=n,
         )
 
-    # --- where to go on from -------------------------------------------------------------------------------
+    # --- the tokens to continue ----------------------------------------------------------------------------
 
-    def _begun(self, sequence: TokenSequence) -> TokenSequence:
-        """The same from where a model begins to read, with no more text behind its tokens than is to be healed."""
+    def _prepared(self, sequence: TokenSequence) -> TokenSequence:
+        """Return the sequence with the tokens before a prompt, and with only the text to heal after its tokens."""
         if not sequence.text:
             raise BadRequestError(verbatim("There is no text to go on from. Give at least one character."))
         vocabulary = self.engine.model.vocabulary
-        ids, behind, num_hidden = self._as_read(sequence)
-        # There must be something that the model reads, and what it was given in tokens is what it is.
-        num_again = _num_spelled_again(vocabulary, behind if ids else behind[1:])
-        read = (*ids, *behind[: len(behind) - num_again])
+        ids, tail_ids, num_hidden = self._tokenized(sequence)
+        # Only tokens of the tail are healed, and the model must read at least one token.
+        num_healed = _num_healed(vocabulary, tail_ids if ids else tail_ids[1:])
+        num_read = len(tail_ids) - num_healed
+        read = (*ids, *tail_ids[:num_read])
         logprobs = (*[None] * (len(ids) - len(sequence.token_ids)), *sequence.logprobs)
         return TokenSequence(
             vocabulary,
             read,
             (*logprobs, *[None] * (len(read) - len(logprobs))),
-            vocabulary.bytes_of(behind[len(behind) - num_again :]).decode(),
+            vocabulary.bytes_of(tail_ids[num_read:]).decode(),
             num_hidden,
-            is_begun=True,
+            has_start=True,
         )
 
-    def _as_read(self, sequence: TokenSequence) -> tuple[tuple[int, ...], list[int], int]:
-        """The tokens that are certain, those of the text behind them, and how many bytes of all are no text."""
+    def _tokenized(self, sequence: TokenSequence) -> tuple[tuple[int, ...], list[int], int]:
+        """Return the tokens that stay, those of the tail, and `num_hidden` of both together."""
         vocabulary = self.engine.model.vocabulary
         tail = sequence.tail
-        if sequence.is_begun:
+        if sequence.has_start:
             return sequence.token_ids, vocabulary.encode_turn(tail), sequence.num_hidden
         head = self._head()
         num_hidden = len(vocabulary.bytes_of(head))
         if sequence.token_ids:
             return (*head, *sequence.token_ids), vocabulary.encode_turn(tail), num_hidden
-        # As the tokenizer cuts a prompt, which may put a space in front, unless it takes typed text for control tokens.
-        cut = self.engine.prompt_ids(Prompt(text=tail))[len(head) :]
-        data, wanted = vocabulary.bytes_of(cut), tail.encode()
-        if vocabulary.control_ids.isdisjoint(cut) and data.endswith(wanted) and data.strip(b" ") == wanted.strip(b" "):
-            return head, cut, num_hidden + len(data) - len(wanted)
+        # Use the tokenizer's own ids, which may begin with an added space, if it finds no control tokens in the text.
+        ids = self.engine.prompt_ids(Prompt(text=tail))[len(head) :]
+        data, wanted = vocabulary.bytes_of(ids), tail.encode()
+        if vocabulary.control_ids.isdisjoint(ids) and data.endswith(wanted) and data.strip(b" ") == wanted.strip(b" "):
+            return head, ids, num_hidden + len(data) - len(wanted)
         return head, vocabulary.encode_turn(tail), num_hidden
 
     def _head(self) -> tuple[int, ...]:
-        """The control tokens that the tokenizer puts in front of a prompt."""
+        """Return the control tokens that the tokenizer puts before a prompt."""
         controls = self.engine.model.vocabulary.control_ids
         return tuple(takewhile(controls.__contains__, self.engine.prompt_ids(Prompt(text="a"))))
 
 
-def _num_spelled_again(vocabulary: Vocabulary, token_ids: Sequence[int]) -> int:
-    """How many tokens at the end of a text are to be spelled again with what follows; together they are text."""
+def _num_healed(vocabulary: Vocabulary, token_ids: Sequence[int]) -> int:
+    """Return how many tokens at the end of a text to heal. Their bytes are whole characters."""
     number = num_taken_back(vocabulary, token_ids)
     while number:
         try:
@@ -231,8 +248,8 @@ def _num_samples(state: SequenceState, samples: int | None) -> int:
     _, present = state.shape
     if samples is None:
         return 1 if present == 1 else present
-    if not 1 <= samples <= MOST_SAMPLES:
-        raise BadRequestError(verbatim(f"There can be 1 to {MOST_SAMPLES} samples of a prompt, not {samples}."))
+    if not 1 <= samples <= MAX_SAMPLES:
+        raise BadRequestError(verbatim(f"There can be 1 to {MAX_SAMPLES} samples of a prompt, not {samples}."))
     if present not in {1, samples}:
         raise SampleMismatch(
             f"This state has {present} samples of each prompt; a generator goes on from it with as many, not with "
@@ -241,19 +258,18 @@ def _num_samples(state: SequenceState, samples: int | None) -> int:
     return samples
 
 
-def _grown(
-    given: TokenSequence, start: TokenSequence, choice: Choice, drawn: Sequence[Token], num_kept: int
+def _continued(
+    given: TokenSequence, start: TokenSequence, choice: Choice, sampled: Sequence[Token], num_kept: int
 ) -> TokenSequence:
-    """What was given, and what was written behind it; of its tail the request kept `num_kept` tokens."""
+    """Return the given sequence with a finished answer. `num_kept` tokens of its tail were part of the prompt."""
     ending = Ending(choice.text, choice.reason, choice.stop, choice.seed)
     if not choice.text:
         return replace(given, ending=ending)
     new_ids = choice.turn_token_ids[num_kept:]
-    # Where a stop string cut through a token, the last ones are others than those that were drawn.
-    logprobs = [
-        _logprob(token) for _, token in takewhile(lambda pair: pair[0] == pair[1].id, zip(new_ids, drawn, strict=False))
-    ]
-    grown = replace(
+    # If a stop string begins inside a token, the last ids differ from the sampled ones.
+    pairs = zip(new_ids, sampled, strict=False)
+    logprobs = [_logprob(token) for _, token in takewhile(lambda pair: pair[0] == pair[1].id, pairs)]
+    continued = replace(
         start,
         token_ids=(*start.token_ids, *choice.turn_token_ids),
         logprobs=(*start.logprobs, *[None] * num_kept, *logprobs, *[None] * (len(new_ids) - len(logprobs))),
@@ -261,12 +277,63 @@ def _grown(
         ending=ending,
     )
     text = given.text + choice.text
-    # A vocabulary may have no tokens for the end of it.
-    return replace(grown, tail=text[len(grown.text) :]) if text.startswith(grown.text) else grown
+    # The vocabulary may have no tokens for the end of the text.
+    return replace(continued, tail=text[len(continued.text) :]) if text.startswith(continued.text) else continued
 
 
 def _logprob(token: Token) -> float | None:
-    """What a token was drawn with; a choice that a constraint has left of the impossible is told as None, too."""
+    """Return the log-probability of a sampled token, or None if it was forced. The worker reports -inf as None."""
     if token.origin == "forced":
         return None
     return -math.inf if token.logprob is None else token.logprob
+
+
+# --- requests ------------------------------------------------------------------------------------------------
+
+
+def complete_requests(engine: Engine, commands: Sequence[Generate]) -> list[Completed]:
+    """Run requests as one batch by stepping the engine. Raises the error of the first request that fails."""
+    if engine.is_busy:
+        raise RuntimeError("The engine is answering something else. Wait for it, or load the model a second time.")
+    tickets = [Ticket(command.request_id) for command in commands]
+    tokens: dict[RequestId | None, list[list[Token]]] = {
+        command.request_id: [[] for _ in range(command.n)] for command in commands
+    }
+    ends: dict[RequestId | None, Finished | Failed] = {}
+    try:
+        for command, ticket in zip(commands, tickets, strict=True):
+            engine.add(command, ticket)
+        while engine.is_busy:
+            for event in engine.step():
+                match event:
+                    case Chunk():
+                        tokens[event.request_id][event.choice] += event.tokens
+                    case Retract():
+                        sampled = tokens[event.request_id][event.choice]
+                        del sampled[len(sampled) - event.num_tokens :]
+                    case Finished() | Failed():
+                        ends[event.request_id] = event
+                    case _:
+                        pass
+    except BaseException:
+        # Leave the engine idle, so that the caller can go on after Ctrl+C.
+        for ticket in tickets:
+            ticket.cancel()
+        while engine.is_busy:
+            engine.step()
+        raise
+    completed: list[Completed] = []
+    for command in commands:
+        end = ends[command.request_id]
+        if isinstance(end, Failed):
+            raise _ERRORS.get(end.kind, WorkerError)(end.sentence)
+        completed.append((end, tokens[command.request_id]))
+    return completed
+
+
+def _total(usages: Sequence[Usage]) -> Usage:
+    """Add up the usage of several requests. Peak memory is the maximum."""
+    names = Usage.__struct_fields__
+    costs = {name: [getattr(usage, name) for usage in usages] for name in names}
+    peaks = costs.pop("peak_memory_bytes")
+    return Usage(**{name: sum(each) for name, each in costs.items()}, peak_memory_bytes=max(peaks, default=0))

@@ -1,7 +1,4 @@
-"""A model as a library sees it: texts and chats as states, and generators that go on from them.
-
-It knows no window, no transport and no other thread: what it is asked for is done when it returns.
-"""
+"""The model of the library: makes states from texts and chats, and generators that continue them."""
 
 from __future__ import annotations
 
@@ -23,22 +20,22 @@ _GREEDY = Sampling()
 
 
 class LocalModel:
-    """One loaded model, with all that it has read. Use it from the thread that opened it, as MLX demands."""
+    """A loaded model with its prompt cache. MLX requires that it is used only in the thread that opened it."""
 
     def __init__(self, engine: Engine) -> None:
-        """`engine` is this one's alone: whoever steps it takes all of its events."""
+        """`engine` must not be used by anyone else."""
         self._engine = engine
 
-    # --- where to begin ------------------------------------------------------------------------------------
+    # --- states --------------------------------------------------------------------------------------------
 
     def state(self, texts: str | Sequence[str]) -> SequenceState:
-        """Return a text, or a batch of several, as a state. Control tokens that are written in it are plain text."""
+        """Return a text, or a batch of texts, as a state. Control tokens in it are plain text."""
         return SequenceState.of(self._engine.model.vocabulary, texts)
 
     def chat(self, messages: str | Sequence[Message | Mapping[str, Any]], **template_options: Any) -> SequenceState:
-        """Return a conversation in the model's own form, up to where its answer begins.
+        """Return a conversation, rendered by the model's chat template up to the next answer.
 
-        `messages`: each with `role` and `content`, the last one a question; a string is a question alone.
+        `messages`: each has `role` and `content`, and the last one is a question. A string is a single question.
         """
         if isinstance(messages, str):
             messages = [Message(role="user", content=messages)]
@@ -48,20 +45,20 @@ class LocalModel:
         except msgspec.ValidationError as error:
             raise BadRequestError(verbatim(f"{error}. Correct it and ask again.")) from error
         ids = self._engine.prompt_ids(prompt)
-        sequence = TokenSequence(self._engine.model.vocabulary, tuple(ids), (None,) * len(ids), is_begun=True)
+        sequence = TokenSequence(self._engine.model.vocabulary, tuple(ids), (None,) * len(ids), has_start=True)
         return SequenceState(((sequence,),))
 
-    # --- how to go on --------------------------------------------------------------------------------------
+    # --- generators ----------------------------------------------------------------------------------------
 
     def text(
         self, *, sampling: Sampling = _GREEDY, stop: str | Sequence[str] = (), max_tokens: int | None = None
     ) -> Generator:
-        """Return a generator of whatever comes next, until the model ends it, or a stop string or `max_tokens` do."""
+        """Return a generator of free text, up to the model's end of turn, a stop string, or `max_tokens`."""
         return self._generator(None, sampling, stop, max_tokens)
 
     def choice(self, choices: Sequence[str], *, sampling: Sampling = _GREEDY) -> Generator:
         """Return a generator of one of these texts."""
-        # A string would be taken apart into letters.
+        # `list` would split a string into letters; the constraint refuses it instead.
         value = choices if isinstance(choices, str) else list(choices)
         return self._generator(Constraint(kind="choice", value=value), sampling)
 
@@ -73,13 +70,13 @@ class LocalModel:
         stop: str | Sequence[str] = (),
         max_tokens: int | None = None,
     ) -> Generator:
-        """Return a generator of texts that a regular expression matches whole."""
+        """Return a generator of texts that match a whole regular expression."""
         return self._generator(Constraint(kind="regex", value=pattern), sampling, stop, max_tokens)
 
     def json(
         self, schema: Mapping[str, Any] | str, *, sampling: Sampling = _GREEDY, max_tokens: int | None = None
     ) -> Generator:
-        """Return a generator of JSON that a schema describes."""
+        """Return a generator of JSON that conforms to a JSON schema."""
         value = schema if isinstance(schema, str) else dict(schema)
         return self._generator(Constraint(kind="json_schema", value=value), sampling, (), max_tokens)
 
@@ -91,7 +88,7 @@ class LocalModel:
         stop: str | Sequence[str] = (),
         max_tokens: int | None = None,
     ) -> Generator:
-        """Return a generator of texts that a grammar in Lark's form describes."""
+        """Return a generator of texts that conform to a Lark grammar."""
         return self._generator(Constraint(kind="lark", value=lark), sampling, stop, max_tokens)
 
     def beams(
@@ -104,7 +101,7 @@ class LocalModel:
         max_tokens: int | None = None,
         length_penalty: float = 0.0,
     ) -> Beams:
-        """Return a generator of what is likeliest as a whole, by beam search: the best `samples` of `width` beams."""
+        """Return a generator that uses beam search. It returns the best `samples` of `width` beams (see `Beams`)."""
         return Beams(self._generator(constraint, _GREEDY, stop, max_tokens), width, samples, length_penalty)
 
     def _generator(

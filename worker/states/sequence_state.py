@@ -1,8 +1,7 @@
-"""Sequences of several prompts and samples as one value: sliced, added, printed; it knows no model that computes.
+"""States: the sequences of several prompts and samples as one immutable value. Independent of the model.
 
-A state's shape is [batch, sample]: so many prompts, so many sequences of each. Every operation returns a new state,
-and every sequence of it keeps the tokens that it was written in wherever its text is kept, so that whoever goes on
-from it finds the cache of all that is kept from the beginning.
+The shape of a state is [batch, sample]. Slicing and adding return new states, which keep the tokens of all text that
+they keep. So a generator finds these tokens in the prompt cache.
 """
 
 from __future__ import annotations
@@ -23,56 +22,54 @@ from worker.text.vocabulary import Vocabulary
 Row: TypeAlias = tuple[TokenSequence, ...]
 
 
-class BatchMismatch(ValueError):  # noqa: N818 (the name that people know it by)
-    """Two states whose numbers of prompts do not go together: neither equal nor one of them 1."""
+class BatchMismatch(ValueError):  # noqa: N818 (a public name)
+    """Two states have different numbers of prompts, and neither number is 1."""
 
 
-class SampleMismatch(ValueError):  # noqa: N818 (the name that people know it by)
-    """Two states, or a state and a generator, whose numbers of samples do not go together."""
+class SampleMismatch(ValueError):  # noqa: N818 (a public name)
+    """Two states, or a state and a generator, have different numbers of samples, and neither number is 1."""
 
 
 @dataclass(frozen=True, repr=False)
 class SequenceState:
-    """What was read and written so far: of each prompt (batch) each sample, as text, tokens and weights.
+    """The sequences of each prompt (batch) and each sample: their texts, tokens and weights.
 
-    **Slicing.** `state[batch, sample, a:b]` takes prompts and samples by an index or a slice, and of each of them the
-    characters from `a` to `b`, counted in its own text as in a string (negative ones from its end). Both dimensions
-    stay: an index leaves one of them 1 long. Where a dimension is 1 it may be left out, so that there are three short
-    forms:
+    **Slicing.** `state[batch, sample, a:b]` selects prompts and samples by an index or a slice, and the characters from
+    `a` to `b` of each, as for a string. The result keeps both dimensions: after an index, the dimension has length 1.
+    Dimensions of length 1 may be left out:
 
-    - `state[sample, a:b]` of one prompt,
-    - `state[batch, a:b]` of one sample each,
-    - `state[a:b]` of one sequence.
+    - `state[sample, a:b]` for one prompt,
+    - `state[batch, a:b]` for one sample of each prompt,
+    - `state[a:b]` for one sequence.
 
-    What is kept of a text stays in the tokens it was written in, with their log-probabilities. Where a cut goes
-    through a token, the characters that are left of it are text: at the end the seam is healed by whoever goes on, at
-    the beginning they are spelled anew. A slice that does not begin at 0 begins anew: it is a text of its own, of
-    which the model has read nothing. No characters at all are the empty state, which changes nothing that it is added
-    to.
+    The kept text keeps its tokens and their log-probabilities. If a cut goes through a token, the kept part of the
+    token becomes text. At the end of a slice, this text is healed when a generator continues it. At its beginning, it
+    is tokenized again. A slice that does not begin at 0 is a new text, which the model has not read. A slice without
+    characters is empty; adding it changes nothing.
 
-    **Adding.** `state + other`, where `other` is a state, a string, or a list of strings, one for each prompt; either
-    may stand first. Shapes go together where they are equal or 1: what is 1 long goes with each of the others. The
-    tokens of both stay what they are, and weights are summed.
+    **Adding.** In `state + other` and `other + state`, `other` is a state, a string, or a list with a string for each
+    prompt. In each dimension, the lengths must be equal, or one of them must be 1; it then goes with each of the
+    others. All tokens stay the same, and weights are added.
 
-    **SlicingError** is raised for what has no meaning:
+    **`SlicingError`** is raised for
 
-    - fewer dimensions than the state has: `state[a:b]` of several prompts or samples, `state[i, a:b]` where there are
-      several of both; and more than three;
+    - the wrong number of dimensions: `state[a:b]` for several prompts or samples, `state[i, a:b]` for several of both,
+      and more than three;
     - an index instead of characters: `state[3]` (write `state[3:4]`, or `str(state)[3]` for the character);
-    - characters with a step: `state[::2]`, `state[::-1]`. There is no text that was written so;
-    - a prompt or a sample that there is not, and a slice of them that takes none;
-    - what is neither an index nor a slice, such as `...`, None, True or a list, and bounds that are no whole numbers;
-    - a cut through a control token (`<|im_end|>`): a part of it is no token, and no text either.
+    - characters with a step: `state[::2]`, `state[::-1]`;
+    - prompts or samples that do not exist, and slices without any;
+    - other keys, such as `...`, None, True or a list, and bounds that are not whole numbers;
+    - a cut through a control token such as `<|im_end|>`, as a part of it is neither a token nor text.
     """
 
     rows: tuple[Row, ...]
-    """Of each prompt its samples; at least one of both."""
+    """The samples of each prompt. There is at least one prompt, and at least one sample."""
     usage: Usage = field(default=Usage(), compare=False)
-    """What the generation that returned it has cost, of all its sequences together."""
+    """The total usage of the generation that returned the state."""
 
     @classmethod
     def of(cls, vocabulary: Vocabulary, texts: str | Sequence[str]) -> SequenceState:
-        """Return a text, or of several texts a batch with one sample each; nothing of it is read yet."""
+        """Return a text, or a batch of texts with one sample each, as a state that no model has read yet."""
         batch = [texts] if isinstance(texts, str) else texts
         if not batch:
             raise ValueError("There is no prompt in an empty list. Give at least one text.")
@@ -80,16 +77,16 @@ class SequenceState:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """How many prompts, and how many samples of each."""
+        """The number of prompts, and the number of samples of each."""
         return len(self.rows), len(self.rows[0])
 
     @cached_property
     def weights(self) -> npt.NDArray[np.float64]:
-        """The sums of the log-probabilities of all tokens that were drawn and kept, shape [batch, sample]; read-only.
+        """The sum of the log-probabilities of all sampled tokens, shape [batch, sample], read-only.
 
-        A token's is the model's own, before temperature, filters and constraints. Tokens that nobody drew (prompts,
-        strings, what a constraint left no choice about, what a cut has left of a token) weigh nothing. A beam's end
-        (`Ending.logprob`) is weighed, too, until something is cut from it or follows it.
+        These are the model's own, before temperature, filters and constraints. Tokens that were not sampled (of prompts
+        and strings, forced tokens, parts of cut tokens) count 0. The end of a beam (`Ending.logprob`) counts until text
+        is cut off or appended.
         """
         weights = np.array([[sequence.weight for sequence in row] for row in self.rows])
         weights.flags.writeable = False
@@ -102,12 +99,12 @@ class SequenceState:
 
     @property
     def token_ids(self) -> list[list[tuple[int, ...]]]:
-        """The tokens of each sequence that are certain, shape [batch, sample]; text to be healed is none of them."""
+        """The tokens of each sequence, shape [batch, sample], without text that is not tokenized yet."""
         return self._each(lambda sequence: sequence.token_ids)
 
     @property
     def endings(self) -> list[list[Ending | None]]:
-        """How the generation that returned it ended each sequence; None for what was sliced or added since."""
+        """How the last generation of each sequence ended, shape [batch, sample]; None after slicing or adding."""
         return self._each(lambda sequence: sequence.ending)
 
     @property
@@ -119,11 +116,11 @@ class SequenceState:
         return [[take(sequence) for sequence in row] for row in self.rows]
 
     def __iter__(self) -> Iterator[str]:
-        """The texts one after another: all samples of the first prompt, then those of the next one."""
+        """Iterate over the texts: all samples of the first prompt, then those of the next one."""
         return (sequence.text for row in self.rows for sequence in row)
 
     def __str__(self) -> str:
-        """The text of a single sequence; of several, how they lie."""
+        """Return the text of a single sequence, or the `repr` of several."""
         return self.rows[0][0].text if self.shape == (1, 1) else repr(self)
 
     def __repr__(self) -> str:
@@ -132,7 +129,7 @@ class SequenceState:
     # --- slicing -------------------------------------------------------------------------------------------
 
     def __getitem__(self, key: object) -> SequenceState:
-        """Slice it, as described above. Raises `SlicingError`."""
+        """Return a slice, as described above. Raises `SlicingError`."""
         batch, samples, characters = self._parts(key)
         num_batch, num_samples = self.shape
         start, end = _bounds(characters)
@@ -145,7 +142,7 @@ class SequenceState:
         )
 
     def _parts(self, key: object) -> tuple[object, object, object]:
-        """The three parts of a key in any of its forms."""
+        """Return the parts of a key for prompts, samples and characters."""
         parts: tuple[object, ...] = cast("tuple[object, ...]", key) if isinstance(key, tuple) else (key,)
         num_batch, num_samples = self.shape
         if len(parts) == 3:
@@ -167,10 +164,10 @@ class SequenceState:
     # --- adding --------------------------------------------------------------------------------------------
 
     def __add__(self, other: object) -> SequenceState:
-        return self._sum(other, lambda own, its: own.joined(its))
+        return self._sum(other, lambda mine, theirs: mine.joined(theirs))
 
     def __radd__(self, other: object) -> SequenceState:
-        return self._sum(other, lambda own, its: its.joined(own))
+        return self._sum(other, lambda mine, theirs: theirs.joined(mine))
 
     def _sum(self, other: object, join: Callable[[TokenSequence, TokenSequence], TokenSequence]) -> SequenceState:
         if isinstance(other, str | list | tuple):
@@ -198,13 +195,13 @@ class SequenceState:
 
 
 def _at(rows: Sequence[Row], batch: int, sample: int) -> TokenSequence:
-    """One of them; where there is but one, always that."""
+    """Return a sequence. A dimension of length 1 stands for any length."""
     row = rows[min(batch, len(rows) - 1)]
     return row[min(sample, len(row) - 1)]
 
 
 def _text(text: object) -> str:
-    """A text that can be read. Raises `TypeError` and `ValueError`."""
+    """Check a text. Raises `TypeError` or `ValueError`."""
     if not isinstance(text, str):
         raise TypeError(f"A prompt is a string; this one is {type(text).__name__}.")
     try:
@@ -217,15 +214,15 @@ def _text(text: object) -> str:
 
 
 def _chosen(part: object, size: int, what: str) -> Sequence[int]:
-    """The places in a dimension that a part of a key takes."""
+    """Return the indices that a part of a key selects in a dimension of length `size`."""
     if isinstance(part, slice):
         try:
-            places = range(size)[part]
+            indices = range(size)[part]
         except (TypeError, ValueError) as error:
-            raise SlicingError(f"{what.capitalize()}s can't be taken by {_said(part)}: {error}.") from error
-        if not places:
-            raise SlicingError(f"{_said(part)} takes no {what} of {size}; a state has at least one.")
-        return places
+            raise SlicingError(f"{what.capitalize()}s can't be taken by {_written(part)}: {error}.") from error
+        if not indices:
+            raise SlicingError(f"{_written(part)} takes no {what} of {size}; a state has at least one.")
+        return indices
     index = _index(part)
     if index is None:
         raise SlicingError(f"{part!r} takes no {what}: write an index or a slice.")
@@ -235,7 +232,7 @@ def _chosen(part: object, size: int, what: str) -> Sequence[int]:
 
 
 def _bounds(part: object) -> tuple[int | None, int | None]:
-    """Where the characters begin and end that a part of a key takes."""
+    """Return the start and end of the characters that a part of a key selects."""
     if not isinstance(part, slice):
         raise SlicingError(
             f"Characters are taken by a slice, not by {part!r}: write state[…, a:b], or state[…, :] for all. "
@@ -254,7 +251,7 @@ def _bounds(part: object) -> tuple[int | None, int | None]:
 
 
 def _index(part: object) -> int | None:
-    """A whole number, also one of NumPy's; None for what is none."""
+    """Return an integer, which may be one of NumPy's; None for other values."""
     if isinstance(part, bool | np.bool_) or not isinstance(part, SupportsIndex):
         return None
     try:
@@ -263,7 +260,7 @@ def _index(part: object) -> int | None:
         return None
 
 
-def _said(part: slice) -> str:
+def _written(part: slice) -> str:
     bounds = [part.start, part.stop] if part.step is None else [part.start, part.stop, part.step]
     return ":".join("" if bound is None else repr(bound) for bound in bounds)
 

@@ -47,7 +47,7 @@ def read(vocabulary: Vocabulary, text: str, rng: Random | None = None) -> TokenS
     head = [] if rng is None or rng.random() < 0.5 else vocabulary.encode(rng.choice([" ", "<s>", "<s> "]))
     num_hidden = len(vocabulary.bytes_of(head))
     return TokenSequence(
-        vocabulary, (*head, *ids), (*[None] * len(head), *logprobs), num_hidden=num_hidden, is_begun=True
+        vocabulary, (*head, *ids), (*[None] * len(head), *logprobs), num_hidden=num_hidden, has_start=True
     )
 
 
@@ -189,7 +189,7 @@ def test_a_meaningless_slice_raises_a_slicing_error_with_a_clear_message(
 def test_the_error_for_a_cut_through_a_control_token_names_the_nearest_cuts(plain: Vocabulary) -> None:
     control = plain.control_texts[EOS]
     ids = (*plain.encode("né"), control, *plain.encode("b"))
-    state = SequenceState(((TokenSequence(plain, ids, (None,) * len(ids), is_begun=True),),))
+    state = SequenceState(((TokenSequence(plain, ids, (None,) * len(ids), has_start=True),),))
     text = "né" + EOS + "b"
     assert str(state) == text
     for end in range(len(text) + 1):
@@ -208,7 +208,7 @@ def test_a_reasoning_mark_can_be_cut_like_text() -> None:
     tokenizer.add_tokens([AddedToken("<think>", special=False)])
     vocabulary = Vocabulary(tokenizer)
     ids = (*vocabulary.encode("a"), vocabulary.control_texts["<think>"])
-    state = SequenceState(((TokenSequence(vocabulary, ids, (None,) * 2, is_begun=True),),))
+    state = SequenceState(((TokenSequence(vocabulary, ids, (None,) * 2, has_start=True),),))
     assert [str(state[:end]) for end in range(1, 9)] == ["a<think>"[:end] for end in range(1, 9)]
     with pytest.raises(SlicingError, match="one control token"):
         _ = state[3:]
@@ -268,7 +268,7 @@ def weighed(vocabulary: Vocabulary, text: str, rng: Random) -> tuple[TokenSequen
         end = start + len(vocabulary.text_of([token_id]))
         spans.append((start, end, logprob))
         start = end
-    return TokenSequence(vocabulary, tuple(ids), logprobs, is_begun=True), spans
+    return TokenSequence(vocabulary, tuple(ids), logprobs, has_start=True), spans
 
 
 def test_weights_count_the_tokens_that_remain_whole(plain: Vocabulary) -> None:
@@ -299,14 +299,14 @@ def test_a_prefix_keeps_its_tokens_and_the_rest_of_a_cut_token_is_text(plain: Vo
             number = max(each for boundary, each in boundaries.items() if boundary <= end)
             assert part.token_ids == sequence.token_ids[:number]
             assert (part.tail == "") == (end in boundaries)
-            assert part.is_begun == bool(part.token_ids)
+            assert part.has_start == bool(part.token_ids)
 
 
 def test_a_suffix_keeps_the_tokens_after_the_cut_one(plain: Vocabulary) -> None:
     sequence = read(plain, CORPUS[1])
     for start in range(1, len(CORPUS[1])):
         part = sequence.cut(start, None)
-        assert not part.is_begun
+        assert not part.has_start
         assert part.text == CORPUS[1][start:]
         num_whole = sum(1 for end in map(len, beginnings(plain, sequence)) if end >= start)
         assert part.token_ids[len(part.token_ids) - num_whole :] == sequence.token_ids[-num_whole:]
@@ -343,14 +343,14 @@ def test_bytes_that_are_not_text_are_cut_at_replacement_characters(plain: Vocabu
         data = bytes(rng.choice(b"ab\x80\xe6\x9d\xb1\xf0\xff") for _ in range(rng.randrange(1, 9)))
         ids = tuple(plain.spell(data) or ())
         text = data.decode("utf-8", "replace")
-        sequence = TokenSequence(plain, ids, (None,) * len(ids), is_begun=True)
+        sequence = TokenSequence(plain, ids, (None,) * len(ids), has_start=True)
         start, end = sorted(rng.choices(range(len(text) + 1), k=2))
         assert sequence.cut(start, end).text == text[start:end]
 
 
 def test_a_vocabulary_without_single_bytes_can_be_cut_anywhere() -> None:
     vocabulary = Vocabulary(bare_tokenizer(["ab", "c", "abc", "bcc"]))
-    sequence = TokenSequence(vocabulary, (0, 3, 1), (-1.0, -2.0, -4.0), is_begun=True)
+    sequence = TokenSequence(vocabulary, (0, 3, 1), (-1.0, -2.0, -4.0), has_start=True)
     text = "abbccc"
     for start in range(len(text)):
         for end in range(start, len(text) + 1):
