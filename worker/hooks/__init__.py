@@ -1,1 +1,1 @@
-"""The hooks that come with Bough; each file is one, as people's own are. It defines `hook(step)` or a class `Hook`."""
+"""The hooks that come with Bough. Each file is one hook, and defines a function `hook(step)` or a class `Hook`."""

@@ -16,7 +16,7 @@ from worker.step import Step
 
 
 class Hook:
-    """Looks for circles at the end of the answer."""
+    """Looks for repetitions at the end of the answer."""
 
     def __init__(self, times: int = 3, fewest: int = 12, longest: int = 100) -> None:
         if times < 2 or fewest < times or longest < 1:
@@ -24,26 +24,26 @@ class Hook:
         self._times = times
         self._fewest = fewest
         self._longest = longest
-        self._barred: dict[int, set[int]] = {}
-        """By place, what began a circle there."""
+        self._banned: dict[int, set[int]] = {}
+        """The tokens that began a repetition, by position."""
 
     def __call__(self, step: Step) -> Decision | None:
         if step.phase == "after":
-            if step.token in self._barred.get(step.position, ()):
+            if step.token in self._banned.get(step.position, ()):
                 return Decision(resample=True)
             return None
-        self._barred = {place: barred for place, barred in self._barred.items() if place <= step.position}
+        self._banned = {position: ids for position, ids in self._banned.items() if position <= step.position}
         period = self._period(step.tokens)
         if period is None:
             return None
         back = period * (self._times - 1)
-        self._barred.setdefault(step.position - back, set()).add(step.tokens[-back])
+        self._banned.setdefault(step.position - back, set()).add(step.tokens[-back])
         return Decision(backtrack=back)
 
     def _period(self, tokens: Sequence[int]) -> int | None:
-        """The length of the shortest circle at the end; None where there is none."""
+        """Return the length of the shortest repeated sequence at the end, or None."""
         end = np.array(tokens[-self._longest * self._times :], dtype=np.int64)
-        # Where it may have begun a round: each round ends with the same token.
+        # Each occurrence ends with the last token, so only distances to equal tokens can be periods.
         for period in (len(end) - 1 - np.flatnonzero(end[:-1] == end[-1]))[::-1].tolist() if len(end) else ():
             length = period * self._times
             if length > len(end):

@@ -11,7 +11,7 @@ from worker.step import Step
 
 
 class Hook:
-    """Draws an unlikely token a second time."""
+    """Samples unlikely tokens a second time."""
 
     def __init__(self, threshold: float = 0.1, temperature: float = 0.3) -> None:
         if not 0 <= threshold <= 1:

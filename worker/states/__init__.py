@@ -1,1 +1,1 @@
-"""What the library hands out: states of text, and the generators that go on from them."""
+"""States of text, and the generators that continue them. `worker.library` is the public page."""

@@ -489,7 +489,7 @@ BAD: list[tuple[Callable[[LocalModel], Any], type[Exception], str]] = [
     (lambda model: model.beams(max_tokens=0), BadRequestError, r"`\$\.max_tokens`"),
     (lambda model: model.beams(constraint=Constraint(kind="regex", value="a(")), ConstraintInvalidError, "unclosed"),
     (lambda model: model.beams()(""), BadRequestError, "no text to go on from"),
-    (lambda model: model.beams()("a b " * 9999), ContextOverflowError, "context holds 4,096"),
+    (lambda model: model.beams()("a b " * 9999), ContextOverflowError, "context of the model holds 4,096"),
 ]
 
 
