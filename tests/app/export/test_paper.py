@@ -227,17 +227,17 @@ def test_deeply_nested_lists_and_quotes_fit_on_the_page(tmp_path: Path, qapp: QA
     store.add(conversation.id, question.id, "assistant", "\n\n".join([lists, *quotes]))
     path = _written(whole_tree(store, conversation.id), "pdf", tmp_path / "out.pdf")
     store.close()
-    places: dict[str, float] = {}
+    lefts_px: dict[str, float] = {}
 
     def visit(text: str, _cm: Any, matrix: Any, _font: Any, _size: Any) -> None:
-        places.setdefault(text.strip(), matrix[4])
+        lefts_px.setdefault(text.strip(), matrix[4])
 
     pages = PdfReader(path).pages
     text = "".join(page.extract_text(visitor_text=visit) for page in pages)
     assert all(f"level{depth}" in text for depth in range(30))
     assert all(f"quote{depth}" in text for depth in range(1, 25))
     # In pixels; the text is 642 pixels wide.
-    lefts = [left for said, left in places.items() if said.startswith(("level", "quote"))]
+    lefts = [left for said, left in lefts_px.items() if said.startswith(("level", "quote"))]
     assert len(lefts) > 50
     assert max(lefts) < 400
 
@@ -273,8 +273,8 @@ def test_formulas_of_a_pdf_are_drawn_as_filled_paths_once(excerpt: Excerpt, tmp_
     page = PdfReader(_written(excerpt, "pdf", tmp_path / "out.pdf")).pages[0]
     contents = page.get_contents()
     assert contents is not None
-    drawn = [formula(latex, TEXT_PX + 1, "black", is_inline=is_inline) for latex, is_inline in _FORMULAS]
-    num_curves = sum(len(re.findall(r"\bQ\b", found.svg)) for found in drawn if found is not None)
+    formulas = [formula(latex, TEXT_PX + 1, "black", is_inline=is_inline) for latex, is_inline in _FORMULAS]
+    num_curves = sum(len(re.findall(r"\bQ\b", found.svg)) for found in formulas if found is not None)
     # Text and frames have no curves and a bullet has four. Stroked outlines would add many more.
     assert len(re.findall(rb" c\n", contents.get_data())) == num_curves + 2 * 4 > 20
 

@@ -87,10 +87,10 @@ def test_unclosed_blocks_of_a_message_are_closed_and_nothing_else_is_added(text:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_roles_and_texts_are_kept_for_any_content(seed: int) -> None:
-    draw = random.Random(seed)
+    rng = random.Random(seed)
     for _ in range(150):
         roles: list[Role] = ["user", "assistant", "user", "assistant"]
-        texts = ["\n".join(draw.choices(_PIECES, k=draw.randint(1, 7))) for _ in roles]
+        texts = ["\n".join(rng.choices(_PIECES, k=rng.randint(1, 7))) for _ in roles]
         document = to_markdown("name", [_message(role, text) for role, text in zip(roles, texts, strict=True)])
         position = 0
         for text in texts:

@@ -63,12 +63,12 @@ def test_a_plan_matches_the_import_and_changes_nothing(store: Store, tmp_path: P
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_plan_finds_the_same_duplicates_within_its_files_as_the_import(tmp_path: Path, seed: int) -> None:
-    draw = random.Random(seed)
+    rng = random.Random(seed)
     records = [
         {
             "messages": [
-                {"role": "assistant" if index % 2 else "user", "content": draw.choice("ab") if index > 1 else "begin"}
-                for index in range(draw.randint(1, 5))
+                {"role": "assistant" if index % 2 else "user", "content": rng.choice("ab") if index > 1 else "begin"}
+                for index in range(rng.randint(1, 5))
             ]
         }
         for _ in range(40)
@@ -176,21 +176,21 @@ def test_a_file_with_20_000_nested_levels_can_be_read(store: Store, tmp_path: Pa
 
 
 def test_no_message_is_lost_by_cycles_and_missing_parents() -> None:
-    draw = random.Random(5)
+    rng = random.Random(5)
     for _ in range(300):
-        number = draw.randint(1, 9)
+        number = rng.randint(1, 9)
         messages = [
             ForeignMessage(
-                id=str(draw.randint(0, number)),
-                parent=draw.choice([None, *(str(other) for other in range(number + 3))]),
-                role=draw.choice(["system", "user", "assistant", "note"]),
+                id=str(rng.randint(0, number)),
+                parent=rng.choice([None, *(str(other) for other in range(number + 3))]),
+                role=rng.choice(["system", "user", "assistant", "note"]),
                 text=f"text {index}",
-                created_ms=draw.choice([None, -5, 10**18, draw.randint(0, 99)]),
-                notes=draw.choice([[], ["Tool call\n\nx"]]),
+                created_ms=rng.choice([None, -5, 10**18, rng.randint(0, 99)]),
+                notes=rng.choice([[], ["Tool call\n\nx"]]),
             )
             for index in range(number)
         ]
-        conversation = ForeignConversation(name="", messages=messages, current=str(draw.randint(0, number)))
+        conversation = ForeignConversation(name="", messages=messages, current=str(rng.randint(0, number)))
         graft = grafted(conversation, now_ms=1000)
         texts = [message.text for message in graft.messages]
         assert all(sum(f"text {index}" in text for text in texts) == 1 for index in range(number))
@@ -206,8 +206,8 @@ def test_a_truncated_file_is_reported_and_its_complete_conversations_are_importe
     store: Store, tmp_path: Path, sample: Any
 ) -> None:
     data = json.dumps([_records(1)[0], sample]).encode()
-    draw = random.Random(1)
-    for end in [0, 1, 2, *(draw.randrange(3, len(data)) for _ in range(12)), len(data) - 1]:
+    rng = random.Random(1)
+    for end in [0, 1, 2, *(rng.randrange(3, len(data)) for _ in range(12)), len(data) - 1]:
         path = tmp_path / "cut.json"
         path.write_bytes(data[:end])
         plan = result_of(plan_import(store, [path]))
@@ -218,9 +218,9 @@ def test_a_truncated_file_is_reported_and_its_complete_conversations_are_importe
 
 @pytest.mark.parametrize("sample", samples.ALL.values(), ids=samples.ALL.keys())
 def test_values_of_wrong_types_affect_only_their_own_conversation(store: Store, tmp_path: Path, sample: Any) -> None:
-    draw = random.Random(2)
+    rng = random.Random(2)
     wrong: list[Any] = [None, 7, -1.5, 1e300, True, "text", "", [], {}, [[]], [None], {"a": None}, "\ud800", "0" * 5000]
-    changed = [_changed(sample, draw, wrong) for _ in range(60)]
+    changed = [_changed(sample, rng, wrong) for _ in range(60)]
     path = _file(tmp_path, [*changed, _records(1)[0]])
     summary = import_all(store, path)
     assert summary.num_conversations + len(summary.twins) + len(summary.problems) == 61
@@ -231,15 +231,15 @@ def test_values_of_wrong_types_affect_only_their_own_conversation(store: Store, 
         assert sum(len(section.messages) for section in excerpt.sections()) == len(excerpt.messages) - 1
 
 
-def _changed(value: Any, draw: random.Random, wrong: list[Any]) -> Any:
+def _changed(value: Any, rng: random.Random, wrong: list[Any]) -> Any:
     """Return a copy with one random value replaced."""
     copy = json.loads(json.dumps(value))
     here = copy
     while True:
         keys = list(here) if isinstance(here, dict) else list(range(len(here)))
-        key = draw.choice(keys)
-        if not isinstance(here[key], dict | list) or not here[key] or draw.random() < 0.15:
-            here[key] = draw.choice(wrong)
+        key = rng.choice(keys)
+        if not isinstance(here[key], dict | list) or not here[key] or rng.random() < 0.15:
+            here[key] = rng.choice(wrong)
             return copy
         here = here[key]
 
@@ -316,9 +316,9 @@ def test_a_huge_text_becomes_one_message(store: Store, tmp_path: Path) -> None:
 
 
 def test_surrogate_escapes_are_replaced_even_at_the_boundaries_of_chunks(tmp_path: Path, store: Store) -> None:
-    draw = random.Random(3)
+    rng = random.Random(3)
     pieces = ["\\ud83d\\ude00", "\\ud83d", "\\ude00", "\\\\", "\\\\ud83d", "\\n", "\\u00fc", "x", '\\"']
-    whole = ["".join(draw.choices(pieces, k=9_000)) for _ in range(4)]
+    whole = ["".join(rng.choices(pieces, k=9_000)) for _ in range(4)]
     text = json.dumps([{"messages": [{"role": "user", "content": "@"}]} for _ in whole])
     for part in whole:
         text = text.replace('"@"', f'"{part}"', 1)
