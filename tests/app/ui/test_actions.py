@@ -126,8 +126,8 @@ def test_a_key_can_be_changed_removed_and_reset(user: User) -> None:
         assert user.controller.program.settings.keys == {"sidebar": "Ctrl+Alt+S"}
         # A key that another action has, or that types or edits text, is refused.
         for taken, why in (
-            *(("Ctrl+N", "New conversation"), ("A", "typed"), ("Alt+F", "“File”")),
-            *((key, "text is written") for key in ("Ctrl+C", "Ctrl+Left", "Ctrl+Backspace", "Ctrl+Shift+Home")),
+            *(("Ctrl+N", "New conversation"), ("A", "types text"), ("Alt+F", "“File”")),
+            *((key, "needed for typing") for key in ("Ctrl+C", "Ctrl+Left", "Ctrl+Backspace", "Ctrl+Shift+Home")),
         ):
             keys.field.setKeySequence(QKeySequence(taken))
             keys.field.editingFinished.emit()

@@ -72,7 +72,7 @@ def test_new_answers_are_numbered_after_earlier_ones_and_leave_those_alone(user:
     button = user.button(page, "Keep only Version 6 of 6")
     assert isinstance(button, QPushButton)
     assert button.text() == "Keep only this one of 2"
-    assert "not shown here stay" in button.toolTip()
+    assert "not shown here are kept" in button.toolTip()
     user.bot.mouseClick(button, Qt.MouseButton.LeftButton)
     assert list(controller.shown.siblings(versions[0])) == [*versions, new[1]]
 

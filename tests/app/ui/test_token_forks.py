@@ -55,7 +55,7 @@ def test_the_tokens_mode_is_stored_requests_alternatives_and_tints_streamed_toke
     assert "memory" in cost.text()
     # A number and its unit are never on different lines.
     assert re.search(r"\d [^·]", cost.text()) is None
-    assert "memory at most" in cost.toolTip()
+    assert "The model used up to" in cost.toolTip()
     assert answer.record.top_logprobs == 5
     pieces = token_pieces(answer)
     assert pieces

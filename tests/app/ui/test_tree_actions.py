@@ -46,7 +46,7 @@ def test_actions_on_versions_show_a_notice_if_there_is_only_one(user: User, key:
     answer = user.ask("What is a branch?")
     user.press(answer.id, key)
     assert user.window.banner.isVisible()
-    assert "one version only" in user.window.banner.label.text()
+    assert "only one version" in user.window.banner.label.text()
 
 
 def test_ctrl_z_in_the_composer_undoes_typing_first(user: User) -> None:
