@@ -151,11 +151,9 @@ def batches(examples: Examples, plan: Plan, rng: Random) -> Iterator[tuple[float
     seen = 0
     while seen < plan.num_tokens:
         progress = plan.progress(seen)
-        examples_by_length = sorted(
-            (examples.sample(progress) for _ in range(512)), key=lambda example: len(example.ids)
-        )
+        by_length = sorted((examples.sample(progress) for _ in range(512)), key=lambda example: len(example.ids))
         groups: list[list[Example]] = [[]]
-        for example in examples_by_length:
+        for example in by_length:
             if groups[-1] and (len(groups[-1]) + 1) * len(example.ids) > plan.tokens_per_batch:
                 groups.append([])
             groups[-1].append(example)
