@@ -16,10 +16,9 @@ from app.model.exports.captions import title
 from app.model.exports.excerpt import Excerpt, Options
 from app.model.exports.files import Progress, whole_file
 from app.model.exports.formula import Formula, formula
-from app.model.exports.open_document import About, write_document
-from app.model.exports.open_inline import Picture
-from app.model.exports.open_styles import TEXT_MM
-from app.model.exports.open_text import OpenText
+from app.model.exports.odt_file import TEXT_MM, About, write_odt
+from app.model.exports.odt_inline import Picture
+from app.model.exports.odt_text import OdtText
 
 _SHARPNESS = 4
 """Pixels of a formula's picture for each that it takes up."""
@@ -32,14 +31,14 @@ _ENDINGS = {b"\x89PNG": "png", b"\xff\xd8\xff": "jpg", b"GIF8": "gif"}
 def odt(excerpt: Excerpt, options: Options, path: Path) -> Generator[Progress]:
     """Write an ODT file; yield how far it is. Raises `OSError`. A `QGuiApplication` must be there."""
     pictures = _Pictures()
-    text = OpenText(pictures, options)
+    text = OdtText(pictures, options)
     total = len(excerpt.messages)
-    for done in text.tell(excerpt):
+    for done in text.write(excerpt):
         yield Progress(done, total)
     conversation = excerpt.conversation
     about = About(title(excerpt), conversation.created_ms, conversation.updated_ms)
     with whole_file(path) as file:
-        write_document(file, about, text.xml, text.styles.xml(), pictures.files)
+        write_odt(file, about, text.xml, text.styles.xml, pictures.files)
     yield Progress(total, total)
 
 

@@ -6,6 +6,7 @@ listens; a picture is shown where its data are in the message.
 
 from __future__ import annotations
 
+import importlib.resources
 from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Literal
@@ -33,36 +34,6 @@ _DEEPEST = 24
 
 _VARIABLES = ("page", "surface", "sunken", "text", "quiet_text", "line", "accent", "danger")
 
-_LAYOUT = """
-body { margin: 0; background: var(--page); color: var(--text); font: 16px/1.55 system-ui, sans-serif; }
-main { max-width: 760px; margin: 0 auto; padding: 32px 16px; overflow-wrap: break-word; }
-h1 { font-size: 24px; } h2 { font-size: 13px; color: var(--quiet_text); font-weight: 600; margin: 0 0 4px; }
-article { margin: 24px 0; } article.card { background: var(--surface); border: 1px solid var(--line);
-border-radius: 10px; padding: 12px 16px; } .plain { white-space: pre-wrap; }
-.text :is(h3, h4, h5, h6) { margin: 16px 0 8px; line-height: 1.3; } .text h3 { font-size: 1.3em; }
-.text h4 { font-size: 1.15em; } .text :is(h5, h6) { font-size: 1em; } .text > :first-child { margin-top: 0; }
-.text > :last-child { margin-bottom: 0; } pre { background: var(--sunken); border: 1px solid var(--line);
-border-radius: 6px; padding: 10px; overflow-x: auto; font: 13px/1.45 ui-monospace, monospace; }
-code { font-family: ui-monospace, monospace; font-size: 0.9em; background: var(--sunken); } pre code { font-size: 1em; }
-.plain, .text :is(p, h3, h4, h5, h6, li, th, td) { unicode-bidi: plaintext; }
-blockquote { margin: 8px 0; padding-inline-start: 16px; border-inline-start: 3px solid var(--line);
-color: var(--quiet_text); }
-.wide { overflow-x: auto; } table { border-collapse: collapse; } sup { line-height: 0; }
-.footnote { font-size: 0.9em; } th, td { border: 1px solid var(--line);
-padding: 4px 8px; } th { background: var(--sunken); } a { color: var(--accent); } img { max-width: 100%; }
-details { margin: 16px 0; padding-left: 16px; border-left: 2px solid var(--line); }
-details.reasoning, details.folded { color: var(--quiet_text); } summary { cursor: pointer; color: var(--quiet_text); }
-.figures { font-size: 13px; color: var(--quiet_text); } .error { font-size: 13px; color: var(--danger); }
-.math svg { vertical-align: middle; max-width: 100%; } .math.block { display: block; text-align: center;
-overflow-x: auto; margin: 12px 0; } .math.block svg { max-width: none; }
-.source { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
-@media print { body { background: none; } .math.block svg { max-width: 100%; } pre { white-space: pre-wrap; }
-.wide { overflow: visible; } table { font-size: 0.85em; }
-td, table:has(th:nth-child(13)) th { overflow-wrap: anywhere; }
-table:has(th:nth-child(8)) { font-size: 0.7em; } :is(tr, img, .math.block) { break-inside: avoid; }
-:is(h1, h2, h3, h4, h5, h6) { break-after: avoid; } }
-""".strip()
-
 
 def html(excerpt: Excerpt, options: Options) -> Iterator[Piece]:
     """Yield a page, a message at a time."""
@@ -79,15 +50,16 @@ def html(excerpt: Excerpt, options: Options) -> Iterator[Piece]:
 
 
 def _style(options: Options) -> str:
+    layout = importlib.resources.files("resources").joinpath("exports/page.css").read_text(encoding="utf-8").strip()
     scheme = options.scheme
     if scheme != "both":
         one = f":root {{ color-scheme: {scheme}; {_colours(scheme)} }}\n{_code(scheme)}"
         # Paper is white.
         paper = f"\n@media print {{\n:root {{ {_colours('light')} }}\n{_code('light')}\n}}" if scheme == "dark" else ""
-        return f"{one}{paper}\n{_LAYOUT}"
+        return f"{one}{paper}\n{layout}"
     light = f":root {{ color-scheme: light dark; {_colours('light')} }}\n{_code('light')}"
     dark = f":root {{ {_colours('dark')} }}\n{_code('dark')}"
-    return f"{light}\n@media screen and (prefers-color-scheme: dark) {{\n{dark}\n}}\n{_LAYOUT}"
+    return f"{light}\n@media screen and (prefers-color-scheme: dark) {{\n{dark}\n}}\n{layout}"
 
 
 def _colours(scheme: Literal["light", "dark"]) -> str:

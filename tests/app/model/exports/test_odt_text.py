@@ -9,17 +9,16 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from app.model.exports.column_widths import column_widths
 from app.model.exports.excerpt import Excerpt, Options
-from app.model.exports.open_inline import Picture, said
-from app.model.exports.open_styles import NAMESPACES, TEXT_MM, named_styles
-from app.model.exports.open_text import OpenText
+from app.model.exports.odt_file import BELOW_MM, INDENT_MM, TEXT_MM, content_xml, styles_xml
+from app.model.exports.odt_inline import Picture, text_xml
+from app.model.exports.odt_text import OdtText, column_widths
 from app.model.message import Conversation, Message, Role
 from tests.app.model.exports.excerpts import TEXTS, excerpts
 
 _URN = "urn:oasis:names:tc:opendocument:xmlns:"
-_TEXT, _TABLE, _STYLE, _FO = (
-    f"{{{_URN}{name}:1.0}}" for name in ("text", "table", "style", "xsl-fo-compatible")
+_OFFICE, _TEXT, _TABLE, _STYLE, _FO = (
+    f"{{{_URN}{name}:1.0}}" for name in ("office", "text", "table", "style", "xsl-fo-compatible")
 )  # fmt: skip
 _DRAW = f"{{{_URN}drawing:1.0}}"
 
@@ -44,13 +43,25 @@ def _excerpt(*turns: tuple[Role, str]) -> Excerpt:
 
 def _written(excerpt: Excerpt, options: Options | None = None) -> tuple[ET.Element, ET.Element]:
     """Return the content and the styles that it may use."""
-    text = OpenText(_Pictures(), options or Options())
-    assert list(text.tell(excerpt)) == list(range(1, len(excerpt.messages)))
-    return _element(text.xml), _element(named_styles() + text.styles.xml())
+    text = OdtText(_Pictures(), options or Options())
+    assert list(text.write(excerpt)) == list(range(1, len(excerpt.messages)))
+    return _content(text), _styles(text)
 
 
-def _element(xml: str) -> ET.Element:
-    return ET.fromstring(f"<all {NAMESPACES}>{xml}</all>")  # noqa: S314 (our own)
+def _content(text: OdtText) -> ET.Element:
+    content = ET.fromstring(content_xml(text.xml, text.styles.xml)).find(f".//{_OFFICE}text")  # noqa: S314 (our own)
+    assert content is not None
+    return content
+
+
+def _styles(text: OdtText) -> ET.Element:
+    """Return all styles as children of one element."""
+    styles = ET.Element("all")
+    for xml in (content_xml(text.xml, text.styles.xml), styles_xml("n")):
+        document = ET.fromstring(xml)  # noqa: S314 (our own)
+        for kind in ("styles", "automatic-styles"):
+            styles.extend(document.find(f"{_OFFICE}{kind}") or [])
+    return styles
 
 
 def _answer(markdown: str) -> ET.Element:
@@ -96,7 +107,7 @@ def _texts(content: ET.Element) -> list[str]:
 @given(st.text(st.sampled_from("ab \t\n<&😀é")) | TEXTS)
 @example("  two  at  both  ends  ")
 def test_any_text_is_read_back_with_its_spaces(text: str) -> None:
-    (found,) = _element(f"<text:p>{said(text)}</text:p>")
+    (found,) = ET.fromstring(content_xml(f"<text:p>{text_xml(text)}</text:p>", "")).iter(f"{_TEXT}p")  # noqa: S314
     expected = text.replace("\r\n", "\n").replace("\r", "\n").replace("\u2028", "\n")
     expected = expected.translate(dict.fromkeys((*range(9), 11, 12, *range(14, 32), 0xFFFE, 0xFFFF), "�"))
     assert _read(found) == expected
@@ -105,9 +116,9 @@ def test_any_text_is_read_back_with_its_spaces(text: str) -> None:
 @given(excerpts(), st.booleans())
 @settings(max_examples=60)
 def test_any_conversation_is_valid_and_uses_only_defined_styles(excerpt: Excerpt, statistics: bool) -> None:
-    text = OpenText(_Pictures(), Options(statistics=statistics))
-    assert max(text.tell(excerpt), default=0) < len(excerpt.messages)
-    content, styles = _element(text.xml), _element(named_styles() + text.styles.xml())
+    text = OdtText(_Pictures(), Options(statistics=statistics))
+    assert max(text.write(excerpt), default=0) < len(excerpt.messages)
+    content, styles = _content(text), _styles(text)
     there = {found.get(f"{_STYLE}name") for found in styles.iter()}
     for prefix in (_TEXT, _TABLE, _DRAW):
         assert {found.get(f"{prefix}style-name") for found in content.iter()} <= there | {None}
@@ -228,7 +239,7 @@ def test_reasoning_has_a_heading_or_is_left_out() -> None:
     ],
 )
 def test_columns_fit_their_words_but_never_exceed_the_page(cells: list[list[str]], expected: list[float]) -> None:
-    assert column_widths(cells, 50, a_character=1, a_cell=2) == expected
+    assert column_widths(cells, 50, character=1, padding=2) == expected
 
 
 def test_deeply_nested_emphasis_keeps_its_text() -> None:
@@ -242,3 +253,18 @@ def test_deeply_nested_lists_and_quotes_stay_on_the_page() -> None:
     assert {f"level {depth}" for depth in range(40)} | {"quote"} <= set(_texts(content))
     margins = {value for found in styles.iter() for key, value in found.items() if key == f"{_FO}margin-left"}
     assert max(float(margin.removesuffix("mm")) for margin in margins) <= TEXT_MM / 2
+
+
+def test_sizes_are_those_of_the_named_styles() -> None:
+    styles = ET.fromstring(styles_xml("n"))  # noqa: S314 (our own)
+    by_name = {found.get(f"{_STYLE}name"): found for found in styles.iter()}
+    for name, below_mm in BELOW_MM.items():
+        found = by_name[name]
+        while (properties := found.find(f"{_STYLE}paragraph-properties[@{_FO}margin-bottom]")) is None:
+            found = by_name[found.get(f"{_STYLE}parent-style-name")]
+        assert properties.get(f"{_FO}margin-bottom") == f"{below_mm}mm"
+    (page,) = styles.iter(f"{_STYLE}page-layout-properties")
+    width, margin = (float(page.get(f"{_FO}{name}", "").removesuffix("mm")) for name in ("page-width", "margin"))
+    assert width - 2 * margin == TEXT_MM
+    first = next(styles.iter(f"{_STYLE}list-level-label-alignment"))
+    assert first.get(f"{_FO}margin-left") == f"{INDENT_MM}mm"

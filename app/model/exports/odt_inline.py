@@ -1,27 +1,25 @@
-"""Words of an OpenDocument text: what a paragraph holds, as XML; it knows no blocks."""
+"""The inline content of an ODT text's paragraphs, as XML."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from html import escape
+from functools import partial
 from typing import NamedTuple, Protocol
 
 from markdown_it.token import Token
 
 from app.model.exports.highlighting import code_looks, stretches
-from app.model.exports.open_styles import PlaceStyles, letters
+from app.model.exports.odt_file import AutomaticStyles, attribute, escaped
 from app.model.markdown_parser import DISPLAY, INLINE, NOTE_MARK, as_written
 
-_BAD = dict.fromkeys((*range(9), 11, 12, *range(14, 32), *range(0xD800, 0xE000), 0xFFFE, 0xFFFF), "�")
-"""What XML can't have."""
 _SPACES = re.compile(r"\r\n?|[\n\t\u2028]|(?:(?<=[ \n\t])|^) +| {2,}| +$")
-_DEEPEST = 40
+_MAX_DEPTH = 40
 _SPANS = {"strong": "Strong_20_Emphasis", "em": "Emphasis", "s": "Struck"}
 
 
 class Picture(NamedTuple):
-    """A picture among the document's files, and how large it is shown; `below_mm` of it stands below the line."""
+    """A picture file of the document and its size on paper; `below_mm` of its height are below the baseline."""
 
     path: str
     width_mm: float
@@ -30,7 +28,7 @@ class Picture(NamedTuple):
 
 
 class Pictures(Protocol):
-    """Where a document's pictures come from."""
+    """The source of a document's pictures. None means that there is no picture."""
 
     def formula(self, latex: str, *, is_inline: bool) -> Picture | None: ...
 
@@ -38,15 +36,15 @@ class Pictures(Protocol):
 
 
 class Run(NamedTuple):
-    """Words in a line; or a formula that has a line of its own."""
+    """Inline content of one paragraph, or a formula that is a paragraph of its own."""
 
     xml: str
     is_formula: bool = False
 
 
-def said(text: str) -> str:
-    """Return any text as XML that keeps its spaces and the ends of its lines."""
-    return _SPACES.sub(_space, escape(text.translate(_BAD), quote=False))
+def text_xml(text: str) -> str:
+    """Return a text as XML that keeps its spaces and line breaks."""
+    return _SPACES.sub(_space, escaped(text))
 
 
 def _space(found: re.Match[str]) -> str:
@@ -60,56 +58,47 @@ def span(style: str, xml: str) -> str:
     return f'<text:span text:style-name="{style}">{xml}</text:span>' if xml else ""
 
 
-def attribute(text: str) -> str:
-    """Return a text as it may stand in an attribute."""
-    return escape(text.translate(_BAD)).replace("\n", "&#10;").replace("\t", "&#9;")
-
-
-def frame(picture: Picture, words: str) -> str:
-    """Return a picture that stands in a line; `words` are what is read out for it."""
+def frame(picture: Picture, description: str) -> str:
+    """Return an inline picture; screen readers read its description."""
     return (
         f'<draw:frame draw:style-name="InLine" text:anchor-type="as-char" svg:width="{picture.width_mm:.2f}mm" '
         f'svg:height="{picture.height_mm:.2f}mm" svg:y="{picture.below_mm - picture.height_mm:.2f}mm">'
         f'<draw:image xlink:href="{attribute(picture.path)}" xlink:type="simple" xlink:show="embed" '
-        f'xlink:actuate="onLoad"/><svg:title>{said_plainly(words)}</svg:title></draw:frame>'
+        f'xlink:actuate="onLoad"/><svg:title>{escaped(description)}</svg:title></draw:frame>'
     )
 
 
-def said_plainly(text: str) -> str:
-    return escape(text.translate(_BAD), quote=False)
-
-
-def image(address: str, words: str, pictures: Pictures) -> str:
+def image(address: str, description: str, pictures: Pictures) -> str:
     picture = pictures.picture(address)
-    return said(f"[image: {words or address}]") if picture is None else frame(picture, words)
+    return text_xml(f"[image: {description or address}]") if picture is None else frame(picture, description)
 
 
 def runs(tokens: Iterable[Token], pictures: Pictures) -> list[Run]:
-    """Return what stands between the marks of a paragraph, cut where a formula has a line of its own."""
+    """Return the content of a Markdown paragraph, split at display formulas."""
     found: list[Run] = []
     pieces: list[str] = []
-    openings: list[tuple[str, str]] = []
-    """Of each span that is open, how it begins and ends; empty where it is too deep to be one."""
+    open_tags: list[tuple[str, str]] = []
+    """The start and end tag of each open span; both empty where spans are nested too deeply."""
 
-    def cut() -> None:
-        pieces.extend(end for _, end in reversed(openings))
+    def split() -> None:
+        pieces.extend(end for _, end in reversed(open_tags))
         found.append(Run("".join(pieces)))
-        pieces[:] = [begin for begin, _ in openings]
+        pieces[:] = [start for start, _ in open_tags]
 
     for token in tokens:
         name, _, side = token.type.rpartition("_")
         if side == "open" and (name in _SPANS or name == "link"):
-            tags = _tags(name, token) if len(openings) < _DEEPEST else ("", "")
-            openings.append(tags)
+            tags = _tags(name, token) if len(open_tags) < _MAX_DEPTH else ("", "")
+            open_tags.append(tags)
             pieces.append(tags[0])
         elif side == "close" and (name in _SPANS or name == "link"):
-            pieces.append(openings.pop()[1])
+            pieces.append(open_tags.pop()[1])
         elif token.type == DISPLAY:
-            cut()
+            split()
             found.append(Run(formula(token, pictures), is_formula=True))
         else:
-            pieces.append(_word(token, pictures))
-    cut()
+            pieces.append(_token_xml(token, pictures))
+    split()
     return found
 
 
@@ -120,14 +109,14 @@ def _tags(name: str, token: Token) -> tuple[str, str]:
     return f'<text:span text:style-name="{_SPANS[name]}">', "</text:span>"
 
 
-def _word(token: Token, pictures: Pictures) -> str:
+def _token_xml(token: Token, pictures: Pictures) -> str:
     match token.type:
         case "softbreak":
             return " "
         case "hardbreak":
             return "<text:line-break/>"
         case "code_inline":
-            return span("Source_20_Text", said(token.content))
+            return span("Source_20_Text", text_xml(token.content))
         case "image":
             return image(str(token.attrs.get("src", "")), token.content, pictures)
         case _ if token.type == NOTE_MARK:
@@ -135,46 +124,44 @@ def _word(token: Token, pictures: Pictures) -> str:
         case _ if token.type == INLINE:
             return formula(token, pictures)
         case _:
-            # Beside a span a single space is one.
+            # A single space beside a span is not at the end of the paragraph and needs no mark-up.
             text = token.content
             inner = text.strip(" ")
             if not inner or len(text) - len(inner) > 2:
-                return said(text)
-            return f"{' ' * text.startswith(' ')}{said(inner)}{' ' * text.endswith(' ')}"
+                return text_xml(text)
+            return f"{' ' * text.startswith(' ')}{text_xml(inner)}{' ' * text.endswith(' ')}"
 
 
 def note_mark(label: str) -> str:
-    return span("Superscript", said(f"[{label}]"))
+    return span("Superscript", text_xml(f"[{label}]"))
 
 
 def formula(token: Token, pictures: Pictures) -> str:
     picture = pictures.formula(token.content, is_inline=token.type == INLINE)
-    words = as_written(token)
-    return span("Source_20_Text", said(words)) if picture is None else frame(picture, words)
+    source = as_written(token)
+    return span("Source_20_Text", text_xml(source)) if picture is None else frame(picture, source)
 
 
-def plainly(tokens: Sequence[Token]) -> str:
-    """Return what tokens of a paragraph say, to measure it or to tell its direction."""
+def plain(tokens: Sequence[Token]) -> str:
+    """Return the text of a paragraph's tokens, to measure it or to find its direction."""
     return "".join("\n" if token.type.endswith("break") else token.content for token in tokens)
 
 
-def code_lines(code: str, language: str, styles: PlaceStyles) -> list[str]:
-    """Return the lines of code, in its colours."""
+def code_lines(code: str, language: str, styles: AutomaticStyles) -> list[str]:
+    """Return the lines of highlighted code."""
     looks = code_looks("light")
     lines = [""]
     for text, kind in stretches(code, language):
         look = looks.get(kind) if kind else None
-        dress: Callable[[str], str] = said
+        to_xml: Callable[[str], str] = text_xml
         if look is not None and (look.colour or look.is_bold or look.is_italic):
-            name = styles.letters(
-                letters(is_bold=look.is_bold or None, is_italic=look.is_italic or None, colour=look.colour or "")
-            )
-            dress = _dressed(name)
+            style = styles.text(look.colour or "", is_bold=look.is_bold, is_italic=look.is_italic)
+            to_xml = partial(_span_of, style)
         first, *more = re.split(r"\r\n?|\n", text)
-        lines[-1] += dress(first)
-        lines += [dress(line) for line in more]
+        lines[-1] += to_xml(first)
+        lines += [to_xml(line) for line in more]
     return lines
 
 
-def _dressed(name: str) -> Callable[[str], str]:
-    return lambda text: span(name, said(text))
+def _span_of(style: str, text: str) -> str:
+    return span(style, text_xml(text))
