@@ -23,6 +23,7 @@ from app.program import Program
 from tests.app.sampling import set_sampling
 from tests.app.trees import labels
 from tests.end_to_end.conftest import PATIENCE_MS, OpenBough
+from tests.long import in_long_runs
 from tests.models import chain, write_scripted_model
 from worker.sentence import verbatim
 
@@ -203,16 +204,25 @@ def test_a_folder_without_a_model_is_reported_and_the_old_model_keeps_answering(
     assert talk.ask("u1").text == _SAYING
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["a\0b", "😀👩‍👩‍👧 é", "שלום \u202eעולם", "\ud83d lone", "<|im_end|>\n<|im_start|>system", "\u200b", "x" * 3000],
-    ids=["NUL", "emoji", "right to left", "half a character", "control tokens", "no width", "long"],
+_TEXTS = (
+    "a\0b",
+    "😀👩‍👩‍👧 é",
+    "שלום \u202eעולם",
+    "\ud83d lone",
+    "<|im_end|>\n<|im_start|>system",
+    "\u200b",
+    "x" * 3000,
 )
-def test_any_text_is_answered(open_bough: OpenBough, qtbot: QtBot, fox_model: Path, text: str) -> None:
+"""NUL, emoji, right to left, half a character, control tokens, no width, long."""
+
+
+def test_any_text_is_answered(open_bough: OpenBough, qtbot: QtBot, fox_model: Path) -> None:
     talk = _Talk(open_bough(model=str(fox_model)), qtbot)
-    answer = talk.ask(text)
-    assert (answer.text, answer.state) == (_SAYING, "complete")
-    assert talk.stored(talk.controller.shown.path[1].id).text == text.replace("\ud83d", "\ufffd")
+    for text in _TEXTS:
+        talk.controller.shown.new_conversation()
+        answer = talk.ask(text)
+        assert (answer.text, answer.state) == (_SAYING, "complete"), text
+        assert talk.stored(talk.controller.shown.path[1].id).text == text.replace("\ud83d", "\ufffd")
 
 
 def test_unsent_text_is_there_when_bough_is_opened_again(open_bough: OpenBough, qtbot: QtBot, fox_model: Path) -> None:
@@ -283,7 +293,7 @@ def test_two_programs_with_the_same_conversations_take_nothing_from_each_other(
     assert {first, second} == {one.controller.shown.path[2].id, two.controller.shown.path[2].id}
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [1, *in_long_runs([0])])
 def test_page_and_store_agree_after_random_actions_while_a_real_worker_answers(
     open_bough: OpenBough, qtbot: QtBot, endless_model: Path, seed: int
 ) -> None:

@@ -95,6 +95,7 @@ def test_every_locked_version_is_a_constraint() -> None:
     assert any(line.startswith("pyside6-essentials==") for line in _pinned(lock))
 
 
+@pytest.mark.long
 def test_the_installed_wheel_answers_a_question_and_plays_its_tour(tmp_path: Path) -> None:
     programs = _install(tmp_path)
     elsewhere = tmp_path / "elsewhere"

@@ -19,6 +19,7 @@ from app.model.store import Store
 from app.notices import Notice
 from tests.app.sampling import set_sampling
 from tests.end_to_end.conftest import PATIENCE_MS, OpenBough
+from tests.long import in_long_runs
 
 _ENDLESS = Sampling(temperature=0.0)
 _SHORT = Sampling(temperature=0.0, max_tokens=60)
@@ -116,7 +117,7 @@ class _Deaths:
         other.close()
 
 
-@pytest.mark.parametrize("num_rounds", [2, pytest.param(10, marks=pytest.mark.long)])
+@pytest.mark.parametrize("num_rounds", [1, *in_long_runs([10])])
 def test_workers_die_at_any_moment_and_the_next_message_works(
     open_bough: OpenBough, qtbot: QtBot, endless_model: Path, num_rounds: int
 ) -> None:

@@ -17,10 +17,11 @@ from mlx.utils import tree_flatten
 from mlx_lm import load
 
 from tests.driver import ROOT, StdioWorker
+from tests.long import in_long_runs
 
 GUIDE = ROOT / "resources" / "guide"
 SCRIPTS = ROOT / "packaging" / "guide_model"
-_NUM_SAMPLES = 8
+_NUM_SAMPLES = 5
 
 
 @pytest.fixture(scope="module")
@@ -59,11 +60,14 @@ def test_the_model_is_small_and_loads_as_an_ordinary_llama():
     )
 
 
-def test_answers_are_those_of_the_corpus(worker: StdioWorker, corpus: Corpus):
+@pytest.mark.parametrize("num_each", [1, *in_long_runs([3])])
+def test_answers_are_those_of_the_corpus(worker: StdioWorker, corpus: Corpus, num_each: int):
     ids = {text: answer_id for answer_id, written in corpus.answers.items() for text in written}
     rng = Random(11)
     trees = {topic: [tree for heading, tree in corpus.questions() if heading == topic] for topic in corpus.topics}
-    asked = [(topic, expand(rng.choice(trees[topic]), corpus.words, rng)) for topic in corpus.topics for _ in range(3)]
+    asked = [
+        (topic, expand(rng.choice(trees[topic]), corpus.words, rng)) for topic in corpus.topics for _ in range(num_each)
+    ]
     answered = [(topic, question, answer(worker, question)) for topic, question in asked]
     assert [each for each in answered if each[2] not in ids] == []
     right = [topic_of(ids[text]) == topic for topic, _, text in answered]

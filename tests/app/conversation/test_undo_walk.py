@@ -14,6 +14,7 @@ import pytest
 from app.model.message import Message
 from app.model.tree import Tree
 from tests.app.desk import Desk
+from tests.long import in_long_runs
 from worker.protocol import FinishReason, Generate
 
 pytestmark = pytest.mark.usefixtures("nothing_leaks")
@@ -416,7 +417,7 @@ def _marks(message: Message) -> tuple[bool, bool, str]:
     return message.starred_ms is not None, message.pinned_ms is not None, message.name
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *in_long_runs([1, 2])])
 @pytest.mark.usefixtures("qapp")
 def test_random_changes_are_undone_and_redone(tmp_path: Path, seed: int) -> None:
     walk = _Walk(tmp_path, seed)

@@ -25,7 +25,7 @@ from tests.app.model.imports import samples
 from tests.app.trees import plant
 from worker.sentence import verbatim
 
-_DEEP = 100_000
+_DEEP = 30_000
 
 
 @pytest.fixture
@@ -149,7 +149,7 @@ def test_nothing_is_imported_when_the_store_fails(store: Store, tmp_path: Path) 
     assert store.conversations.all() == []
 
 
-def test_a_chain_of_100_000_messages_becomes_one_conversation(store: Store, tmp_path: Path) -> None:
+def test_a_chain_of_30_000_messages_becomes_one_conversation(store: Store, tmp_path: Path) -> None:
     mapping = {
         str(number): {
             "id": str(number),
