@@ -126,7 +126,7 @@ class Conversations(QObject):
             self._notices.post(Notice(Sentence("“{name}” was deleted.", name=name), action=UndoDelete()))
 
     def undo_delete(self) -> int | None:
-        """Take back what went last; return it, if there was any."""
+        """Restore what was deleted last, and return it; None if there is nothing to restore."""
         trashed_id = self._trashed_id
         if trashed_id is not None:
             with self._notices.report_store_errors():

@@ -34,12 +34,12 @@ class UndoArchive:
 
 @dataclass(frozen=True)
 class LoadGuide:
-    """Load the guide model."""
+    """Load the guide, the small built-in model."""
 
 
 @dataclass(frozen=True)
 class OpenMemorySettings:
-    """Open the page of the settings on what is kept of what models have read."""
+    """Open the settings page "Memory and disk"."""
 
 
 @dataclass(frozen=True)

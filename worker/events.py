@@ -174,7 +174,7 @@ class ModelLoading(_Event, tag="model_loading", frozen=True):
 
 
 class ModelLoaded(_Event, tag="model_loaded", frozen=True):
-    """The model is ready. Terminal."""
+    """The model is ready. The last event of its command."""
 
     model: str
     architecture: str
@@ -255,7 +255,7 @@ class Answered(_Event, tag="answered", frozen=True):
 
 
 class Finished(_Event, tag="finished", frozen=True):
-    """All answers of a request have ended. Terminal."""
+    """All answers of a request have ended. The last event of its command."""
 
     choices: list[Choice]
     usage: Usage
@@ -264,7 +264,7 @@ class Finished(_Event, tag="finished", frozen=True):
 
 
 class Planned(_Event, tag="planned", frozen=True):
-    """The answer to `plan`. Terminal.
+    """The answer to `plan`. The last event of its command.
 
     `prefill_tokens_per_s`: how fast this model read recent prompts; null if it has read none yet.
     """
@@ -274,7 +274,7 @@ class Planned(_Event, tag="planned", frozen=True):
 
 
 class Validated(_Event, tag="validated", frozen=True):
-    """The answer to `validate`. Terminal."""
+    """The answer to `validate`. The last event of its command."""
 
     ok: bool
     message: str
@@ -287,7 +287,7 @@ class Validated(_Event, tag="validated", frozen=True):
 
 
 class Tokenized(_Event, tag="tokenized", frozen=True):
-    """The answer to `tokenize`. With `counts_only`, only the number is set. Terminal.
+    """The answer to `tokenize`. With `counts_only`, only the number is set. The last event of its command.
 
     `text` is the text of all ids together. It may differ from the joined `pieces`: a character that several tokens
     spell is in none of them.
@@ -300,7 +300,7 @@ class Tokenized(_Event, tag="tokenized", frozen=True):
 
 
 class CacheStatsReport(_Event, tag="cache_stats", frozen=True):
-    """The numbers of distinct tokens in the cache, and their bytes. Terminal."""
+    """The numbers of distinct tokens in the cache, and their bytes. The last event of its command."""
 
     tokens: int
     bytes: int
@@ -312,17 +312,17 @@ class CacheStatsReport(_Event, tag="cache_stats", frozen=True):
 
 
 class HooksListed(_Event, tag="hooks_listed", frozen=True):
-    """The answer to `list_hooks`, sorted by name. Terminal."""
+    """The answer to `list_hooks`, sorted by name. The last event of its command."""
 
     hooks: list[ListedHook]
 
 
 class Done(_Event, tag="done", frozen=True):
-    """Terminal."""
+    """The last event of its command, without a value."""
 
 
 class Failed(_Event, tag="failed", frozen=True):
-    """The command failed. `message` is a sentence that says what to do. Terminal.
+    """The command failed. `message` is a sentence that says what to do. The last event of its command.
 
     `template` and `fields` are the same sentence for translation, see `SentenceParts`.
     """

@@ -177,7 +177,7 @@ class ModelHost:
             elif not _spell_alike(step, model):
                 raise BadRequestError(
                     Sentence(
-                        "The draft model “{draft_model}” uses other tokens than “{model}”. "
+                        "The draft model “{draft_model}” has a different vocabulary from “{model}”. "
                         "Choose a smaller model of the same family, or none.",
                         draft_model=command.draft_model,
                         model=command.model,

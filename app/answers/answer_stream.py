@@ -93,7 +93,7 @@ class AnswerStream:
             self.was_cut = True
 
     def branched(self, message: Message, choice: int, num_chars: int, num_tokens: int) -> AnswerStream:
-        """Return a stream into `message` that shares the given number of characters and tokens with this one."""
+        """Return a new stream into `message` that begins with the first characters and tokens of this one."""
         other = AnswerStream(message, self.prompt, self.conversation_id, choice)
         other.request_id = self.request_id
         other.tokens = self.tokens[:num_tokens]

@@ -284,7 +284,7 @@ class ModelSession(QObject):
             self._fail(
                 Sentence(
                     "The model process stopped {num_times} times in a row with the model “{model}” ({how}). "
-                    "Your conversations are safe. Choose another model, or Models → Guide.",
+                    "Your conversations are safe. Choose another model, or load the guide (Models → Guide).",
                     num_times=_MAX_DEATHS,
                     model=self.name,
                     how=how,

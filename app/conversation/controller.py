@@ -191,7 +191,7 @@ class Controller(QObject):
             self.shown.branch_changed.emit()
 
     def pin_branch(self, message_id: MessageId) -> None:
-        """Pin the branch through a message at this message, or remove the pin."""
+        """Pin a branch at one of its messages, or remove the pin."""
         is_pinned = self.shown.message(message_id).pinned_ms is None
         with self._notices.report_store_errors(), self.shown.step("Pin branch" if is_pinned else "Unpin branch"):
             self.shown.require_open().pin_branch(message_id, is_pinned=is_pinned)

@@ -18,7 +18,7 @@ _MEANT = {"\t": " "}
 """Blanks and tabs look alike."""
 _FORMS = ("\ufb00", "\ufb1d", "\ufefc")
 _RANGE = re.compile(rb"(<[0-9A-F]{4}> <[0-9A-F]{4}> )(\[[^\]]*\]|<[0-9A-F]{4}>)")
-"""In a font's table: the first and the last of some glyphs, and what they stand for."""
+"""A line of a font's ToUnicode table: the first and last glyph of a range, and the characters that they stand for."""
 _NAMED = re.compile(rb"<([0-9A-F]{4})>")
 _RADICALS = dict(
     zip(

@@ -84,11 +84,11 @@ class History:
         return self._undone[-1] if self._undone else None
 
     def undone(self, step: Step) -> None:
-        """Record that the last step was undone; `step` redoes it."""
+        """Move the last step to the steps that can be redone, as `step`, which holds the state to restore."""
         self._done.pop()
         self._undone.append(step)
 
     def redone(self, step: Step) -> None:
-        """Record that the step undone last was redone; `step` undoes it."""
+        """Move the step undone last back to the steps that can be undone, as `step`."""
         self._undone.pop()
         self._done.append(step)

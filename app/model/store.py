@@ -150,7 +150,10 @@ class Store:
 
     @_repairing_index
     def set_text(self, message_id: MessageId, text: str) -> Message:
-        """Replace the text of a message, drop what its record says of tokens, and return it. Raises `KeyError`."""
+        """Replace the text of a message, remove the tokens from its record, and return the new message.
+
+        Raises `KeyError`.
+        """
         before = self.messages.get(message_id)
         record = None if before.record is None else without_tokens(before.record)
         message = msgspec.structs.replace(before, text=text, record=record)

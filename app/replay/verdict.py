@@ -114,7 +114,7 @@ def undrawn(record: Record) -> list[Sentence]:
     if given:
         found.append(
             Sentence(
-                "{num_tokens} of its tokens were given. They were not sampled freely, so they are not compared.",
+                "{num_tokens} of its tokens were fixed, not sampled, so they are not compared.",
                 num_tokens=given,
             )
         )

@@ -878,8 +878,8 @@
         <translation>Alles im Papierkorb endgültig löschen?</translation>
     </message>
     <message>
-        <source>This removes the text from your conversations, their backups and the cache. Messages that other conversations share stay.</source>
-        <translation>Damit verschwindet der Text aus Ihren Gesprächen, aus deren Sicherungen und aus dem Cache. Nachrichten, die andere Gespräche teilen, bleiben.</translation>
+        <source>This removes the text from your conversations, their backups and the cache. Messages that are also part of other conversations are kept.</source>
+        <translation>Damit verschwindet der Text aus Ihren Gesprächen, aus deren Sicherungen und aus dem Cache. Nachrichten, die auch zu anderen Gesprächen gehören, bleiben erhalten.</translation>
     </message>
     <message>
         <source>Delete permanently</source>
@@ -1795,8 +1795,8 @@
         <translation>Der Cache auf dem Datenträger bleibt, wenn Sie Bough schließen oder ein anderes Modell verwenden.</translation>
     </message>
     <message>
-        <source>With fewer bits, more text fits into the same memory, but less precisely. Not every model supports this.</source>
-        <translation>Mit weniger Bit passt mehr Text in denselben Speicher, aber weniger genau. Nicht jedes Modell unterstützt das.</translation>
+        <source>With fewer bits, more text fits into the same memory, but it is stored less precisely. Not every model supports this.</source>
+        <translation>Mit weniger Bit passt mehr Text in denselben Speicher, er wird aber weniger genau gespeichert. Nicht jedes Modell unterstützt das.</translation>
     </message>
     <message>
         <source>The model will be loaded again when no answer is being written; {}</source>
@@ -3156,8 +3156,8 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>Modelle vom Typ {architecture} können keine Token zurücknehmen. Deshalb antwortet dieses Modell ohne Entwurfsmodell.</translation>
     </message>
     <message>
-        <source>The draft model “{draft_model}” uses other tokens than “{model}”. Choose a smaller model of the same family, or none.</source>
-        <translation>Das Entwurfsmodell „{draft_model}“ verwendet andere Token als „{model}“. Wählen Sie ein kleineres Modell derselben Familie oder keines.</translation>
+        <source>The draft model “{draft_model}” has a different vocabulary from “{model}”. Choose a smaller model of the same family, or none.</source>
+        <translation>Das Entwurfsmodell „{draft_model}“ hat ein anderes Vokabular als „{model}“. Wählen Sie ein kleineres Modell derselben Familie oder keines.</translation>
     </message>
     <message>
         <source>{architecture} models can&apos;t take tokens back, so this model can&apos;t be a draft model.</source>
@@ -3260,8 +3260,8 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>Er hat eine negative Zahl von Token zurückgenommen.</translation>
     </message>
     <message>
-        <source>Its mask has another shape than the mask of the hook before it.</source>
-        <translation>Seine Maske hat eine andere Form als die des Hooks davor.</translation>
+        <source>Its mask has a different shape from the previous hook&apos;s mask.</source>
+        <translation>Seine Maske hat eine andere Form als die des vorigen Hooks.</translation>
     </message>
     <message>
         <source>It can&apos;t be copied for a fork.
@@ -3586,8 +3586,8 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
         <translation>Der Modellprozess wurde mit dem Entwurfsmodell „{draft_model}“ {num_times}-mal nacheinander beendet ({how}). Er läuft jetzt ohne Entwurfsmodell.</translation>
     </message>
     <message>
-        <source>The model process stopped {num_times} times in a row with the model “{model}” ({how}). Your conversations are safe. Choose another model, or Models → Guide.</source>
-        <translation>Der Modellprozess wurde mit dem Modell „{model}“ {num_times}-mal nacheinander beendet ({how}). Ihre Gespräche sind sicher. Wählen Sie ein anderes Modell oder Modelle → Guide.</translation>
+        <source>The model process stopped {num_times} times in a row with the model “{model}” ({how}). Your conversations are safe. Choose another model, or load the guide (Models → Guide).</source>
+        <translation>Der Modellprozess wurde mit dem Modell „{model}“ {num_times}-mal nacheinander beendet ({how}). Ihre Gespräche sind sicher. Wählen Sie ein anderes Modell, oder laden Sie den Guide (Modelle → Guide).</translation>
     </message>
     <message>
         <source>The model process stopped.</source>
@@ -3888,8 +3888,8 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>{num_tokens} ihrer Token wurden an der Schnittstelle geändert. Sie wurden nicht frei gezogen und werden deshalb nicht verglichen.</translation>
     </message>
     <message>
-        <source>{num_tokens} of its tokens were given. They were not sampled freely, so they are not compared.</source>
-        <translation>{num_tokens} ihrer Token waren vorgegeben. Sie wurden nicht frei gezogen und werden deshalb nicht verglichen.</translation>
+        <source>{num_tokens} of its tokens were fixed, not sampled, so they are not compared.</source>
+        <translation>{num_tokens} ihrer Token waren vorgegeben und werden deshalb nicht verglichen.</translation>
     </message>
     <message>
         <source>{path} belongs to another program. Nothing was changed. Choose another folder for Bough with --data-dir.</source>
@@ -4025,8 +4025,8 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
         <translation>Schreiben</translation>
     </message>
     <message>
-        <source>Single letters work on the focused message.</source>
-        <translation>Einzelne Buchstaben wirken auf die Nachricht mit dem Fokus.</translation>
+        <source>Single-letter keys act on the focused message.</source>
+        <translation>Tasten mit einem einzelnen Buchstaben gelten für die Nachricht mit dem Fokus.</translation>
     </message>
     <message>
         <source>Change keys…</source>
@@ -4393,8 +4393,8 @@ Gelöschte Gespräche und gestutzte Zweige bleiben 30 Tage hier. So lange könne
         <translation>Endgültig löschen</translation>
     </message>
     <message>
-        <source>{goes}. This removes the text from your conversations, their backups and the cache. Messages that other conversations share stay.</source>
-        <translation>{goes}. Damit verschwindet der Text aus Ihren Gesprächen, aus deren Sicherungen und aus dem Cache. Nachrichten, die andere Gespräche teilen, bleiben.</translation>
+        <source>{goes}. This removes the text from your conversations, their backups and the cache. Messages that are also part of other conversations are kept.</source>
+        <translation>{goes}. Damit verschwindet der Text aus Ihren Gesprächen, aus deren Sicherungen und aus dem Cache. Nachrichten, die auch zu anderen Gesprächen gehören, bleiben erhalten.</translation>
     </message>
 </context>
 <context>

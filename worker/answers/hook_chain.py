@@ -206,7 +206,7 @@ def _merged(name: str, before: Decision | None, decision: Decision) -> Decision:
         return decision
     masks = [mask for mask in (before.mask, decision.mask) if mask is not None]
     if len({mask.shape for mask in masks}) > 1:
-        raise HookFailedError(name, Sentence("Its mask has another shape than the mask of the hook before it."))
+        raise HookFailedError(name, Sentence("Its mask has a different shape from the previous hook's mask."))
     # A structural decision overrides a token that was put before.
     puts = decision if decision.is_structural else before
     return replace(

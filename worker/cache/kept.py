@@ -122,7 +122,7 @@ class Kept:
 
     @property
     def is_on_disk(self) -> bool:
-        """Whether anything of the run is on disk."""
+        """Whether any state of these tokens is on disk."""
         return any(not location.file.is_gone for location in self.stored if location is not None) or any(
             not states.file.is_gone for states in self.stored_states.values()
         )

@@ -195,7 +195,8 @@ class PromptCache:
     def take(self, token_ids: Sequence[int], layers: Layers, marks: Iterable[tuple[int, States]] = ()) -> None:
         """Make `layers`, which hold exactly `token_ids`, the working layers. The cache owns them from now on.
 
-        `marks` are states by their number of tokens, as if `mark` had been called there.
+        `marks` are pairs of a position and the states there, which are kept as if `mark` had been called at that
+        position.
         """
         self.branch.settle()
         self._ledger.clock += 1

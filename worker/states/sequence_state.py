@@ -85,8 +85,8 @@ class SequenceState:
         """The sum of the log-probabilities of all sampled tokens, shape [batch, sample], read-only.
 
         These are the model's own, before temperature, filters and constraints. Tokens that were not sampled (of prompts
-        and strings, forced tokens, parts of cut tokens) count 0. The end of a beam (`Ending.logprob`) counts until text
-        is cut off or appended.
+        and strings, forced tokens, parts of cut tokens) count 0. The end of a beam (`Ending.logprob`) is included,
+        until text is cut off or appended.
         """
         weights = np.array([[sequence.weight for sequence in row] for row in self.rows])
         weights.flags.writeable = False

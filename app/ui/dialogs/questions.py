@@ -77,7 +77,7 @@ def confirm_emptying(parent: QWidget, empty: Callable[[], object]) -> None:
         QCoreApplication.translate(
             "Dialogs",
             "This removes the text from your conversations, their backups and the cache. Messages that "
-            "other conversations share stay.",
+            "are also part of other conversations are kept.",
         )
     )
     delete = box.addButton(

@@ -168,7 +168,7 @@ class TrashWindow(_ListWindow):
         question, thrown = self._pending
         details = self.tr(
             "{goes}. This removes the text from your conversations, their backups and the cache. "
-            "Messages that other conversations share stay."
+            "Messages that are also part of other conversations are kept."
         ).format(goes=self.tr("%n message(s)", "", num_messages))
         box = self._question(self.tr("Delete permanently"), question, details)
         delete = box.addButton(self.tr("Delete permanently"), QMessageBox.ButtonRole.DestructiveRole)

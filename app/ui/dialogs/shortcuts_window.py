@@ -37,7 +37,7 @@ class ShortcutsWindow(Sheet):
         # With the focus, it scrolls by arrow keys and Page Down.
         self._area.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self._area.setAccessibleName(self.windowTitle())
-        self.body.addWidget(quiet_label(self.tr("Single letters work on the focused message.")))
+        self.body.addWidget(quiet_label(self.tr("Single-letter keys act on the focused message.")))
         self.body.addWidget(self._area, 1)
         self.add_button(self.tr("Change keys…"), change)
         self.close_button = self.add_button(self.tr("Close"), self.close, is_primary=True)

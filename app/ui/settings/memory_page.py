@@ -128,8 +128,8 @@ class MemoryPage(SettingsPage):
             card(
                 self.precision.accessibleName(),
                 self.tr(
-                    "With fewer bits, more text fits into the same memory, but less precisely. Not every model "
-                    "supports this."
+                    "With fewer bits, more text fits into the same memory, but it is stored less precisely. Not every "
+                    "model supports this."
                 ),
                 self.precision,
                 self._precision_warning,

@@ -115,7 +115,7 @@ def test_a_worker_that_dies_three_times_while_loading_is_not_restarted_until_a_m
     assert [notice.kind for notice in desk.notices] == ["warning", "warning", "danger"]
     assert desk.notices[-1].text == (
         "The model process stopped 3 times in a row with the model “/deadly” (signal SIGSEGV). "
-        "Your conversations are safe. Choose another model, or Models → Guide."
+        "Your conversations are safe. Choose another model, or load the guide (Models → Guide)."
     )
     assert desk.controller.shown.path[-1].state == "stopped"
     desk.program.load_model("guide")

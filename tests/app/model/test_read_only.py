@@ -56,6 +56,11 @@ def _as_the_program_starts(path: Path) -> Store:
         return Store(path, patience_ms=50, read_only_because=error.sentence)
 
 
+def _reason(store: Store) -> str:
+    assert store.why_read_only is not None
+    return store.why_read_only
+
+
 def _refuses_all_changes(store: Store) -> None:
     (conversation,) = store.conversations.all() or [None]
     number = 1 if conversation is None else conversation.id
@@ -77,8 +82,8 @@ def test_a_read_only_folder_is_read(path: Path) -> None:
     path.parent.chmod(0o555)
     before = path.read_bytes()
     with _nobody(), contextlib.closing(_as_the_program_starts(path)) as store:
-        assert "Check that you may write to" in store.why_read_only
-        assert store.why_read_only.endswith("You can still read your conversations.")
+        assert "Check that you may write to" in _reason(store)
+        assert _reason(store).endswith("You can still read your conversations.")
         (conversation,) = store.conversations.all()
         assert drawn(store.messages.shown_by(conversation.id)) == "u1-a1"
         assert [hit.message.text for hit in store.search.find("a1")] == ["a1"]
@@ -99,7 +104,7 @@ def test_a_read_only_folder_after_a_kill_is_read_including_the_log(path: Path) -
     store.close()
     copy.chmod(0o555)
     with _nobody(), contextlib.closing(_as_the_program_starts(copy / path.name)) as store:
-        assert store.why_read_only
+        assert _reason(store)
         assert len(store.conversations.all()) == 2
     copy.chmod(0o755)
 
@@ -113,7 +118,7 @@ def test_an_older_store_that_cannot_be_written_is_read_as_if_it_was_up_to_date(p
     path.parent.chmod(0o555)
     before = old.read_bytes()
     with _nobody(), contextlib.closing(_as_the_program_starts(old)) as store:
-        assert store.why_read_only
+        assert _reason(store)
         assert [message.text for message in store.messages.shown_by(1)][2:] == [
             "Was ist ein Ast?",
             "枝は木の一部です。",
@@ -131,7 +136,7 @@ def test_a_store_of_a_newer_version_is_read_and_left_unchanged(path: Path) -> No
         database.execute("PRAGMA journal_mode = DELETE")
     before = path.read_bytes()
     with contextlib.closing(_as_the_program_starts(path)) as store:
-        assert "come from a newer version of Bough" in store.why_read_only
+        assert "come from a newer version of Bough" in _reason(store)
         assert drawn(store.messages.shown_by(1)) == "u1-a1"
         _refuses_all_changes(store)
     assert path.read_bytes() == before
@@ -142,7 +147,7 @@ def test_a_newer_store_that_cannot_be_read_is_named_as_newer(path: Path) -> None
         database.execute("ALTER TABLE message RENAME TO node")
         database.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
     with contextlib.closing(_as_the_program_starts(path)) as store:
-        assert store.why_read_only.endswith("Open them with that version.")
+        assert _reason(store).endswith("Open them with that version.")
         assert store.conversations.all() == []
         _refuses_all_changes(store)
 
@@ -174,8 +179,8 @@ def test_instead_of_a_damaged_file_its_newest_sound_backup_is_read(
     path.write_bytes(damage(path.read_bytes()))
     before = path.read_bytes()
     with contextlib.closing(_as_the_program_starts(path)) as store:
-        assert f"The conversations in {path} are damaged" in store.why_read_only
-        assert store.why_read_only.endswith(f"You see the backup {sound}, which can only be read.")
+        assert f"The conversations in {path} are damaged" in _reason(store)
+        assert _reason(store).endswith(f"You see the backup {sound}, which can only be read.")
         assert drawn(store.messages.shown_by(1)) == "u1-a1"
         _refuses_all_changes(store)
     assert path.read_bytes() == before
@@ -184,7 +189,7 @@ def test_instead_of_a_damaged_file_its_newest_sound_backup_is_read(
 def test_without_anything_to_read_the_program_starts_empty_and_says_why(path: Path) -> None:
     path.write_bytes(b"once upon a time " * 500)
     with contextlib.closing(_as_the_program_starts(path)) as store:
-        assert "Replace the file with a backup" in store.why_read_only
+        assert "Replace the file with a backup" in _reason(store)
         assert store.conversations.all() == []
         _refuses_all_changes(store)
 
@@ -194,7 +199,7 @@ def test_a_store_locked_by_another_program_is_opened_read_only_and_named_as_in_u
         other.execute("PRAGMA locking_mode = EXCLUSIVE")
         other.execute("BEGIN EXCLUSIVE")
         with contextlib.closing(_as_the_program_starts(path)) as store:
-            assert "Another program is writing to" in store.why_read_only
+            assert "Another program is writing to" in _reason(store)
             _refuses_all_changes(store)
         other.execute("ROLLBACK")
 

@@ -132,8 +132,8 @@ def test_a_draft_model_with_another_vocabulary_is_refused_and_the_old_one_stays(
     info = user.application.session.info
     _choose_folder(user, models / "unfit", monkeypatch)
     assert user.window.banner.label.text() == (
-        f"The draft model “{models / 'unfit'}” uses other tokens than “{large}”. Choose a smaller model of the same "
-        "family, or none. The previous model is still loaded."
+        f"The draft model “{models / 'unfit'}” has a different vocabulary from “{large}”. Choose a smaller model of "
+        "the same family, or none. The previous model is still loaded."
     )
     assert user.application.session.info is info
     assert _entries(user) == {"No draft model": False, "small": True, "Choose draft model…": False}
