@@ -45,7 +45,7 @@ def test_boughs_hooks_are_listed_without_a_model(worker: StdioWorker):
     hooks = listed(worker)
     assert {"banned phrases", "no repeats", "uncertain pause"} <= hooks.keys()
     pause = hooks["uncertain pause"]
-    assert pause["summary"].startswith("Uncertain pause: where the model is not sure")
+    assert pause["summary"].startswith("Uncertain pause: when the model is unsure")
     assert pause["description"].startswith(pause["summary"])
     assert pause["options"] == [
         {"name": "threshold", "kind": "float", "default": 0.1, "is_required": False},
@@ -83,7 +83,7 @@ def test_hooks_without_a_file_are_listed_too():
         """Never called."""
 
     hooks = {hook.name: hook for hook in HookFolder(given={"made": make}).listed()}
-    assert hooks["made"].summary == "Never asked."
+    assert hooks["made"].summary == "Never called."
     assert "no repeats" in hooks
 
 
