@@ -33,7 +33,7 @@ Write a message and press Enter. Commands:
   /again             another answer to the last question; the old one stays
   /edit TEXT         another version of the last question; the old one stays
   /back              go back to before the last question; what follows starts a new branch
-  /next, /previous   show the next or previous version at the last fork; behind /back, what was left
+  /next, /previous   show the next or previous version at the last fork; after /back, the branch you left
   /tree              the whole conversation
   /quit              leave (so does Ctrl+D); Ctrl+C stops an answer
 """
@@ -92,7 +92,7 @@ class Chat:
         try:
             return self._run(model)
         except WorkerExitedError:
-            self._say("The worker has died. Nothing is stored by this chat; start it again.")
+            self._say("The worker has stopped unexpectedly. This chat stores nothing. Start it again.")
             return 1
 
     def _run(self, model: str) -> int:
@@ -137,7 +137,7 @@ class Chat:
             case "/tree":
                 self._write_tree()
             case "/again" | "/edit" | "/back":
-                self._say("There is no question yet." if question is None else "Write the new text behind /edit.")
+                self._say("There is no question yet." if question is None else "Write the new text after /edit.")
             case _ if command.startswith("/"):
                 self._out.write(HELP)
             case _:
@@ -174,7 +174,7 @@ class Chat:
             self._say(end.message)
 
     def _wait_for_end(self, command: Command) -> Event:
-        """Send a command, write the text that streams, and return the terminal event. Ctrl+C cancels the command."""
+        """Send a command, write the text that streams, and return the last event. Ctrl+C cancels the command."""
         self._client.send(command)
         with _on_interrupt(lambda: self._cancel(command)):
             while True:

@@ -1,4 +1,4 @@
-"""The commands that a worker accepts. Each ends in exactly one terminal event."""
+"""The commands that a worker accepts. Each ends with exactly one event, which its docstring names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The events that a worker emits. Those marked terminal end the command that they answer."""
+"""The events that a worker emits. Each command ends with exactly one event that is the last one for it."""
 
 from __future__ import annotations
 

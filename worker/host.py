@@ -62,7 +62,7 @@ Question: TypeAlias = Plan | Validate | Tokenize | CacheStats | ListHooks
 
 
 class ModelHost:
-    """Holds at most one model. `load` and `unload` yield events step by step; the last one is terminal."""
+    """Holds at most one model. `load` and `unload` yield events step by step; the last one ends the command."""
 
     def __init__(self, cache_folder: Path | None = None, hooks: HookFolder | None = None) -> None:
         """`cache_folder`: where to keep the prompt cache on disk; None: nowhere. `hooks`: the available hooks."""

@@ -103,7 +103,7 @@ class Server:
                 continue
             self._last_work_s, self._is_saved = time.monotonic(), False
         self._host.save(self._saving_s)
-        # Commands that came after the last step get their terminal events, too.
+        # Refuse commands that came after the last step, so that they are answered, too.
         self._read_commands()
         if self._shutdown is not None:
             self._emit(Done(request_id=self._shutdown.request_id))

@@ -99,13 +99,13 @@ def test_a_chat_explains_its_commands_and_what_they_need(speaker: Path):
     assert done.stdout.count("another answer to the last question") == 2
     assert done.stdout.count("There is no question yet.") == 4
     assert "There is no fork on this branch yet." in done.stdout
-    assert "Write the new text behind /edit." in done.stdout
+    assert "Write the new text after /edit." in done.stdout
 
 
 def test_a_chat_without_a_model_shows_the_reason_and_ends():
     done = chat("/nowhere/at/all", "Hi")
     assert done.returncode == 1
-    assert "no folder and no downloaded model '/nowhere/at/all'" in done.stdout
+    assert "no folder and no downloaded model “/nowhere/at/all”" in done.stdout
     assert done.stderr == ""
 
 
@@ -224,7 +224,7 @@ def test_a_chat_whose_worker_dies_reports_it(endless_chat: subprocess.Popen[str]
             child.kill()
     output, errors = endless_chat.communicate(timeout=PATIENCE_S)
     assert endless_chat.returncode == 1
-    assert "The worker has died." in output
+    assert "The worker has stopped unexpectedly." in output
     assert "Traceback" not in errors
 
 
