@@ -1,1 +1,1 @@
-"""Bough's front end: the conversation tree, its store and its window; no model runs here."""
+"""Bough's front end: conversations, their store and the windows. Models run in the worker process."""

@@ -1,6 +1,6 @@
-"""`python -m app`, `bough`: the window, the tour, and what is done with conversations from the shell.
+"""The command `bough`, also `python -m app`: the window, the tour and the shell commands.
 
-Nothing heavy is imported at the top: a spawned worker imports this file, too.
+A spawned worker imports this file, too, so large imports are inside functions.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; return the exit code."""
-    # In a bundle the worker is this program again; without this, windows multiply.
+    # In a bundle the worker runs this program; without this call it would open a window.
     multiprocessing.freeze_support()
     from app.command_line import parser
 
@@ -28,7 +28,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         return _run(chosen)
     except ImportError as error:
-        # So Linux says it, and of Qt's modules alone.
+        # Linux reports a missing library of a Qt module with these words.
         if "cannot open shared object file" not in str(error):
             raise
         print(  # noqa: T201
@@ -52,6 +52,9 @@ def _run(chosen: argparse.Namespace) -> int:
     if chosen.command == "tour":
         if not has_display():
             os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+        from app.qt_runtime import restore_import
+
+        restore_import()
         from app.tour.play import play_tour
 
         return play_tour(chosen.out, chosen.theme)
@@ -68,13 +71,16 @@ def _run(chosen: argparse.Namespace) -> int:
 
 
 def open_window(data_dir: Path | None) -> int:
-    """Open the window and let it run; return the exit code. A backup that is restored there opens it again."""
+    """Run the window; return the exit code. After a backup is restored, the window opens again."""
+    from app.qt_runtime import restore_import
+
+    restore_import()
     from app.application import Application, make_qt_application
     from app.model.database import StoreError
     from app.places import Places
     from app.sentences import translated
 
-    # Ctrl+C in the terminal ends the program; Qt's loop would not let Python look.
+    # Ctrl+C in the terminal ends the program. Python could not handle the signal during Qt's event loop.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     qt_application = make_qt_application(sys.argv[:1])
     places = Places.of_user() if data_dir is None else Places.under(data_dir)
@@ -93,13 +99,13 @@ def open_window(data_dir: Path | None) -> int:
         application.windows.show()
         code = qt_application.exec()
         application.close()
-        if application.backup_to_put_back is None:
+        if application.backup_to_restore is None:
             return code
-        notice = _put_back(places.store, application.backup_to_put_back)
+        notice = _put_back(places.store, application.backup_to_restore)
 
 
 def _put_back(store: Path, backup: Path) -> Notice:
-    """Put a backup in the store's place, which nobody has open now; return what to say of it."""
+    """Put a backup in place of the store, which must be closed; return the notice about it."""
     from app.model.database import StoreError
     from app.model.restoring import restore
     from app.notices import Notice

@@ -1,4 +1,4 @@
-"""The one place that constructs the program's parts and connects them."""
+"""Constructs the parts of the program and connects them."""
 
 from __future__ import annotations
 
@@ -12,19 +12,18 @@ from PySide6.QtCore import QCoreApplication, QObject, Signal
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication
 
-import app.plain_import  # noqa: F401 # pyright: ignore[reportUnusedImport] (first: it makes those below cheap)
 from app.answers.answers import Answers
 from app.answers.model_session import ModelSession
 from app.answers.worker_link import Client, WorkerLink
-from app.collecting import Collecting
 from app.conversation.controller import Controller
+from app.model.cache_folder import CacheFolder
 from app.model.database import StoreError
-from app.model.kept_files import KeptFiles
 from app.model.store import Store
 from app.notices import Notice
 from app.places import Places
 from app.preferences import Preferences
 from app.program import Program
+from app.qt_runtime import GarbageCollector
 from app.ui.languages import install_english_plurals
 from app.ui.parts.qt_workarounds import install_accessible_scroll_areas, leave_plain_text_on_clipboard
 from app.ui.theme import icon_file
@@ -39,13 +38,13 @@ _INTERRUPTED = Sentence("Bough was closed while this answer was being written. T
 
 
 def make_qt_application(arguments: list[str]) -> QApplication:
-    """Make the `QApplication`; one a process."""
-    # Asked for by name: `setStyle` returns the style, and PySide6 makes the hundreds of names that are known to one.
+    """Return the `QApplication` of this process."""
+    # `setStyle` would be slower: it returns the style, and PySide6 then creates the many names of its class.
     application = QApplication([*(arguments or ["bough"]), "-style", "fusion"])
     application.setApplicationName("Bough")
     application.setDesktopFileName("bough")
     application.setWindowIcon(QIcon(str(icon_file())))
-    Collecting(application)
+    GarbageCollector(application)
     install_accessible_scroll_areas()
     install_english_plurals(application)
     application.aboutToQuit.connect(leave_plain_text_on_clipboard)
@@ -59,15 +58,15 @@ def _start_worker(cache_folder: Path, hook_folder: Path) -> Client:
 
 
 class Application(QObject):
-    """Bough, put together: store, worker, controller and window. Must be closed."""
+    """The whole program: store, worker and windows. The caller must close it."""
 
-    backup_to_put_back: Path | None = None
-    """Whoever closed this is to put it in the store's place, and to begin anew."""
-    _store_troubled = Signal(object)
-    """A `Sentence`, from the thread that looks after the store."""
+    backup_to_restore: Path | None = None
+    """After closing, the caller must put this backup in place of the store and start again."""
+    _store_problem_found = Signal(object)
+    """A `Sentence`, emitted in the thread of `Upkeep`."""
 
     def __init__(self, places: Places) -> None:
-        """Open the store, if only to read what can be read of it, and start the worker with the last model."""
+        """Open the store, read-only if it can't be written. The worker starts after the first paint."""
         super().__init__()
         self.preferences = preferences = Preferences(places.config / "settings.json")
         path = places.data / "conversations.sqlite3"
@@ -75,24 +74,24 @@ class Application(QObject):
             self.store = Store(path)
         except StoreError as error:
             self.store = Store(path, read_only_because=error.sentence)
-        # What can't be cleaned up today (the disk is full, say) can be read all the same.
+        # A store that can't be cleaned up, on a full disk for example, can still be read.
         with contextlib.suppress(StoreError):
             self.store.clean_up(_INTERRUPTED)
-        kept_files = KeptFiles(places.cache / "prompt-cache")
+        cache_folder = CacheFolder(places.cache / "prompt-cache")
         self._upkeep: Upkeep | None = None
-        self.link = WorkerLink(partial(_start_worker, kept_files.folder, places.config / "hooks"))
+        self.link = WorkerLink(partial(_start_worker, cache_folder.folder, places.config / "hooks"))
         self.session = ModelSession(self.link)
         self.answers = Answers(self.link, self.store)
-        self.program = Program(self.store, self.answers, self.session, preferences, kept_files)
+        self.program = Program(self.store, self.answers, self.session, preferences, cache_folder)
         self.program.expect_last_model()
         self.windows = Windows(self.program, places.data)
         self.windows.last_closed.connect(self.close)
-        self._store_troubled.connect(self._on_store_troubled)
-        self.program.restore_asked.connect(self._on_restore_asked)
+        self._store_problem_found.connect(self._on_store_problem)
+        self.program.restore_requested.connect(self._on_restore_requested)
         if self.store.why_read_only:
-            self._on_store_troubled(self.store.why_read_only)
+            self._on_store_problem(self.store.why_read_only)
         self._is_closed = False
-        # Starting a process takes as long as painting the window.
+        # Starting a process takes as long as painting the window, so it comes later.
         self.window.first_paint.over.connect(self._load_model)
         self.window.first_paint.over.connect(self._begin_upkeep)
 
@@ -103,19 +102,19 @@ class Application(QObject):
 
     @property
     def controller(self) -> Controller:
-        """The first window's."""
+        """The controller of the first window."""
         return self.windows.first[1]
 
     def close(self) -> None:
-        """End the worker, keep what has streamed and what was set, close the store."""
+        """Stop the worker, save streamed text and settings, and close the store."""
         if self._is_closed:
             return
         self._is_closed = True
         self.preferences.save()
         self.answers.stop_all()
-        # One that is still loading has nothing to say.
+        # A worker that is still loading has no answers to finish.
         self.link.stop(patience_s=0.0 if self.session.state == "loading" else 2.0)
-        # The last words of the worker are still on their way from the link's thread.
+        # Deliver the last events of the worker, which the thread of the link has queued.
         QCoreApplication.sendPostedEvents(self.link)
         self.answers.interrupt_all(_INTERRUPTED)
         self.program.close()
@@ -131,14 +130,14 @@ class Application(QObject):
         if not self._is_closed and not self.store.why_read_only:
             from app.model.upkeep import Upkeep
 
-            self._upkeep = Upkeep(self.store.path, self.program.kept_files, self._store_troubled.emit)
-            self.program.conversations.erasing_asked.connect(self._upkeep.look_now)
+            self._upkeep = Upkeep(self.store.path, self.program.cache_folder, self._store_problem_found.emit)
+            self.program.conversations.erasing_requested.connect(self._upkeep.look_now)
 
-    def _on_restore_asked(self, backup: Path) -> None:
-        self.backup_to_put_back = backup
+    def _on_restore_requested(self, backup: Path) -> None:
+        self.backup_to_restore = backup
         QApplication.closeAllWindows()
 
-    def _on_store_troubled(self, why: Sentence) -> None:
-        # Also for whoever started it in a terminal.
+    def _on_store_problem(self, why: Sentence) -> None:
+        # For users who started Bough in a terminal.
         print(f"bough: {why}", file=sys.stderr)  # noqa: T201
         self.program.notices.post(Notice(why, "danger"))

@@ -1,4 +1,4 @@
-"""The list of conversations and what a person does with whole ones; every window shows the same list."""
+"""The list of conversations, which all windows share, and the user's actions on whole conversations."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from PySide6.QtCore import QObject, Signal
 
 from app.answers.answers import Answers
 from app.answers.model_session import ModelSession
+from app.model.cache_folder import CacheFolder
 from app.model.history import History
-from app.model.kept_files import KeptFiles
 from app.model.message import Conversation, MessageId
 from app.model.open_conversation import OpenConversation
 from app.model.store import Store
@@ -21,41 +21,41 @@ from worker.sentence import Sentence
 
 
 class Conversations(QObject):
-    """All conversations in the store. Nothing here raises `StoreError`: a notice tells."""
+    """All conversations of the store. Unless documented, no method raises `StoreError`: problems become notices."""
 
     changed = Signal()
-    """The list, or a name in it."""
+    """The list or a name in it changed."""
     tree_changed = Signal(int, object)
-    """The tree of a conversation, or what is shown of it, and the controller that changed it."""
+    """The id of a conversation whose tree or visible branch changed, and the `ShownConversation` that changed it."""
     gone = Signal(int)
-    """A conversation was thrown away."""
-    erasing_asked = Signal()
-    """What was made of deleted messages is to go, too: their words in the search index, the backups, the log."""
+    """A conversation was moved to the trash."""
+    erasing_requested = Signal()
+    """Copies of deleted messages should be erased from the search index, the backups and the log."""
 
     def __init__(
-        self, store: Store, answers: Answers, session: ModelSession, kept_files: KeptFiles, notices: Notices
+        self, store: Store, answers: Answers, session: ModelSession, cache_folder: CacheFolder, notices: Notices
     ) -> None:
         super().__init__()
         self._store = store
         self._answers = answers
         self._session = session
-        self._kept_files = kept_files
+        self._cache_folder = cache_folder
         self._notices = notices
         self._trashed_id: int | None = None
         self._opened: WeakValueDictionary[int, OpenConversation] = WeakValueDictionary()
-        """Those that a window shows; two windows that show the same one share it."""
+        """The conversations that windows show; windows with the same one share it."""
         self._histories: dict[int, History] = {}
-        """What was done in each while the program runs."""
+        """The steps to undo in each conversation since the program started."""
 
     @property
     def all(self) -> list[Conversation]:
-        """All that are not thrown away, those pinned first, then the last used first."""
+        """All conversations outside the trash, pinned ones first, then the last used ones."""
         with self._notices.report_store_errors():
             return self._store.conversations.all()
         return []
 
     def open(self, conversation_id: int) -> OpenConversation:
-        """Return a conversation as windows show it. Raises `StoreError`, and `KeyError` where there is none."""
+        """Return an open conversation, shared by all windows. Raises `StoreError`, and `KeyError` if there is none."""
         opened = self._opened.get(conversation_id)
         if opened is None:
             conversation = self._store.conversations.get(conversation_id)
@@ -75,13 +75,13 @@ class Conversations(QObject):
         self.changed.emit()
 
     def pin(self, conversation_id: int, *, is_pinned: bool = True) -> None:
-        """Keep a conversation at the top of the list."""
+        """Keep a conversation at the top of the list, or no longer."""
         with self._notices.report_store_errors():
             self._store.conversations.pin(conversation_id, is_pinned=is_pinned)
         self.changed.emit()
 
     def archive(self, conversation_id: int, *, is_archived: bool = True) -> None:
-        """Put a conversation out of the way, or take it back; of what is out of sight then a notice tells."""
+        """Archive a conversation and post a notice, or bring it back."""
         with self._notices.report_store_errors(), contextlib.suppress(KeyError):
             name = self._store.conversations.get(conversation_id).name
             self._store.conversations.archive(conversation_id, is_archived=is_archived)
@@ -92,13 +92,13 @@ class Conversations(QObject):
                 )
 
     def put_into_folder(self, conversation_id: int, folder: str) -> None:
-        """Lay a conversation into a folder, which comes and goes with what lies in it; empty: into none."""
+        """Put a conversation into a folder; empty: into none. Folders exist while they have conversations."""
         with self._notices.report_store_errors():
             self._store.conversations.put_into_folder(conversation_id, " ".join(clean(folder).split()))
         self.changed.emit()
 
     def rename_folder(self, folder: str, name: str) -> None:
-        """Call a folder otherwise; empty: what lies in it lies in none."""
+        """Rename a folder; an empty name takes its conversations out of it."""
         with self._notices.report_store_errors():
             for conversation in self._store.conversations.all():
                 if conversation.folder == folder:
@@ -112,9 +112,9 @@ class Conversations(QObject):
         return []
 
     def delete(self, conversation_id: int) -> None:
-        """Throw a conversation away; `undo_delete` takes it back until the next one goes or the program ends.
+        """Move a conversation to the trash, where it stays for thirty days or until the trash is emptied.
 
-        It lies in the trash for thirty days, or until that is emptied.
+        `undo_delete` restores it until another one is deleted or the program ends.
         """
         with self._notices.report_store_errors(), contextlib.suppress(KeyError):
             name = self._store.conversations.get(conversation_id).name
@@ -126,7 +126,7 @@ class Conversations(QObject):
             self._notices.post(Notice(Sentence("“{name}” was deleted.", name=name), action=UndoDelete()))
 
     def undo_delete(self) -> int | None:
-        """Restore what was deleted last, and return it; None if there is nothing to restore."""
+        """Restore the conversation that was deleted last; return its id, or None if there is none."""
         trashed_id = self._trashed_id
         if trashed_id is not None:
             with self._notices.report_store_errors():
@@ -137,21 +137,21 @@ class Conversations(QObject):
         return None
 
     def empty_trash(self) -> None:
-        """Delete for good what was thrown away, wherever anything of it is kept; a notice tells of it."""
+        """Permanently delete everything in the trash, with all copies, and post a notice."""
         with self._notices.report_store_errors():
-            self._tell_deleted(self._store.empty_trash(), Sentence("The trash is empty."))
+            self._report_deleted(self._store.empty_trash(), Sentence("The trash is empty."))
 
-    def delete_for_good(self, conversation_ids: Sequence[int], branch_ids: Sequence[MessageId]) -> None:
-        """Do so with conversations in the trash, and with branches that were pruned."""
+    def delete_permanently(self, conversation_ids: Sequence[int], branch_ids: Sequence[MessageId]) -> None:
+        """Permanently delete some conversations in the trash and some pruned branches."""
         with self._notices.report_store_errors():
             num_messages = self._store.delete_permanently(conversation_ids, branch_ids)
             nothing = Sentence(
                 "The conversation was permanently deleted. Other conversations share its messages and keep them."
             )
-            self._tell_deleted(num_messages, nothing)
+            self._report_deleted(num_messages, nothing)
 
     def restore(self, conversation_id: int, branch_id: MessageId | None = None) -> None:
-        """Take a conversation back from the trash, or a branch of it that was pruned."""
+        """Restore a conversation from the trash, or a pruned branch of it."""
         with self._notices.report_store_errors():
             if branch_id is None:
                 self._store.conversations.restore(conversation_id)
@@ -159,10 +159,10 @@ class Conversations(QObject):
                 self._store.messages.prune([branch_id], is_pruned=False)
             self.changed.emit()
 
-    def _tell_deleted(self, num_messages: int, nothing: Sentence) -> None:
+    def _report_deleted(self, num_messages: int, nothing: Sentence) -> None:
         self._trashed_id = None
         if num_messages:
-            # In memory, too, and before anything of it could be written again.
+            # The cache in memory goes too, before it could be written to disk again.
             self._session.forget(self._erase)
         match num_messages:
             case 0:
@@ -174,5 +174,5 @@ class Conversations(QObject):
         self._notices.post(Notice(text))
 
     def _erase(self) -> None:
-        self._kept_files.empty()
-        self.erasing_asked.emit()
+        self._cache_folder.empty()
+        self.erasing_requested.emit()

@@ -1,4 +1,4 @@
-"""Whether a window can be opened here; no Qt, which ends the program where it can't."""
+"""Whether a window can be opened. Does not import Qt, which would end the program without a display."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _X_NAME = re.compile(r"(?P<host>[^:/]*):(?P<number>\d{1,4})(?:\.\d+)?")
 
 
 def has_display() -> bool:
-    """Whether a display answers; where nobody can tell, Qt is to find out."""
+    """Return whether a display answers; True if only Qt can find out."""
     if sys.platform != "linux" or "QT_QPA_PLATFORM" in os.environ:
         return True
     wayland, x = os.environ.get("WAYLAND_DISPLAY"), os.environ.get("DISPLAY")
@@ -23,7 +23,7 @@ def has_display() -> bool:
 
 
 def named_displays() -> str:
-    """Return what the environment names as displays, to be told; empty if it names none."""
+    """Return the displays that the environment names, as text; empty if there are none."""
     names = (name for name in ("WAYLAND_DISPLAY", "DISPLAY") if os.environ.get(name))
     return ", ".join(f"{name}={os.environ[name]}" for name in names)
 
@@ -33,22 +33,22 @@ def _answers_as_wayland(name: str) -> bool:
 
 
 def _answers_as_x(name: str) -> bool:
-    named = _X_NAME.fullmatch(name)
-    if named is None:
+    parts = _X_NAME.fullmatch(name)
+    if parts is None:
         return True
-    if named["host"] in {"", "unix"}:
-        place = f"/tmp/.X11-unix/X{named['number']}"  # noqa: S108 (where X has it)
-        return _answers(f"\0{place}") or _answers(place)
+    if parts["host"] in {"", "unix"}:
+        path = f"/tmp/.X11-unix/X{parts['number']}"  # noqa: S108 (fixed by X)
+        return _answers(f"\0{path}") or _answers(path)
     with contextlib.suppress(OSError):
-        address = (named["host"], _FIRST_X_PORT + int(named["number"]))
+        address = (parts["host"], _FIRST_X_PORT + int(parts["number"]))
         with socket.create_connection(address, timeout=_PATIENCE_S):
             return True
     return False
 
 
-def _answers(place: str) -> bool:
+def _answers(path: str) -> bool:
     with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(_PATIENCE_S)
-        connection.connect(place)
+        connection.connect(path)
         return True
     return False

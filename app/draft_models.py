@@ -1,4 +1,4 @@
-"""Which models can't guess for the one that is loaded, as far as their files tell; found out beside the window."""
+"""Which models can't be draft models of the loaded one. Checked in the background from their files."""
 
 from __future__ import annotations
 
@@ -15,42 +15,42 @@ if TYPE_CHECKING:
     from worker.models.draft_check import Misfit
 
 _Pair = tuple[str, str]
-"""The names of a draft model and of the model that it would guess for."""
+"""The names of a draft model and of its main model."""
 
 
 class DraftModels(QObject):
-    """What is not known may be chosen: whether it can guess is told when it is loaded."""
+    """Known misfits of draft models. Unknown ones may be chosen; loading them reports whether they fit."""
 
     changed = Signal()
-    """More is known."""
+    """More misfits are known."""
 
     def __init__(
         self, session: ModelSession, preferences: Preferences, run: Callable[[Callable[[], Steps]], Task]
     ) -> None:
-        """`run`: begins work that needs no window."""
+        """`run` starts a background task."""
         super().__init__()
         self._session = session
         self._preferences = preferences
         self._run = run
         self._known: dict[_Pair, Misfit | None] = {}
-        self._work: Task | None = None
+        self._task: Task | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Those that may be offered."""
+        """The models to offer as draft models."""
         return self._preferences.settings.possible_drafts(self._session.name)
 
     def misfit(self, name: str) -> Misfit | None:
-        """Return why a model can't guess for the one that is loaded; None where nothing is known against it."""
+        """Return why a model can't be a draft model of the loaded one; None if no reason is known."""
         return None if name == self._session.draft else self._known.get((name, self._session.name))
 
-    def look(self) -> None:
-        """Find out anew, as files may have changed: somebody is about to choose."""
+    def check(self) -> None:
+        """Check all models again, because their files may have changed; called when the user is about to choose."""
         names, model = self.names, self._session.name
-        if self._work is None and names:
-            self._work = self._run(lambda: _steps([(name, model) for name in names]))
-            self._work.done.connect(self._on_done)
-            self._work.ended.connect(self._on_ended)
+        if self._task is None and names:
+            self._task = self._run(lambda: _steps([(name, model) for name in names]))
+            self._task.done.connect(self._on_done)
+            self._task.ended.connect(self._on_ended)
 
     def _on_done(self, known: dict[_Pair, Misfit | None]) -> None:
         if any(self._known.get(pair) != found for pair, found in known.items()):
@@ -58,11 +58,11 @@ class DraftModels(QObject):
             self.changed.emit()
 
     def _on_ended(self) -> None:
-        self._work = None
+        self._task = None
 
 
 def _steps(pairs: list[_Pair]) -> Steps:
-    # Imported when somebody wants it: not every start does.
+    # Most starts do not need this import.
     from worker.models.draft_check import misfit
 
     known: dict[_Pair, Misfit | None] = {}

@@ -1,4 +1,4 @@
-"""The folders in which Bough keeps things; it knows no window."""
+"""The folders for Bough's files."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ STORE_NAME = "conversations.sqlite3"
 
 @dataclass(frozen=True)
 class Places:
-    """Where things are kept."""
+    """One folder for each kind of file."""
 
     data: Path
     """Conversations."""
     config: Path
     """Settings."""
     cache: Path
-    """What can be computed again."""
+    """Files that can be computed again."""
 
     @classmethod
     def of_user(cls) -> Places:
-        """The folders that the system has for them."""
+        """Return the usual folders of the operating system."""
         return cls(
             data=platformdirs.user_data_path("bough", appauthor=False),
             config=platformdirs.user_config_path("bough", appauthor=False),
@@ -32,7 +32,7 @@ class Places:
 
     @classmethod
     def under(cls, folder: Path) -> Places:
-        """Everything in one folder."""
+        """Return places that are all in one folder."""
         return cls(data=folder, config=folder, cache=folder)
 
     @property

@@ -1,4 +1,4 @@
-"""The settings as they are now, written to their file soon after they change; it knows no window."""
+"""The current settings, saved soon after they change."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from app.model.settings import Settings, load_settings, save_settings
 from worker.sentence import Sentence
 
 _SAVE_AFTER_MS = 300
-"""A moment in which nothing waits for the disk: most changes come with a question or with a key that is held."""
+"""Changes often come with a question or a held key, which should not wait for the disk."""
 
 
 class Preferences(QObject):
-    """What a person has set. `save` must be called in the end."""
+    """The user's settings. The owner must call `save` at the end."""
 
     changed = Signal()
     not_saved = Signal(object)
-    """A `Sentence`. The file can't be written, and why; what was set holds until the program ends."""
+    """A `Sentence` that says why the file can't be written. The settings last until the program ends."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -30,7 +30,7 @@ class Preferences(QObject):
         self._timer.timeout.connect(self.save)
 
     def change(self, **changes: object) -> None:
-        """Set fields of `Settings`, by their names."""
+        """Change fields of `Settings` by name."""
         settings = msgspec.structs.replace(self.settings, **changes)
         if settings == self.settings:
             return
@@ -40,7 +40,7 @@ class Preferences(QObject):
         self.changed.emit()
 
     def save(self) -> None:
-        """Write what has changed since the last time."""
+        """Write the settings if they changed since the last save."""
         self._timer.stop()
         if self.settings == self._saved:
             return

@@ -1,4 +1,4 @@
-"""What all windows share: conversations, answers on their way, the model, the settings; it knows no window."""
+"""What all windows share: conversations, running answers, the model and the settings."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from app.answers.answers import Answers
 from app.answers.model_session import ModelSession
 from app.conversations import Conversations
 from app.lazy import Lazy
+from app.model.cache_folder import CacheFolder
 from app.model.generation_settings import GenerationSettings, Preset
-from app.model.kept_files import KeptFiles
 from app.model.message import Overflow
-from app.model.settings import Keeping, Settings, Theme
+from app.model.settings import CacheSettings, Settings, Theme
 from app.model.store import Store
 from app.model.text import clean
 from app.notices import LoadGuide, Notice, Notices, OpenMemorySettings
@@ -27,26 +27,26 @@ if TYPE_CHECKING:
 
 
 class Program(QObject):
-    """Changes what holds for every conversation, and tells what happens to all of them."""
+    """Changes what all conversations share, and reports problems as notices."""
 
     settings_changed = Signal()
-    window_asked = Signal(object)
-    """Another window is to be opened, for a conversation's number or (None) an empty page."""
-    quit_asked = Signal()
-    restore_asked = Signal(object)
-    """The file of a backup is to take the place of all conversations."""
+    window_requested = Signal(object)
+    """A new window should open, with this conversation id, or an empty page for None."""
+    quit_requested = Signal()
+    restore_requested = Signal(object)
+    """All conversations should be replaced by this backup file."""
 
     def __init__(
-        self, store: Store, answers: Answers, session: ModelSession, preferences: Preferences, kept_files: KeptFiles
+        self, store: Store, answers: Answers, session: ModelSession, preferences: Preferences, cache_folder: CacheFolder
     ) -> None:
         super().__init__()
         self.store = store
         self.answers = answers
         self.session = session
         self.preferences = preferences
-        self.kept_files = kept_files
+        self.cache_folder = cache_folder
         self.notices = Notices()
-        self.conversations = Conversations(store, answers, session, kept_files, self.notices)
+        self.conversations = Conversations(store, answers, session, cache_folder, self.notices)
         self._archive = Lazy(self._make_archive)
         self._drafts = Lazy(self._make_drafts)
         answers.saving_failed.connect(self._on_saving_failed)
@@ -78,7 +78,7 @@ class Program(QObject):
         return DraftModels(self.session, self.preferences, self.archive.run)
 
     def close(self) -> None:
-        """End what is under way beside the windows."""
+        """End background work."""
         if self._archive.made is not None:
             self._archive.made.close()
 
@@ -89,17 +89,17 @@ class Program(QObject):
     # --- the model -----------------------------------------------------------------------------------------
 
     def load_model(self, name: str) -> None:
-        """Load another model; answers that stream are stopped, what is there of them stays."""
+        """Load another model. Running answers are stopped; their text so far stays."""
         self.answers.stop_all()
         name = clean(name)
         self.session.load(name, draft=self.settings.draft_models.get(name, ""))
 
     def load_last_model(self) -> None:
-        """Load the model that loaded last, with the one that guessed for it."""
-        self.session.load(self.settings.model, self.settings.keeping, self._last_draft)
+        """Load the model that was loaded last, with its draft model."""
+        self.session.load(self.settings.model, self.settings.cache_settings, self._last_draft)
 
     def expect_last_model(self) -> None:
-        """Let windows show that it will be loaded, before anything is."""
+        """Let windows show the name of the last model before it is loaded."""
         self.session.expect(self.settings.model, self._last_draft)
 
     @property
@@ -107,27 +107,27 @@ class Program(QObject):
         return self.settings.draft_models.get(self.settings.model, "")
 
     def set_draft_model(self, name: str) -> None:
-        """Have another model guess for the present one, or (empty) none, once no answer streams."""
-        self.session.guess_with(clean(name))
+        """Use another draft model, or none if `name` is empty, once no answer is running."""
+        self.session.set_draft(clean(name))
 
-    def set_keeping(self, keeping: Keeping) -> None:
-        """Keep what models read in another way; the model is loaded anew for that, once no answer streams."""
-        self.preferences.change(keeping=keeping)
-        self.session.keep(keeping)
+    def set_cache_settings(self, cache_settings: CacheSettings) -> None:
+        """Change the settings of the cache. The model is loaded again for that, once no answer is running."""
+        self.preferences.change(cache_settings=cache_settings)
+        self.session.set_cache_settings(cache_settings)
 
-    def empty_kept_files(self) -> None:
-        """Remove from disk what models have read; a notice tells what came of it."""
-        self.session.forget(self._empty_kept_files)
+    def empty_cache_folder(self) -> None:
+        """Remove the cache of all models from the disk and post a notice."""
+        self.session.forget(self._empty_cache_folder)
 
-    def _empty_kept_files(self) -> None:
-        emptied = self.kept_files.empty()
+    def _empty_cache_folder(self) -> None:
+        emptied = self.cache_folder.empty()
         if emptied.num_left:
             text = Sentence(
                 "{freed_bytes} of the cache was removed from the disk, but {num_files} files in {folder} could not be "
                 "removed ({error}). Check that you may write to this folder, then try again.",
                 freed_bytes=emptied.num_bytes,
                 num_files=emptied.num_left,
-                folder=self.kept_files.folder,
+                folder=self.cache_folder.folder,
                 error=emptied.why,
             )
             self.notices.post(Notice(text, "warning"))
@@ -145,16 +145,16 @@ class Program(QObject):
     # --- the settings --------------------------------------------------------------------------------------
 
     def set_default_generation(self, generation: GenerationSettings) -> None:
-        """Say how conversations ask that say nothing else."""
+        """Change the settings of conversations that have none of their own."""
         self.preferences.change(generation=generation.cleaned)
 
     def set_presets(self, presets: tuple[Preset, ...]) -> None:
-        """Keep these as the person's own."""
+        """Replace the user's presets."""
         cleaned = [msgspec.structs.replace(preset, generation=preset.generation.cleaned) for preset in presets]
         self.preferences.change(presets=tuple(cleaned))
 
     def set_overflow(self, overflow: Overflow) -> None:
-        """Say what the next answers do where their conversation is longer than the model's context."""
+        """Change what happens if a conversation is longer than the model's context."""
         self.preferences.change(overflow=overflow)
 
     def set_theme(self, theme: Theme) -> None:
@@ -166,12 +166,12 @@ class Program(QObject):
     def set_tree_visible(self, visible: bool) -> None:
         self.preferences.change(tree_visible=visible)
 
-    # --- what happens --------------------------------------------------------------------------------------
+    # --- events --------------------------------------------------------------------------------------------
 
     def _on_session_changed(self) -> None:
         if self.session.state != "ready":
             return
-        # Only what has loaded is loaded again at the next start.
+        # The next start loads a model that has loaded before.
         loaded = self.settings.with_loaded(self.session.name, self.session.draft)
         self.preferences.change(**msgspec.structs.asdict(loaded))
 

@@ -1,4 +1,4 @@
-"""The windows of the program: each has a controller of its own; where they stood is remembered."""
+"""The windows of the program, each with its own controller. Their positions are remembered."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from app.ui.languages import Language, language_in_use
 from app.ui.window import MainWindow
 
 _BESIDE_PX = 32
-"""So far from the last one a new window stands."""
+"""Offset of a new window from the last one."""
 
 
 class Windows(QObject):
-    """Opens and closes them. The first one is there from the beginning."""
+    """Opens and closes windows. The first one always exists."""
 
     last_closed = Signal()
 
@@ -31,8 +31,8 @@ class Windows(QObject):
         self._language.switch_to(language_in_use(program.settings.language))
         self._open: list[tuple[MainWindow, Controller]] = []
         self._is_quitting = False
-        program.window_asked.connect(self.open)
-        program.quit_asked.connect(self.close_all)
+        program.window_requested.connect(self.open)
+        program.quit_requested.connect(self.close_all)
         program.settings_changed.connect(self._on_settings)
         places = program.settings.windows
         self._make(places[0] if places else None)
@@ -48,7 +48,7 @@ class Windows(QObject):
         return self._open[0]
 
     def show(self) -> None:
-        """Show the first window, and open the others that were open when Bough ended."""
+        """Show the first window, and the others that were open when Bough was closed."""
         self._open[0][0].show()
         for place in self._program.settings.windows[1:]:
             window, controller = self._make(place)
@@ -57,7 +57,7 @@ class Windows(QObject):
             window.show()
 
     def open(self, conversation_id: int | None) -> MainWindow:
-        """Open another window, for a conversation or (None) an empty page."""
+        """Open another window with a conversation, or with an empty page for None."""
         window, controller = self._make(None)
         last = self._open[-2][0].geometry()
         window.setGeometry(last.translated(_BESIDE_PX, _BESIDE_PX))
@@ -68,7 +68,7 @@ class Windows(QObject):
         return window
 
     def close_all(self) -> None:
-        """End the program; the windows that are open now are opened again with it."""
+        """Close all windows; the next start opens them again."""
         self._remember()
         self._is_quitting = True
         for window in self.all:
@@ -91,7 +91,7 @@ class Windows(QObject):
             self._open = [pair for pair in self._open if pair[0] is not window]
             window.deleteLater()
             return
-        # The last one stays as it is: whoever ends the program may still want to look at it.
+        # The last window is not deleted; the program still reads it while it ends.
         if not self._is_quitting:
             self._remember()
         self.last_closed.emit()
@@ -102,10 +102,10 @@ class Windows(QObject):
 
     def _on_settings(self) -> None:
         if self._language.switch_to(language_in_use(self._program.settings.language)):
-            self._make_anew()
+            self._recreate()
 
-    def _make_anew(self) -> None:
-        """Put other windows in the place of all that there are: these speak the language of before."""
+    def _recreate(self) -> None:
+        """Replace all windows, because their texts are in the old language."""
         before, self._open = self._open, []
         for old, old_controller in before:
             window, controller = self._make(_place(old, old_controller))
@@ -132,7 +132,7 @@ def _place(window: MainWindow, controller: Controller) -> WindowPlace:
 
 
 def _put(window: MainWindow, place: WindowPlace) -> None:
-    """Put a window where one was, as far as there still is a screen there."""
+    """Move a window to a remembered place, within the screens there are now."""
     shape = QRect(place.x, place.y, place.width, place.height)
     screen = QGuiApplication.screenAt(shape.center()) or QGuiApplication.primaryScreen()
     room = screen.availableGeometry()

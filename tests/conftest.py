@@ -24,7 +24,7 @@ preload()
 settings.register_profile("bough", deadline=None)
 settings.load_profile("bough")
 
-from app.collecting import Collecting, collect_what_is_due
+from app.qt_runtime import GarbageCollector, collect_due_garbage
 from tests.driver import StdioWorker
 from tests.models import byte_level_tokenizer, sentencepiece_tokenizer, write_random_llama
 
@@ -44,7 +44,7 @@ gc.callbacks.append(_note_thread)
 @pytest.fixture(scope="session")
 def qapp(qapp: QApplication) -> QApplication:
     """pytest-qt's application, which collects garbage in its thread, as Bough's does."""
-    Collecting(qapp)
+    GarbageCollector(qapp)
     return qapp
 
 
@@ -53,7 +53,7 @@ def _garbage_is_collected_here() -> Iterator[None]:
     """Widgets that earlier tests left in cycles are destroyed in this thread alone, even if no event loop runs."""
     yield
     if not gc.isenabled():
-        collect_what_is_due()
+        collect_due_garbage()
     in_threads = list(_collected_in)
     _collected_in.clear()
     assert in_threads == []

@@ -13,7 +13,7 @@ from PySide6.QtCore import QObject, Signal
 
 from app.answers.worker_link import WorkerLink, death_reason
 from app.model.message import Record
-from app.model.settings import Keeping
+from app.model.settings import CacheSettings
 from worker.protocol import (
     CacheOptions,
     CacheStats,
@@ -71,7 +71,7 @@ class ModelSession(QObject):
         self._stats_id = ""
         self._remove: Callable[[], None] | None = None
         """Called once a model is loaded that uses nothing on disk."""
-        self.keeping = Keeping()
+        self.cache_settings = CacheSettings()
         """The cache settings of the model requested last."""
         self.is_precision_refused = False
         """Whether that model does not support the requested bits."""
@@ -98,38 +98,38 @@ class ModelSession(QObject):
         """Set the model that will be loaded first, so that windows can show it before there is a worker."""
         self.name, self.draft, self.stage = name, draft, "starting"
 
-    def load(self, name: str, keeping: Keeping | None = None, draft: str = "") -> None:
+    def load(self, name: str, cache_settings: CacheSettings | None = None, draft: str = "") -> None:
         """Load a model, with a draft model (empty: none). Starts a worker if there is none."""
         self._num_deaths = 0
         self._why_not_drafted = None
         self.is_precision_refused = False
-        if keeping is not None:
-            self.keeping = keeping
+        if cache_settings is not None:
+            self.cache_settings = cache_settings
         self._load(name, draft)
 
-    def guess_with(self, draft: str) -> None:
+    def set_draft(self, draft: str) -> None:
         """Change the draft model (empty: none) after the running answers. The model's cache is kept."""
         if draft != self.draft:
             self._num_deaths, self._why_not_drafted = 0, None
             self._load(self.name, draft)
 
-    def keep(self, keeping: Keeping) -> None:
+    def set_cache_settings(self, cache_settings: CacheSettings) -> None:
         """Change the cache settings. The model is loaded again for that, after the running answers."""
-        if keeping != self.keeping:
-            self.load(self.name, keeping, self.draft)
+        if cache_settings != self.cache_settings:
+            self.load(self.name, cache_settings, self.draft)
 
     def forget(self, remove: Callable[[], None]) -> None:
         """Empty the cache: call `remove` once the worker uses no files on disk.
 
         For that the model is loaded twice. Between the two loads, requests are answered as usual.
         """
-        if self.state == "failed" or self.keeping.disk_limit_bytes == 0:
+        if self.state == "failed" or self.cache_settings.disk_limit_bytes == 0:
             remove()
             return
         self._remove = remove
         self._load(self.name, self.draft)
 
-    def ask_what_is_kept(self) -> None:
+    def query_cache_stats(self) -> None:
         """Request the worker's report on its cache. `kept_changed` is emitted when `kept` has it."""
         self._stats_id = next(self._stats_ids)
         if not self._link.send(CacheStats(request_id=self._stats_id)):
@@ -186,9 +186,9 @@ class ModelSession(QObject):
 
     def _cache_options(self) -> CacheOptions:
         return CacheOptions(
-            limit_bytes=self.keeping.limit_bytes,
-            disk_limit_bytes=0 if self._remove is not None else self.keeping.disk_limit_bytes,
-            kv_bits=None if self.is_precision_refused else self.keeping.kv_bits,
+            limit_bytes=self.cache_settings.limit_bytes,
+            disk_limit_bytes=0 if self._remove is not None else self.cache_settings.disk_limit_bytes,
+            kv_bits=None if self.is_precision_refused else self.cache_settings.kv_bits,
         )
 
     def _on_event(self, event: Event) -> None:

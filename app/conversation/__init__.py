@@ -1,1 +1,1 @@
-"""A conversation that a window shows: what is visible of it, what a person does with it, what lies ready in it."""
+"""The conversation that a window shows: its visible branch, the user's actions on it, its drafts and settings."""

@@ -152,7 +152,9 @@ class Controller(QObject):
         before = message.record or Record()
         # Token ids of another model mean other tokens.
         known = before if before.model == self.program.session.name else without_tokens(before)
-        record = self.preparation.going_on(msgspec.structs.replace(known, error=None, error_parts=None, ended_ms=0))
+        record = self.preparation.record_to_continue(
+            msgspec.structs.replace(known, error=None, error_parts=None, ended_ms=0)
+        )
         opened = self.shown.require_open()
         with self._notices.report_store_errors(), self.shown.step("Continue"):
             if opened.is_leaf(message.id):
@@ -170,7 +172,7 @@ class Controller(QObject):
         with self._notices.report_store_errors():
             name = self.tr("{name} (fork)").format(name=self.shown.require_open().conversation.name)
             conversation = self._store.fork_conversation(name, message_id)
-            self.preparation.lend(conversation.id)
+            self.preparation.share_settings_with(conversation.id)
             self.program.conversations.changed.emit()
             self.shown.open_conversation(conversation.id)
 

@@ -1,4 +1,4 @@
-"""What lies ready in the conversation that a window shows, and how it asks; kept as it changes. It knows no window."""
+"""The unsent texts and the generation settings of the conversation that a window shows. Saved as they change."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from app.model.unsent import Unsent
 from app.program import Program
 
 NUM_ALTERNATIVES = 5
-"""That answers are asked for with while their tokens are looked at."""
+"""The number of alternatives to request for each token while tokens are visible."""
 _SAVE_AFTER_MS = 300
-"""So much of what is typed a kill can cost."""
+"""At most this much typing is lost if the program is killed."""
 _LARGE_CHARS = 200_000
 _SAVE_LARGE_AFTER_MS = 3000
-"""The same beside whole files: they are written again with each word."""
+"""The same with large files, which are written again at each save."""
 
 
 class Preparation(QObject):
-    """Of one conversation at a time, None for the one that is yet to begin. `save` must be called in the end."""
+    """Prepares one conversation at a time; id None is the empty page. The owner must call `save` at the end."""
 
     shown = Signal()
-    """Another conversation's is here, or something else lies ready than was written."""
+    """Another conversation is prepared, or the unsent texts were replaced."""
     generation_changed = Signal()
 
     def __init__(self, program: Program) -> None:
@@ -36,8 +36,8 @@ class Preparation(QObject):
         self._program = program
         self._store = program.store
         self._conversation_id: int | None = None
-        self._unkept: dict[int | None, Prepared] = {}
-        """What is not in the store yet, by conversation."""
+        self._unsaved: dict[int | None, Prepared] = {}
+        """Changes that are not stored yet, by conversation."""
         self._timer = QTimer(self, singleShot=True)
         self._timer.timeout.connect(self.save)
         self._prepared = self._read(None)
@@ -45,20 +45,20 @@ class Preparation(QObject):
 
     @property
     def unsent(self) -> Unsent:
-        """What is written and not sent."""
+        """The unsent text, files and system prompt."""
         return self._prepared.unsent
 
     @property
     def generation(self) -> GenerationSettings:
-        """How the next answer is asked for."""
+        """The settings for the next answer."""
         return self._prepared.generation or self._program.settings.generation
 
     def template_options(self) -> dict[str, Any]:
-        """Return what the chat template is given for the next answer."""
+        """Return the options of the chat template for the next answer."""
         return self.generation.options(self._program.session.thinking_option)
 
     def show(self, conversation_id: int | None) -> None:
-        """Be about another conversation."""
+        """Switch to another conversation."""
         self.save()
         self._conversation_id = conversation_id
         self._prepared = self._read(conversation_id)
@@ -66,35 +66,35 @@ class Preparation(QObject):
         self.generation_changed.emit()
 
     def begin(self, conversation_id: int) -> None:
-        """The conversation that was yet to begin is this one now: how it asks goes with it, what was sent does not."""
+        """Turn the empty page into a new conversation: its settings stay, its texts were sent."""
         generation = self._prepared.generation
         self._change(Prepared())
         self._conversation_id, self._prepared = conversation_id, Prepared()
         self._change(Prepared(generation=generation))
         self.save()
 
-    def lend(self, conversation_id: int) -> None:
-        """Let another conversation, which has nothing yet, ask as this one does."""
+    def share_settings_with(self, conversation_id: int) -> None:
+        """Give the settings of this conversation to a new one."""
         if self._prepared.generation is not None:
-            self._unkept[conversation_id] = Prepared(generation=self._prepared.generation)
+            self._unsaved[conversation_id] = Prepared(generation=self._prepared.generation)
             self.save()
 
-    def keep(self, unsent: Unsent) -> None:
-        """Keep what is written, soon."""
+    def set_unsent(self, unsent: Unsent) -> None:
+        """Remember what the user has typed. It is stored soon."""
         self._change(structs.replace(self._prepared, unsent=unsent.cleaned))
 
-    def put_back(self, unsent: Unsent) -> None:
-        """Let something else lie ready than was written."""
-        self.keep(unsent)
+    def replace_unsent(self, unsent: Unsent) -> None:
+        """Show other unsent texts than the user has typed."""
+        self.set_unsent(unsent)
         self.shown.emit()
 
     def set_generation(self, generation: GenerationSettings) -> None:
-        """Ask so in this conversation."""
+        """Use these settings in this conversation."""
         self._change(structs.replace(self._prepared, generation=generation.cleaned))
         self.generation_changed.emit()
 
     def reset_generation(self) -> None:
-        """Ask as all conversations do that say nothing else."""
+        """Use the default settings in this conversation."""
         self._change(structs.replace(self._prepared, generation=None))
         self.generation_changed.emit()
 
@@ -102,33 +102,33 @@ class Preparation(QObject):
         """Return the record of an answer that is asked for now; `asking`: not as is set, but so."""
         session, settings = self._program.session, self._program.settings
         asked = generation or self.generation
-        return session.signed(self._told(asked.record(settings.overflow, session.thinking_option)))
+        return session.signed(self._with_alternatives(asked.record(settings.overflow, session.thinking_option)))
 
-    def going_on(self, record: Record) -> Record:
-        """Return the record of an answer that goes on now."""
+    def record_to_continue(self, record: Record) -> Record:
+        """Return the record of an answer that is continued now."""
         return self._program.session.signed(
-            self._told(self.generation.record_to_continue(record, self._program.settings.overflow))
+            self._with_alternatives(self.generation.record_to_continue(record, self._program.settings.overflow))
         )
 
-    def _told(self, record: Record) -> Record:
-        """Who looks at tokens is told what else could have stood there."""
+    def _with_alternatives(self, record: Record) -> Record:
+        """Request alternatives of each token if tokens are visible."""
         if not self._program.settings.tokens_visible:
             return record
         return structs.replace(record, top_logprobs=max(record.top_logprobs, NUM_ALTERNATIVES))
 
     def save(self) -> None:
-        """Write what has changed since the last time. What can't be written holds as long as the program runs."""
+        """Store all changes. Those that can't be stored are kept in memory."""
         self._timer.stop()
         with contextlib.suppress(StoreError):
-            for conversation_id, prepared in list(self._unkept.items()):
+            for conversation_id, prepared in list(self._unsaved.items()):
                 self._store.preparations.put(conversation_id, prepared)
-                del self._unkept[conversation_id]
+                del self._unsaved[conversation_id]
 
     # --- inside --------------------------------------------------------------------------------------------
 
     def _read(self, conversation_id: int | None) -> Prepared:
-        if conversation_id in self._unkept:
-            return self._unkept[conversation_id]
+        if conversation_id in self._unsaved:
+            return self._unsaved[conversation_id]
         try:
             return self._store.preparations.get(conversation_id)
         except StoreError:
@@ -137,7 +137,7 @@ class Preparation(QObject):
     def _change(self, prepared: Prepared) -> None:
         if prepared == self._prepared:
             return
-        self._prepared = self._unkept[self._conversation_id] = prepared
+        self._prepared = self._unsaved[self._conversation_id] = prepared
         if not self._timer.isActive():
             is_large = prepared.unsent.num_chars > _LARGE_CHARS
             self._timer.start(_SAVE_LARGE_AFTER_MS if is_large else _SAVE_AFTER_MS)

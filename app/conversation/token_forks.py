@@ -69,7 +69,7 @@ class TokenForks:
         beginning = at_position(message, num_chars)
         if beginning is None or not self._can_fork(message):
             return None
-        record = self._preparation.going_on(self._known(message, beginning))
+        record = self._preparation.record_to_continue(self._known(message, beginning))
         return Message(id=0, parent_id=message.parent_id, role="assistant", text=beginning.text, record=record)
 
     def _is_by_another_model(self, message: Message) -> bool:
@@ -93,7 +93,7 @@ class TokenForks:
             if beginning.is_whole:
                 opened.add(message.parent_id, "assistant", beginning.text, record=known)
             else:
-                record = self._preparation.going_on(known)
+                record = self._preparation.record_to_continue(known)
                 added = opened.add(message.parent_id, "assistant", beginning.text, state="streaming", record=record)
                 self._program.answers.ask([added], opened.lineage(added.id)[:-1], opened.conversation.id)
             self._shown.announce_growth()

@@ -14,7 +14,7 @@ from msgspec import Struct, structs
 
 from app.model.database import Database
 from app.model.message import Conversation, Message, MessageId
-from app.model.queries import CONVERSATION_COLUMNS, conversations_in, encoded, in_sight
+from app.model.queries import CONVERSATION_COLUMNS, conversations_in, encoded, visible
 from app.model.search_index import indexed
 from app.model.trash import Trash
 from app.model.tree import Choices
@@ -91,7 +91,7 @@ class Grafts:
         theirs = set(prints(graft.messages))
         for conversation_id in candidates[-MAX_CANDIDATES:]:
             rows = self._database.rows(
-                in_sight("id = ? AND trashed_ms IS NULL")
+                visible("id = ? AND trashed_ms IS NULL")
                 + "SELECT id, parent_id, role, text FROM message WHERE id IN (SELECT id FROM reached) ORDER BY id",
                 (conversation_id,),
             )

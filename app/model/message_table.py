@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from app.model.database import DamagedError, Database
 from app.model.message import Drawn, Message, MessageId, Record, Role, State, with_drawn, without_tokens
-from app.model.queries import COLUMNS, encoded, in_sight, message_in, unreadable
+from app.model.queries import COLUMNS, encoded, message_in, unreadable, visible
 from app.model.search_index import indexed
 from app.model.tree import Tree
 from worker.sentence import Sentence
@@ -59,7 +59,7 @@ class MessageTable:
 
     def shown_by(self, conversation_id: int) -> list[Message]:
         """Return all messages in any visible branch of a conversation, oldest first."""
-        reached = in_sight("id = ?") + "SELECT {} FROM message WHERE id IN (SELECT id FROM reached)"
+        reached = visible("id = ?") + "SELECT {} FROM message WHERE id IN (SELECT id FROM reached)"
         streamed = self._streamed()
         try:
             rows = self._database.each(f"{reached.format(COLUMNS)} ORDER BY id", (conversation_id,))

@@ -1,4 +1,4 @@
-"""What lies ready in each conversation and was not sent, and how it asks, in the store's tables; it knows no window."""
+"""The table of unsent texts and generation settings, by conversation."""
 
 from __future__ import annotations
 
@@ -23,44 +23,46 @@ ON CONFLICT (conversation_id) DO UPDATE SET unsent = excluded.unsent, asking = e
 
 
 class Prepared(Struct, frozen=True, kw_only=True):
-    """Of one conversation. `asking` None: as the settings have it for all that say nothing else."""
+    """The unsent texts and the settings of one conversation. `generation` None means the default settings."""
 
     unsent: Unsent = NOTHING
     generation: GenerationSettings | None = None
 
 
 class Preparations:
-    """Those of one store; the conversation None is the one that is yet to begin. Methods raise `StoreError`."""
+    """The preparations in one store; conversation None is the empty page. Methods raise `StoreError`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def get(self, conversation_id: int | None) -> Prepared:
-        """Return what is there; what can't be read of it is as if it were not."""
+        """Return the preparation of a conversation, without unreadable parts."""
         rows = self._database.rows(
             "SELECT unsent, asking FROM preparation WHERE conversation_id = ?", (conversation_id or _EMPTY_PAGE,)
         )
         for unsent, generation in rows:
-            return Prepared(unsent=_read(unsent, Unsent) or NOTHING, generation=_read(generation, GenerationSettings))
+            return Prepared(
+                unsent=_decoded(unsent, Unsent) or NOTHING, generation=_decoded(generation, GenerationSettings)
+            )
         return Prepared()
 
     def put(self, conversation_id: int | None, prepared: Prepared) -> None:
-        """Keep it instead of what was there; it survives the death of this program."""
-        place = conversation_id or _EMPTY_PAGE
+        """Store a preparation. It survives the death of this program."""
+        row_id = conversation_id or _EMPTY_PAGE
         with self._database.transaction():
             if prepared == Prepared():
-                self._database.write("DELETE FROM preparation WHERE conversation_id = ?", (place,))
+                self._database.write("DELETE FROM preparation WHERE conversation_id = ?", (row_id,))
             else:
-                unsent = None if prepared.unsent == NOTHING else _written(prepared.unsent)
-                generation = None if prepared.generation is None else _written(prepared.generation)
-                self._database.write(_PUT, (place, unsent, generation))
+                unsent = None if prepared.unsent == NOTHING else _encoded(prepared.unsent)
+                generation = None if prepared.generation is None else _encoded(prepared.generation)
+                self._database.write(_PUT, (row_id, unsent, generation))
 
 
-def _written(value: Struct) -> str:
+def _encoded(value: Struct) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def _read(text: Any, kind: type[_V]) -> _V | None:
+def _decoded(text: Any, kind: type[_V]) -> _V | None:
     try:
         return None if text is None else msgspec.json.decode(text, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, TypeError):

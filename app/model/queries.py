@@ -14,8 +14,7 @@ import msgspec
 from app.model.message import Conversation, Message, MessageId, Record, Role, State, with_error
 from worker.sentence import Sentence
 
-# UNION (not UNION ALL) ends these walks on cycles, too.
-
+# UNION, not UNION ALL, so that the recursion ends on cycles.
 _WALKS = """
 WITH RECURSIVE
 root (id) AS (SELECT root_id FROM conversation WHERE {where}),
@@ -31,18 +30,18 @@ reached (id) AS (SELECT id FROM line UNION SELECT id FROM below)
 """
 
 
-def in_sight(where: str) -> str:
-    """Return what makes `reached`: what conversations of this kind show."""
+def visible(where: str) -> str:
+    """Return a WITH clause for `reached`: all messages that the conversations matching `where` show."""
     return _WALKS.format(where=where, seen="WHERE message.pruned_ms IS NULL")
 
 
-def kept_but(where: str, pruned: str) -> str:
-    """Return what makes `reached`: the same, with all that was pruned but these messages (SQL of a JSON array)."""
+def without(where: str, pruned: str) -> str:
+    """The same with pruned messages, but without those in `pruned`, an SQL expression of a JSON array."""
     return _WALKS.format(where=where, seen=f"WHERE message.id NOT IN (SELECT value FROM json_each({pruned}))")
 
 
-def whole(where: str) -> str:
-    """Return what makes `reached`: what conversations of this kind show, and what was pruned."""
+def with_pruned(where: str) -> str:
+    """The same with all pruned messages."""
     return _WALKS.format(where=where, seen="")
 
 

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from app.model.database import DamagedError, Database, SearchIndexError
 from app.model.message import Conversation, Message, MessageId, Role
-from app.model.queries import COLUMNS, CONVERSATION_COLUMNS, conversations_in, in_sight, message_in
+from app.model.queries import COLUMNS, CONVERSATION_COLUMNS, conversations_in, message_in, visible
 from app.model.search_index import Question, asked, excerpt
 from app.model.thoughts import without_marks
 
@@ -216,7 +216,7 @@ def _conditions(question: Question, filters: Filters) -> tuple[str, list[Any]]:
     if filters.until_ms is not None:
         conditions.append(("message.created_ms <= ?", filters.until_ms))
     if filters.conversation_id is not None:
-        reached = f"{in_sight('id = ?')} SELECT id FROM reached"
+        reached = f"{visible('id = ?')} SELECT id FROM reached"
         conditions.append((f"message.id IN ({reached})", filters.conversation_id))
     return "".join(f" AND {condition}" for condition, _ in conditions), [value for _, value in conditions]
 

@@ -1,4 +1,4 @@
-"""What a person has set, kept as one small JSON file; it knows no window."""
+"""The user's settings, in one small JSON file."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ Theme: TypeAlias = Literal["system", "light", "dark"]
 Motion: TypeAlias = Literal["system", "less"]
 
 MAX_RECENT_MODELS = 8
-SMALLEST_TEXT = 80
-"""Percent of the size that it has as Bough comes."""
-LARGEST_TEXT = 150
+MIN_TEXT_PERCENT = 80
+"""In percent of the default size."""
+MAX_TEXT_PERCENT = 150
 
 _S = TypeVar("_S", bound=Struct)
 
 
-class Keeping(Struct, frozen=True, kw_only=True):
-    """How much of what models have read is kept, and how; None: as the worker chooses."""
+class CacheSettings(Struct, frozen=True, kw_only=True):
+    """Settings of the cache of what models have read. None means that the worker chooses."""
 
     limit_bytes: Size | None = None
-    """In memory."""
+    """The limit in memory."""
     disk_limit_bytes: Size | None = None
-    """Of all models together; 0: nothing is kept on disk."""
+    """The limit on disk, for all models together. 0 means that nothing is kept on disk."""
     kv_bits: Literal[4, 8] | None = None
-    """None: as the model computes."""
+    """None means full precision."""
 
 
 class WindowPlace(Struct, frozen=True, kw_only=True):
-    """Where a window stood on the screen, and what it showed."""
+    """The position of a window on the screen, and the conversation that it showed."""
 
     x: int
     y: int
@@ -50,41 +50,41 @@ class WindowPlace(Struct, frozen=True, kw_only=True):
 
 
 class Settings(Struct, frozen=True, kw_only=True):
-    """All settings. A field that a file lacks has its default; one that it has too much is dropped."""
+    """All settings. Missing fields of a file have their defaults; unknown ones are dropped."""
 
     model: str = "guide"
     recent_models: tuple[str, ...] = ()
     draft_models: dict[str, str] = {}
-    """By the names of models, those that guess for them."""
+    """The draft models, by the names of their main models."""
     recent_drafts: tuple[str, ...] = ()
-    """Models that have guessed for others, the last one first."""
+    """Models that were draft models, the last one first."""
     generation: GenerationSettings = field(default=GenerationSettings(), name="asking")
-    """Of conversations without settings of their own."""
+    """The settings of conversations that have none of their own."""
     presets: tuple[Preset, ...] = ()
-    """Those that the person saved."""
-    keeping: Keeping = Keeping()
+    """The user's own presets."""
+    cache_settings: CacheSettings = field(default=CacheSettings(), name="keeping")
     overflow: Overflow = "fail"
     theme: Theme = "system"
     sidebar_visible: bool = True
     tree_visible: bool = False
     tokens_visible: bool = False
-    """Whether the tokens of answers are tinted; then answers are asked for with alternatives."""
+    """Whether the tokens of answers are tinted. If so, alternatives are requested with each answer."""
     language: str = ""
-    """A code; empty: the system's."""
-    text_percent: Annotated[int, Meta(ge=SMALLEST_TEXT, le=LARGEST_TEXT)] = 100
+    """A language code; empty means the language of the system."""
+    text_percent: Annotated[int, Meta(ge=MIN_TEXT_PERCENT, le=MAX_TEXT_PERCENT)] = 100
     motion: Motion = "system"
     last_conversation: int | None = None
     windows: tuple[WindowPlace, ...] = ()
-    """Those that were open when Bough ended, the first one first."""
+    """The windows that were open when Bough was closed, the first one first."""
     folded_sections: tuple[str, ...] = ("archive",)
-    """Of the sidebar, by their keys."""
+    """The folded sections of the sidebar, by their keys."""
     names_conversations: bool = True
-    """Whether a conversation gets its name from its first exchange."""
+    """Whether conversations are named after their first exchange."""
     keys: dict[str, str] = {}
-    """Those that a person chose, by the names of the actions; empty: none."""
+    """The keys that the user chose, by action; empty means no key."""
 
     def with_loaded(self, model: str, draft: str) -> Settings:
-        """Return what is remembered once a model has loaded with a draft model; empty: with none."""
+        """Return the settings after a model was loaded. `draft` is its draft model, empty if there is none."""
         recent = self.recent_models if model == "guide" else _first(model, self.recent_models)
         drafts = self.draft_models | {model: draft}
         return structs.replace(
@@ -96,7 +96,7 @@ class Settings(Struct, frozen=True, kw_only=True):
         )
 
     def possible_drafts(self, model: str) -> tuple[str, ...]:
-        """Return what may be offered as a draft model of a model: what has guessed before, and the other models."""
+        """Return models to offer as draft models of a model: recent draft models, then the other recent models."""
         names = dict.fromkeys((*self.recent_drafts, *self.recent_models))
         return tuple(name for name in names if name != model)[:MAX_RECENT_MODELS]
 
@@ -106,9 +106,9 @@ def _first(name: str, names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def load_settings(path: Path) -> Settings:
-    """Read the settings; where the file is damaged or holds what can't be, as many of them as are good.
+    """Read the settings. Without a file, all settings have their defaults.
 
-    The others have their defaults, as all have where there is no file. A bad file is kept beside, as `.damaged`.
+    From a damaged file all valid settings are read; the file is kept with the suffix `.damaged`.
     """
     data = b""
     try:
@@ -127,36 +127,36 @@ def load_settings(path: Path) -> Settings:
 
 def _recovered(data: bytes) -> Settings:
     try:
-        return _of_good_fields(Settings, msgspec.json.decode(data))
+        return _with_valid_fields(Settings, msgspec.json.decode(data))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return Settings()
 
 
-def _of_good_fields(kind: type[_S], found: object) -> _S:
-    """Return a `kind` with what is good of what was found; each other field has its default."""
-    good: dict[str, object] = {}
+def _with_valid_fields(kind: type[_S], found: object) -> _S:
+    """Return a `kind` with the valid fields of `found`; all others have their defaults."""
+    valid: dict[str, object] = {}
     values = msgspec.convert(found, dict[str, object]) if isinstance(found, dict) else {}
     for info in structs.fields(kind):
         if info.encode_name not in values:
             continue
         value = values[info.encode_name]
         if isinstance(info.type, type) and issubclass(info.type, Struct):
-            good[info.name] = _of_good_fields(info.type, value)
+            valid[info.name] = _with_valid_fields(info.type, value)
         else:
             with contextlib.suppress(msgspec.ValidationError):
-                good[info.name] = msgspec.convert(value, info.type)
-    return kind(**good)
+                valid[info.name] = msgspec.convert(value, info.type)
+    return kind(**valid)
 
 
 def save_settings(path: Path, settings: Settings) -> None:
-    """Write the settings, whole or not at all. Raises `OSError`."""
+    """Write the settings atomically. Raises `OSError`."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, msgspec.json.format(msgspec.json.encode(settings), indent=2))
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Put `data` where `path` is, or leave what is there. Raises `OSError`."""
-    # Beside it, and made as any new file is, so that it gets the rights that the person's files have.
+    """Replace the file at `path`, or leave it unchanged. Raises `OSError`."""
+    # A new file beside it, so that it gets the usual permissions of the user's files.
     temporary = path.with_name(f".bough-{os.urandom(8).hex()}")
     try:
         with temporary.open("xb") as file:

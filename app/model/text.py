@@ -1,4 +1,4 @@
-"""Functions on plain text: cleaning it for storage, escapes in one line, writing direction."""
+"""Functions on plain text: cleaning it for storage, escaping it in one line, and its writing direction."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ import unicodedata
 
 
 def clean(text: str) -> str:
-    """Return text that can be stored and sent: a lone surrogate (half a character, from a broken paste) is U+FFFD."""
+    """Return text that can be stored and sent: lone surrogates, from a broken paste, become U+FFFD."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-_SPELLED = {"\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
-_MEANT = {spelled[1]: meant for meant, spelled in _SPELLED.items()}
+_ESCAPES = {"\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
+_UNESCAPED = {escape[1]: character for character, escape in _ESCAPES.items()}
 
 
-def spelled(text: str) -> str:
-    """Return a text as one line in which line breaks and tabs can be seen (`\\n`, `\\t`), and backslashes are two."""
-    return "".join(_SPELLED.get(character, character) for character in text)
+def escaped(text: str) -> str:
+    """Return a text in one line, with `\\n`, `\\t` and `\\r` escaped and backslashes doubled."""
+    return "".join(_ESCAPES.get(character, character) for character in text)
 
 
-def meant(text: str) -> str:
-    """Return what `spelled` made a line of; a backslash before anything else is itself."""
-    return re.sub(r"\\([\\ntr])", lambda found: _MEANT[found.group(1)], text)
+def unescaped(text: str) -> str:
+    """Undo `escaped`. A backslash before any other character stays."""
+    return re.sub(r"\\([\\ntr])", lambda found: _UNESCAPED[found.group(1)], text)
 
 
 _FROM_RIGHT = {"R", "AL"}
 
 
 def is_right_to_left(text: str) -> bool:
-    """Whether a text is of a script that is written from right to left."""
+    """Return whether the first letter with a direction is written from right to left."""
     directions = (unicodedata.bidirectional(letter) for letter in text)
     return next((direction for direction in directions if direction in {"L", *_FROM_RIGHT}), "L") in _FROM_RIGHT

@@ -1,4 +1,4 @@
-"""What a model wrote to itself before its answer, in the forms that model families use; it knows no window."""
+"""Finds the reasoning that a model wrote before its answer, with the marks of all common model families."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ _MARKS = {
     "<|channel|>analysis<|message|>": "<|end|>",
     "<|channel>thought\n": "<channel|>",
 }
-"""How a thought begins, and how it ends."""
+"""The marks at the beginning and at the end of a thought."""
 _UNOPENED_ENDS = ("</think>", "</seed:think>", "[/THINK]", "◁/think▷")
 _UNOPENED = re.compile(rf"(?:\A|\n)[^`\n]*?(?P<mark>{'|'.join(map(re.escape, _UNOPENED_ENDS))})[ \t]*(?=\n|\Z)")
-"""The end of a thought whose beginning stood in the prompt."""
+"""The end of a thought that began in the prompt."""
 _ANSWER_MARKS = re.compile(
     r"\s*(?:(?:<\|start\|>assistant)?<\|channel\|>final<\|message\|>|<\|begin_of_solution\|>|<\|START_RESPONSE\|>)?\s*"
 )
-_LONGEST_MARK = max(map(len, (*_MARKS, *_MARKS.values())))
+_MAX_MARK_CHARS = max(map(len, (*_MARKS, *_MARKS.values())))
 
 
 class Thought(NamedTuple):
-    """A thought, and where in the message's text the answer begins."""
+    """A thought, and the position in the message's text where the answer begins."""
 
     text: str
     answer_start: int
@@ -41,7 +41,7 @@ class Thought(NamedTuple):
 
 
 def split_thought(text: str) -> Thought | None:
-    """Return the thought with which a text begins, None where it begins with none."""
+    """Return the thought at the beginning of a text; None if there is none."""
     start = len(text) - len(text.lstrip())
     for opening, closing in _MARKS.items():
         if text.startswith(opening, start):
@@ -50,7 +50,7 @@ def split_thought(text: str) -> Thought | None:
             if end < 0:
                 return Thought(text[begin:].strip("\n"), len(text), is_closed=False)
             return Thought(text[begin:end].strip("\n"), _answer_start(text, end + len(closing)), is_closed=True)
-    # Nearly all texts have none, and looking line by line takes its time.
+    # Most texts have none; the quick check avoids a search line by line.
     found = _UNOPENED.search(text) if any(mark in text for mark in _UNOPENED_ENDS) else None
     if found is None:
         return None
@@ -58,26 +58,26 @@ def split_thought(text: str) -> Thought | None:
 
 
 def without_marks(message: Message) -> str:
-    """Return a message's words, what was thought and what is said, without the marks between them."""
+    """Return the text of a message, thought included, without the marks."""
     text = message.text
     thought = split_thought(text) if message.role == "assistant" else None
     return text if thought is None else f"{thought.text.strip()}\n{text[thought.answer_start :]}".strip("\n")
 
 
 def may_become_thought(text: str) -> bool:
-    """Whether so little is there of a text that it may be the beginning of a thought's mark."""
-    begun = text.lstrip()
-    return len(begun) < _LONGEST_MARK and any(mark.startswith(begun) for mark in _MARKS)
+    """Return whether a text may still become the opening mark of a thought."""
+    start = text.lstrip()
+    return len(start) < _MAX_MARK_CHARS and any(mark.startswith(start) for mark in _MARKS)
 
 
 def may_end_thought(text: str, num_new: int) -> bool:
-    """Whether the last `num_new` characters of a text may end a thought whose beginning stood in the prompt."""
-    tail = text[-(num_new + _LONGEST_MARK) :]
+    """Return whether the last `num_new` characters of a text may end a thought that began in the prompt."""
+    tail = text[-(num_new + _MAX_MARK_CHARS) :]
     return any(mark in tail for mark in _UNOPENED_ENDS)
 
 
 def thought_seconds(message: Message, thought: Thought) -> float | None:
-    """Return how long the model thought, as far as what is recorded tells it: tokens come at an even pace."""
+    """Return the estimated duration of a thought, at the answer's mean speed; None if the record lacks it."""
     record = message.record
     if record is None or record.figures.tokens_per_s <= 0 or not message.text:
         return None

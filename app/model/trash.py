@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from app.model.database import Database
 from app.model.message import MessageId
-from app.model.queries import in_sight, kept_but, whole
+from app.model.queries import visible, with_pruned, without
 
 MARK = 0
 
@@ -40,7 +40,7 @@ def delete_marked(connection: sqlite3.Connection, is_stopped: Callable[[], bool]
     if not marked:
         return 0
     # If another program has started a conversation there meanwhile, it keeps what it shows.
-    shown = connection.execute(f"{in_sight(_ROOTED_THERE)} SELECT id FROM reached", (json.dumps(marked),))
+    shown = connection.execute(f"{visible(_ROOTED_THERE)} SELECT id FROM reached", (json.dumps(marked),))
     kept = {row[0] for row in shown}
     doomed = [message_id for message_id in reversed(marked) if message_id not in kept]
     for start in range(0, len(doomed), _SLICE):
@@ -127,14 +127,14 @@ class Trash:
     def doomed(self, conversation_ids: Collection[int], branch_ids: Collection[MessageId | None]) -> set[MessageId]:
         """Return the messages that are permanently deleted with these conversations and branches."""
         given, branches = json.dumps(sorted(conversation_ids)), json.dumps([one for one in branch_ids if one])
-        doomed = self._ids(whole(_GIVEN), given) | self._ids(_BELOW, branches)
+        doomed = self._ids(with_pruned(_GIVEN), given) | self._ids(_BELOW, branches)
         # Conversations that reach any of them have their root below one of them.
         others = self._database.rows(
             f"{_BELOW} SELECT conversation.id FROM conversation JOIN reached ON reached.id = root_id "
             "WHERE conversation.id NOT IN (SELECT value FROM json_each(?2))",
             (json.dumps(sorted(doomed)), given),
         )
-        doomed -= self._ids(kept_but(_GIVEN, "?2"), json.dumps([row[0] for row in others]), branches)
+        doomed -= self._ids(without(_GIVEN, "?2"), json.dumps([row[0] for row in others]), branches)
         # Messages that were deleted before are already marked.
         return doomed - {row[0] for row in self._database.rows(MARKED)}
 

@@ -14,19 +14,19 @@ from worker.sentence import Sentence, SentenceError
 
 
 class Attachment(Struct, frozen=True, kw_only=True):
-    """A text file that goes with a message, as it was when it was chosen."""
+    """A text file attached to a message, with its text at the time of choosing it."""
 
     name: str
     text: str
 
 
 class Unsent(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What lies in a composer."""
+    """The contents of a composer."""
 
     text: str = ""
     attachments: tuple[Attachment, ...] = ()
     system_prompt: str = ""
-    """Of the conversation that is yet to begin."""
+    """The system prompt of a conversation that has not begun."""
 
     @property
     def num_chars(self) -> int:
@@ -34,7 +34,7 @@ class Unsent(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def cleaned(self) -> Unsent:
-        """The same as text that can be stored and sent."""
+        """The same with texts that can be stored and sent."""
         attachments = tuple(Attachment(name=clean(one.name), text=clean(one.text)) for one in self.attachments)
         return structs.replace(
             self, text=clean(self.text), attachments=attachments, system_prompt=clean(self.system_prompt)

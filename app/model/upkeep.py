@@ -15,8 +15,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from app.model.backups import Backups, NotSoundError, StoppedError
+from app.model.cache_folder import CacheFolder
 from app.model.database import set_up
-from app.model.kept_files import KeptFiles
 from app.model.trash import delete_marked
 from worker.sentence import Sentence
 
@@ -39,10 +39,10 @@ _PATIENCE_S = 10.0
 class Upkeep:
     """The thread, which runs until `close`. It calls `report`, with a sentence, if something is wrong."""
 
-    def __init__(self, store: Path, kept_files: KeptFiles, report: Callable[[Sentence], None]) -> None:
+    def __init__(self, store: Path, cache_folder: CacheFolder, report: Callable[[Sentence], None]) -> None:
         self._path = store
         self._backups = Backups(store)
-        self._kept_files = kept_files
+        self._cache_folder = cache_folder
         self._report = report
         self._is_stopped = False
         self._is_damaged = False
@@ -110,7 +110,7 @@ class Upkeep:
         # Remove everything that models have read. Those files hold token ids and know no messages. Finding a message's
         # ids would need the model's tokenizer and template, which may have changed, and a missed one would be text that
         # was promised to be gone. Whatever is removed needlessly is read again.
-        emptied = self._kept_files.empty()
+        emptied = self._cache_folder.empty()
         self._backups.erase(
             [number for _, number, _ in erased if number is not None],
             [number for _, _, number in erased if number is not None],

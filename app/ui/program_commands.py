@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QWidget
 
-from app.model.settings import LARGEST_TEXT, SMALLEST_TEXT
+from app.model.settings import MAX_TEXT_PERCENT, MIN_TEXT_PERCENT
 from app.program import Program
 from app.ui.dialogs import questions
 from app.ui.header import model_label
@@ -90,7 +90,7 @@ class ProgramCommands(QObject):
 
     def _change_text_size(self, percent: int) -> None:
         changed = self._program.settings.text_percent + percent
-        self._program.preferences.change(text_percent=min(max(changed, SMALLEST_TEXT), LARGEST_TEXT))
+        self._program.preferences.change(text_percent=min(max(changed, MIN_TEXT_PERCENT), MAX_TEXT_PERCENT))
 
     def _check_theme(self) -> None:
         self._menus[f"theme_{self._program.settings.theme}"].setChecked(True)

@@ -203,9 +203,9 @@ class MainWindow(QMainWindow):
             **self._program_commands.slots(),
             **self._composer_commands.slots(),
             **self.dialogs.slots(),
-            "new_window": partial(self._controller.program.window_asked.emit, None),
+            "new_window": partial(self._controller.program.window_requested.emit, None),
             "close_window": self.close,
-            "quit": self._controller.program.quit_asked.emit,
+            "quit": self._controller.program.quit_requested.emit,
             "sidebar": self._toggle_sidebar,
             "palette": lambda: self._palette_commands.get().show(),
         }

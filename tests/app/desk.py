@@ -13,7 +13,7 @@ from app.answers.answers import Answers
 from app.answers.model_session import ModelSession
 from app.answers.worker_link import WorkerLink
 from app.conversation.controller import Controller
-from app.model.kept_files import KeptFiles
+from app.model.cache_folder import CacheFolder
 from app.model.message import Message
 from app.model.store import Store
 from app.notices import Notice
@@ -170,8 +170,8 @@ class Desk:
         self.session = ModelSession(self.link)
         self.answers = Answers(self.link, self.store)
         self.preferences = Preferences(folder / "settings.json")
-        self.kept_files = KeptFiles(folder / "prompt-cache")
-        self.program = Program(self.store, self.answers, self.session, self.preferences, self.kept_files)
+        self.cache_folder = CacheFolder(folder / "prompt-cache")
+        self.program = Program(self.store, self.answers, self.session, self.preferences, self.cache_folder)
         self.controller = Controller(self.program)
         self.notices: list[Notice] = []
         self.unsent: list[str] = []

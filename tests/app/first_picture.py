@@ -14,6 +14,10 @@ from pathlib import Path
 
 from PySide6.QtCore import QEvent, QObject
 
+from app.qt_runtime import restore_import
+
+restore_import()
+
 from app.application import Application, Places, make_qt_application
 
 

@@ -29,7 +29,7 @@ def main() -> int:
             QTimer.singleShot(0, self._restore if len(opened) == 1 else self._say)
 
         def _restore(self) -> None:
-            self.program.restore_asked.emit(backup)
+            self.program.restore_requested.emit(backup)
 
         def _say(self) -> None:
             print(" ".join(conversation.name for conversation in self.program.conversations.all))

@@ -15,7 +15,7 @@ from app.answers.model_session import ModelSession
 from app.answers.worker_link import WorkerLink
 from app.application import Application
 from app.conversation.controller import Controller
-from app.model.kept_files import KeptFiles
+from app.model.cache_folder import CacheFolder
 from app.model.message import Message, Sampling
 from app.model.store import Store
 from app.preferences import Preferences
@@ -244,7 +244,7 @@ def test_ten_million_characters_are_kept_and_a_plain_sentence_says_why_there_is_
     store, link = Store(tmp_path / "store.sqlite3"), WorkerLink()
     session, answers = ModelSession(link), Answers(link, store)
     controller = Controller(
-        Program(store, answers, session, Preferences(tmp_path / "settings.json"), KeptFiles(tmp_path))
+        Program(store, answers, session, Preferences(tmp_path / "settings.json"), CacheFolder(tmp_path))
     )
     session.load(str(fox_model))
     text = "ten million! " * 770_000

@@ -17,7 +17,7 @@ from tokenizers import Tokenizer
 from app.application import Application
 from app.model.generation_settings import GenerationSettings
 from app.model.message import Figures, Message, Sampling
-from app.model.settings import Keeping, Settings, save_settings
+from app.model.settings import CacheSettings, Settings, save_settings
 from app.model.sizes import GIB
 from app.ui.settings.settings_window import SettingsWindow
 from tests.architectures import small_llama, small_mamba, write_random_model
@@ -82,14 +82,14 @@ class _User:
     def kept(self) -> tuple[int, int]:
         """Return the tokens in memory and on disk, as the worker reports them."""
         self.session.kept = None
-        self.session.ask_what_is_kept()
+        self.session.query_cache_stats()
         self.wait(lambda: self.session.kept is not None)
         assert self.session.kept is not None
         return self.session.kept.tokens, self.session.kept.disk_tokens
 
     def wait_for_disk(self) -> None:
         """Wait until everything is on disk. This happens when the worker is idle, so don't ask all the time."""
-        files = self.controller.program.kept_files
+        files = self.controller.program.cache_folder
         known = [0]
         while True:
             self.wait(lambda: files.num_bytes != known[-1])
@@ -179,13 +179,13 @@ def test_settings_survive_a_restart_and_kept_state_comes_back_from_disk(open_bou
     settings.memory_page.precision.choose(1)
     settings.answers.overflow.choose(1)
     user.apply(settings)
-    chosen = Keeping(limit_bytes=3 * GIB // 4, disk_limit_bytes=2 * GIB, kv_bits=8)
-    assert user.controller.program.settings.keeping == chosen
+    chosen = CacheSettings(limit_bytes=3 * GIB // 4, disk_limit_bytes=2 * GIB, kv_bits=8)
+    assert user.controller.program.settings.cache_settings == chosen
     assert not user.session.is_precision_refused
     assert _read_tokens(user.ask("What is a branch?")) > 5
     user.window.close()
     again = _User(open_bough(), qtbot)
-    assert (again.controller.program.settings.keeping, again.controller.program.settings.overflow) == (
+    assert (again.controller.program.settings.cache_settings, again.controller.program.settings.overflow) == (
         chosen,
         "drop_oldest",
     )
@@ -193,7 +193,7 @@ def test_settings_survive_a_restart_and_kept_state_comes_back_from_disk(open_bou
     again.wait(lambda: again.controller.shown.streaming_message is None)
     assert _read_tokens(again.controller.shown.path[-1]) == 1
     settings = again.open_settings()
-    assert settings.memory_page.keeping == chosen
+    assert settings.memory_page.cache_settings == chosen
     assert (settings.memory_page.memory.chosen, settings.memory_page.disk.chosen) == (1, 1)
     assert (settings.memory_page.precision.chosen, settings.answers.overflow.chosen) == (1, 1)
     assert again.session.kept is not None
@@ -207,11 +207,11 @@ def test_with_the_disk_switched_off_nothing_is_kept_on_it(open_bough: OpenBough,
     settings = user.open_settings()
     settings.memory_page.disk.choose(2)
     user.apply(settings)
-    before = user.controller.program.kept_files.num_bytes
+    before = user.controller.program.cache_folder.num_bytes
     assert before > 0
     user.ask("something else altogether")
     user.window.close()
-    assert user.controller.program.kept_files.num_bytes == before
+    assert user.controller.program.cache_folder.num_bytes == before
     settings = _User(open_bough(), qtbot).open_settings()
     assert settings.memory_page.disk.chosen == 2
     assert settings.memory_page.empty_button.isEnabled()
@@ -220,7 +220,8 @@ def test_with_the_disk_switched_off_nothing_is_kept_on_it(open_bough: OpenBough,
 def test_a_small_disk_limit_is_obeyed(open_bough: OpenBough, qtbot: QtBot, tmp_path: Path) -> None:
     limit_bytes = 1_500_000
     settings = Settings(
-        keeping=Keeping(disk_limit_bytes=limit_bytes), generation=GenerationSettings(sampling=Sampling(max_tokens=16))
+        cache_settings=CacheSettings(disk_limit_bytes=limit_bytes),
+        generation=GenerationSettings(sampling=Sampling(max_tokens=16)),
     )
     save_settings(tmp_path / "settings.json", settings)
     user = _User(open_bough(), qtbot)
@@ -230,7 +231,7 @@ def test_a_small_disk_limit_is_obeyed(open_bough: OpenBough, qtbot: QtBot, tmp_p
     assert user.session.info is not None
     assert user.kept()[0] * user.session.info.kv_bytes_per_token > limit_bytes
     user.window.close()
-    assert 0 < user.controller.program.kept_files.num_bytes <= limit_bytes
+    assert 0 < user.controller.program.cache_folder.num_bytes <= limit_bytes
 
 
 @pytest.mark.parametrize(("option", "shrinks_by"), [(1, 3.2), (2, 5.5)])
@@ -330,12 +331,12 @@ def test_emptying_removes_everything_that_was_read_and_the_model_stays_usable(
     foreign = tmp_path / "prompt-cache" / "notes.txt"
     foreign.write_text("mine")
     settings = user.open_settings()
-    kept_files = user.controller.program.kept_files
-    assert str(kept_files.folder) in "".join(label.accessibleName() for label in settings.findChildren(QLabel))
+    cache_folder = user.controller.program.cache_folder
+    assert str(cache_folder.folder) in "".join(label.accessibleName() for label in settings.findChildren(QLabel))
     assert re.search(r"Now: .* KiB, all of it of this model \(\d+ tokens\)", _texts(settings))
     qtbot.mouseClick(settings.memory_page.empty_button, Qt.MouseButton.LeftButton)
     user.wait(lambda: "Now: nothing." in _texts(settings) and user.session.state == "ready")
-    assert kept_files.num_bytes == 0
+    assert cache_folder.num_bytes == 0
     assert user.kept() == (0, 0)
     assert foreign.read_text() == "mine"
     assert not settings.memory_page.empty_button.isEnabled()
@@ -357,7 +358,7 @@ def test_running_and_waiting_answers_survive_emptying(open_bough: OpenBough, qtb
     user.controller.send("u1")
     first = user.controller.shown.path[-1]
     user.wait(lambda: len(user.controller.shown.path[-1].text) > 20)
-    user.controller.program.empty_kept_files()
+    user.controller.program.empty_cache_folder()
     user.controller.shown.new_conversation()
     second = user.ask("u2")
     assert (second.state, len(second.text)) == ("cut", 400)
@@ -371,7 +372,7 @@ def test_running_and_waiting_answers_survive_emptying(open_bough: OpenBough, qtb
 
 
 def test_a_bad_value_in_the_file_loses_only_that_value(open_bough: OpenBough, qtbot: QtBot, tmp_path: Path) -> None:
-    good = Settings(theme="dark", keeping=Keeping(disk_limit_bytes=GIB))
+    good = Settings(theme="dark", cache_settings=CacheSettings(disk_limit_bytes=GIB))
     data = msgspec.json.decode(msgspec.json.encode(good))
     data["keeping"] |= {"kv_bits": 16, "limit_bytes": -5}
     data["overflow"] = "guess"
@@ -379,7 +380,7 @@ def test_a_bad_value_in_the_file_loses_only_that_value(open_bough: OpenBough, qt
     user = _User(open_bough(), qtbot)
     assert user.controller.program.settings.theme == "dark"
     settings = user.open_settings()
-    assert settings.memory_page.keeping == good.keeping
+    assert settings.memory_page.cache_settings == good.cache_settings
     assert settings.answers.overflow.chosen == 0
 
 

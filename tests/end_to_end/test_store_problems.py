@@ -94,13 +94,13 @@ def test_permanently_deleted_text_is_in_no_file_any_more(open_bough: OpenBough, 
     conversation = controller.shown.conversation
     assert conversation is not None
     # State is written to disk when the worker is idle.
-    qtbot.waitUntil(lambda: controller.program.kept_files.num_bytes > 0, timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: controller.program.cache_folder.num_bytes > 0, timeout=PATIENCE_MS)
     controller.program.conversations.delete(conversation.id)
     controller.program.conversations.empty_trash()
     qtbot.waitUntil(lambda: not _is_erasing(tmp_path), timeout=PATIENCE_MS)
     qtbot.waitUntil(lambda: application.session.state == "ready", timeout=PATIENCE_MS)
     application.window.close()
-    assert controller.program.kept_files.num_bytes == 0
+    assert controller.program.cache_folder.num_bytes == 0
     assert b"qxjkvwpf" not in bytes_below(tmp_path)
 
 

@@ -153,7 +153,7 @@ class Stage:
         if self.controller.shown.conversation is not None:
             while self.controller.to_undo:
                 self.controller.undo()
-            self.controller.preparation.put_back(Unsent())
+            self.controller.preparation.replace_unsent(Unsent())
         self.application.program.preferences.change(recent_drafts=())
         self.controller.shown.new_conversation()
         self.controller.preparation.reset_generation()

@@ -105,7 +105,7 @@ class AttachedFiles(QObject):
             self._composer.text.setFocus()
 
     def _set(self, attached: Sequence[Attachment]) -> None:
-        self._preparation.keep(structs.replace(self._preparation.unsent, attachments=tuple(attached)))
+        self._preparation.set_unsent(structs.replace(self._preparation.unsent, attachments=tuple(attached)))
         self.show()
         self.measured.emit()
 

@@ -10,7 +10,7 @@ from PySide6.QtGui import QFocusEvent, QHideEvent, QKeyEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QToolButton, QVBoxLayout, QWidget
 from typing_extensions import override
 
-from app.model.text import meant, spelled
+from app.model.text import escaped, unescaped
 from app.ui.parts.labels import as_tool_tip
 from app.ui.parts.layouts import FlowLayout
 from app.ui.theme import Theme, icon
@@ -130,11 +130,11 @@ class TextChips(QWidget):
         column.setSpacing(6)
         column.addWidget(self.chips)
         column.addLayout(row)
-        self.chips.show_texts([spelled(text) for text in self.texts])
+        self.chips.show_texts([escaped(text) for text in self.texts])
 
     def add(self) -> None:
         """Add the text in the field."""
-        text = meant(self.field.text())
+        text = unescaped(self.field.text())
         self.field.clear()
         if text and text not in self.texts:
             self._change((*self.texts, text))
@@ -142,7 +142,7 @@ class TextChips(QWidget):
     def show_texts(self, texts: Sequence[str]) -> None:
         """Replace the texts."""
         self.texts = tuple(texts)
-        self.chips.show_texts([spelled(text) for text in texts])
+        self.chips.show_texts([escaped(text) for text in texts])
 
     def _remove(self, number: int) -> None:
         self._change((*self.texts[:number], *self.texts[number + 1 :]))

@@ -105,7 +105,7 @@ class ComposerCommands(QObject):
         unsent = structs.replace(self._preparation.unsent, text=self._composer.text.content)
         text = with_attachments(unsent.text, unsent.attachments)
         self._sent = text, unsent
-        self._preparation.put_back(Unsent(system_prompt=unsent.system_prompt))
+        self._preparation.replace_unsent(Unsent(system_prompt=unsent.system_prompt))
         self._controller.send(text)
 
     def _give_back(self, text: str) -> None:
@@ -115,12 +115,12 @@ class ComposerCommands(QObject):
             self._composer.give_back(text)
             return
         now = self._preparation.unsent
-        self._preparation.keep(structs.replace(now, attachments=(*unsent.attachments, *now.attachments)))
+        self._preparation.set_unsent(structs.replace(now, attachments=(*unsent.attachments, *now.attachments)))
         self.files.show()
         self._composer.give_back(unsent.text)
 
     def _keep(self) -> None:
-        self._preparation.keep(structs.replace(self._preparation.unsent, text=self._composer.text.content))
+        self._preparation.set_unsent(structs.replace(self._preparation.unsent, text=self._composer.text.content))
         self._update_meter()
 
     def _show_unsent(self) -> None:
@@ -192,7 +192,7 @@ class ComposerCommands(QObject):
 
     def _on_system_prompt(self, text: str) -> None:
         if self._controller.shown.conversation is None:
-            self._preparation.keep(structs.replace(self._preparation.unsent, system_prompt=text))
+            self._preparation.set_unsent(structs.replace(self._preparation.unsent, system_prompt=text))
             self._show_branch()
 
     def show_cost_in(self, editor: MessageEditor) -> None:

@@ -232,7 +232,7 @@ class DialogCommands(QObject):
         self._close_idle(TrashWindow)
         sheet = TrashWindow(self._archive, self._window)
         sheet.restore_requested.connect(self._restore)
-        sheet.delete_requested.connect(self._controller.program.conversations.delete_for_good)
+        sheet.delete_requested.connect(self._controller.program.conversations.delete_permanently)
         return sheet
 
     def _restore(self, item: Thrown) -> None:
@@ -248,7 +248,7 @@ class DialogCommands(QObject):
 
         self._close_idle(BackupsWindow)
         sheet = BackupsWindow(self._archive, self._window)
-        sheet.restore_requested.connect(self._controller.program.restore_asked)
+        sheet.restore_requested.connect(self._controller.program.restore_requested)
         return sheet
 
     # --- replay ------------------------------------------------------------------------------------------

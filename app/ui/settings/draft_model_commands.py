@@ -59,7 +59,7 @@ class DraftModelCommands(QObject):
         if self._drafts is None:
             self._drafts = self._program.drafts
             self._drafts.changed.connect(self._show_misfits)
-        self._drafts.look()
+        self._drafts.check()
 
     def _show_misfits(self) -> None:
         for name, action in self._offered.items():

@@ -10,7 +10,7 @@ from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QHBoxLayout, QPushButton
 from typing_extensions import override
 
-from app.model.settings import Keeping
+from app.model.settings import CacheSettings
 from app.model.sizes import GIB, memory_bytes
 from app.notices import Notice
 from app.numbers import counted, sized
@@ -35,20 +35,20 @@ class MemoryPage(SettingsPage):
     def __init__(self, program: Program) -> None:
         super().__init__()
         self._program = program
-        keeping = program.settings.keeping
+        cache_settings = program.settings.cache_settings
         memory_gib = (memory_bytes() or _UNKNOWN_GIB * GIB) / GIB
-        disk_gib = (program.kept_files.disk_bytes or _UNKNOWN_GIB * GIB) / GIB
+        disk_gib = (program.cache_folder.disk_bytes or _UNKNOWN_GIB * GIB) / GIB
         max_gib = max(memory_gib * _MAX_SHARE_OF_MEMORY, 1.0)
         self.memory = SizeChoice(
             self.tr("Cache in memory"),
-            keeping.limit_bytes,
+            cache_settings.limit_bytes,
             min_gib=_MIN_GIB,
             max_gib=max_gib,
             default_gib=min(_DEFAULT_GIB, max_gib),
         )
         self.disk = SizeChoice(
             self.tr("Cache on disk"),
-            keeping.disk_limit_bytes,
+            cache_settings.disk_limit_bytes,
             min_gib=_MIN_GIB,
             max_gib=disk_gib,
             default_gib=min(_DEFAULT_DISK_GIB, disk_gib),
@@ -62,9 +62,9 @@ class MemoryPage(SettingsPage):
             self.tr("4 bits"),
             self.tr("About a quarter of the memory. Answers can get worse, especially in long conversations."),
         )
-        self.memory.show_value(keeping.limit_bytes)
-        self.disk.show_value(keeping.disk_limit_bytes)
-        self.precision.choose(_KV_BITS.index(keeping.kv_bits))
+        self.memory.show_value(cache_settings.limit_bytes)
+        self.disk.show_value(cache_settings.disk_limit_bytes)
+        self.precision.choose(_KV_BITS.index(cache_settings.kv_bits))
         self._in_memory = quiet_label("")
         self._on_disk = quiet_label("")
         for label in (self._in_memory, self._on_disk):
@@ -102,10 +102,10 @@ class MemoryPage(SettingsPage):
         )
         folder = ElidedLabel()
         folder.setObjectName("quiet")
-        folder.show_text(str(self._program.kept_files.folder))
+        folder.show_text(str(self._program.cache_folder.folder))
         show_button = QPushButton(self.tr("Show folder"))
         show_button.clicked.connect(self._show_folder)
-        self.empty_button.clicked.connect(self._program.empty_kept_files)
+        self.empty_button.clicked.connect(self._program.empty_cache_folder)
         self.empty_button.setAccessibleDescription(
             self.tr("Removes the cache from disk and memory. Your conversations stay.")
         )
@@ -139,22 +139,22 @@ class MemoryPage(SettingsPage):
 
     @override
     def refresh(self) -> None:
-        self._program.session.ask_what_is_kept()
+        self._program.session.query_cache_stats()
 
     # --- choices -------------------------------------------------------------------------------------------
 
     @property
-    def keeping(self) -> Keeping:
+    def cache_settings(self) -> CacheSettings:
         """The settings chosen on the page, applied or not."""
         bits = _KV_BITS[self.precision.chosen]
-        return Keeping(
+        return CacheSettings(
             limit_bytes=self.memory.value,
             disk_limit_bytes=self.disk.value,
             kv_bits=None if bits is None else 8 if bits == 8 else 4,
         )
 
     def _show_changes(self) -> None:
-        new, now = self.keeping, self._program.session.keeping
+        new, now = self.cache_settings, self._program.session.cache_settings
         # A cache in another precision cannot be read.
         is_reused = new.kv_bits == now.kv_bits and 0 not in {new.disk_limit_bytes, now.disk_limit_bytes}
         loads_again = self.tr("The model will be loaded again when no answer is being written; {}")
@@ -168,7 +168,7 @@ class MemoryPage(SettingsPage):
 
     def apply(self) -> None:
         """Apply the choices."""
-        self._program.set_keeping(self.keeping)
+        self._program.set_cache_settings(self.cache_settings)
         self._show_changes()
 
     # --- present state -------------------------------------------------------------------------------------
@@ -176,7 +176,7 @@ class MemoryPage(SettingsPage):
     def _on_session(self) -> None:
         self._show_model()
         if self._program.session.state == "ready":
-            self._program.session.ask_what_is_kept()
+            self._program.session.query_cache_stats()
 
     def _show_model(self) -> None:
         session = self._program.session
@@ -188,9 +188,9 @@ class MemoryPage(SettingsPage):
         self._show_changes()
 
     def _show_kept(self) -> None:
-        kept, keeping = self._program.session.kept, self._program.session.keeping
+        kept, cache_settings = self._program.session.kept, self._program.session.cache_settings
         # Both texts need the same room, so the page does not jump when the figure arrives.
-        if kept is not None and keeping.limit_bytes is None:
+        if kept is not None and cache_settings.limit_bytes is None:
             self.memory.explain(0, self.tr("{} for the loaded model.").format(sized(kept.limit_bytes)))
         else:
             self.memory.explain(0, self.tr("As much as the model and the memory of this computer allow."))
@@ -202,7 +202,7 @@ class MemoryPage(SettingsPage):
             self._in_memory.setText(self.tr("Now: {} ({} tokens).").format(sized(kept.bytes), counted(kept.tokens)))
         else:
             self._in_memory.setText(self.tr("Now: nothing."))
-        total = self._program.kept_files.num_bytes
+        total = self._program.cache_folder.num_bytes
         size = sized(total)
         # If the folder holds less than the worker knows of, the user emptied it meanwhile.
         if not total:
@@ -219,7 +219,7 @@ class MemoryPage(SettingsPage):
         self.empty_button.setEnabled(total > 0)
 
     def _show_folder(self) -> None:
-        folder = self._program.kept_files.folder
+        folder = self._program.cache_folder.folder
         if not QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder))):
             self._program.notices.post(
                 Notice(verbatim(self.tr("The cache is in {}. The folder can't be opened here.").format(folder)))

@@ -172,7 +172,7 @@ class DraftModelCard(QWidget):
     def refresh(self) -> None:
         """Check which draft models fit the loaded model."""
         if self.isVisible():
-            self._program.drafts.look()
+            self._program.drafts.check()
 
     def _show_misfits(self) -> None:
         for number, name in enumerate(self._names):

@@ -16,7 +16,7 @@ from PySide6.QtWidgets import (
 from typing_extensions import override
 
 from app.model.message import Overflow
-from app.model.settings import LARGEST_TEXT, SMALLEST_TEXT, Motion, Theme
+from app.model.settings import MAX_TEXT_PERCENT, MIN_TEXT_PERCENT, Motion, Theme
 from app.numbers import counted
 from app.program import Program
 from app.ui.languages import LANGUAGES
@@ -126,7 +126,7 @@ class GeneralPage(SettingsPage):
         self.theme.choose(_THEMES.index(settings.theme))
         self.text_size = QSlider(Qt.Orientation.Horizontal)
         self.text_size.setAccessibleName(self.tr("Text size"))
-        self.text_size.setRange(SMALLEST_TEXT // _TEXT_SIZE_STEP, LARGEST_TEXT // _TEXT_SIZE_STEP)
+        self.text_size.setRange(MIN_TEXT_PERCENT // _TEXT_SIZE_STEP, MAX_TEXT_PERCENT // _TEXT_SIZE_STEP)
         self.text_size.setPageStep(1)
         self.text_size.setTickPosition(QSlider.TickPosition.TicksBelow)
         self.text_size.setValue(settings.text_percent // _TEXT_SIZE_STEP)

@@ -83,7 +83,7 @@ class ConversationCommands(QObject):
         if conversation is None:
             return
         menu = self._new_menu()
-        open_window = partial(self._controller.program.window_asked.emit, conversation_id)
+        open_window = partial(self._controller.program.window_requested.emit, conversation_id)
         opening = menu.addAction(self.tr("Open in a new window"), open_window)
         renaming = menu.addAction(self.tr("Rename"), partial(self._rename, conversation_id))
         pin = menu.addAction(self.tr("Pinned"), partial(self._toggle_pinned, conversation_id))

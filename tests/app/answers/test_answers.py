@@ -457,7 +457,7 @@ def test_each_request_and_record_says_what_to_do_when_the_context_is_full(desk: 
 
 
 def test_dropped_messages_are_counted_as_the_user_sees_them(desk: Desk) -> None:
-    desk.controller.preparation.keep(Unsent(system_prompt="Be brief."))
+    desk.controller.preparation.set_unsent(Unsent(system_prompt="Be brief."))
     desk.ask("u1", "a1")
     desk.controller.send("u2")
     desk.link.failed(desk.link.asked[-1])

@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from app.answers.worker_link import death_reason
-from app.model.settings import Keeping
+from app.model.settings import CacheSettings
 from app.notices import LoadGuide, OpenMemorySettings
 from tests.app.desk import Desk
 from worker.protocol import CacheOptions, CacheStats, CacheStatsReport, Failed, ModelLoading
@@ -212,7 +212,7 @@ def test_each_model_is_loaded_with_its_own_draft_model(desk: Desk) -> None:
     desk.link.die()
     assert _asked(desk) == ("/large", "/small")
     desk.link.loaded()
-    desk.program.set_keeping(Keeping(kv_bits=8))
+    desk.program.set_cache_settings(CacheSettings(kv_bits=8))
     assert _asked(desk) == ("/large", "/small")
     desk.link.loaded()
     desk.program.load_last_model()
@@ -306,7 +306,7 @@ def test_if_the_model_itself_fails_the_notice_names_it_and_not_its_draft_model(d
 
 
 def test_every_load_has_the_cache_settings(desk: Desk) -> None:
-    desk.program.set_keeping(Keeping(limit_bytes=5, disk_limit_bytes=6, kv_bits=8))
+    desk.program.set_cache_settings(CacheSettings(limit_bytes=5, disk_limit_bytes=6, kv_bits=8))
     desk.link.loaded()
     desk.program.load_model("/another")
     desk.link.loaded()
@@ -318,11 +318,11 @@ def test_every_load_has_the_cache_settings(desk: Desk) -> None:
 
 
 def test_the_model_is_loaded_again_only_if_a_setting_changed(desk: Desk) -> None:
-    desk.program.set_keeping(Keeping())
+    desk.program.set_cache_settings(CacheSettings())
     desk.program.set_overflow("drop_oldest")
     assert len(desk.link.loads) == 1
-    desk.program.set_keeping(Keeping(kv_bits=4))
-    desk.program.set_keeping(Keeping(kv_bits=4))
+    desk.program.set_cache_settings(CacheSettings(kv_bits=4))
+    desk.program.set_cache_settings(CacheSettings(kv_bits=4))
     assert len(desk.link.loads) == 2
 
 
@@ -332,7 +332,7 @@ def _refuse_bits(desk: Desk) -> None:
 
 
 def test_a_model_that_refuses_fewer_bits_is_loaded_without_them_and_this_is_reported_once(desk: Desk) -> None:
-    desk.program.set_keeping(Keeping(limit_bytes=5, kv_bits=4))
+    desk.program.set_cache_settings(CacheSettings(limit_bytes=5, kv_bits=4))
     _refuse_bits(desk)
     assert desk.link.loads[-1].cache == CacheOptions(limit_bytes=5)
     desk.link.loaded()
@@ -349,7 +349,7 @@ def test_a_model_that_refuses_fewer_bits_is_loaded_without_them_and_this_is_repo
 
 
 def test_a_model_that_fails_for_another_reason_is_not_tried_with_other_bits(desk: Desk) -> None:
-    desk.program.set_keeping(Keeping(kv_bits=4))
+    desk.program.set_cache_settings(CacheSettings(kv_bits=4))
     desk.link.load_failed()
     assert len(desk.link.loads) == 2
     assert desk.session.state == "failed"
@@ -389,17 +389,17 @@ def test_files_on_disk_are_removed_whatever_happened_to_the_load_before(desk: De
 
 
 def test_with_the_disk_switched_off_emptying_it_loads_nothing(desk: Desk) -> None:
-    desk.program.set_keeping(Keeping(disk_limit_bytes=0))
+    desk.program.set_cache_settings(CacheSettings(disk_limit_bytes=0))
     desk.link.loaded()
     num_loads = len(desk.link.loads)
-    desk.program.empty_kept_files()
+    desk.program.empty_cache_folder()
     assert len(desk.link.loads) == num_loads
     assert "removed from the disk" in desk.notices[-1].text
 
 
 def test_cache_statistics_are_known_once_reported_and_forgotten_when_another_model_loads(desk: Desk) -> None:
     session = desk.session
-    session.ask_what_is_kept()
+    session.query_cache_stats()
     asked = desk.link.commands[-1]
     assert isinstance(asked, CacheStats)
     assert session.kept is None
@@ -408,7 +408,7 @@ def test_cache_statistics_are_known_once_reported_and_forgotten_when_another_mod
     assert session.kept == told
     desk.program.load_model("/another")
     assert session.kept is None
-    session.ask_what_is_kept()
+    session.query_cache_stats()
     desk.link.say(Failed(request_id=desk.link.commands[-1].request_id, kind="model_not_loaded", message="None."))
     assert session.kept is None
     assert session.state == "loading"
@@ -416,9 +416,9 @@ def test_cache_statistics_are_known_once_reported_and_forgotten_when_another_mod
 
 def test_a_worker_that_reports_only_statistics_has_no_model(desk: Desk) -> None:
     for _ in range(3):
-        desk.session.ask_what_is_kept()
+        desk.session.query_cache_stats()
         desk.link.say(Failed(request_id=desk.link.commands[-1].request_id, kind="model_not_loaded", message="None."))
         desk.link.die()
     assert desk.session.state == "failed"
-    desk.session.ask_what_is_kept()
+    desk.session.query_cache_stats()
     assert desk.session.kept is None

@@ -60,7 +60,7 @@ def test_a_question_and_its_answer_are_stored_before_the_model_is_asked(desk: De
 
 
 def test_the_model_reads_the_visible_branch(desk: Desk) -> None:
-    desk.controller.preparation.keep(Unsent(system_prompt="Be brief."))
+    desk.controller.preparation.set_unsent(Unsent(system_prompt="Be brief."))
     desk.ask("u1", "a1")
     desk.ask("u2", "a2")
     assert _prompt(desk.link.asked[0]) == [("system", "Be brief."), ("user", "u1")]
@@ -143,7 +143,7 @@ def test_an_edited_answer_is_a_sibling_that_the_model_reads_from_then_on(desk: D
 
 
 def test_another_system_prompt_asks_the_first_question_again(desk: Desk) -> None:
-    desk.controller.preparation.keep(Unsent(system_prompt="s1"))
+    desk.controller.preparation.set_unsent(Unsent(system_prompt="s1"))
     desk.ask("u1", "a1")
     desk.ask("u2", "a2")
     desk.controller.edit(desk.by_text("s1").id, "s2")
@@ -370,7 +370,7 @@ def test_emptying_the_trash_also_removes_what_the_model_has_read(desk: Desk) -> 
     desk.ask("u1", "a1")
     thrown = _open_id(desk)
     asked: list[str] = []
-    desk.program.conversations.erasing_asked.connect(lambda: asked.append("erase"))
+    desk.program.conversations.erasing_requested.connect(lambda: asked.append("erase"))
     desk.program.conversations.empty_trash()
     assert desk.notices[-1].text == "The trash is empty."
     desk.program.conversations.delete(thrown)

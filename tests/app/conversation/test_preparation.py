@@ -146,7 +146,7 @@ def test_a_model_with_a_thinking_option_is_told_whether_to_think(
 def test_a_fork_takes_over_the_settings_of_its_conversation(desk: Desk) -> None:
     answer = desk.ask("u1", "a1")
     desk.controller.preparation.set_generation(_SETTINGS)
-    desk.controller.preparation.keep(Unsent(text="thought"))
+    desk.controller.preparation.set_unsent(Unsent(text="thought"))
     desk.controller.fork(answer.id)
     assert desk.controller.preparation.generation == _SETTINGS
     assert desk.controller.preparation.unsent == Unsent()
@@ -154,13 +154,13 @@ def test_a_fork_takes_over_the_settings_of_its_conversation(desk: Desk) -> None:
 
 def test_a_draft_is_there_again_with_its_conversation(desk: Desk) -> None:
     attachment = Attachment(name="a.txt", text="1\ud83d")
-    desk.controller.preparation.keep(Unsent(text="half a", system_prompt="Be brief."))
+    desk.controller.preparation.set_unsent(Unsent(text="half a", system_prompt="Be brief."))
     desk.ask("u1", "a1")
     first = desk.controller.shown.conversation
     assert first is not None
     assert desk.controller.preparation.unsent == Unsent()
     assert desk.controller.shown.path[0].text == "Be brief."
-    desk.controller.preparation.keep(Unsent(text="thought", attachments=(attachment,)))
+    desk.controller.preparation.set_unsent(Unsent(text="thought", attachments=(attachment,)))
     desk.controller.shown.new_conversation()
     assert desk.controller.preparation.unsent == Unsent()
     desk.controller.shown.open_conversation(first.id)
@@ -182,7 +182,7 @@ from tests.app.desk import Desk
 from tests.driver import ROOT
 application = QCoreApplication([])
 desk = Desk(Path(sys.argv[1]))
-desk.controller.preparation.keep(Unsent(text="half a thought", system_prompt="Be brief."))
+desk.controller.preparation.set_unsent(Unsent(text="half a thought", system_prompt="Be brief."))
 desk.controller.preparation._timer.timeout.connect(lambda: os.kill(os.getpid(), signal.SIGKILL))
 application.exec()
 """
@@ -213,7 +213,7 @@ def test_drafts_are_permanently_deleted_with_their_conversation(desk: Desk) -> N
     desk.ask("u1", "a1")
     conversation = desk.controller.shown.conversation
     assert conversation is not None
-    desk.controller.preparation.keep(Unsent(text="thought"))
+    desk.controller.preparation.set_unsent(Unsent(text="thought"))
     desk.controller.preparation.save()
     desk.program.conversations.delete(conversation.id)
     assert desk.store.preparations.get(conversation.id).unsent.text == "thought"
@@ -229,7 +229,7 @@ def test_settings_that_cannot_be_stored_last_while_the_program_runs(desk: Desk) 
     writer = sqlite3.connect(desk.path, isolation_level=None)
     writer.execute("BEGIN IMMEDIATE")
     with contextlib.closing(writer):
-        desk.controller.preparation.keep(Unsent(text="thought"))
+        desk.controller.preparation.set_unsent(Unsent(text="thought"))
         desk.controller.shown.new_conversation()
         desk.controller.shown.open_conversation(conversation.id)
         assert desk.controller.preparation.unsent.text == "thought"

@@ -10,7 +10,7 @@ import pytest
 
 from app.model.generation_settings import GenerationSettings
 from app.model.message import Sampling
-from app.model.settings import Keeping, Settings, load_settings, save_settings, write_atomically
+from app.model.settings import CacheSettings, Settings, load_settings, save_settings, write_atomically
 
 
 def test_settings_are_read_as_they_were_written(tmp_path: Path) -> None:
@@ -108,19 +108,19 @@ def test_a_written_file_has_the_permissions_of_any_new_file(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("keeping", "good"),
     [
-        ('{"limit_bytes": -1, "disk_limit_bytes": 5, "kv_bits": 8}', Keeping(disk_limit_bytes=5, kv_bits=8)),
-        ('{"limit_bytes": 7, "disk_limit_bytes": 99999999999999999999}', Keeping(limit_bytes=7)),
-        ('{"limit_bytes": "much", "kv_bits": 3}', Keeping()),
-        ('{"kv_bits": true, "disk_limit_bytes": 1.5}', Keeping()),
-        ("[4]", Keeping()),
-        ("null", Keeping()),
+        ('{"limit_bytes": -1, "disk_limit_bytes": 5, "kv_bits": 8}', CacheSettings(disk_limit_bytes=5, kv_bits=8)),
+        ('{"limit_bytes": 7, "disk_limit_bytes": 99999999999999999999}', CacheSettings(limit_bytes=7)),
+        ('{"limit_bytes": "much", "kv_bits": 3}', CacheSettings()),
+        ('{"kv_bits": true, "disk_limit_bytes": 1.5}', CacheSettings()),
+        ("[4]", CacheSettings()),
+        ("null", CacheSettings()),
     ],
 )
-def test_good_values_are_kept_beside_a_bad_one(tmp_path: Path, keeping: str, good: Keeping) -> None:
+def test_good_values_are_kept_beside_a_bad_one(tmp_path: Path, keeping: str, good: CacheSettings) -> None:
     path = tmp_path / "settings.json"
     text = f'{{"theme": "dark", "model": "/m", "overflow": "panic", "last_conversation": 4, "keeping": {keeping}}}'
     path.write_text(text)
-    settings = Settings(theme="dark", model="/m", last_conversation=4, keeping=good)
+    settings = Settings(theme="dark", model="/m", last_conversation=4, cache_settings=good)
     assert load_settings(path) == settings
     assert (tmp_path / "settings.damaged").read_text() == text
     assert load_settings(path) == settings

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from app.model.cache_folder import CacheFolder
 from app.model.database import set_up
-from app.model.kept_files import KeptFiles
 from app.model.store import Store
 from app.model.trash import Thrown, delete_marked
 from tests.app.model.stores import bytes_below, sql, trashed_ids
@@ -125,7 +125,7 @@ def test_a_large_trash_is_hidden_at_once_and_deleted_everywhere_in_the_backgroun
         set_up(database)
         assert delete_marked(database, lambda: next(answers)) == 14
     assert _num_stored(store) == 4 + 1 + 44 - 14
-    upkeep = WatchedUpkeep(store.path, KeptFiles(store.path.parent / "kept"))
+    upkeep = WatchedUpkeep(store.path, CacheFolder(store.path.parent / "kept"))
     assert upkeep.wait_for_round(60)
     upkeep.close()
     assert _num_stored(store) == 4

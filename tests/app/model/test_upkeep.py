@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from app.model.backups import NUM_KEPT, NUM_KEPT_OF_OLDER_VERSIONS, Backups, NotSoundError, StoppedError
-from app.model.kept_files import KeptFiles
+from app.model.cache_folder import CacheFolder
 from app.model.migrations import MIGRATIONS
 from app.model.store import Store
 from tests.app.model.stores import INTEGRITY_CHECK, OLD_RECORD, bytes_below, sql, write_first_version
@@ -36,7 +36,7 @@ def store(path: Path) -> Iterator[Store]:
 
 @contextlib.contextmanager
 def _upkeep(path: Path, said: list[str] | None = None) -> Generator[WatchedUpkeep]:
-    upkeep = WatchedUpkeep(path, KeptFiles(path.parent / "kept"), ([] if said is None else said).append)
+    upkeep = WatchedUpkeep(path, CacheFolder(path.parent / "kept"), ([] if said is None else said).append)
     try:
         yield upkeep
     finally:

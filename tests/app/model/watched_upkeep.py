@@ -7,15 +7,15 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from app.model.kept_files import KeptFiles
+from app.model.cache_folder import CacheFolder
 from app.model.upkeep import Upkeep
 
 
 class WatchedUpkeep(Upkeep):
-    def __init__(self, store: Path, kept_files: KeptFiles, report: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(self, store: Path, cache_folder: CacheFolder, report: Callable[[str], None] = lambda _: None) -> None:
         self._done = threading.Condition()
         self._num_rounds = 0
-        super().__init__(store, kept_files, report)
+        super().__init__(store, cache_folder, report)
 
     def wait_for_round(self, timeout_s: float) -> bool:
         """Ask for a round and wait until it is done; return whether it was."""

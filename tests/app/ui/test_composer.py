@@ -41,7 +41,7 @@ P = TypeVar("P", bound=Popover)
 def _clean_composer(user: User) -> None:
     """Start with nothing prepared on the empty page."""
     user.controller.preparation.reset_generation()
-    user.controller.preparation.put_back(Unsent())
+    user.controller.preparation.replace_unsent(Unsent())
     user.controller.program.set_presets(())
 
 

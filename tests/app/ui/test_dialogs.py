@@ -355,7 +355,7 @@ def test_a_pruned_branch_is_in_the_trash_and_returns_to_the_page(user: User) -> 
 
 def test_a_valid_backup_can_be_restored_after_a_confirmation(user: User, tmp_path: Path) -> None:
     _planted(user, "u1-a1")
-    upkeep = WatchedUpkeep(user.application.store.path, user.application.program.kept_files)
+    upkeep = WatchedUpkeep(user.application.store.path, user.application.program.cache_folder)
     try:
         assert upkeep.wait_for_round(PATIENCE_MS / 1000)
     finally:

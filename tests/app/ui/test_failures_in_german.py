@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QWidget
 from pytestqt.qtbot import QtBot
 from sentences import templates
 
-from app.model.settings import Keeping
+from app.model.settings import CacheSettings
 from app.ui.composer.format_popover import FormatPopover
 from app.ui.dialogs.import_window import ImportWindow
 from app.ui.languages import Language
@@ -103,7 +103,7 @@ def test_models_that_cannot_be_loaded(german: German, tmp_path: Path) -> None:
         german.desk.link.load_failed(joined([refused.value.sentence, Sentence("No model is loaded now.")]))
         assert german.banner().endswith("Jetzt ist kein Modell geladen. Das vorherige Modell wird wieder geladen.")
         german.desk.link.loaded()
-    german.desk.program.set_keeping(Keeping(kv_bits=8))
+    german.desk.program.set_cache_settings(CacheSettings(kv_bits=8))
     german.desk.link.load_failed("`cache.kv_bits`: llama keeps windows or states alone.")
     german.banner()
     german.desk.link.cannot_start = True
@@ -164,7 +164,7 @@ def test_completed_actions_are_reported(german: German) -> None:
     answer = desk.ask("u", "a")
     desk.controller.prune(answer.id)
     assert german.banner() == "1 Nachricht wurde gestutzt."
-    desk.program.empty_kept_files()
+    desk.program.empty_cache_folder()
     desk.link.loaded()
     assert "wurden vom Datenträger entfernt" in german.banner()
     assert desk.controller.shown.conversation is not None

@@ -57,7 +57,7 @@ def asker(user: User, model: Path, request: pytest.FixtureRequest) -> Iterator[U
         _wait_until_loaded(user)
     if request.param == "no thinking":
         preparation.set_generation(structs.replace(preparation.generation, thinking=False))
-    preparation.keep(Unsent(system_prompt="Say little."))
+    preparation.set_unsent(Unsent(system_prompt="Say little."))
     user.ask(f"{request.param}, one question")
     answer = user.ask(f"{request.param}, another question")
     assert answer.record is not None
@@ -67,7 +67,7 @@ def asker(user: User, model: Path, request: pytest.FixtureRequest) -> Iterator[U
     if user.window.tree_dock.isVisible():
         user.window.action("tree").trigger()
     preparation.reset_generation()
-    preparation.put_back(Unsent())
+    preparation.replace_unsent(Unsent())
     program.set_draft_model("")
     _wait_until_loaded(user)
 

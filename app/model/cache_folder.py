@@ -1,7 +1,7 @@
-"""The folder where workers keep what models have read: how much it is, and emptying it; it reads no file in it.
+"""The folder of the workers' cache on disk: its size, and emptying it.
 
-A worker may use the folder meanwhile. A file that is gone is nothing worse to it than one that was never there; the
-folders below and what it is just writing are left to it, or it would keep nothing more.
+A worker may be using the folder. It copes with missing files, but its subfolders and the files that it is writing must
+stay.
 """
 
 from __future__ import annotations
@@ -20,37 +20,37 @@ _FILE = r"\d{8}-[0-9a-f]{24}-[0-9a-f]{32}\.safetensors|\.(?P<writer>\d{1,9})-\d+
 
 @dataclass(frozen=True)
 class Emptied:
-    """What came of emptying the folder."""
+    """The result of emptying the folder."""
 
     num_bytes: int
-    """Removed."""
+    """Bytes removed."""
     num_left: int
-    """Files that could not be removed."""
+    """Number of files that could not be removed."""
     why: str = ""
-    """Why not, of one of them."""
+    """The system's message for one of them."""
 
 
-class KeptFiles:
-    """Workers' files below one folder; whatever else lies there is no concern of anybody here."""
+class CacheFolder:
+    """The cache files of all models in one folder. Other files are ignored."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     @property
     def num_bytes(self) -> int:
-        """Bytes of all files, of all models."""
+        """The size of all cache files."""
         return sum(_num_bytes(entry) for entry, _ in self._entries())
 
     @property
     def disk_bytes(self) -> int | None:
-        """How much the disk holds in all; None where that can't be said."""
+        """The size of the disk; None if it is not known."""
         for folder in (self.folder, *self.folder.parents):
             with contextlib.suppress(OSError):
                 return shutil.disk_usage(folder).total
         return None
 
     def empty(self) -> Emptied:
-        """Remove every file of a worker but those that one is just writing."""
+        """Remove all cache files except those that a running worker is writing."""
         removed, num_left, why = 0, 0, ""
         for entry, writer in self._entries():
             if writer is not None and _is_alive(writer):
@@ -64,7 +64,7 @@ class KeptFiles:
         return Emptied(removed, num_left, why)
 
     def _entries(self) -> Iterator[tuple[os.DirEntry[str], int | None]]:
-        """Each file of a worker, with the process that was to write it if it is not finished."""
+        """Yield each cache file, with the process id of its writer if it is not finished."""
         for folder in _listed(self.folder):
             if re.fullmatch(_FOLDER, folder.name) and folder.is_dir(follow_symlinks=False):
                 for entry in _listed(Path(folder.path)):

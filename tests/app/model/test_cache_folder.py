@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.model.kept_files import Emptied, KeptFiles
+from app.model.cache_folder import CacheFolder, Emptied
 
 _KEY = "0123456789abcdef" * 2
 _NAME = f"00000512-{'a' * 24}-{'b' * 32}.safetensors"
@@ -24,7 +24,7 @@ def _write(path: Path, num_bytes: int = 10) -> Path:
 def test_every_models_files_are_counted_and_removed_and_their_folders_stay(tmp_path: Path) -> None:
     _write(tmp_path / _KEY / _NAME, 10)
     _write(tmp_path / _KEY[::-1] / _NAME, 32)
-    kept = KeptFiles(tmp_path)
+    kept = CacheFolder(tmp_path)
     assert kept.num_bytes == 42
     assert kept.empty() == Emptied(num_bytes=42, num_left=0)
     assert kept.num_bytes == 0
@@ -46,7 +46,7 @@ def test_all_other_files_stay(tmp_path: Path) -> None:
     ]
     (folder / _KEY[::-1]).symlink_to(tmp_path / "elsewhere")
     (folder / _KEY / _NAME).symlink_to(others[-1])
-    kept = KeptFiles(folder)
+    kept = CacheFolder(folder)
     assert kept.num_bytes == 0
     assert kept.empty() == Emptied(num_bytes=0, num_left=0)
     assert all(file.exists() for file in others)
@@ -58,13 +58,13 @@ def test_a_file_that_a_worker_is_writing_stays_and_a_dead_workers_goes(tmp_path:
     dead.wait()
     alive = _write(tmp_path / _KEY / f".{os.getpid()}-1.part")
     left = _write(tmp_path / _KEY / f".{dead.pid}-7.part")
-    assert KeptFiles(tmp_path).empty() == Emptied(num_bytes=10, num_left=0)
+    assert CacheFolder(tmp_path).empty() == Emptied(num_bytes=10, num_left=0)
     assert alive.exists()
     assert not left.exists()
 
 
 def test_a_missing_folder_counts_as_empty(tmp_path: Path) -> None:
-    kept = KeptFiles(tmp_path / "none" / "yet")
+    kept = CacheFolder(tmp_path / "none" / "yet")
     assert kept.num_bytes == 0
     assert kept.empty() == Emptied(num_bytes=0, num_left=0)
     assert (kept.disk_bytes or 0) > 0
@@ -83,6 +83,6 @@ def test_files_that_cannot_be_removed_are_reported_and_the_rest_goes(
         unlink(path, missing_ok=missing_ok)
 
     monkeypatch.setattr(Path, "unlink", refuse)
-    assert KeptFiles(tmp_path).empty() == Emptied(num_bytes=5, num_left=1, why="Permission denied")
+    assert CacheFolder(tmp_path).empty() == Emptied(num_bytes=5, num_left=1, why="Permission denied")
     assert stubborn.exists()
     assert not other.exists()

@@ -1,0 +1,43 @@
+"""Adapts Python to PySide6: fast imports, and garbage collection in the GUI thread only."""
+
+from __future__ import annotations
+
+import builtins
+import gc
+
+from PySide6.QtCore import QCoreApplication, QObject, Qt, QTimer
+
+_INTERVAL_MS = 1000
+
+
+def restore_import() -> None:
+    """Undo PySide6's replacement of `import`; call this before the large imports.
+
+    The replacement reads the source of each imported module, to look for `from __feature__ import`. Bough does not use
+    it, and the start would be slower.
+    """
+    builtins.__import__ = getattr(builtins, "__orig_import__", builtins.__import__)
+
+
+class GarbageCollector(QObject):
+    """Collects garbage in the GUI thread; must be made there. It runs as long as the application.
+
+    Python collects in the thread that allocates next. There it would destroy widgets in reference cycles (closed
+    windows, for example), and Qt would crash.
+    """
+
+    def __init__(self, application: QCoreApplication) -> None:
+        # This is never undone: threads that render formulas or write exports may outlive the windows.
+        super().__init__(application)
+        gc.disable()
+        self._timer = QTimer(self, timerType=Qt.TimerType.VeryCoarseTimer)
+        self._timer.setInterval(_INTERVAL_MS)
+        self._timer.timeout.connect(collect_due_garbage)
+        self._timer.start()
+
+
+def collect_due_garbage() -> None:
+    """Collect the oldest generation that is due by Python's own thresholds."""
+    due = [count > threshold for count, threshold in zip(gc.get_count(), gc.get_threshold(), strict=True)]
+    if any(due):
+        gc.collect(max(generation for generation, is_due in enumerate(due) if is_due))
