@@ -1,4 +1,4 @@
-"""Conversations as ODT, for word processors: their formulas and pictures as such a file can have them."""
+"""Conversations as ODT, for word processors; Qt draws their formulas and decodes their pictures."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QSizeF, Qt
 from PySide6.QtGui import QImage, QPainter
 from PySide6.QtSvg import QSvgRenderer
 
-from app.export.document import TEXT_PX, picture_of
+from app.export.paper_document import TEXT_PX, picture_of
 from app.model.exports.captions import title
 from app.model.exports.excerpt import Excerpt, Options
 from app.model.exports.files import Progress, whole_file
@@ -21,15 +21,15 @@ from app.model.exports.odt_inline import Picture
 from app.model.exports.odt_text import OdtText
 
 _SHARPNESS = 4
-"""Pixels of a formula's picture for each that it takes up."""
+"""Pixels of a formula's picture per pixel of its size."""
 _MM_PER_PX = 25.4 / 96
-_HIGHEST_MM = 230
-_ENDINGS = {b"\x89PNG": "png", b"\xff\xd8\xff": "jpg", b"GIF8": "gif"}
-"""Pictures that every word processor reads, by how they begin."""
+_MAX_HEIGHT_MM = 230
+_SUFFIXES = {b"\x89PNG": "png", b"\xff\xd8\xff": "jpg", b"GIF8": "gif"}
+"""Picture formats that every word processor reads, by their first bytes."""
 
 
 def odt(excerpt: Excerpt, options: Options, path: Path) -> Generator[Progress]:
-    """Write an ODT file; yield how far it is. Raises `OSError`. A `QGuiApplication` must be there."""
+    """Write an ODT file and yield the progress. Raises `OSError`. Needs a `QGuiApplication`."""
     pictures = _Pictures()
     text = OdtText(pictures, options)
     total = len(excerpt.messages)
@@ -51,10 +51,10 @@ class _Pictures:
         if found is None:
             return None
         size_mm = QSizeF(found.width_px, found.height_px) * _MM_PER_PX
-        # One that is wider than the page is as wide as that.
+        # Wider formulas are shrunk to the width of the text.
         scale = min(1.0, TEXT_MM / size_mm.width())
         return Picture(
-            self._kept(_png(_drawn(found)), "png"),
+            self._add(_png(_drawn(found)), "png"),
             size_mm.width() * scale,
             size_mm.height() * scale,
             found.below_px * _MM_PER_PX * scale,
@@ -65,18 +65,18 @@ class _Pictures:
         if found is None:
             return None
         size_mm = QSizeF(found.size()) * _MM_PER_PX
-        if size_mm.width() > TEXT_MM or size_mm.height() > _HIGHEST_MM:
-            size_mm.scale(TEXT_MM, _HIGHEST_MM, Qt.AspectRatioMode.KeepAspectRatio)
+        if size_mm.width() > TEXT_MM or size_mm.height() > _MAX_HEIGHT_MM:
+            size_mm.scale(TEXT_MM, _MAX_HEIGHT_MM, Qt.AspectRatioMode.KeepAspectRatio)
         data = b""
         head, _, encoded = address.partition(",")
         if head.endswith(";base64"):
             data = base64.b64decode(encoded)
-        ending = next((ending for begin, ending in _ENDINGS.items() if data.startswith(begin)), "")
-        path = self._kept(data, ending) if ending else self._kept(_png(found), "png")
+        suffix = next((suffix for start, suffix in _SUFFIXES.items() if data.startswith(start)), "")
+        path = self._add(data, suffix) if suffix else self._add(_png(found), "png")
         return Picture(path, size_mm.width(), size_mm.height())
 
-    def _kept(self, data: bytes, ending: str) -> str:
-        path = f"Pictures/{hashlib.sha256(data).hexdigest()[:24]}.{ending}"
+    def _add(self, data: bytes, suffix: str) -> str:
+        path = f"Pictures/{hashlib.sha256(data).hexdigest()[:24]}.{suffix}"
         self.files[path] = data
         return path
 

@@ -1,4 +1,4 @@
-"""The pages of a document for paper, painted one by one, be it on a file or on the screen."""
+"""The pages of a paper document: their layout, and painting them into a PDF or a picture."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ from PySide6.QtGui import (
     QTextFormat,
 )
 
-from app.export.document import PaperDocument, break_runs, filled
-from app.export.paper_pictures import show_pictures
+from app.export.paper_document import PaperDocument, break_long_runs, fill
 from app.model.exports.captions import title
 from app.model.exports.excerpt import Excerpt, Options
 
@@ -29,36 +28,36 @@ MARGIN_MM = 20
 MM_PER_INCH = 25.4
 FOOTER_PX = 28
 _A4_MM = (210, 297)
-_BLOCKS_A_STEP = 32
+_BLOCKS_PER_STEP = 32
 _LINE_BREAK = "\u2028"
-_FILLS_A_PAGE = 12_000
-"""Characters; no page holds more."""
+_MAX_PAGE_CHARACTERS = 12_000
+"""No page holds more characters."""
 
 
 class FirstPage(Struct, frozen=True):
-    """A page as it will look."""
+    """The first page as it will be exported."""
 
     picture: QImage
     is_all: bool
-    """Whether nothing comes behind it."""
+    """Whether it is the only page."""
 
 
 def lay_out(document: PaperDocument) -> Generator[None]:
-    """Lay a document out, yielding every so many blocks: whoever shares this program's time gets on meanwhile."""
+    """Lay out a document; yield regularly, so that other threads can run."""
     layout = document.documentLayout()
     block = document.begin()
     number = 0
     while block.isValid():
         number += 1
-        if number % _BLOCKS_A_STEP == 0:
-            # All above it is laid out for that.
+        if number % _BLOCKS_PER_STEP == 0:
+            # This lays out everything up to the block.
             layout.blockBoundingRect(block)
             yield
         block = block.next()
 
 
-def keep_on_page(document: PaperDocument) -> None:
-    """Let what stands far in, in many lists or quotes, have room on the page, whose size is set."""
+def limit_indents(document: PaperDocument) -> None:
+    """Limit the indentation of deeply nested lists and quotes to half the page, whose size must be set."""
     width = document.pageSize().width()
     room = int(width / 2 / document.indentWidth())
     edit = QTextCursor(document)
@@ -66,9 +65,9 @@ def keep_on_page(document: PaperDocument) -> None:
     for block in _blocks(document):
         look, own = block.blockFormat(), block.textList()
         if own is not None and own.format().indent() > room:
-            as_deep = own.format()
-            as_deep.setIndent(room)
-            own.setFormat(as_deep)
+            limited = own.format()
+            limited.setIndent(room)
+            own.setFormat(limited)
         if look.leftMargin() > width / 4 or look.indent() > room:
             look.setLeftMargin(min(look.leftMargin(), width / 4))
             look.setRightMargin(min(look.rightMargin(), width / 4))
@@ -86,7 +85,7 @@ def _blocks(document: PaperDocument) -> Iterator[QTextBlock]:
 
 
 def keep_headings_with_text(document: PaperDocument) -> None:
-    """Let no heading be the last thing on a page, in a document that is laid out."""
+    """Move headings at the end of a page to the next one, in a document that is laid out."""
     height = document.pageSize().height()
     layout = document.documentLayout()
     heading: QTextBlock | None = None
@@ -112,11 +111,11 @@ def _middle_of_first_line(layout: QAbstractTextDocumentLayout, block: QTextBlock
     return found.top() + (line.y() - block.layout().boundingRect().top() + line.height() / 2 if line.isValid() else 0)
 
 
-def begin_blocks_with_pages(document: PaperDocument) -> None:
-    """Let what goes on upon another page be a block of its own there, in a document that is laid out.
+def split_blocks_at_pages(document: PaperDocument) -> None:
+    """Split blocks that continue on another page, in a document that is laid out.
 
-    Of a block that is painted from its middle on Qt paints the line above, too: nobody sees it, but whoever selects
-    text or searches it has it twice.
+    When Qt paints a block from its middle on, it also paints the line before. That line is clipped, but is in the PDF's
+    text twice.
     """
     height = document.pageSize().height()
     layout = document.documentLayout()
@@ -128,7 +127,7 @@ def begin_blocks_with_pages(document: PaperDocument) -> None:
         page = -1
         for number in range(lines.lineCount()):
             line = lines.lineAt(number)
-            # A line stands on one page: its middle tells on which.
+            # A line is on the page on which its middle is.
             its_page = int((top + line.y() + line.height() / 2) // height)
             if its_page > page >= 0:
                 starts.append(block.position() + line.textStart())
@@ -136,7 +135,7 @@ def begin_blocks_with_pages(document: PaperDocument) -> None:
         block = block.next()
     edit = QTextCursor(document)
     edit.beginEditBlock()
-    # The last one first: what stands before it keeps its place.
+    # From the last to the first, so that earlier positions stay valid.
     for start in reversed(starts):
         edit.setPosition(start)
         above, look = edit.blockFormat(), edit.blockFormat()
@@ -156,22 +155,22 @@ def begin_blocks_with_pages(document: PaperDocument) -> None:
 def first_page(
     excerpt: Excerpt, options: Options, pixels_per_px: float, *, has_footer: bool
 ) -> Generator[None, None, FirstPage]:
-    """Return the first page, A4 in size; yield in between. It needs a `QGuiApplication`, and no particular thread."""
+    """Return the first A4 page; yield in between. Needs a `QGuiApplication`, in any thread."""
     document = PaperDocument()
-    document.written = partial(break_runs, document)
+    document.written = partial(break_long_runs, document)
     is_filled = True
-    for _ in filled(document, excerpt, options):
+    for _ in fill(document, excerpt, options):
         yield
-        if document.characterCount() > _FILLS_A_PAGE:
+        if document.characterCount() > _MAX_PAGE_CHARACTERS:
             is_filled = False
             break
-    show_pictures(document)
+    document.show_pictures()
     whole = QSizeF(*_A4_MM) * (DPI / MM_PER_INCH)
     margin = MARGIN_MM / MM_PER_INCH * DPI
     inner = QSizeF(whole.width() - 2 * margin, whole.height() - 2 * margin)
     page = QSizeF(inner.width(), inner.height() - FOOTER_PX)
     document.setPageSize(page)
-    keep_on_page(document)
+    limit_indents(document)
     keep_headings_with_text(document)
     num_pages = document.pageCount()
     yield
@@ -183,21 +182,21 @@ def first_page(
     painter.translate(margin, margin)
     paint_page(document, painter, page, 0)
     if has_footer:
-        # How many pages there are is known once all of it is laid out.
+        # The number of pages is known only if the whole document was filled.
         paint_footer(document, painter, inner, title(excerpt), 1, num_pages if is_filled else None)
     painter.end()
     return FirstPage(picture, is_filled and num_pages == 1)
 
 
 def paint_page(document: PaperDocument, painter: QPainter, page: QSizeF, number: int) -> None:
-    """Paint the page with this number, from 0; `page`: what a page shows."""
+    """Paint the page with this number, from 0; `page` is the size of a page's content."""
     context = QAbstractTextDocumentLayout.PaintContext()
     palette = QPalette()
-    # Whatever the system's colours: paper is white.
+    # Paper is white in every colour scheme.
     palette.setColor(QPalette.ColorRole.Text, Qt.GlobalColor.black)
     context.palette = palette  # pyright: ignore[reportAttributeAccessIssue]
     view = QRectF(0, number * page.height(), page.width(), page.height())
-    # A line that begins where the page ends is none of it.
+    # Exclude a line that begins where the page ends.
     context.clip = view.adjusted(0, 0, 0, -1)  # pyright: ignore[reportAttributeAccessIssue]
     painter.save()
     painter.translate(0, -view.top())
@@ -209,7 +208,7 @@ def paint_page(document: PaperDocument, painter: QPainter, page: QSizeF, number:
 def paint_footer(
     document: PaperDocument, painter: QPainter, pixels: QSizeF, name: str, number: int, num_pages: int | None
 ) -> None:
-    """Write a conversation's name and the page's number below a page."""
+    """Write the conversation's name and the page number below a page."""
     font = QFont(document.defaultFont())
     font.setPixelSize(10)
     painter.setFont(font)

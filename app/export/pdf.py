@@ -1,4 +1,4 @@
-"""Conversations as PDF: pages with numbers, text that can be selected, an outline with each message."""
+"""Conversations as PDF, with page numbers, selectable text and an outline of all messages."""
 
 from __future__ import annotations
 
@@ -13,22 +13,20 @@ from pypdf.generic import Fit, IndirectObject
 from PySide6.QtCore import QBuffer, QIODevice, QMarginsF, QSizeF
 from PySide6.QtGui import QPageLayout, QPageSize, QPainter, QPdfWriter
 
-from app.export.document import PaperDocument, break_runs, filled
 from app.export.pages import (
     DPI,
     FOOTER_PX,
     MARGIN_MM,
     MM_PER_INCH,
-    begin_blocks_with_pages,
     keep_headings_with_text,
-    keep_on_page,
     lay_out,
+    limit_indents,
     paint_footer,
     paint_page,
+    split_blocks_at_pages,
 )
-from app.export.paper_pictures import show_pictures
-from app.export.pdf_characters import name_characters
-from app.export.wide import WideCharacters
+from app.export.paper_document import PaperDocument, break_long_runs, fill
+from app.export.pdf_text import UnmappedCharacters, name_characters
 from app.model.exports.captions import title
 from app.model.exports.excerpt import Excerpt, Options
 from app.model.exports.files import Progress, whole_file
@@ -38,30 +36,30 @@ _PRINTER_DPI = 1200
 
 
 def pdf(excerpt: Excerpt, options: Options, path: Path) -> Generator[Progress]:
-    """Write a PDF; yield how far it is. Raises `OSError`. A `QGuiApplication` must be there."""
+    """Write a PDF and yield the progress. Raises `OSError`. Needs a `QGuiApplication`."""
     document = PaperDocument()
-    wide = WideCharacters(document)
+    unmapped = UnmappedCharacters(document)
 
     def written(start: int) -> None:
-        break_runs(document, start)
-        wide.set_apart(start)
+        break_long_runs(document, start)
+        unmapped.replace_in(start)
 
     document.written = written
-    # Laying out and painting take about as long as filling.
+    # Layout and painting take about as long as filling.
     total = 2 * len(excerpt.messages)
-    for done in filled(document, excerpt, options):
+    for done in fill(document, excerpt, options):
         yield Progress(done, total)
-    # In memory first: Qt does not say where a disk is full.
+    # In memory first, since Qt does not report a full disk.
     painted = QBuffer()
     painted.open(QIODevice.OpenModeFlag.WriteOnly)
     pages = yield from _paint(document, title(excerpt), painted, total)
     with whole_file(path) as file:
-        _add_outline(document, pages, bytes(painted.data().data()), file, excerpt, wide.meanings)
+        _add_outline(document, pages, bytes(painted.data().data()), file, excerpt, unmapped.meanings)
     yield Progress(total, total)
 
 
 def _paint(document: PaperDocument, name: str, device: QIODevice, total: int) -> Generator[Progress, None, QSizeF]:
-    """Paint the pages; return the size of what a page shows, in pixels."""
+    """Paint the pages; return the size of a page's content in pixels."""
     writer = QPdfWriter(device)
     writer.setCreator("Bough")
     writer.setTitle(name)
@@ -74,13 +72,13 @@ def _paint(document: PaperDocument, name: str, device: QIODevice, total: int) ->
     )
     pixels = QSizeF(writer.width(), writer.height()) * (DPI / _PRINTER_DPI)
     page = QSizeF(pixels.width(), pixels.height() - FOOTER_PX)
-    show_pictures(document)
+    document.show_pictures()
     document.setPageSize(page)
-    keep_on_page(document)
+    limit_indents(document)
     for _ in lay_out(document):
         yield Progress(total // 2, total)
     keep_headings_with_text(document)
-    begin_blocks_with_pages(document)
+    split_blocks_at_pages(document)
     for _ in lay_out(document):
         yield Progress(total // 2, total)
     painter = QPainter(writer)

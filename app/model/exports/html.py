@@ -1,7 +1,7 @@
-"""Conversations as one HTML file that needs nothing else: no script, no network; branches fold.
+"""Conversations as a single HTML file without scripts or network access; branches fold.
 
-What a message says is text to it, HTML included. A formula is drawn, and its source stands with it for who copies or
-listens; a picture is shown where its data are in the message.
+HTML in messages is shown as text. Formulas are SVG pictures with hidden source for copying and screen readers. Pictures
+are shown if their data are in the message.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import importlib.resources
 from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Literal
+
+from typing_extensions import override
 
 from app.model.exports.captions import (
     first_words,
@@ -24,19 +26,19 @@ from app.model.exports.excerpt import Excerpt, Options, Section
 from app.model.exports.files import Piece
 from app.model.exports.formula import formula
 from app.model.exports.highlighting import code_looks, stretches, theme
-from app.model.exports.rendering import rendered
+from app.model.exports.rendering import MarkdownRenderer
 from app.model.message import Message, MessageId
 from app.model.text import is_right_to_left
 
 _MATH_PX = 17
-_DEEPEST = 24
-"""Branches in branches that fold in each other; browsers give up at some 500 elements."""
+_MAX_DEPTH = 24
+"""The maximum nesting of folded branches; browsers fail at about 500 nested elements."""
 
 _VARIABLES = ("page", "surface", "sunken", "text", "quiet_text", "line", "accent", "danger")
 
 
 def html(excerpt: Excerpt, options: Options) -> Iterator[Piece]:
-    """Yield a page, a message at a time."""
+    """Yield a page, one message at a time."""
     name = escape(title(excerpt))
     policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
     yield Piece(
@@ -54,7 +56,7 @@ def _style(options: Options) -> str:
     scheme = options.scheme
     if scheme != "both":
         one = f":root {{ color-scheme: {scheme}; {_colours(scheme)} }}\n{_code(scheme)}"
-        # Paper is white.
+        # Dark pages are printed in light colours.
         paper = f"\n@media print {{\n:root {{ {_colours('light')} }}\n{_code('light')}\n}}" if scheme == "dark" else ""
         return f"{one}{paper}\n{layout}"
     light = f":root {{ color-scheme: light dark; {_colours('light')} }}\n{_code('light')}"
@@ -78,34 +80,36 @@ def _code(scheme: Literal["light", "dark"]) -> str:
 
 
 def _sections(excerpt: Excerpt, options: Options) -> Iterator[Piece]:
+    """Yield all sections; a branch is folded into the section that it forks from."""
     sections = told_sections(excerpt, options)
     shown = {message.id for section in sections for message in section.messages}
-    below: dict[MessageId | None, list[Section]] = {}
+    forks: dict[MessageId | None, list[Section]] = {}
     for section in sections:
-        below.setdefault(section.parent_id if section.parent_id in shown else None, []).append(section)
-    # Each entry: a stretch that is being told, the place in it, and in how many branches that fold it stands.
-    telling: list[tuple[Section, int, int]] = []
-    waiting: list[tuple[Section, int]] = []
-    for number, top in enumerate(below.pop(None, [])):
-        waiting.append((top, 1 if number else 0))
-        while waiting:
-            section, depth = waiting.pop(0)
-            telling.append((section, 0, depth))
-            while telling:
-                section, place, depth = telling.pop()
-                if depth and place == 0:
+        forks.setdefault(section.parent_id if section.parent_id in shown else None, []).append(section)
+    # Each entry: an unfinished section, the index of its next message, and its nesting depth.
+    unfinished: list[tuple[Section, int, int]] = []
+    # Sections that are too deep to nest follow at the outermost level, with their nesting depth there.
+    pending: list[tuple[Section, int]] = []
+    for number, top in enumerate(forks.pop(None, [])):
+        pending.append((top, 1 if number else 0))
+        while pending:
+            section, depth = pending.pop(0)
+            unfinished.append((section, 0, depth))
+            while unfinished:
+                section, index, depth = unfinished.pop()
+                if depth and index == 0:
                     yield Piece(_branch(excerpt, section))
-                if place == len(section.messages):
+                if index == len(section.messages):
                     yield Piece("</details>\n" if depth else "")
                     continue
-                message = section.messages[place]
+                message = section.messages[index]
                 yield Piece(_message(message, options), 1)
-                telling.append((section, place + 1, depth))
-                others = below.pop(message.id, [])
-                if depth + 1 < _DEEPEST:
-                    telling += [(other, 0, depth + 1) for other in reversed(others)]
+                unfinished.append((section, index + 1, depth))
+                others = forks.pop(message.id, [])
+                if depth + 1 < _MAX_DEPTH:
+                    unfinished += [(other, 0, depth + 1) for other in reversed(others)]
                 else:
-                    waiting += [(other, 1) for other in others]
+                    pending += [(other, 1) for other in others]
 
 
 def _branch(excerpt: Excerpt, section: Section) -> str:
@@ -127,7 +131,7 @@ def _message(message: Message, options: Options) -> str:
             f"{escape(said.reasoning)}</div></details>"
         )
     if message.role == "assistant":
-        parts.append(f'<div class="text" dir="auto">{rendered(said.answer, _LOOKS)}</div>')
+        parts.append(f'<div class="text" dir="auto">{_RENDERER.render_markdown(said.answer)}</div>')
     else:
         parts.append(f'<div class="text plain" dir="auto">{escape(said.answer)}</div>')
     if message.record is not None and message.record.error:
@@ -145,7 +149,7 @@ def _note(message: Message) -> str:
         name = escape(note.file_name)
         inner = f'<a href="{escape(note.file_address)}" download="{name}">{name}</a>'
     else:
-        inner = rendered(note.text, _LOOKS)
+        inner = _RENDERER.render_markdown(note.text)
     return (
         f'<article id="m{message.id}" class="note">\n<details class="folded"><summary>{escape(heading(message))}'
         f'</summary><div class="text" dir="auto">{inner}</div></details>\n</article>\n'
@@ -156,24 +160,29 @@ def _class(message: Message) -> str:
     return message.role if message.role == "assistant" else f"{message.role} card"
 
 
-class _PageLooks:
-    table_end = "</table></div>\n"
-
-    def table(self, heads: Sequence[str]) -> str:
-        direction = "rtl" if is_right_to_left("".join(heads)) else "ltr"
+class _PageRenderer(MarkdownRenderer):
+    @override
+    def render_table_start(self, headings: Sequence[str]) -> str:
+        direction = "rtl" if is_right_to_left("".join(headings)) else "ltr"
         return f'<div class="wide"><table dir="{direction}">\n'
 
-    def code(self, code: str, language: str) -> str:
+    @override
+    def render_table_end(self) -> str:
+        return "</table></div>\n"
+
+    @override
+    def render_code(self, code: str, language: str) -> str:
         inner = "".join(
             f'<span class="c-{stretch.kind}">{escape(stretch.text, quote=False)}</span>'
             if stretch.kind
             else escape(stretch.text, quote=False)
             for stretch in stretches(code, language)
         )
-        # A line break at once after <pre> is none.
+        # Browsers ignore the line break after <pre>.
         return f'<pre dir="ltr" tabindex="0">\n<code>{inner}</code></pre>\n'
 
-    def formula(self, latex: str, *, is_inline: bool) -> str:
+    @override
+    def render_formula(self, latex: str, *, is_inline: bool) -> str:
         kind, mark = ("inline", "$") if is_inline else ("block", "$$")
         source = escape(f"{mark}{latex}{mark}", quote=False)
         drawn = formula(latex, _MATH_PX, "currentColor", is_inline=is_inline)
@@ -183,10 +192,11 @@ class _PageLooks:
         svg = drawn.svg.replace("<svg ", f'<svg aria-hidden="true" style="{rise}" ', 1)
         return f'<span class="math {kind}"><span class="source">{source}</span>{svg}</span>'
 
-    def picture(self, source: str, words: str) -> str:
+    @override
+    def render_picture(self, source: str, description: str) -> str:
         if source.startswith("data:"):
-            return f'<img src="{escape(source)}" alt="{escape(words)}">'
-        return f'<a href="{escape(source)}" rel="noreferrer">[image: {escape(words or source)}]</a>'
+            return f'<img src="{escape(source)}" alt="{escape(description)}">'
+        return f'<a href="{escape(source)}" rel="noreferrer">[image: {escape(description or source)}]</a>'
 
 
-_LOOKS = _PageLooks()
+_RENDERER = _PageRenderer()

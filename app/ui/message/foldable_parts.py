@@ -14,7 +14,7 @@ from PySide6.QtGui import QImage, QKeyEvent, QPixmap
 from PySide6.QtWidgets import QFileDialog, QFrame, QLabel, QPushButton, QToolButton, QVBoxLayout, QWidget
 from typing_extensions import override
 
-from app.export.document import picture_of
+from app.export.paper_document import picture_of
 from app.model.exports.captions import split_note
 from app.model.message import Message, MessageId
 from app.model.settings import write_atomically

@@ -20,13 +20,10 @@ from PySide6.QtCore import QBuffer, QIODevice, QSizeF, Qt
 from PySide6.QtGui import QImage, QTextBlock, QTextCursor
 from PySide6.QtWidgets import QApplication
 
-from app.export.blank_font import FIRST
-from app.export.document import TEXT_PX, PaperDocument, filled
 from app.export.exporting import export
 from app.export.pages import keep_headings_with_text
-from app.export.paper_pictures import show_pictures
-from app.export.pdf_characters import look_alikes, renamed
-from app.export.wide import WideCharacters, meant
+from app.export.paper_document import TEXT_PX, PaperDocument, fill
+from app.export.pdf_text import BLANK_FIRST, UnmappedCharacters, look_alikes, renamed, replaced_text
 from app.model.exports.excerpt import Excerpt, Options, whole_tree
 from app.model.exports.formula import formula
 from app.model.message import Record, Role
@@ -124,7 +121,7 @@ def test_colour_glyphs_are_drawn_as_pictures_of_the_right_size_in_a_pdf(
 ) -> None:
     assert qapp is not None
     # Treat every font as a colour font, because the system may not have one.
-    monkeypatch.setattr("app.export.wide._PICTURE_TABLES", ("cmap",))
+    monkeypatch.setattr("app.export.pdf_text._PICTURE_TABLES", ("cmap",))
     store = Store(tmp_path / "c.sqlite3")
     conversation, question = store.create_conversation("Pictures", "", "𝒳 and ❤\ufe0f")
     store.add(conversation.id, question.id, "assistant", "# 𝒳")
@@ -148,18 +145,18 @@ def test_colour_glyphs_are_drawn_as_pictures_of_the_right_size_in_a_pdf(
 @settings(max_examples=40)
 def test_wide_characters_are_stored_in_order_under_their_pictures(said: str) -> None:
     document = PaperDocument()
-    wide = WideCharacters(document)
+    wide = UnmappedCharacters(document)
     QTextCursor(document).insertText(f"a{said}b")
-    wide.set_apart(0)
+    wide.replace_in(0)
     assert not any(ord(character) > 0xFFFF for character in document.toRawText())
     found = document.begin().begin()
     whole: list[str] = []
     while not found.atEnd():
         text, look = found.fragment().text(), found.fragment().charFormat()
-        whole += [meant(look) if character == "\ufffc" else character for character in text]
+        whole += [replaced_text(look) if character == "\ufffc" else character for character in text]
         found += 1  # pyright: ignore[reportOperatorIssue]
     assert "".join(whole) == f"a{said}b"
-    assert sorted(wide.meanings) == [FIRST + number for number in range(len(wide.meanings))]
+    assert sorted(wide.meanings) == [BLANK_FIRST + number for number in range(len(wide.meanings))]
 
 
 _TABLE = b"2 beginbfrange\n<0009> <0020> [<2F42> <00B5> <FB01> <0009> <2ED1> <0041>]\n<FB01> <FB01> <FB02>\nendbfrange"
@@ -285,7 +282,7 @@ def _filled(tmp_path: Path, *turns: tuple[Role, str]) -> PaperDocument:
     for role, text in turns:
         last = store.add(conversation.id, last.id, role, text)
     document = PaperDocument()
-    assert list(filled(document, whole_tree(store, conversation.id), Options()))
+    assert list(fill(document, whole_tree(store, conversation.id), Options()))
     store.close()
     return document
 
@@ -294,7 +291,7 @@ def test_a_formula_that_is_too_wide_is_scaled_to_the_page_width(tmp_path: Path, 
     assert qapp is not None
     latex = "+".join(f"a_{{{number}}}" for number in range(60))
     document = _filled(tmp_path, ("assistant", f"$$x$$\n\n$${latex}$$\n\n- ${latex}$\n"))
-    show_pictures(document)
+    document.show_pictures()
     document.setPageSize(QSizeF(600, 800))
     widths = [line.naturalTextWidth() for block in _blocks(document) if (line := block.layout().lineAt(0)).isValid()]
     assert max(widths) <= 600
@@ -428,7 +425,7 @@ def test_a_message_that_starts_with_a_block_has_the_block_style_from_its_first_l
     conversation, question = store.create_conversation("Code", "", "Show me")
     store.add(conversation.id, question.id, "assistant", text)
     document = PaperDocument()
-    assert list(filled(document, whole_tree(store, conversation.id), Options()))
+    assert list(fill(document, whole_tree(store, conversation.id), Options()))
     store.close()
     looks: dict[str, tuple[str, bool, float]] = {}
     block = document.begin()

@@ -1,6 +1,6 @@
-"""Conversations as text documents for paper: light colours, sizes in pixels of 1/96 inch; it paints nothing.
+"""Conversations as Qt documents for paper: light colours, sizes in pixels of 1/96 inch, formulas and pictures.
 
-Nothing is fetched: a picture is there where its data are in the message.
+Nothing is fetched: a picture is shown if its data are in the message.
 """
 
 from __future__ import annotations
@@ -13,21 +13,26 @@ from html import escape
 from typing import Any, NamedTuple
 from urllib.parse import unquote_to_bytes
 
-from PySide6.QtCore import QUrl
+from PySide6.QtCore import QByteArray, QRect, QRectF, QSizeF, Qt, QUrl
 from PySide6.QtGui import (
     QColor,
     QFont,
     QFontDatabase,
+    QFontMetricsF,
     QImage,
+    QPainter,
+    QPyTextObject,
+    QTextBlock,
     QTextBlockFormat,
     QTextCharFormat,
     QTextCursor,
     QTextDocument,
+    QTextFormat,
 )
+from PySide6.QtSvg import QSvgRenderer
 from typing_extensions import override
 
 from app.model.exports.captions import (
-    Note,
     branch_title,
     first_words,
     heading,
@@ -40,23 +45,22 @@ from app.model.exports.captions import (
 from app.model.exports.excerpt import Excerpt, Options
 from app.model.exports.formula import Formula, formula
 from app.model.exports.highlighting import code_looks, stretches, theme
-from app.model.exports.rendering import rendered
+from app.model.exports.rendering import MarkdownRenderer
 from app.model.message import Message
 from app.model.text import is_right_to_left
 
 TEXT_PX = 14
 _FORMULA = "formula:"
-_MOST_COLUMNS = 6
-"""Of a table that has letters as large as the text's."""
-_STAND_IN = "\u200b"
+_MAX_WIDE_COLUMNS = 6
+"""A table with more columns has smaller text."""
+_PLACEHOLDER = "\u200b"
 _LONG_RUN = re.compile(r"\S{5000}(?=\S)")
-"""Characters without a space that Qt lays out in one go."""
-_BAD = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 65534, 65535), "�")
-"""Characters that XML, and so ODT, can't have."""
+"""Qt needs long to lay out longer runs of characters without a space."""
+_NOT_SHOWN = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 65534, 65535), "�")
 
 
 class Mark(NamedTuple):
-    """Where a message, or a branch (level 0), begins: for an outline."""
+    """The position of a message or of a branch (level 0), for the outline."""
 
     title: str
     level: int
@@ -64,14 +68,14 @@ class Mark(NamedTuple):
 
 
 class PaperDocument(QTextDocument):
-    """A document with the formulas that it shows, and where its messages begin."""
+    """A document, with its formulas and the positions of its messages."""
 
     def __init__(self) -> None:
         super().__init__()
         self.formulas: dict[str, Formula] = {}
         self.marks: list[Mark] = []
         self.written: Callable[[int], None] = lambda _start: None
-        """Called with the position from which on something was written."""
+        """Called after something was written, with its start."""
         self.setUndoRedoEnabled(False)
         self.setDocumentMargin(0)
         font = QFontDatabase.systemFont(QFontDatabase.SystemFont.GeneralFont)
@@ -80,7 +84,7 @@ class PaperDocument(QTextDocument):
         self.setUseDesignMetrics(True)
         colours = theme("light")
         mono = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont).family()
-        # Where there is none Qt draws each letter twice, and it is copied twice.
+        # Without a bold font Qt draws each letter twice, and it is copied twice.
         self.has_bold_code = any(QFontDatabase.bold(mono, style) for style in QFontDatabase.styles(mono))
         self.setDefaultStyleSheet(
             f"pre {{ background-color: {colours['sunken']}; font-family: '{mono}'; white-space: pre-wrap; }}"
@@ -97,9 +101,13 @@ class PaperDocument(QTextDocument):
         url = name.toString() if isinstance(name, QUrl) else name
         return picture_of(url) or QImage()
 
+    def show_pictures(self) -> None:
+        """Draw formulas and pictures; the layout must not be replaced afterwards."""
+        self.documentLayout().registerHandler(QTextFormat.ObjectTypes.ImageObject.value, _Pictures(self))
+
 
 def picture_of(url: str) -> QImage | None:
-    """Return the picture that a `data:` address holds."""
+    """Return the picture in a `data:` address, or None."""
     head, _, data = url.partition(",")
     if not head.startswith("data:image/"):
         return None
@@ -111,29 +119,32 @@ def picture_of(url: str) -> QImage | None:
     return None if picture.isNull() else picture
 
 
-def filled(document: PaperDocument, excerpt: Excerpt, options: Options) -> Generator[int]:
-    """Write a conversation into an empty document; yield the number of messages that are there."""
+# --- writing -------------------------------------------------------------------------------------------------
+
+
+def fill(document: PaperDocument, excerpt: Excerpt, options: Options) -> Generator[int]:
+    """Write a conversation into an empty document; yield the number of messages written so far."""
     writer = _Writer(document, options)
     writer.heading(title(excerpt), 0, px=22)
-    done = 0
+    num_done = 0
     for number, section in enumerate(told_sections(excerpt, options), 1):
         if number > 1:
             writer.heading(branch_title(excerpt, section, number), 0, px=17)
         for message in section.messages:
             writer.message(message)
-            done += 1
-            yield done
+            num_done += 1
+            yield num_done
 
 
 class _Writer:
     def __init__(self, document: PaperDocument, options: Options) -> None:
         self._document = document
         self._options = options
-        self._looks = _PaperLooks(document)
+        self._renderer = _PaperRenderer(document)
         self._cursor = QTextCursor(document)
 
     def heading(self, text: str, level: int, *, px: int = 12, mark: str = "") -> None:
-        """Write a line of its own, to be found in the outline."""
+        """Write a heading that is also an entry of the outline, with the title `mark` if given."""
         block = QTextBlockFormat()
         block.setTopMargin(20 if self._cursor.position() else 0)
         block.setBottomMargin(4)
@@ -146,25 +157,25 @@ class _Writer:
         look.setFont(font)
         if level:
             look.setForeground(QColor(theme("light")["quiet_text"]))
-        self._start(block, look)
-        self._document.marks.append(Mark((mark or text).translate(_BAD), level, self._cursor.position()))
+        self._start_block(block, look)
+        self._document.marks.append(Mark((mark or text).translate(_NOT_SHOWN), level, self._cursor.position()))
         start = self._cursor.position()
-        self._cursor.insertText(text.translate(_BAD), look)
+        self._cursor.insertText(text.translate(_NOT_SHOWN), look)
         self._document.written(start)
 
     def message(self, message: Message) -> None:
-        who = heading(message)
+        caption = heading(message)
         if message.role == "note":
-            self.heading(who, 1)
-            self._insert(_note(split_note(message), self._looks))
+            self.heading(caption, 1)
+            self._insert(self._note(message))
             return
         said = split_reasoning(message)
-        self.heading(who, 1, mark=f"{who}: {first_words(message)}")
+        self.heading(caption, 1, mark=f"{caption}: {first_words(message)}")
         parts: list[str] = []
         if said.reasoning and self._options.reasoning:
             parts.append(f'<p class="quiet"><b>Reasoning</b></p><p class="quiet plain">{_plain(said.reasoning)}</p>')
         if message.role == "assistant":
-            parts.append(rendered(said.answer.translate(_BAD), self._looks))
+            parts.append(self._renderer.render_markdown(said.answer.translate(_NOT_SHOWN)))
         else:
             parts.append(f'<p class="plain">{_plain(said.answer)}</p>')
         if message.record is not None and message.record.error:
@@ -173,19 +184,28 @@ class _Writer:
             parts.append(f'<p class="quiet">{_plain(line)}</p>')
         self._insert("\n".join(parts))
 
+    def _note(self, message: Message) -> str:
+        note = split_note(message)
+        if note.is_picture:
+            return f"<p>{self._renderer.render_picture(note.file_address, note.file_name)}</p>"
+        if note.file_address:
+            return f"<p>[file: {_plain(note.file_name)}]</p>"
+        return self._renderer.render_markdown(note.text.translate(_NOT_SHOWN))
+
     def _insert(self, html: str) -> None:
-        self._start(QTextBlockFormat(), QTextCharFormat())
-        # What is inserted takes its first block's look from where it is put: one goes before it, and is taken away.
+        self._start_block(QTextBlockFormat(), QTextCharFormat())
+        # The first inserted block takes the format of the block at the cursor; a placeholder block takes it instead,
+        # and is removed.
         start = self._cursor.position()
-        self._cursor.insertHtml(f"<p>{_STAND_IN}</p>{html}")
-        end = min(start + len(_STAND_IN) + 1, self._cursor.position())
+        self._cursor.insertHtml(f"<p>{_PLACEHOLDER}</p>{html}")
+        end = min(start + len(_PLACEHOLDER) + 1, self._cursor.position())
         self._cursor.setPosition(end)
-        # A table would go with the line above it: that one is no more than a gap.
+        # A table would be removed together with the block before it, so that block stays, without height.
         is_table = self._cursor.currentTable() is not None
         self._cursor.setPosition(start)
         self._cursor.setPosition(end - is_table, QTextCursor.MoveMode.KeepAnchor)
         self._cursor.removeSelectedText()
-        # It stands close to the line that says whose it is.
+        # The text is close to its heading.
         look = self._cursor.blockFormat()
         look.setTopMargin(0)
         if is_table:
@@ -193,7 +213,7 @@ class _Writer:
         self._cursor.setBlockFormat(look)
         self._document.written(start)
 
-    def _start(self, block: QTextBlockFormat, look: QTextCharFormat) -> None:
+    def _start_block(self, block: QTextBlockFormat, look: QTextCharFormat) -> None:
         self._cursor.movePosition(QTextCursor.MoveOperation.End)
         if self._cursor.position():
             self._cursor.insertBlock(block, look)
@@ -204,25 +224,23 @@ class _Writer:
             self._cursor.setBlockFormat(block)
 
 
-def _note(note: Note, looks: _PaperLooks) -> str:
-    if note.is_picture:
-        return f"<p>{looks.picture(note.file_address, note.file_name)}</p>"
-    if note.file_address:
-        return f"<p>[file: {_plain(note.file_name)}]</p>"
-    return rendered(note.text.translate(_BAD), looks)
-
-
-class _PaperLooks:
+class _PaperRenderer(MarkdownRenderer):
     def __init__(self, document: PaperDocument) -> None:
+        super().__init__()
         self._document = document
-        self.table_end = "</table><p></p>"
 
-    def table(self, heads: Sequence[str]) -> str:
-        looks = ' class="narrow"' if len(heads) > _MOST_COLUMNS else ""
-        looks += ' dir="rtl"' if is_right_to_left("".join(heads)) else ""
-        return f'<table border="1" cellspacing="0" cellpadding="4"{looks}>'
+    @override
+    def render_table_start(self, headings: Sequence[str]) -> str:
+        attributes = ' class="narrow"' if len(headings) > _MAX_WIDE_COLUMNS else ""
+        attributes += ' dir="rtl"' if is_right_to_left("".join(headings)) else ""
+        return f'<table border="1" cellspacing="0" cellpadding="4"{attributes}>'
 
-    def code(self, code: str, language: str) -> str:
+    @override
+    def render_table_end(self) -> str:
+        return "</table><p></p>"
+
+    @override
+    def render_code(self, code: str, language: str) -> str:
         looks = code_looks("light")
         pieces: list[str] = []
         for text, kind in stretches(code, language):
@@ -234,10 +252,11 @@ class _PaperLooks:
                 style += " font-style: italic;" if look.is_italic else ""
                 shown = f'<span style="{style}">{shown}</span>'
             pieces.append(shown)
-        # The first and the last end of a line are none of the code's.
+        # Qt ignores the first and the last line break.
         return f"<pre>\n{''.join(pieces) or ' '}\n</pre>\n"
 
-    def formula(self, latex: str, *, is_inline: bool) -> str:
+    @override
+    def render_formula(self, latex: str, *, is_inline: bool) -> str:
         mark = "$" if is_inline else "$$"
         drawn = formula(latex, TEXT_PX + 1, "black", is_inline=is_inline)
         if drawn is None:
@@ -249,35 +268,102 @@ class _PaperLooks:
         )
         return picture if is_inline else f'<p align="center">{picture}</p>\n'
 
-    def picture(self, source: str, words: str) -> str:
+    @override
+    def render_picture(self, source: str, description: str) -> str:
         if picture_of(source) is not None:
             return f'<img src="{escape(source)}">'
-        return f"[image: {escape(words or source, quote=False)}]"
-
-
-def source_of(name: str) -> str:
-    """Return a formula's LaTeX, from the name that its picture has in a document."""
-    return name.removeprefix(_FORMULA)
+        return f"[image: {escape(description or source, quote=False)}]"
 
 
 def _plain(text: str) -> str:
-    return escape(text.translate(_BAD), quote=False)
+    return escape(text.translate(_NOT_SHOWN), quote=False)
 
 
-def break_runs(document: QTextDocument, start: int) -> None:
-    """Put a zero-width space into each long run without a space from `start` on, where Qt may break it.
-
-    For a document that is laid out: in any other the text is as it is.
-    """
+def break_long_runs(document: QTextDocument, start: int) -> None:
+    """Insert a zero-width space into each long run without a space after `start`, so that Qt can break the line."""
     edit = QTextCursor(document)
     edit.beginEditBlock()
     block = document.findBlock(start)
     while block.isValid():
         text = block.text()
-        # The last one first: what stands before it keeps its place.
+        # From the last to the first, so that earlier positions stay valid.
         for run in reversed(list(_LONG_RUN.finditer(text))):
-            # Qt counts units of 16 bits.
+            # Qt's positions count UTF-16 code units.
             edit.setPosition(block.position() + len(text[: run.end()].encode("utf-16-le", "surrogatepass")) // 2)
             edit.insertText("\u200b")
         block = block.next()
     edit.endEditBlock()
+
+
+# --- pictures ------------------------------------------------------------------------------------------------
+
+
+class _Pictures(QPyTextObject):
+    """Draws pictures, and formulas as vectors with their source under them, invisible, for selection and search."""
+
+    def __init__(self, document: PaperDocument) -> None:
+        super().__init__(document)
+        self._document = document
+        self._half_x_px = QFontMetricsF(document.defaultFont()).xHeight() / 2
+
+    def _scale(self, found: Formula, block: QTextBlock) -> float:
+        """Return the factor by which a formula is shrunk to the width of the page."""
+        left = block.blockFormat().leftMargin() + _num_indents(block) * self._document.indentWidth()
+        room = self._document.pageSize().width() - left
+        return min(1.0, max(room, 1.0) / found.width_px)
+
+    def _blanks_px(self, found: Formula, scale: float) -> tuple[float, float]:
+        """Return the space above and below a formula.
+
+        Qt centres a picture on the middle of the letters; the space moves the formula to the baseline.
+        """
+        blank = (2 * found.below_px - found.height_px) * scale + self._half_x_px
+        return max(blank, 0.0), max(-blank, 0.0)
+
+    @override
+    def intrinsicSize(self, doc: QTextDocument, posInDocument: int, format: QTextFormat) -> QSizeF:
+        name = format.toImageFormat().name()
+        found = self._document.formulas.get(name)
+        if found is not None:
+            scale = self._scale(found, doc.findBlock(posInDocument))
+            return QSizeF(found.width_px, found.height_px) * scale + QSizeF(0, sum(self._blanks_px(found, scale)))
+        picture = picture_of(name)
+        if picture is None:
+            return QSizeF(0, 0)
+        size, most = QSizeF(picture.size()), self._document.pageSize() * 0.9
+        is_larger = size.width() > most.width() or size.height() > most.height()
+        return size.scaled(most, Qt.AspectRatioMode.KeepAspectRatio) if is_larger else size
+
+    @override
+    def drawObject(
+        self,
+        painter: QPainter,
+        rect: QRectF | QRect,
+        doc: QTextDocument,
+        posInDocument: int,
+        format: QTextFormat,
+    ) -> None:
+        name = format.toImageFormat().name()
+        found = self._document.formulas.get(name)
+        if found is None:
+            picture = picture_of(name)
+            if picture is not None:
+                painter.drawImage(QRectF(rect), picture)
+            return
+        above, below = self._blanks_px(found, self._scale(found, doc.findBlock(posInDocument)))
+        area = QRectF(rect).adjusted(0, above, 0, -below)
+        painter.save()
+        painter.setPen(QColor(0, 0, 0, 0))
+        font = QFont(self._document.defaultFont())
+        font.setPixelSize(4)
+        painter.setFont(font)
+        painter.drawText(area.bottomLeft(), " ".join(name.removeprefix(_FORMULA).split()))
+        painter.restore()
+        # In a PDF Qt would also draw the letters' outlines, which makes them bold.
+        svg = found.svg.replace("<svg ", '<svg stroke-width="0" ', 1)
+        QSvgRenderer(QByteArray(svg.encode())).render(painter, area)
+
+
+def _num_indents(block: QTextBlock) -> int:
+    own = block.textList()
+    return block.blockFormat().indent() + (own.format().indent() if own is not None else 0)
