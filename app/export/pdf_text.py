@@ -39,7 +39,7 @@ _LOOK_THE_SAME = {"\t": " "}
 _PRESENTATION_FORMS = ("\ufb00", "\ufb1d", "\ufefc")
 """The first ligature, the first form of a script written from right to left, and the last."""
 _RANGE = re.compile(rb"(<[0-9A-F]{4}> <[0-9A-F]{4}> )(\[[^\]]*\]|<[0-9A-F]{4}>)")
-"""In a font's map: the first and last glyph of a range, and their characters."""
+"""A line of a font's ToUnicode table: the first and last glyph of a range, and their characters."""
 _CHARACTER = re.compile(rb"<([0-9A-F]{4})>")
 _RADICALS = dict(
     zip(
