@@ -2749,11 +2749,11 @@
     </message>
     <message>
         <source>Default (on)</source>
-        <translation>Standard (an)</translation>
+        <translation>Üblich (an)</translation>
     </message>
     <message>
         <source>Default (off)</source>
-        <translation>Standard (aus)</translation>
+        <translation>Üblich (aus)</translation>
     </message>
     <message>
         <source>Draft model</source>
@@ -2804,8 +2804,8 @@
         <translation>Diese Einstellungen für neue Gespräche verwenden</translation>
     </message>
     <message>
-        <source>Not available</source>
-        <translation>Nicht verfügbar</translation>
+        <source>Unavailable</source>
+        <translation>Entfällt</translation>
     </message>
     <message>
         <source>On</source>
@@ -3968,7 +3968,7 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
     </message>
     <message>
         <source>Memory and disk</source>
-        <translation>Speicher und Datenträger</translation>
+        <translation>Speicher</translation>
     </message>
     <message>
         <source>Keys</source>
@@ -4615,15 +4615,15 @@ Gelöschte Gespräche und gestutzte Zweige bleiben 30 Tage hier. So lange könne
     <name>_Legend</name>
     <message>
         <source>kept in memory: continues at once</source>
-        <translation>im Speicher behalten: geht sofort weiter</translation>
+        <translation>im Speicher: geht sofort weiter</translation>
     </message>
     <message>
         <source>kept on disk: loaded first</source>
-        <translation>auf dem Datenträger behalten: wird zuerst geladen</translation>
+        <translation>auf Datenträger: wird geladen</translation>
     </message>
     <message>
         <source>not kept: read again first</source>
-        <translation>nicht behalten: wird zuerst neu gelesen</translation>
+        <translation>nicht behalten: wird neu gelesen</translation>
     </message>
     <message>
         <source>Full dot: kept in memory. Half dot: kept on disk. Hollow dot: not kept, to be read again.</source>

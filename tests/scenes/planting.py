@@ -7,9 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
-from app.model.message import Alternative, Figures, Message, Record
+from app.model.message import Alternative, Figures, Message, Record, with_error
 from app.model.store import Store
 from tests.scenes import texts
+from worker.sentence import Sentence
 
 _FIGURES = Figures(
     prompt_tokens=812, kept_tokens=798, read_tokens=14, new_tokens=96, first_word_ms=50, tokens_per_s=230
@@ -17,7 +18,12 @@ _FIGURES = Figures(
 _RECORD = Record(model="guide", figures=_FIGURES)
 _WORDS = "how a branch parts where one asks again and what is kept of it when the model has read it once"
 _TOKENS = ("A", " branch", " is", " one", " path", " through", " the", " tree", ",", " from", " the", " root", ".")
-_TOO_LONG = "The prompt has 2,310 tokens; the model's context holds 2,048 with the answer. Shorten the message."
+_TOO_LONG = Sentence(
+    "The prompt has {num_tokens} tokens, but the context of the model holds {context_length} tokens, "
+    "the answer included. Shorten the message, or continue from an earlier one.",
+    num_tokens=2310,
+    context_length=2048,
+)
 
 
 def plant(file: Path, tree_sizes: tuple[int, ...]) -> dict[str, int]:
@@ -58,7 +64,7 @@ def _answering(text: str) -> Callable[[Store, int, Message], None]:
 
 
 def _failed(store: Store, conversation_id: int, question: Message) -> None:
-    store.add(conversation_id, question.id, "assistant", "", state="failed", record=Record(error=_TOO_LONG))
+    store.add(conversation_id, question.id, "assistant", "", state="failed", record=with_error(None, _TOO_LONG))
 
 
 def _stopped(store: Store, conversation_id: int, question: Message) -> None:

@@ -215,9 +215,7 @@ class SamplingPanel(Popover):
         return footer
 
     def _fill_thinking(self, thinking: Thinking) -> None:
-        default = {"on": self.tr("Default (on)"), "off": self.tr("Default (off)")}.get(
-            thinking, self.tr("Not available")
-        )
+        default = {"on": self.tr("Default (on)"), "off": self.tr("Default (off)")}.get(thinking, self.tr("Unavailable"))
         self.thinking.addItems([default, self.tr("On"), self.tr("Off")])
         self.thinking.setEnabled(thinking != "can't")
         self.thinking.setToolTip(
