@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import msgspec
 
-from app.answers.prompt import drawn
-from app.model.message import Drawn, Message, without_tokens
-from app.model.message_table import Grown
+from app.answers.prompt import sampled
+from app.model.message import Message, SampledToken, without_tokens
+from app.model.message_table import StreamedText
 from app.model.token_pieces import GrowingPieces, TokenPiece
 from worker.protocol import RequestId, Token
 
@@ -49,7 +49,7 @@ class AnswerStream:
     @property
     def stored(self) -> Message:
         """The message with all streamed text and tokens, as it is stored."""
-        return Grown(self.new_text, drawn(self.tokens)).onto(self.message)
+        return StreamedText(self.new_text, sampled(self.tokens)).append_to(self.message)
 
     @property
     def current(self) -> Message:
@@ -69,7 +69,7 @@ class AnswerStream:
         """The known tokens as parts of the text. The same growing list each time, unless something is taken back."""
         if self._pieces is None:
             self._pieces = GrowingPieces(self.message)
-        self._pieces.add(drawn(self.tokens[self._pieces.num_drawn :]))
+        self._pieces.add(sampled(self.tokens[self._pieces.num_sampled :]))
         return self._pieces.pieces
 
     def append(self, text: str, tokens: Sequence[Token]) -> None:
@@ -108,9 +108,9 @@ class AnswerStream:
         return "".join(self._unsaved)
 
     @property
-    def unsaved_tokens(self) -> tuple[Drawn, ...]:
+    def unsaved_tokens(self) -> tuple[SampledToken, ...]:
         """The tokens received since `mark_saved`."""
-        return drawn(self.tokens[self._num_saved :])
+        return sampled(self.tokens[self._num_saved :])
 
     def mark_saved(self) -> None:
         self._unsaved.clear()

@@ -127,7 +127,7 @@ class Answers(QObject):
         stream = self._streams.get(message_id)
         return () if stream is None else stream.pieces
 
-    def is_asked(self, message_id: MessageId) -> bool:
+    def is_pending(self, message_id: MessageId) -> bool:
         """Return whether a message may still grow or its end was not reported yet."""
         return message_id in self._streams
 
@@ -162,7 +162,7 @@ class Answers(QObject):
         return frozenset(stream.conversation_id for stream in self._streams.values())
 
     @property
-    def are_any_asked(self) -> bool:
+    def has_pending(self) -> bool:
         """Whether any answer is running or waiting."""
         return bool(self._streams)
 

@@ -12,12 +12,12 @@ from app.model.message import (
     ORIGINS,
     Alternative,
     Constraint,
-    Drawn,
     Earlier,
     Figures,
-    HookTold,
+    HookRecord,
     Message,
     Record,
+    SampledToken,
     State,
     with_error,
 )
@@ -136,8 +136,8 @@ def finished(
         error=None,
         error_parts=None,
         ended_ms=_now_ms(),
-        hooks_told=tuple(
-            HookTold(
+        hook_records=tuple(
+            HookRecord(
                 name=use.name, calls=use.calls, total_ms=use.total_ms, longest_ms=use.longest_ms, is_off=use.is_off
             )
             for use in event.hooks
@@ -170,10 +170,11 @@ def broken_off(message: Message, state: State, error: Sentence | None) -> Messag
     return msgspec.structs.replace(message, state=state, record=record)
 
 
-def drawn(tokens: Sequence[Token]) -> tuple[Drawn, ...]:
+def sampled(tokens: Sequence[Token]) -> tuple[SampledToken, ...]:
     """Return tokens of the protocol in the form that is stored."""
     return tuple(
-        Drawn(token.id, ORIGINS[token.origin], token.logprob, _alternatives(token), token.num_chars) for token in tokens
+        SampledToken(token.id, ORIGINS[token.origin], token.logprob, _alternatives(token), token.num_chars)
+        for token in tokens
     )
 
 
@@ -187,9 +188,9 @@ def _with_tokens(before: Record, choice: Choice, tokens: Sequence[Token]) -> Rec
     The new tokens are at the turn's end, before those that were tokenized again. Earlier tokens keep their facts.
     """
     ids = tuple(choice.turn_token_ids)
-    num_drawn = _num_kept(ids, tokens, choice.num_recut, len(before.token_ids))
-    num_given = len(ids) - num_drawn - choice.num_recut
-    origins = [ORIGINS["given"]] * num_given + [ORIGINS["recut"]] * (num_drawn + choice.num_recut)
+    num_sampled = _num_kept(ids, tokens, choice.num_recut, len(before.token_ids))
+    num_given = len(ids) - num_sampled - choice.num_recut
+    origins = [ORIGINS["given"]] * num_given + [ORIGINS["recut"]] * (num_sampled + choice.num_recut)
     logprobs: list[float | None] = [None] * len(ids)
     alternatives: list[tuple[Alternative, ...]] = [()] * len(ids)
     for index, (now, then) in enumerate(zip(ids[:num_given], before.token_ids, strict=False)):
@@ -198,7 +199,7 @@ def _with_tokens(before: Record, choice: Choice, tokens: Sequence[Token]) -> Rec
         origins[index] = before.origins[index : index + 1] or origins[index]
         logprobs[index] = before.logprobs[index] if index < len(before.logprobs) else None
         alternatives[index] = before.alternatives[index] if index < len(before.alternatives) else ()
-    for index, token in enumerate(tokens[:num_drawn], num_given):
+    for index, token in enumerate(tokens[:num_sampled], num_given):
         origins[index] = ORIGINS[token.origin]
         logprobs[index] = token.logprob
         alternatives[index] = _alternatives(token)
@@ -210,7 +211,7 @@ def _with_tokens(before: Record, choice: Choice, tokens: Sequence[Token]) -> Rec
             # The part after a fork has a seed of its own.
             *[
                 Earlier(
-                    end=num_given + min(part.num_tokens, num_drawn),
+                    end=num_given + min(part.num_tokens, num_sampled),
                     seed=part.seed,
                     sampling=before.sampling,
                     has_forked=True,

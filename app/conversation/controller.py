@@ -310,7 +310,7 @@ class Controller(QObject):
                 if place is not None:
                     self.shown.revealed.emit(place)
 
-        answers = {message_id for message_id in message_ids if self._answers.is_asked(message_id)}
+        answers = {message_id for message_id in message_ids if self._answers.is_pending(message_id)}
         self._when_ended = _WhenEnded(self.shown.require_open(), answers, act_and_announce)
         for message_id in answers:
             self._answers.stop(message_id)
@@ -318,7 +318,7 @@ class Controller(QObject):
 
     def _act_if_ended(self) -> None:
         waiting = self._when_ended
-        if waiting is not None and not any(self._answers.is_asked(message_id) for message_id in waiting.answers):
+        if waiting is not None and not any(self._answers.is_pending(message_id) for message_id in waiting.answers):
             self._when_ended = None
             if waiting.opened is self.shown.opened:
                 waiting.act()

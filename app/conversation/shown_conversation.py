@@ -106,7 +106,7 @@ class ShownConversation(QObject):
     @property
     def streaming_message(self) -> Message | None:
         """The topmost visible message that is streaming."""
-        if self._open is None or not self._answers.are_any_asked:
+        if self._open is None or not self._answers.has_pending:
             return None
         return next(
             (self._answers.current(message) for message in self._open.path if self.is_streaming(message.id)), None

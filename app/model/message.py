@@ -1,6 +1,7 @@
-"""What a conversation is made of: messages, and the record of how an answer came about; values alone.
+"""Messages, conversations, and the record of how an answer was made.
 
-None of them can hold itself, so the garbage collector need not look at them: there are tens of thousands.
+There may be tens of thousands of messages. None of these values can be part of a reference cycle, so they are hidden
+from the garbage collector.
 """
 
 from __future__ import annotations
@@ -8,24 +9,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal, TypeAlias
 
-from msgspec import Meta, Struct, structs
+from msgspec import Meta, Struct, field, structs
 
 from worker.sentence import Sentence, SentenceParts, received
 
 MessageId: TypeAlias = int
 
 Role: TypeAlias = Literal["root", "system", "user", "assistant", "note"]
-"""`root` is no message: it stands above the system prompt, so that this one can have siblings, too.
+"""`root` is the parent of the system prompts, which can have siblings, too; it has no text.
 
-A `note` is no turn: a tool's call or its result, another role's words, a picture that came with a question. Its first
-line is its label. It is shown folded, and no model reads it.
+A `note` is not a turn but, for example, a tool call or its result, or a picture that was imported with a question. Its
+first line is its label. It is shown folded, and no model reads it.
 """
 
 State: TypeAlias = Literal["complete", "streaming", "stopped", "cut", "failed"]
-"""`stopped`: by the person, or by a worker that died. `cut`: the maximum of tokens or the context was reached."""
+"""`stopped`: by the user, or because the worker died. `cut`: at the maximum of tokens or the end of the context."""
 
 Overflow: TypeAlias = Literal["fail", "drop_oldest"]
-"""What is done where a conversation is longer than the model's context: say so, or leave out the oldest messages."""
+"""What to do if a conversation is longer than the model's context: fail, or leave out the oldest messages."""
 
 ORIGINS = {
     "sampled": "s",
@@ -36,11 +37,11 @@ ORIGINS = {
     "given": "g",
     "chosen": "c",
 }
-"""Where a token came from, as a letter. `recut`: the answer ended inside a token, so its end was tokenized again.
-`given`: it was there before the model was asked to go on. `chosen`: a person put it in another one's place."""
+"""The origins of tokens, as letters. `recut`: the answer ended inside a token, so its end was tokenized again.
+`given`: it was there before the model continued. `chosen`: the user chose it in place of another token."""
 
 Draft: TypeAlias = Literal["auto", "tree", "off"]
-"""What guesses the tokens to come: the draft model, where one is loaded (else the tree); other answers; nothing."""
+"""The source of draft tokens: the draft model if one is loaded, else the tree; other answers in the tree; none."""
 
 CAN_CONTINUE: frozenset[State] = frozenset({"stopped", "cut", "failed"})
 
@@ -66,7 +67,7 @@ class Sampling(Struct, frozen=True, gc=False, kw_only=True):
 
 
 class Constraint(Struct, frozen=True, gc=False, kw_only=True):
-    """The form that an answer was to have, as the worker's protocol has it."""
+    """The answer format of an answer, as in the worker's protocol."""
 
     kind: Literal["json_schema", "regex", "choice", "lark"]
     value: Any
@@ -74,7 +75,7 @@ class Constraint(Struct, frozen=True, gc=False, kw_only=True):
 
 
 class Alternative(Struct, frozen=True, gc=False, array_like=True):
-    """A token that could have stood at a place."""
+    """Another token that was possible at a position."""
 
     id: int
     text: str
@@ -82,7 +83,7 @@ class Alternative(Struct, frozen=True, gc=False, array_like=True):
 
 
 class Figures(Struct, frozen=True, gc=False, kw_only=True):
-    """What an answer cost: tokens of its prompt, how many of them were kept and read, and times."""
+    """The cost of an answer: numbers of tokens, times and memory. Kept and read tokens are those of the prompt."""
 
     prompt_tokens: int = 0
     kept_tokens: int = 0
@@ -96,80 +97,79 @@ class Figures(Struct, frozen=True, gc=False, kw_only=True):
     first_word_ms: float = 0.0
     tokens_per_s: float = 0.0
     memory_bytes: int = 0
-    """The most that the model, what it had read and its work took at once; 0: not measured."""
+    """The peak memory use of the worker; 0 if it was not measured."""
     left_out_messages: int = 0
-    """The oldest messages behind the system prompt that the model did not see, for want of room."""
+    """The number of oldest messages after the system prompt that did not fit into the context."""
 
 
 class Earlier(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
-    """How a part of an answer was drawn that then went on otherwise."""
+    """How an earlier part of an answer was sampled, if the answer continued with other settings."""
 
     end: int
-    """How many tokens the turn had at its end."""
+    """The number of tokens of the turn up to the end of this part."""
     seed: int | None
     sampling: Sampling
     has_forked: bool = False
-    """Whether a hook forked it there, in the midst; else it had ended, and what came after read it as given."""
+    """Whether a hook forked the answer there. Otherwise it had ended and was continued."""
 
 
-class HookTold(Struct, frozen=True, gc=False, kw_only=True):
-    """What a hook of an answer took."""
+class HookRecord(Struct, frozen=True, gc=False, kw_only=True):
+    """The calls of one hook while an answer was written."""
 
     name: str
     calls: int = 0
     total_ms: float = 0.0
     longest_ms: float = 0.0
     is_off: bool = False
-    """It was too slow too often, and was asked no more."""
+    """Whether it was switched off because it was too slow too often."""
 
 
 class Record(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
-    """How an answer came about. `token_ids` are the whole turn as the model wrote and read it.
+    """How an answer was made. `token_ids` are the tokens of the whole turn as the model wrote and read it.
 
-    What is not known of an answer is not written down; so all that is missing is empty here.
+    Empty fields are not stored; they mean that the value is not known.
     """
 
     model: str = ""
     model_identity: str = ""
-    """A hash of its weights, its configuration and the libraries that computed with them."""
+    """A hash of the weights, the configuration and the versions of libraries."""
     versions: dict[str, str] = {}
-    """Of those libraries, by their names."""
+    """The versions of these libraries, by name."""
     token_ids: tuple[int, ...] = ()
     token_chars: tuple[int, ...] = ()
-    """How many characters of the text end with each of `token_ids`; empty: not known."""
+    """The number of characters of the text that end with each token; empty if not known."""
     origins: str = ""
-    """A letter for each of `token_ids` (see `ORIGINS`); empty: not known."""
+    """A letter of `ORIGINS` for each token; empty if not known."""
     logprobs: tuple[float | None, ...] = ()
-    """One for each of `token_ids`, None where it is not known; empty where none was asked for."""
+    """The log-probability of each token, None if it is not known; empty if none were requested."""
     alternatives: tuple[tuple[Alternative, ...], ...] = ()
-    """What else could have stood at each of `token_ids`, the likeliest first; empty where that was not asked for."""
+    """The alternatives to each token, likeliest first; empty if none were requested."""
     top_logprobs: Annotated[int, Meta(ge=0, le=20)] = 0
-    """How many alternatives were asked for; 0: no log-probabilities at all."""
+    """The number of alternatives that were requested; 0 means no log-probabilities either."""
     constraint: Constraint | None = None
     hooks: tuple[str, ...] = ()
-    """What looked at each token, in order."""
+    """The names of the hooks, in the order in which they were called."""
     hook_options: dict[str, dict[str, Any]] = {}
-    """By the hooks' names, what each was given."""
-    hooks_told: tuple[HookTold, ...] = ()
-    """What became of them."""
+    """The options of the hooks, by name."""
+    hook_records: tuple[HookRecord, ...] = field(default=(), name="hooks_told")
     draft: Draft = "auto"
     template_options: dict[str, Any] = {}
-    """What the chat template was given: whether to think, and the like."""
+    """The options of the chat template, such as whether to think."""
     kv_bits: int | None = None
-    """In how many bits the model kept what it had read; None: as it computes."""
+    """The precision of the cache; None means full precision."""
     sampling: Sampling = Sampling()
     overflow: Overflow = "fail"
     seed: int | None = None
     earlier: tuple[Earlier, ...] = ()
-    """Of an answer that was not drawn in one go: its parts before the last one, which `sampling` and `seed` drew."""
+    """The parts of the answer before the last one; `sampling` and `seed` are those of the last part."""
     reason: str | None = None
     stop: str | None = None
     error: str | None = None
-    """Why it failed or was interrupted, as a sentence."""
+    """Why it failed or was interrupted, as an English sentence."""
     error_parts: SentenceParts | None = None
     """The same sentence for translation; older versions of Bough did not store it."""
     ended_ms: int = 0
-    """When it ended, in milliseconds since 1970; 0: it has not, or nobody noted it."""
+    """When it ended, in milliseconds since 1970; 0 if it has not, or if the time is not known."""
     figures: Figures = Figures()
 
     @property
@@ -184,44 +184,44 @@ def with_error(record: Record | None, error: Sentence | None) -> Record:
 
 
 def numbered(record: Record, number: int) -> Record:
-    """Return the record of one of several answers that are asked for at once: each draws with the next seed."""
+    """Return the record of one of several answers to one request; each has the next seed."""
     return record if record.seed is None else structs.replace(record, seed=record.seed + number)
 
 
 def without_tokens(record: Record) -> Record:
-    """Return a record that says nothing of tokens: those that are known are not all of the text."""
+    """Return a record without tokens, for a text of which not all tokens are known."""
     return structs.replace(record, token_ids=(), token_chars=(), origins="", logprobs=(), alternatives=(), earlier=())
 
 
-class Drawn(Struct, frozen=True, gc=False, array_like=True):
-    """A token of an answer that still grows, and what is known of it."""
+class SampledToken(Struct, frozen=True, gc=False, array_like=True):
+    """A token of a streaming answer."""
 
     id: int
     origin: str
     logprob: float | None = None
     alternatives: tuple[Alternative, ...] = ()
     num_chars: int = 0
-    """How many characters of the answer end with it."""
+    """The number of characters of the answer that end with it."""
 
 
-def with_drawn(record: Record, drawn: Sequence[Drawn]) -> Record:
-    """Return a record with more tokens at its turn's end. They may say a little more than the text that was told."""
-    if not drawn:
+def with_sampled(record: Record, sampled: Sequence[SampledToken]) -> Record:
+    """Return a record with more tokens at the end. They may have a little more text than has streamed."""
+    if not sampled:
         return record
     num = len(record.token_ids)
-    logprobs = (*record.logprobs, *[None] * (num - len(record.logprobs)), *(token.logprob for token in drawn))
+    logprobs = (*record.logprobs, *[None] * (num - len(record.logprobs)), *(token.logprob for token in sampled))
     alternatives = (
         *record.alternatives,
         *[()] * (num - len(record.alternatives)),
-        *(token.alternatives for token in drawn),
+        *(token.alternatives for token in sampled),
     )
     return structs.replace(
         record,
-        token_ids=(*record.token_ids, *(token.id for token in drawn)),
+        token_ids=(*record.token_ids, *(token.id for token in sampled)),
         token_chars=(
-            (*record.token_chars, *(token.num_chars for token in drawn)) if len(record.token_chars) == num else ()
+            (*record.token_chars, *(token.num_chars for token in sampled)) if len(record.token_chars) == num else ()
         ),
-        origins=(record.origins or ORIGINS["given"] * num) + "".join(token.origin for token in drawn),
+        origins=(record.origins or ORIGINS["given"] * num) + "".join(token.origin for token in sampled),
         logprobs=logprobs if any(logprob is not None for logprob in logprobs) else (),
         alternatives=alternatives if any(alternatives) else (),
     )
@@ -238,15 +238,15 @@ class Message(Struct, frozen=True, gc=False, kw_only=True):
     created_ms: int = 0
     record: Record | None = None
     name: str = ""
-    """What a person calls the branch that begins here."""
+    """The name of the branch that begins here."""
     starred_ms: int | None = None
-    """When it was starred; None: it is not."""
+    """When it was starred; None if it is not."""
     pinned_ms: int | None = None
-    """When the branch that goes through it was pinned here, to come back to; None: it is not."""
+    """When the branch through it was pinned here; None if it is not."""
 
 
 class Conversation(Struct, frozen=True, kw_only=True):
-    """A name, a root in the forest, and (in the store) its own choice of child at each fork."""
+    """A name and a root in the forest. The store has its chosen child at each fork."""
 
     id: int
     name: str
@@ -254,8 +254,8 @@ class Conversation(Struct, frozen=True, kw_only=True):
     created_ms: int
     updated_ms: int
     pinned_ms: int | None = None
-    """When it was pinned to the top of the list; None: it is not."""
+    """When it was pinned to the top of the list; None if it is not."""
     folder: str = ""
-    """The one that it lies in; a slash parts a folder from one within it. Empty: none."""
+    """The path of its folder, with slashes; empty if it is in none."""
     archived_ms: int | None = None
-    """When it was put out of the way; None: it was not."""
+    """When it was archived; None if it is not."""

@@ -17,29 +17,29 @@ import msgspec
 from msgspec import Struct
 
 from app.model.database import DamagedError, Database
-from app.model.message import Drawn, Message, MessageId, Record, Role, State, with_drawn, without_tokens
+from app.model.message import Message, MessageId, Record, Role, SampledToken, State, with_sampled, without_tokens
 from app.model.queries import COLUMNS, encoded, message_in, unreadable, visible
 from app.model.search_index import indexed
 from app.model.tree import Tree
 from worker.sentence import Sentence
 
-_NO_TOKENS: Mapping[MessageId, Sequence[Drawn]] = {}
-_drawn_of = msgspec.json.Decoder(tuple[Drawn, ...])
+_NO_TOKENS: Mapping[MessageId, Sequence[SampledToken]] = {}
+_tokens_decoder = msgspec.json.Decoder(tuple[SampledToken, ...])
 
 
-class Grown(Struct):
+class StreamedText(Struct):
     """The text and tokens that a message has grown by."""
 
     text: str = ""
-    drawn: tuple[Drawn, ...] | None = ()
+    sampled: tuple[SampledToken, ...] | None = ()
     """None means that not all tokens of the text are known."""
 
-    def onto(self, message: Message) -> Message:
+    def append_to(self, message: Message) -> Message:
         """Return the stored message with this appended."""
         record = message.record
         if record is not None:
-            is_known = self.drawn is not None and (record.token_ids or not message.text)
-            record = with_drawn(record, self.drawn or ()) if is_known else without_tokens(record)
+            is_known = self.sampled is not None and (record.token_ids or not message.text)
+            record = with_sampled(record, self.sampled or ()) if is_known else without_tokens(record)
         return msgspec.structs.replace(message, text=message.text + self.text, record=record)
 
 
@@ -106,13 +106,15 @@ class MessageTable:
 
     # --- changing ------------------------------------------------------------------------------------------
 
-    def append(self, texts: Mapping[MessageId, str], drawn: Mapping[MessageId, Sequence[Drawn]] = _NO_TOKENS) -> None:
+    def append(
+        self, texts: Mapping[MessageId, str], sampled: Mapping[MessageId, Sequence[SampledToken]] = _NO_TOKENS
+    ) -> None:
         """Append streamed text to messages, and its tokens as far as they are known."""
         with self._database.transaction():
             self._database.write_many(
                 "INSERT INTO piece (message_id, text, tokens) SELECT id, ?, ? FROM message WHERE id = ?",
                 [
-                    (text, msgspec.json.encode(drawn[message_id]) if message_id in drawn else None, message_id)
+                    (text, msgspec.json.encode(sampled[message_id]) if message_id in sampled else None, message_id)
                     for message_id, text in texts.items()
                 ],
             )
@@ -185,14 +187,14 @@ class MessageTable:
 
     # --- inside --------------------------------------------------------------------------------------------
 
-    def _streamed(self) -> dict[MessageId, Grown]:
+    def _streamed(self) -> dict[MessageId, StreamedText]:
         """Return what each message has grown by since it was last written as a whole."""
-        found: dict[MessageId, Grown] = {}
+        found: dict[MessageId, StreamedText] = {}
         for message_id, text, tokens in self._database.rows("SELECT message_id, text, tokens FROM piece ORDER BY id"):
-            grown = found.setdefault(message_id, Grown())
+            grown = found.setdefault(message_id, StreamedText())
             more = _tokens(tokens)
             grown.text += text
-            grown.drawn = None if grown.drawn is None or more is None else grown.drawn + more
+            grown.sampled = None if grown.sampled is None or more is None else grown.sampled + more
         return found
 
     def _changed(
@@ -202,16 +204,16 @@ class MessageTable:
             self.set(message_id, column, value)
         return self.get(message_id)
 
-    def _read(self, row: tuple[Any, ...], streamed: Mapping[MessageId, Grown]) -> Message:
+    def _read(self, row: tuple[Any, ...], streamed: Mapping[MessageId, StreamedText]) -> Message:
         message, problem = message_in(row)
         if problem:
             self._problems.append(problem)
         if message.id in streamed:
-            message = streamed[message.id].onto(message)
+            message = streamed[message.id].append_to(message)
         return message
 
     def _read_alone(
-        self, message_id: MessageId, parent_id: MessageId | None, streamed: Mapping[MessageId, Grown]
+        self, message_id: MessageId, parent_id: MessageId | None, streamed: Mapping[MessageId, StreamedText]
     ) -> Message:
         with contextlib.suppress(DamagedError):
             for row in self._database.rows(f"SELECT {COLUMNS} FROM message WHERE id = ?", (message_id,)):
@@ -225,8 +227,8 @@ def _now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def _tokens(tokens: object) -> tuple[Drawn, ...] | None:
+def _tokens(tokens: object) -> tuple[SampledToken, ...] | None:
     try:
-        return _drawn_of.decode(tokens) if isinstance(tokens, bytes) else None
+        return _tokens_decoder.decode(tokens) if isinstance(tokens, bytes) else None
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return None

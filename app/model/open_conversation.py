@@ -1,4 +1,4 @@
-"""One conversation as it is open: its tree and its choices, changed in the store first and then here; no window."""
+"""An open conversation: its tree and its choices. Changes go to the store first."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from app.model.tree import Choices, Tree
 
 
 class OpenConversation:
-    """What a person sees of one conversation, and how it grows. Methods that change it raise `StoreError`."""
+    """One conversation with its visible branch. Methods that change it raise `StoreError`."""
 
     def __init__(self, store: Store, conversation: Conversation, history: History | None = None) -> None:
-        """`history`: what was done in it while it was open before."""
+        """`history` has the steps from when it was open before."""
         self._store = store
         self.conversation = conversation
         self.history = History() if history is None else history
         self._tree = Tree(store.messages.shown_by(conversation.id), conversation.root_id)
         self._choices = store.conversations.choices(conversation.id)
         self._path: list[Message] | None = None
-        """The visible branch, once somebody has asked for it since it changed."""
+        """The visible branch; None until it is needed after a change."""
         self._step: Step | None = None
-        """What is being done now, as what will undo it."""
+        """The step that is being recorded."""
 
     @property
     def path(self) -> list[Message]:
-        """The visible branch, from the root down; to be read, never changed."""
+        """The visible branch, from the root down. Callers must not change it."""
         if self._path is None:
             self._path = self._tree.path(self._choices)
         return self._path
@@ -42,15 +42,15 @@ class OpenConversation:
         return message_id in self._tree
 
     def message(self, message_id: MessageId) -> Message:
-        """Return a message that the conversation reaches. Raises `KeyError`."""
+        """Return a message of the conversation. Raises `KeyError`."""
         return self._tree[message_id]
 
     def siblings(self, message_id: MessageId) -> Sequence[MessageId]:
-        """Return the versions of a message, itself among them, oldest first."""
+        """Return all versions of a message, including itself, oldest first."""
         return self._tree.siblings(message_id)
 
     def is_leaf(self, message_id: MessageId) -> bool:
-        """Whether nothing stands below a message, and nothing beside this conversation depends on it."""
+        """Return whether a message has no children and no other conversation shares it."""
         return not self._tree.children(message_id) and message_id != self._tree.root_id
 
     def lineage(self, message_id: MessageId) -> list[Message]:
@@ -66,7 +66,7 @@ class OpenConversation:
         state: State = "complete",
         record: Record | None = None,
     ) -> Message:
-        """Add a message and show it."""
+        """Add a message and choose it."""
         self._widen_to(parent_id)
         message = self._store.add(self.conversation.id, parent_id, role, text, state=state, record=record)
         if self._step is not None:
@@ -77,25 +77,25 @@ class OpenConversation:
         return message
 
     def count_as_added(self, message: Message) -> None:
-        """Let a message that the conversation began with be taken back with the present step."""
+        """Add the first message of the conversation to the current step, so that undoing it removes the message."""
         assert self._step is not None
         assert message.parent_id is not None
         self._step.choices[message.parent_id] = UNSET
         self._step.hide.append(message.id)
 
     def change(self, message: Message) -> None:
-        """Put another text, state or record in a message's place."""
+        """Change the text, state or record of a message."""
         self._remember(message.id)
         self._store.update(message)
         self._put(message)
 
     def set_text(self, message_id: MessageId, text: str) -> None:
-        """Put another text in a message's place; what stands below it stays."""
+        """Replace the text of a message; the messages below it stay."""
         self._remember(message_id)
         self._put(self._store.set_text(message_id, text))
 
     def put(self, message: Message) -> None:
-        """Take in a message as the store has it now."""
+        """Update the tree with a message that was stored elsewhere."""
         self._put(message)
 
     def choose(self, message_id: MessageId) -> None:
@@ -106,7 +106,7 @@ class OpenConversation:
             self._take_choices({parent_id: message_id})
 
     def read_name(self) -> None:
-        """Take in what the conversation is called now; one that lies in the trash keeps the name it had."""
+        """Read the name of the conversation again, unless it is in the trash."""
         with contextlib.suppress(KeyError):
             self.conversation = self._store.conversations.get(self.conversation.id)
 
@@ -119,12 +119,12 @@ class OpenConversation:
         self._put(self._store.messages.pin_branch(message_id, is_pinned=is_pinned))
 
     def name_branch(self, message_id: MessageId, name: str) -> None:
-        """Call the branch that begins at a message something; an empty name is none."""
+        """Name the branch that begins at a message; an empty name removes the name."""
         self._remember(message_id)
         self._put(self._store.messages.name_branch(message_id, name))
 
     def prune(self, message_ids: Sequence[MessageId]) -> None:
-        """Take siblings and all that stands below them out of sight; the nearest one before them is shown instead."""
+        """Hide siblings and everything below them, and show the nearest sibling before them."""
         parent_id = self._tree[message_ids[0]].parent_id
         assert parent_id is not None
         siblings = self._tree.siblings(message_ids[0])
@@ -141,64 +141,64 @@ class OpenConversation:
             self.choose(before[-1] if before else kept[0])
 
     def below(self, message_id: MessageId) -> list[MessageId]:
-        """Return a message and all that stands below it."""
+        """Return the ids of a message and everything below it."""
         return self._tree.below(message_id)
 
     @property
     def tree(self) -> Tree:
-        """All branches; to be read, never changed."""
+        """All branches. Callers must not change it."""
         return self._tree
 
     @property
     def pinned(self) -> list[Message]:
-        """The messages at which branches are pinned, in the order in which they were."""
+        """The messages at which branches are pinned, in the order of pinning."""
         found = ((message.pinned_ms, message.id) for message in self._tree.messages if message.pinned_ms is not None)
         return [self._tree[message_id] for _, message_id in sorted(found)]
 
     def branch_through(self, message_id: MessageId) -> list[Message]:
-        """Return the branch that a message lies on, as going there would show it."""
+        """Return the branch through a message that `go_to` would show."""
         line = [message.id for message in self._tree.lineage(message_id)]
         return self._tree.path({**self._choices, **dict(itertools.pairwise(line))})
 
     @property
     def choices(self) -> Choices:
-        """The chosen child of each message; to be read, never changed."""
+        """The chosen child of each message. Callers must not change it."""
         return self._choices
 
-    # --- to and fro ----------------------------------------------------------------------------------------
+    # --- undo and redo -------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
     def step(self, name: str) -> Generator[None]:
-        """Remember what changes meanwhile as one thing that can be undone."""
+        """Record all changes inside as one step to undo."""
         step = self._step = Step(name, self.conversation.root_id)
         try:
             yield
         finally:
-            # What was done before it failed can be undone, too.
+            # After a failure, the changes before it can be undone, too.
             self._step = None
             if not step.is_empty:
                 self.history.add(step)
 
     def undo(self) -> MessageId | None:
-        """Take back what was done last, and show the place; return it, if there was anything."""
+        """Undo the last step; return the id of a changed message, which is now visible, or None if there is no step."""
         step = self.history.to_undo
         if step is None:
             return None
         redo = self._put_back(step)
         self.history.undone(redo)
-        return self._show_place_of(step)
+        return self._reveal(step)
 
     def redo(self) -> MessageId | None:
-        """Do again what was undone last, and show the place; return it, if there was anything."""
+        """Redo the last undone step; return the same as `undo`."""
         step = self.history.to_redo
         if step is None:
             return None
         undo = self._put_back(step)
         self.history.redone(undo)
-        return self._show_place_of(step)
+        return self._reveal(step)
 
     def go_to(self, message_id: MessageId) -> None:
-        """Show the branch that a message lies on."""
+        """Show the branch through a message."""
         line = [message.id for message in self._tree.lineage(message_id)]
         wanted = {upper: lower for upper, lower in itertools.pairwise(line) if self._choices.get(upper) != lower}
         visible = {message.id for message in self.path}
@@ -211,7 +211,7 @@ class OpenConversation:
             self._step.messages.append(self._tree[message_id])
 
     def _put_back(self, step: Step) -> Step:
-        """Make the tree what it was before a step; return the step back from there."""
+        """Restore the tree as it was before a step; return the opposite step."""
         back = Step(
             step.name,
             self.conversation.root_id,
@@ -225,7 +225,7 @@ class OpenConversation:
         return back
 
     def _read(self) -> None:
-        """Take in what the store has now."""
+        """Read everything from the store again."""
         self.conversation = self._store.conversations.get(self.conversation.id)
         self._tree = Tree(self._store.messages.shown_by(self.conversation.id), self.conversation.root_id)
         self._choices = self._store.conversations.choices(self.conversation.id)
@@ -239,8 +239,8 @@ class OpenConversation:
         self._choices |= choices
         self._path = None
 
-    def _show_place_of(self, step: Step) -> MessageId:
-        """Let the place be visible where a step changed something; return it."""
+    def _reveal(self, step: Step) -> MessageId:
+        """Make a message that a step changed visible; return its id."""
         changed = [*step.show, *(message.id for message in step.messages)]
         around = [child if isinstance(child, int) else parent for parent, child in step.choices.items()]
         place = next((found for found in (*changed, *around) if found in self._tree), self._tree.root_id)
@@ -248,7 +248,7 @@ class OpenConversation:
         return place
 
     def _widen_to(self, parent_id: MessageId) -> None:
-        """Make sure that children of this message are this conversation's own branches."""
+        """Move the root up to this message if it is above, so that its children are branches of this conversation."""
         line = [message.id for message in self._tree.lineage(self._tree.root_id)]
         if parent_id not in line[:-1]:
             return

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct, structs
 
-from app.model.message import ORIGINS, Alternative, Drawn, Message, Record
+from app.model.message import ORIGINS, Alternative, Message, Record, SampledToken
 
 _MAX_BITS = 8.0
 """The surprise of one of 256 equally likely tokens, which counts as 1."""
@@ -86,13 +86,13 @@ class GrowingPieces:
         self._end = len(given.text)
 
     @property
-    def num_drawn(self) -> int:
+    def num_sampled(self) -> int:
         """How many tokens were added."""
         return len(self.pieces) - self._num_given
 
-    def add(self, drawn: Sequence[Drawn]) -> None:
+    def add(self, sampled: Sequence[SampledToken]) -> None:
         """Add the next tokens."""
-        for token in drawn:
+        for token in sampled:
             start, self._end = self._end, self._end + token.num_chars
             # A token that only spells given text again covers nothing. Any other covers at least one character.
             is_nothing = self._end == start and token.origin == ORIGINS["healed"]

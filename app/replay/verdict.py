@@ -76,7 +76,7 @@ def changes(record: Record, loaded: ModelLoaded, kv_bits: int | None) -> list[Se
         found.append(Sentence("The cache has {now} now and had {then} before.", now=now, then=then))
     found += [
         Sentence("The hook “{name}” was turned off during the answer because it was too slow.", name=hook.name)
-        for hook in record.hooks_told
+        for hook in record.hook_records
         if hook.is_off
     ]
     found += [

@@ -128,7 +128,7 @@ class Stage:
     def clear(self) -> None:
         """Close everything that a scene has opened."""
         self.wake_worker()
-        self.wait(lambda: not self.application.answers.are_any_asked)
+        self.wait(lambda: not self.application.answers.has_pending)
         while (popup := QApplication.activePopupWidget()) is not None:
             popup.close()
         window = self.window

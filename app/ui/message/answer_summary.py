@@ -134,12 +134,12 @@ def _speed_ups(figures: Figures) -> list[str]:
 
 def _hooks(record: Record) -> list[str]:
     parts: list[str] = []
-    total_ms = sum(hook.total_ms for hook in record.hooks_told)
-    if record.hooks_told:
+    total_ms = sum(hook.total_ms for hook in record.hook_records)
+    if record.hook_records:
         parts.append(QCoreApplication.translate("AnswerSummary", "hooks {ms} ms").format(ms=counted(total_ms)))
     parts += [
         QCoreApplication.translate("AnswerSummary", "{hook} turned off: too slow").format(hook=hook.name)
-        for hook in record.hooks_told
+        for hook in record.hook_records
         if hook.is_off
     ]
     return parts

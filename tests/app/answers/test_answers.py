@@ -10,7 +10,7 @@ from msgspec import UNSET, structs
 from app.answers.answers import SAVE_INTERVAL_MS
 from app.answers.prompt import generate, turns
 from app.model.message import Alternative as Kept
-from app.model.message import Constraint, HookTold, Message, Record
+from app.model.message import Constraint, HookRecord, Message, Record
 from app.model.store import Store
 from app.model.unsent import Unsent
 from tests.app.desk import Desk
@@ -516,7 +516,7 @@ def test_the_record_names_the_model_and_the_facts_about_each_token(desk: Desk) -
     assert record.logprobs == (-0.5, -0.25, None)
     assert record.alternatives[0] == (Kept(7, "on", -0.5), Kept(8, "off", None))
     assert (record.seed, record.reason, record.stop) == (3, "stop", "o")
-    assert record.hooks_told == (HookTold(name="slow", calls=4, total_ms=9.0, longest_ms=5.0, is_off=True),)
+    assert record.hook_records == (HookRecord(name="slow", calls=4, total_ms=9.0, longest_ms=5.0, is_off=True),)
     figures = record.figures
     assert (figures.forced_tokens, figures.queue_ms, figures.prefill_ms, figures.first_word_ms) == (1, 1.0, 2.0, 4.0)
     assert answer.created_ms <= record.ended_ms

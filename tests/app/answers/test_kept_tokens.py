@@ -8,7 +8,7 @@ import pytest
 
 from app.answers.answers import Answers
 from app.model.message import Alternative as Kept
-from app.model.message import Drawn, Earlier, Message, Record, Sampling
+from app.model.message import Earlier, Message, Record, SampledToken, Sampling
 from app.model.store import Store
 from tests.app.desk import Desk
 from tests.app.sampling import set_sampling
@@ -121,7 +121,7 @@ def test_if_some_tokens_of_a_text_are_unknown_none_are_stored(tmp_path: Path) ->
     conversation_id, question = planted.conversation_id, planted.ids["u1"]
     record = Record(model="guide", token_ids=(1,))
     answer = store.add(conversation_id, question, "assistant", "a", state="streaming", record=record)
-    store.messages.append({answer.id: "b"}, {answer.id: [Drawn(2, "s")]})
+    store.messages.append({answer.id: "b"}, {answer.id: [SampledToken(2, "s")]})
     assert store.messages.get(answer.id).record == Record(model="guide", token_ids=(1, 2), origins="gs")
     store.messages.append({answer.id: "c"})
     found = store.messages.get(answer.id)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.conversation import token_forks
-from app.model.message import Alternative, Earlier, Figures, HookTold, Message, Record, Sampling
+from app.model.message import Alternative, Earlier, Figures, HookRecord, Message, Record, Sampling
 
 
 def _message(chars: tuple[int, ...], text: str, alternatives: tuple[tuple[Alternative, ...], ...] = ()) -> Message:
@@ -16,7 +16,7 @@ def _message(chars: tuple[int, ...], text: str, alternatives: tuple[tuple[Altern
         alternatives=alternatives,
         earlier=(Earlier(end=2, seed=1, sampling=Sampling()),),
         reason="eos",
-        hooks_told=(HookTold(name="a"),),
+        hook_records=(HookRecord(name="a"),),
         figures=Figures(new_tokens=3),
         ended_ms=5,
     )
@@ -35,7 +35,7 @@ def test_another_token_follows_those_before_it() -> None:
     assert record.logprobs == (-0.5, -1.0)
     assert len(record.alternatives) == 2
     assert record.earlier[0].end == 1
-    assert (record.reason, record.ended_ms, record.hooks_told, record.figures) == (None, 0, (), Figures())
+    assert (record.reason, record.ended_ms, record.hook_records, record.figures) == (None, 0, (), Figures())
 
 
 def test_the_end_as_a_token_makes_a_complete_answer() -> None:

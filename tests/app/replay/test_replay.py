@@ -9,7 +9,7 @@ import pytest
 from msgspec import structs
 
 from app.answers.prompt import broken_off
-from app.model.message import Constraint, Earlier, HookTold, Message, Record, Sampling
+from app.model.message import Constraint, Earlier, HookRecord, Message, Record, Sampling
 from app.replay.batch_replay import Progress, ReplayRequest, replay_answers
 from app.replay.replay import Replay, why_not_replayable
 from app.replay.verdict import Verdict, sentences
@@ -173,8 +173,8 @@ def test_possible_reasons_for_a_difference_are_reported(writer: Writer) -> None:
     assert "Other weights" in reasons(changed(model_identity="another"))
     assert "are unknown" in reasons(changed(model_identity=""))
     assert "The cache has full precision now and had 4 bits before" in reasons(changed(kv_bits=4))
-    slow = (HookTold(name="slow", is_off=True),)
-    assert "The hook “slow” was turned off during the answer" in reasons(changed(hooks_told=slow))
+    slow = (HookRecord(name="slow", is_off=True),)
+    assert "The hook “slow” was turned off during the answer" in reasons(changed(hook_records=slow))
     gone = reasons(changed(hooks=("no such hook",)))
     assert "It matched" in gone
     assert "can't be used as before" in gone

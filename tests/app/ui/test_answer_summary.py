@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.model.message import Figures, HookTold, Message, Record, State
+from app.model.message import Figures, HookRecord, Message, Record, State
 from app.ui.message.answer_summary import ending, statistics, statistics_in_sentences
 
 
@@ -21,7 +21,7 @@ def test_recorded_figures_are_shown_in_one_line() -> None:
             forced_tokens=3,
             memory_bytes=312 << 20,
         ),
-        hooks_told=(HookTold(name="quick", total_ms=11.6), HookTold(name="slow", total_ms=100, is_off=True)),
+        hook_records=(HookRecord(name="quick", total_ms=11.6), HookRecord(name="slow", total_ms=100, is_off=True)),
     )
     assert statistics(record) == (
         "1,812 tokens, 1,798 kept · 14 read · first word 0.05 s · 230 tokens/s · 312 MiB memory · "

@@ -304,7 +304,7 @@ def test_hooks_have_an_order_and_options_and_change_the_answer(user: User) -> No
     answer = user.ask("What is a branch?")
     assert "branch" not in answer.text.lower()
     assert answer.record is not None
-    assert [timing.name for timing in answer.record.hooks_told] == ["banned phrases", "no repeats"]
+    assert [timing.name for timing in answer.record.hook_records] == ["banned phrases", "no repeats"]
 
 
 _PHRASES = "banned phrases, phrases"

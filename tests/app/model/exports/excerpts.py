@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from app.model.exports.excerpt import Excerpt
 from app.model.grafts import Graft
 from app.model.imports.importing import Progress, Summary, import_files
-from app.model.message import Alternative, Conversation, Earlier, Figures, HookTold, Message, Record, Role, Sampling
+from app.model.message import Alternative, Conversation, Earlier, Figures, HookRecord, Message, Record, Role, Sampling
 from app.model.store import Store
 from app.model.tree import Tree
 
@@ -44,9 +44,9 @@ _RECORDS = st.builds(
     token_chars=st.lists(st.integers(0, 9), max_size=4).map(tuple),
     hooks=st.sampled_from([(), ("no_repeats", "a <hook>")]),
     hook_options=st.dictionaries(TEXTS, st.dictionaries(TEXTS, st.none() | TEXTS | st.integers(0, 9)), max_size=2),
-    hooks_told=st.lists(st.builds(HookTold, name=TEXTS, calls=st.integers(0, 9), is_off=st.booleans()), max_size=2).map(
-        tuple
-    ),
+    hook_records=st.lists(
+        st.builds(HookRecord, name=TEXTS, calls=st.integers(0, 9), is_off=st.booleans()), max_size=2
+    ).map(tuple),
     draft=st.sampled_from(["auto", "tree", "off"]),
     template_options=st.dictionaries(TEXTS, st.booleans() | st.lists(TEXTS, max_size=2), max_size=2),
     kv_bits=st.sampled_from([None, 4, 8]),
