@@ -10,7 +10,7 @@ SOURCES := app worker packaging tests
 # If a test process crashes, it is not restarted and the run fails.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --max-worker-restart 0
 
-.PHONY: help run test test-long check lint format setup bench tour pictures readme-pictures guide-model translations lock wheel clean
+.PHONY: help run test test-long test-kernels check lint format setup bench tour pictures readme-pictures guide-model translations lock wheel clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 17
@@ -28,8 +28,11 @@ test: $(READY) ## Run the test suite without a display
 	@packaging/test_tools.sh
 	@QT_QPA_PLATFORM=offscreen $(PYTEST) -m "not long"
 
-test-long: $(READY) ## Run the tests that take minutes each
+test-long: $(READY) ## Run what takes long: more rounds of random tests, and tests of minutes each
 	@QT_QPA_PLATFORM=offscreen $(PYTEST) -m long --timeout 3600
+
+test-kernels: $(READY) ## Run the worker's tests with each OpenBLAS kernel that this CPU can run
+	@QT_QPA_PLATFORM=offscreen packaging/test_kernels.sh $(PYTEST) -m "not long"
 
 lint: $(READY)
 	$(BIN)/ruff check .
