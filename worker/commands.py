@@ -97,6 +97,24 @@ class _Command(Value, tag_field="type", frozen=True):
     request_id: RequestId
 
 
+class _PromptCommand(_Command, frozen=True):
+    """A command with the fields of a `Prompt`."""
+
+    messages: list[Message] | UnsetType = UNSET
+    template_options: dict[str, Any] | UnsetType = UNSET
+    text: str | UnsetType = UNSET
+    token_ids: list[TokenId] | UnsetType = UNSET
+
+    def __post_init__(self) -> None:
+        _ = self.prompt
+
+    @property
+    def prompt(self) -> Prompt:
+        return Prompt(
+            messages=self.messages, template_options=self.template_options, text=self.text, token_ids=self.token_ids
+        )
+
+
 class LoadModel(_Command, tag="load_model", frozen=True):
     """Load `model`: "guide", a folder, or the name of a downloaded model. Ends in `model_loaded`."""
 
@@ -109,13 +127,9 @@ class UnloadModel(_Command, tag="unload_model", frozen=True):
     """Unload the model and everything computed with it. Ends in `done`."""
 
 
-class Generate(_Command, tag="generate", frozen=True):
+class Generate(_PromptCommand, tag="generate", frozen=True):
     """Answer a prompt, given in one of the three forms of `Prompt`. Ends in `finished`."""
 
-    messages: list[Message] | UnsetType = UNSET
-    template_options: dict[str, Any] | UnsetType = UNSET
-    text: str | UnsetType = UNSET
-    token_ids: list[TokenId] | UnsetType = UNSET
     continuation: Continuation | None = None
     sampling: Sampling = Sampling()
     stop: list[Nonempty] = []
@@ -136,7 +150,7 @@ class Generate(_Command, tag="generate", frozen=True):
     overflow: Overflow = "fail"
 
     def __post_init__(self) -> None:
-        _ = self.prompt
+        super().__post_init__()
         if self.overflow != "fail" and self.messages is UNSET:
             raise ValueError("`overflow` goes with `messages` only")
         if self.segments is not None:
@@ -144,10 +158,6 @@ class Generate(_Command, tag="generate", frozen=True):
                 raise ValueError("`segments` is empty: name at least one")
             if self.constraint is not None or self.stop:
                 raise ValueError("`constraint` and `stop` belong into each of the `segments`")
-
-    @property
-    def prompt(self) -> Prompt:
-        return _prompt_of(self)
 
 
 class Cancel(_Command, tag="cancel", frozen=True):
@@ -192,24 +202,13 @@ class Validate(_Command, tag="validate", frozen=True):
     constraint: Constraint
 
 
-class Tokenize(_Command, tag="tokenize", frozen=True):
+class Tokenize(_PromptCommand, tag="tokenize", frozen=True):
     """Report the token ids of a prompt and the text of each. Ends in `tokenized`.
 
     `counts_only`: report only their number, which is cheap enough for each key press.
     """
 
-    messages: list[Message] | UnsetType = UNSET
-    template_options: dict[str, Any] | UnsetType = UNSET
-    text: str | UnsetType = UNSET
-    token_ids: list[TokenId] | UnsetType = UNSET
     counts_only: bool = False
-
-    def __post_init__(self) -> None:
-        _ = self.prompt
-
-    @property
-    def prompt(self) -> Prompt:
-        return _prompt_of(self)
 
 
 class CacheStats(_Command, tag="cache_stats", frozen=True):
@@ -227,12 +226,3 @@ class Shutdown(_Command, tag="shutdown", frozen=True):
 Command: TypeAlias = (
     LoadModel | UnloadModel | Generate | Cancel | Plan | Validate | Tokenize | CacheStats | ListHooks | Shutdown
 )
-
-
-def _prompt_of(command: Generate | Tokenize) -> Prompt:
-    return Prompt(
-        messages=command.messages,
-        template_options=command.template_options,
-        text=command.text,
-        token_ids=command.token_ids,
-    )

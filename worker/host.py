@@ -107,13 +107,7 @@ class ModelHost:
         yield _loading(command, Loading(0.1, "reading the weights"))
         # Drop the old model before reading the new weights: memory seldom holds both.
         self._drop()
-        model: LanguageModel | None = None
-        for step in unread.read():
-            if isinstance(step, Loading):
-                yield _loading(command, step)
-            else:
-                model = step
-        assert model is not None
+        model = yield from _read(command, unread)
         if command.cache.kv_bits is not None:
             model.quantize_kv(command.cache.kv_bits)
         draft, refused = yield from self._load_draft(command, model)
@@ -150,47 +144,30 @@ class ModelHost:
         self, command: LoadModel, model: LanguageModel
     ) -> Generator[ModelLoading, None, tuple[DraftModel | None, Sentence | None]]:
         """Load the draft model, if one is requested. Return it, or why it is not used."""
-        draft, refused = None, None
-        for step in self._draft_steps(command, model):
-            match step:
-                case ModelLoading():
-                    yield step
-                case Sentence():
-                    refused = step
-                case _:
-                    draft = step
-        return draft, refused
-
-    def _draft_steps(self, command: LoadModel, model: LanguageModel) -> Iterator[ModelLoading | DraftModel | Sentence]:
-        """Load the draft model. The last value is the model, or why it is not used."""
         if command.draft_model is None:
-            return
+            return None, None
         if model.cache_kind != "trimmable":
-            yield Sentence(
+            return None, Sentence(
                 "{architecture} models can't take tokens back, so this model answers without a draft model.",
                 architecture=model.folder.architecture,
             )
-            return
-        for step in UnreadModel(find_model(command.draft_model)).read():
-            if isinstance(step, Loading):
-                yield _loading(command, Loading(step.fraction, f"draft model: {step.stage}"))
-            elif not _spell_alike(step, model):
-                raise BadRequestError(
-                    Sentence(
-                        "The draft model “{draft_model}” has a different vocabulary from “{model}”. "
-                        "Choose a smaller model of the same family, or none.",
-                        draft_model=command.draft_model,
-                        model=command.model,
-                    )
+        draft = yield from _read(command, UnreadModel(find_model(command.draft_model)), "draft model: ")
+        if not _spell_alike(draft, model):
+            raise BadRequestError(
+                Sentence(
+                    "The draft model “{draft_model}” has a different vocabulary from “{model}”. "
+                    "Choose a smaller model of the same family, or none.",
+                    draft_model=command.draft_model,
+                    model=command.model,
                 )
-            elif step.cache_kind != "trimmable":
-                yield Sentence(
-                    "{architecture} models can't take tokens back, so this model can't be a draft model.",
-                    architecture=step.folder.architecture,
-                )
-            else:
-                limit_bytes = default_limit_bytes(model.weights_bytes + step.weights_bytes) // _DRAFT_PART
-                yield DraftModel(step, PromptCache(step.new_layers, limit_bytes), model.vocab_size)
+            )
+        if draft.cache_kind != "trimmable":
+            return None, Sentence(
+                "{architecture} models can't take tokens back, so this model can't be a draft model.",
+                architecture=draft.folder.architecture,
+            )
+        limit_bytes = default_limit_bytes(model.weights_bytes + draft.weights_bytes) // _DRAFT_PART
+        return DraftModel(draft, PromptCache(draft.new_layers, limit_bytes), model.vocab_size), None
 
     def _new_cache(self, model: LanguageModel, identity: str, options: CacheOptions) -> PromptCache:
         limit_bytes = default_limit_bytes(model.weights_bytes) if options.limit_bytes is None else options.limit_bytes
@@ -306,6 +283,18 @@ def _spell_alike(one: LanguageModel, other: LanguageModel) -> bool:
 def _refuse_if_cancelled(command: LoadModel, ticket: Ticket) -> None:
     if ticket.is_cancelled:
         raise LoadCancelledError(Sentence("Loading “{model}” was cancelled.", model=command.model))
+
+
+def _read(command: LoadModel, unread: UnreadModel, prefix: str = "") -> Generator[ModelLoading, None, LanguageModel]:
+    """Read a model's weights. `prefix` is put before each stage."""
+    model: LanguageModel | None = None
+    for step in unread.read():
+        if isinstance(step, Loading):
+            yield _loading(command, Loading(step.fraction, prefix + step.stage))
+        else:
+            model = step
+    assert model is not None
+    return model
 
 
 def _loading(command: LoadModel, step: Loading) -> ModelLoading:

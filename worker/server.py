@@ -228,19 +228,15 @@ class Server:
         else:
             self._running = None
 
+    def _jobs(self) -> list[tuple[Command, Ticket]]:
+        """Return everything that waits, and the job that is running."""
+        return [*self._waiting, *([self._running[:2]] if self._running is not None else [])]
+
     def _waits_for_load(self) -> bool:
-        jobs = [job for job, _ in self._waiting]
-        if self._running is not None:
-            jobs.append(self._running[0])
-        return any(isinstance(job, LoadModel | UnloadModel) for job in jobs)
+        return any(isinstance(job, LoadModel | UnloadModel) for job, _ in self._jobs())
 
     def _is_known(self, request_id: RequestId) -> bool:
-        if request_id in self._answering:
-            return True
-        tickets = [ticket for _, ticket in self._waiting]
-        if self._running is not None:
-            tickets.append(self._running[1])
-        return any(ticket.request_id == request_id for ticket in tickets)
+        return request_id in self._answering or any(ticket.request_id == request_id for _, ticket in self._jobs())
 
     # --- work ----------------------------------------------------------------------------------------------
 

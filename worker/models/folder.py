@@ -17,6 +17,8 @@ GUIDE = "guide"
 """The name of the model that comes with Bough."""
 
 _MAX_HEADER_BYTES = 100_000_000  # safetensors' own limit
+_UNREADABLE = (OSError, ValueError, LookupError, AttributeError, TypeError, RecursionError, struct.error)
+"""Errors while reading a damaged file."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +144,7 @@ def _config(path: Path) -> dict[str, Any]:
                 path=path,
             )
         ) from None
-    except (OSError, ValueError, RecursionError) as error:
+    except _UNREADABLE as error:
         raise _unreadable(file, error) from error
     if not isinstance(found, dict):
         raise ModelInvalidError(Sentence("{file} is not a JSON object. Download the model again.", file=file))
@@ -162,7 +164,7 @@ def _check_index(path: Path, present: set[str]) -> None:
         return
     try:
         listed = set(json.loads(file.read_text(encoding="utf-8"))["weight_map"].values())
-    except (OSError, ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
+    except _UNREADABLE as error:
         raise _unreadable(file, error) from error
     missing = sorted(listed - present)
     if missing:
@@ -188,16 +190,7 @@ def _num_parameters(file: Path) -> int:
         tensors = [entry for name, entry in header.items() if name != "__metadata__"]
         num_missing = 8 + length + max((entry["data_offsets"][1] for entry in tensors), default=0) - size
         num_parameters = sum(math.prod(entry["shape"]) for entry in tensors)
-    except (
-        OSError,
-        ValueError,
-        KeyError,
-        AttributeError,
-        TypeError,
-        IndexError,
-        struct.error,
-        RecursionError,
-    ) as error:
+    except _UNREADABLE as error:
         raise ModelInvalidError(
             Sentence(
                 "The weight file {file} is damaged ({error}). Download it again, then open the folder again.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
@@ -128,12 +128,14 @@ def _completed(command: Generate, beams: Sequence[Beam], usage: Usage) -> Comple
     """Return a finished request whose choices are the beams."""
     choices = [beam.answer.choice(0) for beam in beams]
     end = Finished(request_id=command.request_id, choices=choices, usage=usage, timing=Timing())
-    return end, [list(_tokens(beam)) for beam in beams]
-
-
-def _tokens(beam: Beam) -> Iterator[Token]:
-    for token_id, logprob, origin in zip(beam.answer.token_ids, beam.answer.logprobs, beam.answer.origins, strict=True):
-        yield Token(id=token_id, logprob=logprob, origin=origin)
+    tokens = [
+        [
+            Token(id=token_id, logprob=logprob, origin=origin)
+            for token_id, logprob, origin in zip(answer.token_ids, answer.logprobs, answer.origins, strict=True)
+        ]
+        for answer in (beam.answer for beam in beams)
+    ]
+    return end, tokens
 
 
 def _with_weight(sequence: TokenSequence, beam: Beam) -> TokenSequence:

@@ -247,7 +247,7 @@ def _num_healed(vocabulary: Vocabulary, token_ids: Sequence[int]) -> int:
 def _num_samples(state: SequenceState, samples: int | None) -> int:
     _, present = state.shape
     if samples is None:
-        return 1 if present == 1 else present
+        return present
     if not 1 <= samples <= MAX_SAMPLES:
         raise BadRequestError(verbatim(f"There can be 1 to {MAX_SAMPLES} samples of a prompt, not {samples}."))
     if present not in {1, samples}:

@@ -263,7 +263,7 @@ def test_a_draft_model_is_loaded_and_used_over_the_protocol(
     with StdioWorker() as worker:
         failed = worker.result("load_model", model=str(random_llama), draft_model=str(other))
         assert (failed["type"], failed["kind"]) == ("failed", "bad_request")
-        assert "other tokens" in failed["message"]
+        assert "different vocabulary" in failed["message"]
         failed = worker.result("load_model", model=str(random_llama), draft_model="no-such-model")
         assert failed["kind"] == "model_not_found"
         loaded = worker.result("load_model", model=str(random_llama), draft_model=str(random_llama))
