@@ -1,4 +1,4 @@
-"""The command line's words: what can be asked of `bough`. Nothing heavy is imported, and nothing is done."""
+"""The command line of `bough`: its parser. Imports nothing large."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from pathlib import Path
 from app.model.exports.files import FORMATS
 
 SHELL_COMMANDS = frozenset({"import", "export", "search", "list", "replay"})
-"""What is done with conversations without a window."""
+"""The commands that work without a window."""
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return what reads the command line."""
+    """Return the parser of the command line."""
     made = argparse.ArgumentParser(prog="bough", description="A chat program in which a conversation is a tree.")
     made.add_argument("--data-dir", type=Path, help="keep conversations and settings in this folder")
     commands = made.add_subparsers(dest="command")
     tour = commands.add_parser("tour", help="let Bough play its main steps by itself, and write pictures")
     tour.add_argument("--out", type=Path, required=True, help="the folder for pictures, transcript and tour.json")
     tour.add_argument("--theme", choices=("light", "dark"), default="light")
-    # It may stand behind the command, too.
+    # The option is also allowed after the command.
     data_dir = argparse.ArgumentParser(add_help=False)
     data_dir.add_argument("--data-dir", type=Path, default=argparse.SUPPRESS, help="the folder of the conversations")
     take = commands.add_parser("import", parents=[data_dir], help="import conversations from files")

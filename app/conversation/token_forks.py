@@ -28,7 +28,7 @@ class Beginning(NamedTuple):
 
 
 class TokenForks:
-    """Adds such answers beside the one they begin with; the controller owns it."""
+    """Adds these answers as siblings of the original; the controller owns it."""
 
     def __init__(self, program: Program, preparation: Preparation, shown: ShownConversation) -> None:
         self._program = program

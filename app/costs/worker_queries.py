@@ -90,7 +90,7 @@ class LatestQuery(QObject):
         session.changed.connect(self._on_session_changed)
 
     def ask(self, question: Question) -> None:
-        """Send a query soon, in place of an earlier one."""
+        """Send a query soon, instead of an earlier one."""
         self._question = question
         self._is_wanted = False
         self._timer.start()
@@ -142,7 +142,7 @@ class FormatCheck(QObject):
         self._query.answered.connect(self._on_answered)
 
     def check(self, answer_format: AnswerFormat | None) -> None:
-        """Check a format soon, in place of an earlier one; None checks nothing."""
+        """Check a format soon, instead of an earlier one; None checks nothing."""
         if answer_format is None:
             self._query.forget()
             return
@@ -170,7 +170,7 @@ class TokenCount(QObject):
         self._query.answered.connect(self._on_answered)
 
     def count(self, text: str) -> None:
-        """Count the tokens of a text soon, in place of an earlier one."""
+        """Count the tokens of a text soon, instead of an earlier one."""
         self._query.ask(lambda request_id: Tokenize(request_id=request_id, text=text, counts_only=True))
 
     def forget(self) -> None:
@@ -232,7 +232,7 @@ class PromptCosts(QObject):
     def ask(
         self, path: Callable[[], Sequence[Message]], options: Mapping[str, Any], answer: Message | None = None
     ) -> None:
-        """Ask about a branch soon, in place of an earlier one; `path` is called then.
+        """Ask about a branch soon, instead of an earlier one; `path` is called then.
 
         `answer` is an unfinished answer to it that would be continued.
         """

@@ -1,4 +1,4 @@
-"""The folder of the workers' cache on disk: its size, and emptying it.
+"""The folder of the workers' cache on disk: its size, and emptying it; and the memory of this machine, for its limits.
 
 A worker may be using the folder. It copes with missing files, but its subfolders and the files that it is writing must
 stay.
@@ -14,8 +14,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from worker.pids import is_alive
+
 _FOLDER = r"[0-9a-f]{32}"
 _FILE = r"\d{8}-[0-9a-f]{24}-[0-9a-f]{32}\.safetensors|\.(?P<writer>\d{1,9})-\d+\.part"
+
+
+GIB = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -53,7 +58,7 @@ class CacheFolder:
         """Remove all cache files except those that a running worker is writing."""
         removed, num_left, why = 0, 0, ""
         for entry, writer in self._entries():
-            if writer is not None and _is_alive(writer):
+            if writer is not None and is_alive(writer):
                 continue
             num_bytes = _num_bytes(entry)
             try:
@@ -88,11 +93,9 @@ def _num_bytes(entry: os.DirEntry[str]) -> int:
         return 0
 
 
-def _is_alive(pid: int) -> bool:
+def memory_bytes() -> int | None:
+    """Return the size of this machine's memory; None if it is not known."""
     try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except (OSError, OverflowError):
-        return True  # somebody else's
-    return True
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError):
+        return None

@@ -118,7 +118,7 @@ class Grafts:
             self._database.write_many("DELETE FROM message WHERE id = ?", erased)
         self._openings = None
 
-    def throw_away(self, conversation_ids: Sequence[int]) -> None:
+    def move_to_trash(self, conversation_ids: Sequence[int]) -> None:
         """Move imported conversations to the trash, which a full disk still has room for."""
         with self._database.durably():
             self._database.write(
@@ -177,7 +177,7 @@ class Grafts:
         return True
 
     def _shared(self, graft: Graft, moved: dict[MessageId, MessageId]) -> set[MessageId]:
-        """What of a graft another one of the same file has brought already."""
+        """Return the ids of messages that another graft of the same file has already added."""
         theirs = {new: old for old, new in moved.items()}
         present = {row[0] for row in self._present(theirs)}
         return {theirs[message_id] for message_id in present} if graft.messages else set()
@@ -267,7 +267,7 @@ class GraftError(SentenceError):
 
 
 def checked(graft: Graft) -> Graft:
-    """Return a graft whose links hold: each parent is there and stands before, one message is the topmost.
+    """Return a graft with valid links: each parent comes before its children, and only the first message has none.
 
     Raises `GraftError`.
     """

@@ -62,7 +62,7 @@ END;
 """
 
 _SECOND = """
--- What a person marks and names.
+-- Stars, pins and names that the user gives.
 ALTER TABLE message ADD COLUMN name TEXT NOT NULL DEFAULT '';
 ALTER TABLE message ADD COLUMN starred_ms INTEGER;
 ALTER TABLE conversation ADD COLUMN pinned_ms INTEGER;
@@ -73,7 +73,7 @@ ALTER TABLE message ADD COLUMN model TEXT;
 UPDATE message SET model = json_extract(CAST(record AS TEXT), '$.model')
     WHERE record IS NOT NULL AND json_valid(CAST(record AS TEXT));
 
--- What streams into a message since it was written whole: so a long one is not written again with each word.
+-- Text that streamed into a message since it was last written as a whole.
 CREATE TABLE piece (
     id INTEGER PRIMARY KEY,
     message_id INTEGER NOT NULL REFERENCES message (id) ON DELETE CASCADE,
@@ -81,7 +81,7 @@ CREATE TABLE piece (
 ) STRICT;
 CREATE INDEX piece_message ON piece (message_id);
 
--- What was deleted here and may still be found elsewhere: in the search index, the log, the backups.
+-- Deleted ids whose copies may still be in the search index, the log or the backups.
 CREATE TABLE erased (
     id INTEGER PRIMARY KEY,
     message_id INTEGER,
@@ -117,7 +117,7 @@ INSERT INTO message_text (message_text) VALUES ('rebuild');
 """
 
 _THIRD = """
--- A branch that a person took away: it and all below it are out of sight, until the trash is emptied. 0: for good.
+-- When a branch was pruned. It and all below it are hidden until the trash is emptied. 0: being deleted.
 ALTER TABLE message ADD COLUMN pruned_ms INTEGER;
 CREATE INDEX message_pruned ON message (pruned_ms) WHERE pruned_ms IS NOT NULL;
 DROP INDEX message_parent;
@@ -127,12 +127,12 @@ CREATE INDEX message_parent ON message (parent_id, pruned_ms);
 ALTER TABLE conversation ADD COLUMN folder TEXT NOT NULL DEFAULT '';
 ALTER TABLE conversation ADD COLUMN archived_ms INTEGER;
 
--- The tokens of what streamed in, so that an answer that was cut goes on exactly.
+-- The tokens of streamed text, so that an interrupted answer can be continued exactly.
 ALTER TABLE piece ADD COLUMN tokens BLOB;
 """
 
 _FOURTH = """
--- What lies ready in a conversation and was not sent, and how it asks; 0: in the one that is yet to begin.
+-- Unsent texts and generation settings of a conversation; 0: of the empty page.
 CREATE TABLE preparation (
     conversation_id INTEGER PRIMARY KEY,
     unsent TEXT,
@@ -144,7 +144,7 @@ END;
 """
 
 _FIFTH = """
--- Places in a conversation that a person wants to come back to.
+-- Pinned branches.
 ALTER TABLE message ADD COLUMN pinned_ms INTEGER;
 """
 

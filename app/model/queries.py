@@ -96,7 +96,7 @@ def message_in(row: tuple[Any, ...]) -> tuple[Message, Sentence | None]:
 
 
 def unreadable(message_id: MessageId, parent_id: MessageId | None) -> tuple[Message, Sentence]:
-    """Return what stands for a message of which only its place is known, and what to tell of it."""
+    """Return a replacement for an unreadable message, and a sentence that says so."""
     problem = Sentence(
         "Message {message} can't be read because this part of the file is damaged. The other messages are intact.",
         message=str(message_id),

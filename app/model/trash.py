@@ -87,7 +87,7 @@ WITH RECURSIVE line (id, height) AS (
 """
 
 
-class Thrown(Struct, frozen=True, kw_only=True):
+class TrashItem(Struct, frozen=True, kw_only=True):
     """A conversation in the trash, or a branch (then `message_id` is its topmost message) of one that is not."""
 
     conversation_id: int
@@ -96,7 +96,7 @@ class Thrown(Struct, frozen=True, kw_only=True):
     message_id: MessageId | None = None
     text: str = ""
     """The beginning of the branch."""
-    thrown_ms: int = 0
+    trashed_ms: int = 0
     num_messages: int = 0
     """The messages that are permanently deleted with it, if only it is deleted."""
 
@@ -107,9 +107,9 @@ class Trash:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def listed(self) -> Generator[list[Thrown], None, list[Thrown]]:
+    def listed(self) -> Generator[list[TrashItem], None, list[TrashItem]]:
         """Return the entries, last deleted first. Yield the entries counted so far after each one."""
-        found = sorted((*self._conversations(), *self._branches()), key=lambda one: -one.thrown_ms)
+        found = sorted((*self._conversations(), *self._branches()), key=lambda one: -one.trashed_ms)
         for index, one in enumerate(found):
             is_branch = one.message_id is not None
             doomed = self.doomed([] if is_branch else [one.conversation_id], [one.message_id] if is_branch else [])
@@ -144,9 +144,9 @@ class Trash:
         Many are only marked, which hides them at once; `delete_marked` deletes them in the background.
         """
         doomed = self.doomed(conversation_ids, branch_ids)
-        thrown = [(conversation_id,) for conversation_id in conversation_ids]
-        self._database.write_many("INSERT INTO erased (conversation_id) VALUES (?)", thrown)
-        self._database.write_many("DELETE FROM conversation WHERE id = ?", thrown)
+        trashed = [(conversation_id,) for conversation_id in conversation_ids]
+        self._database.write_many("INSERT INTO erased (conversation_id) VALUES (?)", trashed)
+        self._database.write_many("DELETE FROM conversation WHERE id = ?", trashed)
         if len(doomed) <= _MAX_AT_ONCE:
             erased = [(message_id,) for message_id in sorted(doomed)]
             self._database.write_many("INSERT INTO erased (message_id) VALUES (?)", erased)
@@ -170,14 +170,14 @@ class Trash:
 
     # --- inside --------------------------------------------------------------------------------------------
 
-    def _conversations(self) -> list[Thrown]:
+    def _conversations(self) -> list[TrashItem]:
         rows = self._database.rows("SELECT id, name, trashed_ms FROM conversation WHERE trashed_ms IS NOT NULL")
-        return [Thrown(conversation_id=row[0], name=str(row[1]), thrown_ms=row[2]) for row in rows]
+        return [TrashItem(conversation_id=row[0], name=str(row[1]), trashed_ms=row[2]) for row in rows]
 
-    def _branches(self) -> list[Thrown]:
+    def _branches(self) -> list[TrashItem]:
         rows = self._database.rows("SELECT id, substr(text, 1, 400), pruned_ms FROM message WHERE pruned_ms > 0")
         pruned = {row[0] for row in rows}
-        found: list[Thrown] = []
+        found: list[TrashItem] = []
         for message_id, text, pruned_ms in rows:
             line = self._database.rows(f"{_LINE} SELECT id FROM line ORDER BY height", (message_id,))
             if any(above[0] in pruned for above in line[1:]):
@@ -190,12 +190,12 @@ class Trash:
             )
             for conversation_id, name in home:
                 found.append(
-                    Thrown(
+                    TrashItem(
                         conversation_id=conversation_id,
                         name=str(name),
                         message_id=message_id,
                         text=" ".join(str(text).split()),
-                        thrown_ms=pruned_ms,
+                        trashed_ms=pruned_ms,
                     )
                 )
         return found
@@ -205,12 +205,12 @@ class Trash:
         return {row[0] for row in rows if isinstance(row[0], int)}
 
 
-def _counted(one: Thrown, num_messages: int) -> Thrown:
-    return Thrown(
+def _counted(one: TrashItem, num_messages: int) -> TrashItem:
+    return TrashItem(
         conversation_id=one.conversation_id,
         name=one.name,
         message_id=one.message_id,
         text=one.text,
-        thrown_ms=one.thrown_ms,
+        trashed_ms=one.trashed_ms,
         num_messages=num_messages,
     )

@@ -15,10 +15,10 @@ from pytestqt.qtbot import QtBot
 from tokenizers import Tokenizer
 
 from app.application import Application
+from app.model.cache_folder import GIB
 from app.model.generation_settings import GenerationSettings
 from app.model.message import Figures, Message, Sampling
 from app.model.settings import CacheSettings, Settings, save_settings
-from app.model.sizes import GIB
 from app.ui.settings.settings_window import SettingsWindow
 from tests.architectures import small_llama, small_mamba, write_random_model
 from tests.end_to_end.conftest import PATIENCE_MS, OpenBough

@@ -21,6 +21,7 @@ from pathlib import Path
 
 from worker.cache.array_file import DamagedFileError, Nested, from_bytes
 from worker.cache.stored_file import NAME, StoredFile, Stretch, bytes_in, laid_out, stretch_in
+from worker.pids import is_alive
 
 _log = logging.getLogger(__name__)
 
@@ -99,7 +100,7 @@ class DiskCache:
         if unfinished is None:
             return False
         is_old = time.time() - entry.stat(follow_symlinks=False).st_mtime > _UNFINISHED_S
-        return _is_alive(int(unfinished[1])) and not is_old
+        return is_alive(int(unfinished[1])) and not is_old
 
     # --- one file ------------------------------------------------------------------------------------------
 
@@ -249,16 +250,6 @@ def _stat(entry: os.DirEntry[str]) -> os.stat_result | None:
 def _unlink(path: Path) -> None:
     with contextlib.suppress(OSError):
         path.unlink()
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except (OSError, OverflowError):
-        return True  # somebody else's
-    return True
 
 
 def _default_limit_bytes(folder: Path) -> int:

@@ -198,7 +198,7 @@ class _Writer:
         if not ids:
             return
         # Deleting needs disk space; moving to the trash needs little.
-        self._store.grafts.throw_away(ids)
+        self._store.grafts.move_to_trash(ids)
         try:
             for start in range(0, len(ids), 500):
                 self._store.grafts.take_out(ids[start : start + 500])

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from app.archive.archive import Archive
     from app.export.exporting import ExportResult
     from app.model.imports.importing import Summary
-    from app.model.trash import Thrown
+    from app.model.trash import TrashItem
     from app.ui.dialogs.export_window import ExportWindow, Offer
     from app.ui.dialogs.import_window import ImportWindow
     from app.ui.dialogs.recovery_windows import BackupsWindow, TrashWindow
@@ -235,7 +235,7 @@ class DialogCommands(QObject):
         sheet.delete_requested.connect(self._controller.program.conversations.delete_permanently)
         return sheet
 
-    def _restore(self, item: Thrown) -> None:
+    def _restore(self, item: TrashItem) -> None:
         conversations = self._controller.program.conversations
         conversations.restore(item.conversation_id, item.message_id)
         opened = self._controller.shown.conversation

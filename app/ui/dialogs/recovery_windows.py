@@ -13,7 +13,7 @@ from app.archive.archive import Archive
 from app.model.backups import Backups
 from app.model.message import MessageId
 from app.model.restoring import Backup, listed
-from app.model.trash import Thrown
+from app.model.trash import TrashItem
 from app.numbers import sized
 from app.ui.parts.labels import quiet_label
 from app.ui.parts.list_rows import two_line_item, two_line_list
@@ -70,7 +70,7 @@ class TrashWindow(_ListWindow):
     """
 
     restore_requested = Signal(object)
-    """A `Thrown`."""
+    """A `TrashItem`."""
     delete_requested = Signal(object, object)
     """The ids of conversations, and of the topmost messages of branches."""
 
@@ -88,8 +88,8 @@ class TrashWindow(_ListWindow):
             parent=parent,
         )
         self._archive = archive
-        self._thrown: list[Thrown] = []
-        self._pending: tuple[str, list[Thrown]] = ("", [])
+        self._trashed: list[TrashItem] = []
+        self._pending: tuple[str, list[TrashItem]] = ("", [])
         """The pending question, and the items that it is about."""
         self.list.setSelectionMode(QListWidget.SelectionMode.ExtendedSelection)
         self.list.itemSelectionChanged.connect(self._update_buttons)
@@ -109,20 +109,20 @@ class TrashWindow(_ListWindow):
 
     def choose(self, conversation_id: int, message_id: MessageId | None = None) -> None:
         """Select one item: a conversation, or (with `message_id`) a branch."""
-        for row, one in enumerate(self._thrown):
+        for row, one in enumerate(self._trashed):
             if (one.conversation_id, one.message_id) == (conversation_id, message_id):
                 self.list.setCurrentRow(row)
 
     @property
-    def chosen(self) -> list[Thrown]:
-        return [self._thrown[index.row()] for index in self.list.selectionModel().selectedRows()]
+    def chosen(self) -> list[TrashItem]:
+        return [self._trashed[index.row()] for index in self.list.selectionModel().selectedRows()]
 
-    def _show(self, thrown: list[Thrown]) -> None:
-        self._thrown = thrown
-        self._fill([self._item(one) for one in thrown])
+    def _show(self, trashed: list[TrashItem]) -> None:
+        self._trashed = trashed
+        self._fill([self._item(one) for one in trashed])
         self._update_buttons()
 
-    def _item(self, one: Thrown) -> QListWidgetItem:
+    def _item(self, one: TrashItem) -> QListWidgetItem:
         goes = self.tr("%n message(s)", "", one.num_messages)
         if one.message_id is None:
             text, icon_name = one.name, "trash"
@@ -130,13 +130,13 @@ class TrashWindow(_ListWindow):
         else:
             text, icon_name = one.text or self.tr("An empty message"), "fork"
             detail = self.tr("Pruned {time} in “{name}” · {goes}")
-        return two_line_item(text, detail.format(time=when(one.thrown_ms), name=one.name, goes=goes), None, icon_name)
+        return two_line_item(text, detail.format(time=when(one.trashed_ms), name=one.name, goes=goes), None, icon_name)
 
     def _update_buttons(self) -> None:
-        is_any = bool(self.list.selectionModel().selectedRows()) if self._thrown else False
+        is_any = bool(self.list.selectionModel().selectedRows()) if self._trashed else False
         self.restore_button.setEnabled(is_any)
         self.delete_button.setEnabled(is_any)
-        self.empty_button.setEnabled(bool(self._thrown))
+        self.empty_button.setEnabled(bool(self._trashed))
 
     def _restore(self) -> None:
         for one in self.chosen:
@@ -154,29 +154,29 @@ class TrashWindow(_ListWindow):
         )
 
     def _delete_all(self) -> None:
-        self._ask(self.tr("Permanently delete everything in the trash?"), list(self._thrown))
+        self._ask(self.tr("Permanently delete everything in the trash?"), list(self._trashed))
 
-    def _ask(self, question: str, thrown: list[Thrown]) -> None:
+    def _ask(self, question: str, trashed: list[TrashItem]) -> None:
         """Count the messages that would be deleted, then ask."""
-        conversations, branches = _ids(thrown)
-        self._pending = (question, thrown)
+        conversations, branches = _ids(trashed)
+        self._pending = (question, trashed)
         task = self._archive.read(lambda store: store.trash.counted(conversations, branches))
         task.done.connect(self._show_question)
         task.failed.connect(self.fail)
 
     def _show_question(self, num_messages: int) -> None:
-        question, thrown = self._pending
+        question, trashed = self._pending
         details = self.tr(
             "{goes}. This removes the text from your conversations, their backups and the cache. "
             "Messages that are also part of other conversations are kept."
         ).format(goes=self.tr("%n message(s)", "", num_messages))
         box = self._question(self.tr("Delete permanently"), question, details)
         delete = box.addButton(self.tr("Delete permanently"), QMessageBox.ButtonRole.DestructiveRole)
-        delete.clicked.connect(lambda: self._delete(thrown))
+        delete.clicked.connect(lambda: self._delete(trashed))
         box.open()
 
-    def _delete(self, thrown: list[Thrown]) -> None:
-        self.delete_requested.emit(*_ids(thrown))
+    def _delete(self, trashed: list[TrashItem]) -> None:
+        self.delete_requested.emit(*_ids(trashed))
         self.refresh()
 
 
@@ -278,7 +278,7 @@ class BackupsWindow(_ListWindow):
         self.restore_requested.emit(file)
 
 
-def _ids(thrown: list[Thrown]) -> tuple[list[int], list[int]]:
+def _ids(trashed: list[TrashItem]) -> tuple[list[int], list[int]]:
     """Return the ids of the conversations, and of the topmost messages of the branches."""
-    conversations = [one.conversation_id for one in thrown if one.message_id is None]
-    return conversations, [one.message_id for one in thrown if one.message_id is not None]
+    conversations = [one.conversation_id for one in trashed if one.message_id is None]
+    return conversations, [one.message_id for one in trashed if one.message_id is not None]

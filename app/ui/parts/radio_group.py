@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QDoubleSpinBox, QHBoxLayout, QLabel, QRadioButton, QVBoxLayout, QWidget
 
-from app.model.sizes import GIB
+from app.model.cache_folder import GIB
 from app.ui.parts.labels import quiet_label
 from app.ui.theme import scaled
 

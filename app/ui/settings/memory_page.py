@@ -10,8 +10,8 @@ from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QHBoxLayout, QPushButton
 from typing_extensions import override
 
+from app.model.cache_folder import GIB, memory_bytes
 from app.model.settings import CacheSettings
-from app.model.sizes import GIB, memory_bytes
 from app.notices import Notice
 from app.numbers import counted, sized
 from app.program import Program

@@ -10,7 +10,7 @@ import pytest
 from app.model.cache_folder import CacheFolder
 from app.model.database import set_up
 from app.model.store import Store
-from app.model.trash import Thrown, delete_marked
+from app.model.trash import TrashItem, delete_marked
 from tests.app.model.stores import bytes_below, sql, trashed_ids
 from tests.app.model.watched_upkeep import WatchedUpkeep
 from tests.app.trees import drawn, plant
@@ -23,7 +23,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
     store.close()
 
 
-def _listed(store: Store) -> list[Thrown]:
+def _listed(store: Store) -> list[TrashItem]:
     steps = store.trash.listed()
     while True:
         try:
@@ -109,11 +109,11 @@ def test_a_large_trash_is_hidden_at_once_and_deleted_everywhere_in_the_backgroun
     monkeypatch.setattr("app.model.trash._MAX_AT_ONCE", 10)
     monkeypatch.setattr("app.model.trash._SLICE", 7)
     kept = plant(store, "u1-a1-u2")
-    thrown = _grown(store, 40)
+    trashed = _grown(store, 40)
     store.messages.prune([kept.ids["u2"]])
-    store.conversations.trash(thrown)
+    store.conversations.trash(trashed)
     assert store.empty_trash() == 44 + 1
-    assert store.messages.shown_by(thrown) == trashed_ids(store) == _listed(store) == []
+    assert store.messages.shown_by(trashed) == trashed_ids(store) == _listed(store) == []
     assert store.search.find("turn 39") == []
     assert store.empty_trash() == 0
     # Nothing that is being deleted can be restored.

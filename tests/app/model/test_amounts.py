@@ -5,8 +5,10 @@ from __future__ import annotations
 import psutil
 import pytest
 
-from app.model.sizes import GIB, MIB, memory_bytes
+from app.model.cache_folder import GIB, memory_bytes
 from worker.sentence import size_text
+
+MIB = 1 << 20
 
 
 @pytest.mark.parametrize(
