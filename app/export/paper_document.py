@@ -36,11 +36,11 @@ from app.model.exports.captions import (
     branch_title,
     first_words,
     heading,
+    shown_sections,
     split_note,
     split_reasoning,
     statistics,
     title,
-    told_sections,
 )
 from app.model.exports.excerpt import Excerpt, Options
 from app.model.exports.formula import Formula, formula
@@ -127,7 +127,7 @@ def fill(document: PaperDocument, excerpt: Excerpt, options: Options) -> Generat
     writer = _Writer(document, options)
     writer.heading(title(excerpt), 0, px=22)
     num_done = 0
-    for number, section in enumerate(told_sections(excerpt, options), 1):
+    for number, section in enumerate(shown_sections(excerpt, options), 1):
         if number > 1:
             writer.heading(branch_title(excerpt, section, number), 0, px=17)
         for message in section.messages:

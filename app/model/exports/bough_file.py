@@ -1,7 +1,7 @@
-"""`.bough`: conversations as they are, nothing lost; JSON that is read by eye. docs/bough-file.md describes it.
+"""`.bough` files: complete conversations as readable JSON, described in docs/bough-file.md.
 
-One message a line, in the order of their making. Each conversation is whole: messages that it shares with another one
-(forks share their past) stand in both, with the same ids.
+Each message is a line, sorted by age. Each conversation is complete: messages that it shares with another one, as forks
+do, are in both, with the same ids.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ VERSION = 1
 
 
 def bough_file(excerpts: Iterable[Excerpt]) -> Iterator[Piece]:
-    """Yield a file, a message at a time."""
+    """Yield a file, one message at a time."""
     yield Piece(f'{{"format": "{FORMAT}", "version": {VERSION}, "conversations": [')
     for number, excerpt in enumerate(excerpts):
         yield Piece(",\n" if number else "\n")
@@ -30,8 +30,8 @@ def bough_file(excerpts: Iterable[Excerpt]) -> Iterator[Piece]:
             }
         )
         yield Piece(f'{head[:-1]},"messages":[')
-        for place, message in enumerate(excerpt.messages):
-            yield Piece((",\n" if place else "\n") + _encoded(message), 1)
+        for index, message in enumerate(excerpt.messages):
+            yield Piece((",\n" if index else "\n") + _encoded(message), 1)
         yield Piece("\n]}")
     yield Piece("\n]}\n")
 

@@ -1,4 +1,4 @@
-"""What is said of a message beside its text: who speaks, when, at what cost; it knows no format."""
+"""Headings, titles and statistics of exported messages, and the parts of their texts. Independent of the format."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _PICTURE = re.compile(r"!\[(?P<name>[^\]\n]*)\]\((?P<address>data:[^\s()]+)\)")
 _FIRST_WORDS = 60
 
 
-class Said(NamedTuple):
-    """A message's text, its reasoning apart."""
+class AnswerParts(NamedTuple):
+    """A message's reasoning, which only answers have, and the rest of its text."""
 
     reasoning: str
     answer: str
 
 
 class Note(NamedTuple):
-    """What a note holds: text, or a file in its `data:` address."""
+    """The content of a note: text, or a file in a `data:` address."""
 
     label: str
     text: str
@@ -40,7 +40,7 @@ class Note(NamedTuple):
 
 
 def heading(message: Message) -> str:
-    """Return who speaks; of an answer also which model, and when."""
+    """Return the heading of a message: its role, and for answers the model and the time."""
     if message.role == "note":
         return f"Note: {split_note(message).label}"
     name = ROLES.get(message.role, message.role.capitalize())
@@ -50,7 +50,7 @@ def heading(message: Message) -> str:
 
 
 def when(ms: int) -> str:
-    """Return a time, to the minute."""
+    """Return a time to the minute."""
     try:
         return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC")
     except (ValueError, OverflowError, OSError):
@@ -66,19 +66,23 @@ def one_line(text: str) -> str:
 
 
 def first_words(message: Message) -> str:
-    """Return how a message begins, to tell it from others."""
+    """Return the beginning of a message in one line."""
     line = one_line(split_reasoning(message).answer[: 20 * _FIRST_WORDS])
     return line if len(line) <= _FIRST_WORDS else f"{line[:_FIRST_WORDS].rstrip()}…"
 
 
-def split_reasoning(message: Message) -> Said:
-    """Tell what a model thought first from what it said then."""
+def split_reasoning(message: Message) -> AnswerParts:
+    """Split a message into its reasoning and the rest."""
     thought = split_thought(message.text) if message.role == "assistant" else None
-    return Said("", message.text) if thought is None else Said(thought.text, message.text[thought.answer_start :])
+    return (
+        AnswerParts("", message.text)
+        if thought is None
+        else AnswerParts(thought.text, message.text[thought.answer_start :])
+    )
 
 
 def split_note(message: Message) -> Note:
-    """Tell a note's label from what it holds."""
+    """Split a note into its label, which is its first line, and its content."""
     label, _, text = message.text.partition("\n")
     text = text.strip("\n")
     found = _PICTURE.fullmatch(text)
@@ -89,40 +93,40 @@ def split_note(message: Message) -> Note:
 
 
 def text_of(message: Message, options: Options) -> str:
-    """Return a message's text, with its reasoning or without."""
+    """Return a message's text, without reasoning if the options say so."""
     return message.text if options.reasoning else split_reasoning(message).answer
 
 
-def is_told(message: Message, options: Options) -> bool:
-    """Whether a message is shown: no root, no empty system prompt, and none where they are not asked for."""
+def is_shown(message: Message, options: Options) -> bool:
+    """Whether a message is exported: not the root, nor an empty or unwanted system prompt."""
     if message.role == "system":
         return options.system_prompts and bool(message.text.strip())
     return message.role != "root"
 
 
-def told_sections(excerpt: Excerpt, options: Options) -> list[Section]:
-    """Return the sections of what is shown; those that nothing is left of are left out."""
+def shown_sections(excerpt: Excerpt, options: Options) -> list[Section]:
+    """Return the sections with the messages that are exported, without empty sections."""
     sections = (
-        Section(parent_id, [message for message in messages if is_told(message, options)])
+        Section(parent_id, [message for message in messages if is_shown(message, options)])
         for parent_id, messages in excerpt.sections()
     )
     return [section for section in sections if section.messages]
 
 
 def branch_title(excerpt: Excerpt, section: Section, number: int) -> str:
-    """Return how the branch with this number is called where it is told; the one that is shown has none."""
+    """Return the title of a branch; the first one, which the conversation shows, has none."""
     after = "" if section.parent_id is None else f", after “{first_words(excerpt.tree[section.parent_id])}”"
     return f"Branch {number}{after}"
 
 
 def statistics(message: Message) -> str:
-    """Return how an answer was drawn and what it cost, in one line; nothing for other messages."""
+    """Return an answer's settings, token counts and times in one line; "" for other messages."""
     record = message.record
     if message.role != "assistant" or record is None:
         return ""
     figures = record.figures
     parts = [
-        *_how_drawn(record),
+        *_settings(record),
         f"{figures.new_tokens:,} tokens written" if figures.new_tokens else "",
         f"{figures.prompt_tokens:,} in the prompt" if figures.prompt_tokens else "",
         f"{figures.kept_tokens:,} of them kept" if figures.kept_tokens else "",
@@ -134,8 +138,8 @@ def statistics(message: Message) -> str:
     return " · ".join(part for part in parts if part)
 
 
-def _how_drawn(record: Record) -> Iterator[str]:
-    # What another program's export does not say is not made up.
+def _settings(record: Record) -> Iterator[str]:
+    # Imported answers have no settings.
     if record.seed is None and not record.ended_ms:
         return
     sampling = record.sampling
@@ -153,12 +157,12 @@ def _how_drawn(record: Record) -> Iterator[str]:
         yield f"frequency penalty {sampling.frequency_penalty:g}"
     yield f"at most {sampling.max_tokens:,} tokens"
     if sampling.stop:
-        yield f"stops at {', '.join(json.dumps(text, ensure_ascii=False) for text in sampling.stop)}"
+        yield f"stop strings {', '.join(json.dumps(text, ensure_ascii=False) for text in sampling.stop)}"
     if record.constraint is not None:
-        yield f"form: {record.constraint.kind.replace('_', ' ')}"
+        yield f"answer format: {record.constraint.kind.replace('_', ' ')}"
     if record.hooks:
         yield f"hooks: {', '.join(record.hooks)}"
     if record.kv_bits is not None:
-        yield f"what was read kept in {record.kv_bits} bits"
+        yield f"cache in {record.kv_bits} bits"
     if record.seed is not None:
         yield f"seed {record.seed}"

@@ -1,7 +1,7 @@
-"""Branches as JSON Lines that models are tuned with: OpenAI's chat form, ShareGPT's, and preferences of siblings.
+"""Branches as JSON Lines for fine-tuning: OpenAI's chat format, ShareGPT's, and preferences between siblings.
 
-A branch is told up to its last answer; one without an answer teaches nothing and is left out. What branches share is
-walked and encoded once, and a line is all that is held of them, so a deep tree takes the time that its lines take.
+A branch ends at its last answer, and is left out if it has none. Messages that branches share are encoded once, and
+only one branch is in memory.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from app.model.exports.captions import is_told, text_of
+from app.model.exports.captions import is_shown, text_of
 from app.model.exports.excerpt import Excerpt, Options
 from app.model.exports.files import Piece
 from app.model.message import Message, MessageId
@@ -34,7 +34,7 @@ def sharegpt_records(excerpt: Excerpt, options: Options) -> Iterator[Piece]:
 
 
 def preference_records(excerpt: Excerpt, options: Options) -> Iterator[Piece]:
-    """Yield a line for each answer that another one was shown instead of: `{"prompt", "chosen", "rejected"}`."""
+    """Yield a line for each answer that is not the shown one of its siblings: `{"prompt", "chosen", "rejected"}`."""
     line = _Line(excerpt, options, _openai_turn, is_prompt=True)
     for message in excerpt.messages:
         answers = [answer for child in excerpt.tree.children(message.id) if _is_answer(answer := excerpt.tree[child])]
@@ -53,32 +53,32 @@ def preference_records(excerpt: Excerpt, options: Options) -> Iterator[Piece]:
 class _Step(NamedTuple):
     message: Message
     turn: str
-    """Empty: it is not told."""
-    num_told: int
-    """How many steps down to here lead to the last answer."""
+    """The message as JSON; empty if it is left out."""
+    num_to_answer: int
+    """The number of steps from the top to the last answer so far."""
 
 
 class _Line:
-    """The way from the top down to a message; going to another one keeps what both share."""
+    """The path from the top to a message. Moving to another message keeps the part that both share."""
 
     def __init__(
         self, excerpt: Excerpt, options: Options, encode: Callable[[Message, Options], str], *, is_prompt: bool = False
     ) -> None:
-        """`is_prompt`: whether answers are told that teach nothing, for something was said after them."""
+        """A prompt also includes answers that failed or are empty, since messages follow them."""
         self._excerpt, self._options, self._encode, self._is_prompt = excerpt, options, encode, is_prompt
         self._steps: list[_Step] = []
-        self._places: dict[MessageId, int] = {}
+        self._indices: dict[MessageId, int] = {}
 
     @property
     def answer_id(self) -> MessageId | None:
-        """The last answer on the way."""
-        num_told = self._steps[-1].num_told if self._steps else 0
-        return self._steps[num_told - 1].message.id if num_told else None
+        """The last answer on the path."""
+        num_steps = self._steps[-1].num_to_answer if self._steps else 0
+        return self._steps[num_steps - 1].message.id if num_steps else None
 
     def turns(self) -> str:
-        """Return what is told on the way; of a branch, down to its last answer."""
-        num_told = len(self._steps) if self._is_prompt else self._steps[-1].num_told
-        return ",".join([step.turn for step in self._steps[:num_told] if step.turn])
+        """Return the messages on the path as JSON; of a branch, up to its last answer."""
+        num_steps = len(self._steps) if self._is_prompt else self._steps[-1].num_to_answer
+        return ",".join([step.turn for step in self._steps[:num_steps] if step.turn])
 
     def go_to(self, message_id: MessageId) -> None:
         new: list[Message] = []
@@ -87,50 +87,53 @@ class _Line:
         while (
             current is not None
             and current in self._excerpt.tree
-            and current not in self._places
+            and current not in self._indices
             and current not in seen
         ):
             seen.add(current)
             new.append(self._excerpt.tree[current])
             current = new[-1].parent_id
-        num_shared = 0 if current is None or current not in self._places else self._places[current] + 1
+        num_shared = 0 if current is None or current not in self._indices else self._indices[current] + 1
         for step in self._steps[num_shared:]:
-            del self._places[step.message.id]
+            del self._indices[step.message.id]
         del self._steps[num_shared:]
         for message in reversed(new):
             self._push(message)
 
     def _push(self, message: Message) -> None:
-        is_turn = message.role != "note" and is_told(message, self._options)
+        is_turn = message.role != "note" and is_shown(message, self._options)
         is_answer = is_turn and _is_answer(message)
-        is_told_here = is_turn and (self._is_prompt or message.role != "assistant" or is_answer)
-        place = len(self._steps)
-        num_told = place + 1 if is_answer else self._steps[-1].num_told if self._steps else 0
-        self._places[message.id] = place
-        self._steps.append(_Step(message, self._encode(message, self._options) if is_told_here else "", num_told))
+        is_included = is_turn and (self._is_prompt or message.role != "assistant" or is_answer)
+        index = len(self._steps)
+        num_to_answer = index + 1 if is_answer else self._steps[-1].num_to_answer if self._steps else 0
+        self._indices[message.id] = index
+        self._steps.append(_Step(message, self._encode(message, self._options) if is_included else "", num_to_answer))
 
 
 def _branches(
     excerpt: Excerpt, options: Options, encode: Callable[[Message, Options], str]
 ) -> Iterator[tuple[MessageId | None, str, int]]:
-    """Yield each branch up to its last answer, once: that answer, the turns, how many messages are told by now more."""
+    """Yield for each branch its last answer, its turns, and the progress in messages.
+
+    The turns are empty for a branch without an answer, or with the last answer of an earlier branch.
+    """
     line = _Line(excerpt, options, encode)
-    told: set[MessageId] = set()
+    done: set[MessageId] = set()
     num_done, num_leaves = 0, len(excerpt.leaves)
     for number, leaf in enumerate(excerpt.leaves, 1):
         line.go_to(leaf)
         num_new = len(excerpt.messages) * number // num_leaves - num_done
         num_done += num_new
         answer_id = line.answer_id
-        if answer_id is None or answer_id in told:
+        if answer_id is None or answer_id in done:
             yield None, "", num_new
         else:
-            told.add(answer_id)
+            done.add(answer_id)
             yield answer_id, line.turns(), num_new
 
 
 def _is_answer(message: Message) -> bool:
-    """Whether this is an answer that teaches something."""
+    """Whether a message is an answer to learn from, not an empty, failed or unfinished one."""
     return message.role == "assistant" and bool(message.text.strip()) and message.state not in {"failed", "streaming"}
 
 
@@ -143,5 +146,5 @@ def _sharegpt_turn(message: Message, options: Options) -> str:
 
 
 def _encoded(turn: dict[str, str]) -> str:
-    # Some readers take these for the end of a line.
+    # Some readers treat these characters as line ends.
     return msgspec.json.encode(turn).decode().translate(_LINE_BREAKS)

@@ -1,4 +1,4 @@
-"""The font of formulas, and what stands there for wide characters, which it lacks; any other it lacks can't be set."""
+"""The font of formulas, with East Asian characters, which ziamath's font lacks. Imported with ziamath on first use."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from ziamath.mathfont import MathFont
 from ziamath.zmath import fontname
 
 _WIDE = ("W", "F")
-_BELOW, _ABOVE = -0.12, 0.88
-"""How far a wide character reaches, as parts of its width."""
+_BOTTOM, _TOP = -0.12, 0.88
+"""The vertical extent of a wide character, as fractions of its width."""
 
 
 class UnwritableError(Exception):
-    """There is a character in a formula that nobody could read there."""
+    """A formula contains a character that the font lacks."""
 
 
 class FormulaFont(MathFont):
-    """Letters of some alphabets, signs, and the wide characters of any script: words stand in formulas, too."""
+    """ziamath's font, extended by wide characters."""
 
     def __init__(self) -> None:
         super().__init__(fontname)
@@ -36,11 +36,11 @@ class FormulaFont(MathFont):
 
 
 class _Wide(SimpleGlyph):
-    """A character as wide as it is high, drawn by whoever shows the picture: no font of ours has all of these."""
+    """A square character, drawn by the program that shows the SVG with a font of the system."""
 
     def __init__(self, character: str, font: MathFont) -> None:
         em = font.info.layout.unitsperem
-        super().__init__(0, [], BBox(0, em, round(_BELOW * em), round(_ABOVE * em)), font)
+        super().__init__(0, [], BBox(0, em, round(_BOTTOM * em), round(_TOP * em)), font)
         self._character = character
 
     @override
@@ -49,7 +49,7 @@ class _Wide(SimpleGlyph):
 
     @override
     def place(self, x: float, y: float, point_size: float) -> ET.Element:
-        place = {"x": f"{x:.3f}", "y": f"{y:.3f}", "font-size": f"{point_size:.3f}", "font-family": "sans-serif"}
-        text = ET.Element("text", place)
+        attributes = {"x": f"{x:.3f}", "y": f"{y:.3f}", "font-size": f"{point_size:.3f}", "font-family": "sans-serif"}
+        text = ET.Element("text", attributes)
         text.text = self._character
         return text

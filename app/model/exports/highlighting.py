@@ -1,4 +1,4 @@
-"""The themes' colours, and code in colours that can be read; it knows no document."""
+"""The themes' colours, and syntax highlighting with readable colours. Independent of documents."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from pygments.lexers import get_lexer_by_name
 from pygments.styles import get_style_by_name
 from pygments.util import ClassNotFound
 
-_READABLE = 4.5
-_STEPS = 20
-_LONGEST = 200_000
-"""Characters of code that are highlighted."""
+_MIN_CONTRAST = 4.5
+_NUM_STEPS = 20
+_MAX_CHARACTERS = 200_000
+"""Longer code is not highlighted."""
 
 
 class Stretch(NamedTuple):
-    """Code that looks the same; `kind` names how, among the ones of `code_looks`."""
+    """A piece of code with one look; `kind` is a key of `code_looks`, or empty."""
 
     text: str
     kind: str
 
 
 class Look(NamedTuple):
-    """How a stretch of code looks; `colour` is None where the text's own is meant."""
+    """The look of a piece of code. If `colour` is None, it has the colour of the text."""
 
     colour: str | None
     is_bold: bool
@@ -42,8 +42,8 @@ def theme(scheme: Literal["light", "dark"]) -> dict[str, str]:
 
 
 def stretches(code: str, language: str) -> list[Stretch]:
-    """Return `code` in stretches; in one of no kind where its language is none known, or it is very long."""
-    if not language or len(code) > _LONGEST:
+    """Return `code` in pieces; as one piece without a kind if its language is unknown or it is very long."""
+    if not language or len(code) > _MAX_CHARACTERS:
         return [Stretch(code, "")]
     try:
         lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False)
@@ -56,13 +56,13 @@ def stretches(code: str, language: str) -> list[Stretch]:
             found[-1] = Stretch(found[-1].text + text, name)
         else:
             found.append(Stretch(text, name))
-    # Some lexers take \r\n for \n: then the code stands as it is.
+    # Some lexers change \r\n to \n; then the code is not highlighted.
     return found if "".join(stretch.text for stretch in found) == code else [Stretch(code, "")]
 
 
 @lru_cache(maxsize=2)
 def code_looks(scheme: Literal["light", "dark"]) -> dict[str, Look]:
-    """Return how each kind of stretch looks, readable on the theme's ground for code."""
+    """Return the look of each kind, with colours that are readable on the theme's background of code."""
     colours = theme(scheme)
     looks: dict[str, Look] = {}
     for kind, style in get_style_by_name(colours["code_style"]):
@@ -73,14 +73,14 @@ def code_looks(scheme: Literal["light", "dark"]) -> dict[str, Look]:
 
 @lru_cache(maxsize=512)
 def readable(colour: str, ground: str) -> str:
-    """Return `colour`, as much darker or lighter as text in it must be to be read on `ground` (WCAG 2)."""
+    """Return `colour`, made darker or lighter until text in it is readable on `ground` (WCAG 2)."""
     end = max(("#000000", "#ffffff"), key=lambda candidate: contrast(candidate, ground))
-    mixed = (_mixed(colour, end, step / _STEPS) for step in range(_STEPS + 1))
-    return next((candidate for candidate in mixed if contrast(candidate, ground) >= _READABLE), end)
+    mixed = (_mixed(colour, end, step / _NUM_STEPS) for step in range(_NUM_STEPS + 1))
+    return next((candidate for candidate in mixed if contrast(candidate, ground) >= _MIN_CONTRAST), end)
 
 
 def contrast(one: str, other: str) -> float:
-    """Return the ratio of two colours' luminances, from 1 to 21."""
+    """Return the contrast ratio of two colours, from 1 to 21."""
     darker, lighter = sorted((_luminance(one), _luminance(other)))
     return (lighter + 0.05) / (darker + 0.05)
 

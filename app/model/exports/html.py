@@ -16,11 +16,11 @@ from typing_extensions import override
 from app.model.exports.captions import (
     first_words,
     heading,
+    shown_sections,
     split_note,
     split_reasoning,
     statistics,
     title,
-    told_sections,
 )
 from app.model.exports.excerpt import Excerpt, Options, Section
 from app.model.exports.files import Piece
@@ -81,7 +81,7 @@ def _code(scheme: Literal["light", "dark"]) -> str:
 
 def _sections(excerpt: Excerpt, options: Options) -> Iterator[Piece]:
     """Yield all sections; a branch is folded into the section that it forks from."""
-    sections = told_sections(excerpt, options)
+    sections = shown_sections(excerpt, options)
     shown = {message.id for section in sections for message in section.messages}
     forks: dict[MessageId | None, list[Section]] = {}
     for section in sections:

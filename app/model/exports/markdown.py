@@ -1,8 +1,8 @@
-"""Conversations as Markdown documents; characters arrive as they are, and Bough reads them back.
+"""Conversations as Markdown documents with unchanged texts, which Bough can import again.
 
-A branch is the conversation's name, then each message under a heading that names its role. Where that can be
-misread (a text has such headings of its own, leaves a fence open, begins with empty lines) or says too little (there
-are several branches), comments stand before the headings, which no reader of Markdown shows:
+A document is the conversation's name, then each message under a heading that names its role. If this is ambiguous (a
+text contains such headings, leaves a fence open, or begins with empty lines) or there are several branches, comments
+precede the headings; Markdown readers do not show them:
 
     <!-- bough {"format":"bough-markdown","version":1,"name":"Trip plans"} -->
     <!-- bough {"id":3,"parent":null,"role":"user","lines":2} -->
@@ -10,8 +10,8 @@ are several branches), comments stand before the headings, which no reader of Ma
 
     the text
 
-`lines`: how many lines stand between the comment and the text. `closed`: how many characters behind the text are not
-its own, but close what it left open. Where a text says `<!-- bough `, all comments say `bough-2`, and so on.
+`lines` is the number of lines between the comment and the text. `closed` is the number of characters that were added
+after the text to close what it left open. If a text contains `<!-- bough `, all comments say `bough-2`, and so on.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from app.model.exports.captions import (
     branch_title,
     heading,
     one_line,
+    shown_sections,
     statistics,
     text_of,
     title,
-    told_sections,
 )
 from app.model.exports.excerpt import Excerpt, Options, Section
 from app.model.exports.files import Piece
@@ -41,18 +41,15 @@ from app.model.message import Message, MessageId
 FORMAT = "bough-markdown"
 VERSION = 1
 HEADING = re.compile(rf"## (?P<role>{'|'.join(ROLES.values())})(?: · (?P<model>.*) · (?P<when>[^·]*))?")
-"""A line that begins a message, where there are no comments."""
+"""The heading of a message in a document without comments."""
 
 _RAW_TAGS = ("script", "pre", "style", "textarea")
 _HTML_ENDS = (">", "?>", "-->", "]]>")
-"""What ends HTML that no empty line ends."""
+"""Ends of HTML blocks that an empty line does not end."""
 
 
 def to_markdown(name: str, path: Iterable[Message]) -> str:
-    """Return one branch as a document without comments, for the clipboard.
-
-    What a message left open (a fence, a comment) is closed, so that what follows is not swallowed by it.
-    """
+    """Return one branch as a document without comments, for the clipboard; open fences and HTML are closed."""
     parts = [f"# {one_line(name) or 'Conversation'}"]
     for message in path:
         if message.role == "root" or (message.role == "system" and not message.text.strip()):
@@ -62,15 +59,15 @@ def to_markdown(name: str, path: Iterable[Message]) -> str:
 
 
 def markdown(excerpt: Excerpt, options: Options) -> Iterator[Piece]:
-    """Yield a document, a message at a time."""
-    sections = told_sections(excerpt, options)
+    """Yield a document, one message at a time."""
+    sections = shown_sections(excerpt, options)
     texts = [text_of(message, options) for section in sections for message in section.messages]
     if len(sections) <= 1 and not options.statistics and _is_plain(sections, texts):
         yield Piece(f"# {title(excerpt)}\n")
         for message in itertools.chain.from_iterable(section.messages for section in sections):
             yield Piece(f"\n## {heading(message)}\n\n{text_of(message, options)}\n", 1)
         return
-    told = {message.id for section in sections for message in section.messages}
+    exported = {message.id for section in sections for message in section.messages}
     key = next(key for key in _keys() if not any(f"<!-- {key} " in text for text in texts))
     yield Piece(_mark(key, {"format": FORMAT, "version": VERSION, "name": excerpt.conversation.name}))
     yield Piece(f"# {title(excerpt)}\n")
@@ -82,29 +79,29 @@ def markdown(excerpt: Excerpt, options: Options) -> Iterator[Piece]:
                 head[:0] = [f"# {branch_title(excerpt, section, number)}", ""]
             if options.statistics and (figures := statistics(message)):
                 head += [f"*{figures}*", ""]
-            ended = closed(text)
+            closed_text = closed(text)
             mark: dict[str, object] = {
                 "id": message.id,
-                "parent": _told_above(message, excerpt, told),
+                "parent": _nearest_parent(message, excerpt, exported),
                 "role": message.role,
                 "ms": message.created_ms,
                 "model": message.record.model if message.record is not None else "",
                 "lines": len(head),
-                "closed": len(ended) - len(text),
+                "closed": len(closed_text) - len(text),
             }
             head_text = "\n".join(head)
-            yield Piece(f"\n{_mark(key, mark)}{head_text}\n{ended}\n", 1)
+            yield Piece(f"\n{_mark(key, mark)}{head_text}\n{closed_text}\n", 1)
 
 
-def _told_above(message: Message, excerpt: Excerpt, told: set[MessageId]) -> MessageId | None:
-    above = message.parent_id
-    while above is not None and above not in told:
-        above = excerpt.tree[above].parent_id if above in excerpt.tree else None
-    return above
+def _nearest_parent(message: Message, excerpt: Excerpt, exported: set[MessageId]) -> MessageId | None:
+    parent_id = message.parent_id
+    while parent_id is not None and parent_id not in exported:
+        parent_id = excerpt.tree[parent_id].parent_id if parent_id in excerpt.tree else None
+    return parent_id
 
 
 def _is_plain(sections: list[Section], texts: list[str]) -> bool:
-    """Whether a document without comments is read back as it was."""
+    """Whether a document without comments can be imported unchanged."""
     return all(message.role in ROLES for section in sections for message in section.messages) and all(
         text
         and not text.startswith("\n")
@@ -127,15 +124,15 @@ def _mark(key: str, values: dict[str, object]) -> str:
 
 
 def closed(text: str) -> str:
-    """Return the text, ended such that a heading after it is one."""
-    swallowing = _swallowing(text)
-    if swallowing is None:
+    """Return the text, with an open fence or HTML block closed, so that a heading can follow."""
+    block = _open_block(text)
+    if block is None:
         return text
-    return next((closed for end in _ends(swallowing) if _swallowing(closed := f"{text}\n{end}") is None), text)
+    return next((closed for end in _ends(block) if _open_block(closed := f"{text}\n{end}") is None), text)
 
 
-def _swallowing(text: str) -> Token | None:
-    """Return the block at the end of the text that would take in what follows."""
+def _open_block(text: str) -> Token | None:
+    """Return the fence or HTML block at the end of the text that is still open."""
     parser = MarkdownIt("commonmark")
     parser.core.ruler.disable("inline")
     last = parser.parse(f"{text}\n\n## what follows")[-1]

@@ -15,11 +15,11 @@ from msgspec import Struct
 from app.model.exports.captions import (
     branch_title,
     heading,
+    shown_sections,
     split_note,
     split_reasoning,
     statistics,
     title,
-    told_sections,
 )
 from app.model.exports.excerpt import Excerpt, Options
 from app.model.exports.odt_file import BELOW_MM, INDENT_MM, QUOTE_BORDER, TEXT_MM, AutomaticStyles, Properties, margins
@@ -60,7 +60,7 @@ class OdtText:
         """Write a conversation; yield the number of messages written so far."""
         self._heading("Title", 1, title(excerpt))
         num_done = 0
-        for number, section in enumerate(told_sections(excerpt, self._options), 1):
+        for number, section in enumerate(shown_sections(excerpt, self._options), 1):
             if number > 1:
                 self._heading("Heading_20_1", 1, branch_title(excerpt, section, number))
             for message in section.messages:

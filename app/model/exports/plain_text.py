@@ -1,20 +1,20 @@
-"""Conversations as plain text: nothing is marked up, nothing is changed."""
+"""Conversations as plain text; messages are unchanged."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from app.model.exports.captions import branch_title, heading, split_note, statistics, text_of, title, told_sections
+from app.model.exports.captions import branch_title, heading, shown_sections, split_note, statistics, text_of, title
 from app.model.exports.excerpt import Excerpt, Options
 from app.model.exports.files import Piece
 from app.model.message import Message
 
 
 def plain_text(excerpt: Excerpt, options: Options) -> Iterator[Piece]:
-    """Yield a text, a message at a time."""
+    """Yield a text, one message at a time."""
     name = title(excerpt)
     yield Piece(f"{name}\n{'=' * len(name)}\n")
-    for number, section in enumerate(told_sections(excerpt, options), 1):
+    for number, section in enumerate(shown_sections(excerpt, options), 1):
         if number > 1:
             line = branch_title(excerpt, section, number)
             yield Piece(f"\n\n{line}\n{'=' * len(line)}\n")

@@ -22,7 +22,7 @@ def test_the_known_settings_of_an_answer_are_listed() -> None:
     )
     assert _statistics(record) == (
         "temperature 0.5 · top-p 1 · top-k 40 · min-p 0.05 · repetition penalty 1.1 · at most 1,000 tokens · "
-        'stops at "\\n\\n" · form: json schema · hooks: no_repeats · what was read kept in 8 bits · seed 7 · '
+        'stop strings "\\n\\n" · answer format: json schema · hooks: no_repeats · cache in 8 bits · seed 7 · '
         "3 tokens written · 12.2 tokens/s · 312 MiB memory"
     )
     # Exports of other programs name the model but not the temperature.

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.model.exports.captions import is_told, text_of
+from app.model.exports.captions import is_shown, text_of
 from app.model.exports.excerpt import Excerpt, Options, branch, whole_tree
 from app.model.exports.fine_tuning import openai_records, preference_records, sharegpt_records
 from app.model.message import Conversation, Message
@@ -93,7 +93,7 @@ def _expected_turns(excerpt: Excerpt, options: Options) -> list[list[tuple[str, 
     lines: list[list[Message]] = []
     for leaf in excerpt.leaves:
         line = [
-            message for message in excerpt.tree.lineage(leaf) if message.role != "note" and is_told(message, options)
+            message for message in excerpt.tree.lineage(leaf) if message.role != "note" and is_shown(message, options)
         ]
         while line and not (line[-1].role == "assistant" and _is_trained_on(line[-1])):
             line.pop()
