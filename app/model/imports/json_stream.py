@@ -7,6 +7,7 @@ grows with the depth of the value, so a deeply nested tree of messages would tak
 from __future__ import annotations
 
 import codecs
+import math
 import re
 from collections.abc import Callable, Iterator
 from typing import IO, Any, TypeAlias
@@ -35,7 +36,8 @@ _TOKEN = re.compile(
     rb"|(?P<number>-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)",
     re.DOTALL,
 )
-_MAX_NUMBER = 2.0**63
+_MAX_INT = 2**63 - 1
+_MAX_DIGITS = len(str(_MAX_INT))
 
 
 class CountedFile:
@@ -134,9 +136,16 @@ def _mend_surrogate(found: re.Match[bytes]) -> bytes:
 def _mend_token(found: re.Match[bytes]) -> bytes:
     if found["literal"]:
         return b"null"
-    if found["number"] and abs(float(found["number"])) >= _MAX_NUMBER:
+    if found["number"] and _is_too_large(found["number"]):
         return b'"%s"' % found["number"]
     return found[0]
+
+
+def _is_too_large(number: bytes) -> bool:
+    digits = number.lstrip(b"-")
+    if digits.isdigit():
+        return len(digits) > _MAX_DIGITS or int(digits) > _MAX_INT
+    return math.isinf(float(number))
 
 
 def json_values_in(file: CountedFile, num_levels: int) -> Iterator[Json]:
