@@ -42,8 +42,8 @@ def parser() -> argparse.ArgumentParser:
         "words",
         nargs="+",
         metavar="WORD",
-        help='words, of which the last may be incomplete; "a phrase"; begin*; from:you, from:answer, from:system, model:NAME, '
-        "is:starred, is:pinned, after:2026-01-31, before:2026-03-01",
+        help='words, of which the last may be incomplete; "a phrase"; begin*; from:you, from:answer, from:system, '
+        "model:NAME, is:starred, is:pinned, after:2026-01-31, before:2026-03-01",
     )
     find.add_argument("--json", action="store_true", help="print JSON")
     show = commands.add_parser("list", parents=[data_dir], help="list the conversations, the last used first")
