@@ -200,7 +200,7 @@ def test_a_folder_without_a_model_is_reported_and_the_old_model_keeps_answering(
     with qtbot.waitSignal(talk.controller.program.notices.posted, timeout=PATIENCE_MS) as told:
         talk.controller.program.load_model(str(tmp_path))
     assert told.args is not None
-    assert "There is no config.json" in told.args[0].text
+    assert "contains no config.json" in told.args[0].text
     assert talk.ask("u1").text == _SAYING
 
 

@@ -265,18 +265,18 @@ def test_a_model_without_a_quantized_cache_is_loaded_anyway_and_a_banner_says_so
     assert user.ask("u1").state != "failed"
     banner = user.window.banner
     assert banner.isVisible()
-    assert "4 bits" in banner.label.text()
+    assert "4-bit" in banner.label.text()
     # After a restart, too. The banner's button leads to the setting.
     user.window.close()
     user = _User(open_bough(), qtbot)
     banner = user.window.banner
     assert user.session.is_precision_refused
-    assert "4 bits" in banner.label.text()
+    assert "4-bit" in banner.label.text()
     qtbot.mouseClick(banner.button, Qt.MouseButton.LeftButton)
     settings = user.window.findChild(SettingsWindow)
     assert isinstance(settings, SettingsWindow)
     assert settings.memory_page.precision.chosen == 2
-    assert "can't do that" in _texts(settings)
+    assert "does not support this" in _texts(settings)
     settings.memory_page.precision.choose(0)
     user.apply(settings)
     assert not user.session.is_precision_refused
@@ -333,7 +333,7 @@ def test_emptying_removes_everything_that_was_read_and_the_model_stays_usable(
     settings = user.open_settings()
     cache_folder = user.controller.program.cache_folder
     assert str(cache_folder.folder) in "".join(label.accessibleName() for label in settings.findChildren(QLabel))
-    assert re.search(r"Now: .* KiB, all of it of this model \(\d+ tokens\)", _texts(settings))
+    assert re.search(r"Now: .* KiB, all of it from this model \(\d+ tokens\)", _texts(settings))
     qtbot.mouseClick(settings.memory_page.empty_button, Qt.MouseButton.LeftButton)
     user.wait(lambda: "Now: nothing." in _texts(settings) and user.session.state == "ready")
     assert cache_folder.num_bytes == 0

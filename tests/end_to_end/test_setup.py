@@ -105,7 +105,8 @@ def test_an_unsuitable_python_is_reported_in_one_sentence_before_anything_is_mad
     )
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
-        f"Bough needs Python 3.11 to 3.14; this is {version}. Name another one: make PYTHON=python3.12\n"
+        f"Bough needs Python 3.11 to 3.14; this is {version}. "
+        "Choose another version, for example: make PYTHON=python3.12\n"
     )
     assert not (tmp_path / "venv").exists()
 
