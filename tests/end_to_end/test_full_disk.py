@@ -33,7 +33,7 @@ def test_on_a_full_disk_nothing_is_lost_and_nothing_half_written(tmp_path: Path)
     assert (done.returncode, done.stderr) == (0, "")
     said = json.loads(done.stdout)
     assert said["told"].startswith("The disk is full, so ")
-    assert "What was stored before is kept. Free some disk space, then try again." in said["told"]
+    assert "Everything saved before is kept. Free some disk space, then try again." in said["told"]
     assert said["num_written"] > 20
     assert said["kept"] == [True, True, True]
     assert said["export_errors"] == dict.fromkeys(FORMATS, errno.ENOSPC)
