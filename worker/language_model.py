@@ -26,6 +26,7 @@ from tokenizers import Tokenizer
 from typing_extensions import Buffer
 
 from worker.batch import can_batch
+from worker.blas import version_in_use
 from worker.errors import BadRequestError, ModelInvalidError, ModelUntrustedError, WorkerError, is_out_of_memory
 from worker.layers import Layers, bytes_per_token, num_bytes_at, quantized
 from worker.models.folder import ModelFolder
@@ -211,11 +212,14 @@ class LanguageModel:
 
 def versions() -> dict[str, str]:
     """Return the versions of the libraries that affect answers, by name."""
-    return {
+    found = {
         "mlx": cast("Any", mx).__version__,
         "mlx_lm": mlx_lm.__version__,
         "tokenizers": tokenizers.__version__,
     }
+    # Its kernels differ in the last bits.
+    openblas = version_in_use() if mx.default_device() == mx.Device(mx.cpu) else None
+    return found if openblas is None else {**found, "openblas": openblas}
 
 
 def identity_of(config: Mapping[str, Any], weights: Sequence[tuple[str, mx.array]]) -> str:

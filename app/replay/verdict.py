@@ -60,10 +60,11 @@ class Verdict(Struct, frozen=True, kw_only=True):
 def changes(record: Record, loaded: ModelLoaded, kv_bits: int | None) -> list[Sentence]:
     """Return what changed since the answer was written, as sentences."""
     found: list[Sentence] = []
+    # An older version of Bough did not record all of them.
     others = sorted(
-        f"{name} {record.versions.get(name, '–')} → {loaded.versions.get(name, '–')}"
-        for name in record.versions.keys() | loaded.versions.keys()
-        if record.versions.get(name) != loaded.versions.get(name)
+        f"{name} {record.versions[name]} → {loaded.versions[name]}"
+        for name in record.versions.keys() & loaded.versions.keys()
+        if record.versions[name] != loaded.versions[name]
     )
     if not record.model_identity:
         found.append(Sentence("The weights that wrote it are unknown."))

@@ -897,6 +897,10 @@
         <source>Free software under the MIT licence. Nothing you write leaves this computer.</source>
         <translation>Freie Software unter der MIT-Lizenz. Nichts, was Sie schreiben, verlässt diesen Computer.</translation>
     </message>
+    <message>
+        <source>The model runs on the CPU, with OpenBLAS {version} and its kernel {kernel}.</source>
+        <translation>Das Modell läuft auf der CPU, mit OpenBLAS {version} und dessen Kernel {kernel}.</translation>
+    </message>
 </context>
 <context>
     <name>DockCommands</name>

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtWidgets import QFileDialog, QInputDialog, QMessageBox, QWidget
 
 from app.ui.theme import scaled
+from worker.protocol import ModelLoaded
 
 _WIDTH_PX = 380
 
@@ -88,8 +89,8 @@ def confirm_emptying(parent: QWidget, empty: Callable[[], object]) -> None:
     box.open()
 
 
-def show_about(parent: QWidget) -> None:
-    """Show what Bough is, its version and its licence."""
+def show_about(parent: QWidget, loaded: ModelLoaded | None) -> None:
+    """Show what Bough is, its version, its licence, and how the loaded model runs (None: no model is loaded)."""
     # Imported here because it is slow and rarely needed.
     from importlib.metadata import version
 
@@ -104,8 +105,16 @@ def show_about(parent: QWidget) -> None:
             "Dialogs", "Free software under the MIT licence. Nothing you write leaves this computer."
         ),
     )
-    box.setInformativeText("\n\n".join(details))
+    box.setInformativeText("\n\n".join((*details, *(() if loaded is None else _how_it_runs(loaded)))))
     box.open()
+
+
+def _how_it_runs(loaded: ModelLoaded) -> Iterator[str]:
+    version, _, kernel = loaded.versions.get("openblas", "").partition(" ")
+    if kernel:
+        yield QCoreApplication.translate(
+            "Dialogs", "The model runs on the CPU, with OpenBLAS {version} and its kernel {kernel}."
+        ).format(version=version, kernel=kernel)
 
 
 def _box(parent: QWidget, title: str) -> QMessageBox:
