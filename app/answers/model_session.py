@@ -140,6 +140,22 @@ class ModelSession(QObject):
         """The bits of the model's cache; None means those that it computes with."""
         return self._cache_options().kv_bits
 
+    def how_it_runs(self) -> list[Sentence]:
+        """Return how the loaded model runs on this computer; empty if no model is loaded."""
+        if self.info is None:
+            return []
+        found: list[Sentence] = []
+        version, _, kernel = self.info.versions.get("openblas", "").partition(" ")
+        if kernel:
+            found.append(
+                Sentence(
+                    "The model runs on the CPU, with OpenBLAS {version} and its kernel {kernel}.",
+                    version=version,
+                    kernel=kernel,
+                )
+            )
+        return found
+
     def signed(self, record: Record) -> Record:
         """Return a record with this model's name, identity and a seed. A model that is still loading has only its name.
 

@@ -53,7 +53,7 @@ class ProgramCommands(QObject):
             "larger_text": partial(self._change_text_size, +_TEXT_STEP),
             "smaller_text": partial(self._change_text_size, -_TEXT_STEP),
             "usual_text": partial(self._program.preferences.change, text_percent=100),
-            "about": lambda: questions.show_about(self._window, self._program.session.info),
+            "about": lambda: questions.show_about(self._window, self._program.session.how_it_runs()),
         }
 
     def show_settings(self) -> SettingsWindow:

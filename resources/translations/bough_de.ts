@@ -897,10 +897,6 @@
         <source>Free software under the MIT licence. Nothing you write leaves this computer.</source>
         <translation>Freie Software unter der MIT-Lizenz. Nichts, was Sie schreiben, verlässt diesen Computer.</translation>
     </message>
-    <message>
-        <source>The model runs on the CPU, with OpenBLAS {version} and its kernel {kernel}.</source>
-        <translation>Das Modell läuft auf der CPU, mit OpenBLAS {version} und dessen Kernel {kernel}.</translation>
-    </message>
 </context>
 <context>
     <name>DockCommands</name>
@@ -3596,6 +3592,10 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
     <message>
         <source>The model process stopped.</source>
         <translation>Der Modellprozess wurde beendet.</translation>
+    </message>
+    <message>
+        <source>The model runs on the CPU, with OpenBLAS {version} and its kernel {kernel}.</source>
+        <translation type="unfinished">Das Modell läuft auf der CPU, mit OpenBLAS {version} und dessen Kernel {kernel}.</translation>
     </message>
     <message>
         <source>The model&apos;s context ends at token {position}.</source>

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtWidgets import QFileDialog, QInputDialog, QMessageBox, QWidget
 
+from app.sentences import translated
 from app.ui.theme import scaled
-from worker.protocol import ModelLoaded
 
 _WIDTH_PX = 380
 
@@ -89,8 +89,8 @@ def confirm_emptying(parent: QWidget, empty: Callable[[], object]) -> None:
     box.open()
 
 
-def show_about(parent: QWidget, loaded: ModelLoaded | None) -> None:
-    """Show what Bough is, its version, its licence, and how the loaded model runs (None: no model is loaded)."""
+def show_about(parent: QWidget, how_it_runs: Sequence[str]) -> None:
+    """Show what Bough is, its version, its licence, and how the loaded model runs, in sentences."""
     # Imported here because it is slow and rarely needed.
     from importlib.metadata import version
 
@@ -105,16 +105,8 @@ def show_about(parent: QWidget, loaded: ModelLoaded | None) -> None:
             "Dialogs", "Free software under the MIT licence. Nothing you write leaves this computer."
         ),
     )
-    box.setInformativeText("\n\n".join((*details, *(() if loaded is None else _how_it_runs(loaded)))))
+    box.setInformativeText("\n\n".join((*details, *map(translated, how_it_runs))))
     box.open()
-
-
-def _how_it_runs(loaded: ModelLoaded) -> Iterator[str]:
-    version, _, kernel = loaded.versions.get("openblas", "").partition(" ")
-    if kernel:
-        yield QCoreApplication.translate(
-            "Dialogs", "The model runs on the CPU, with OpenBLAS {version} and its kernel {kernel}."
-        ).format(version=version, kernel=kernel)
 
 
 def _box(parent: QWidget, title: str) -> QMessageBox:
