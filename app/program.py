@@ -1,4 +1,4 @@
-"""What all windows share: conversations, running answers, the model and the settings."""
+"""The state that all windows share: conversations, running answers, the model and the settings."""
 
 from __future__ import annotations
 
