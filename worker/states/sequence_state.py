@@ -221,7 +221,9 @@ def _chosen(part: object, size: int, what: str) -> Sequence[int]:
         except (TypeError, ValueError) as error:
             raise SlicingError(f"{_written(part)} is no slice of {what}s: {error}.") from error
         if not indices:
-            raise SlicingError(f"{_written(part)} selects none of {_counted(size, what)}, but a state has at least one.")
+            raise SlicingError(
+                f"{_written(part)} selects none of {_counted(size, what)}, but a state has at least one."
+            )
         return indices
     index = _index(part)
     if index is None:
