@@ -93,6 +93,7 @@ class UnreadModel:
                         path=folder.path,
                     )
                 )
+            _keep_whole(self._tokenizer.backend_tokenizer)
 
     def read(self) -> Iterator[Loading | LanguageModel]:
         """Read the weights into memory step by step. The last value is the model. Raises a `WorkerError`."""
@@ -296,6 +297,18 @@ def _explained(folder: ModelFolder, part: Literal["model", "tokenizer"] = "model
                 reason=reason,
             )
         raise ModelInvalidError(sentence) from error
+
+
+def _keep_whole(tokenizer: Tokenizer) -> None:
+    """Switch off what a tokenizer's files may ask for and would change prompts unseen.
+
+    It would cut or pad them, split control tokens that the template writes, or choose tokens by chance.
+    """
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    tokenizer.encode_special_tokens = False
+    if getattr(tokenizer.model, "dropout", None) is not None:
+        tokenizer.model.dropout = None
 
 
 def _speed_up_module_lookup(model: nn.Module) -> None:

@@ -3650,6 +3650,10 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
         <translation>Die beiden Token waren fast gleich wahrscheinlich (Unterschied höchstens {difference}).</translation>
     </message>
     <message>
+        <source>The weight files in {path} list too many tensors. Download the model again, or choose another one.</source>
+        <translation>Die Gewichtsdateien in {path} führen zu viele Tensoren auf. Laden Sie das Modell noch einmal herunter, oder wählen Sie ein anderes.</translation>
+    </message>
+    <message>
         <source>The weights that wrote it are unknown.</source>
         <translation>Die Gewichte, die sie geschrieben haben, sind unbekannt.</translation>
     </message>
@@ -3686,6 +3690,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>circular links between messages, cut</source>
         <translation>kreisförmige Verknüpfungen von Nachrichten, aufgetrennt</translation>
+    </message>
+    <message>
+        <source>config.json in {path} says `{key}`: {number}, but the weight files hold {num_tensors} tensors. Download the model again, or choose another one.</source>
+        <translation>In config.json in {path} steht `{key}`: {number}, die Gewichtsdateien enthalten aber {num_tensors} Tensoren. Laden Sie das Modell noch einmal herunter, oder wählen Sie ein anderes.</translation>
     </message>
     <message>
         <source>empty messages, left out</source>
@@ -3850,6 +3858,14 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>{file} could not be used ({error}). Nothing was changed.</source>
         <translation>{file} ließ sich nicht verwenden ({error}). Nichts wurde geändert.</translation>
+    </message>
+    <message>
+        <source>{file} has {size_bytes}; Bough reads at most {limit_bytes}. Download the model again, or choose another one.</source>
+        <translation>{file} hat {size_bytes}; Bough liest höchstens {limit_bytes}. Laden Sie das Modell noch einmal herunter, oder wählen Sie ein anderes.</translation>
+    </message>
+    <message>
+        <source>{file} is not an ordinary file (it is a pipe, a socket or a device), so Bough does not read it. Remove it, or choose another model.</source>
+        <translation>{file} ist keine gewöhnliche Datei (sondern eine Pipe, ein Socket oder ein Gerät), darum liest Bough sie nicht. Entfernen Sie sie, oder wählen Sie ein anderes Modell.</translation>
     </message>
     <message>
         <source>{file}, conversation {number}</source>

@@ -4,21 +4,41 @@ from __future__ import annotations
 
 import importlib.resources
 import json
-import math
-import struct
+import re
+import stat
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+import msgspec
+from msgspec import Struct
+
 from worker.errors import ModelInvalidError, ModelNotFoundError, ModelUntrustedError
+from worker.models.weight_file import WeightFile, check_weight_file
 from worker.sentence import Sentence
 
 GUIDE = "guide"
 """The name of the model that comes with Bough."""
 
-_MAX_HEADER_BYTES = 100_000_000  # safetensors' own limit
-_UNREADABLE = (OSError, ValueError, LookupError, AttributeError, TypeError, RecursionError, struct.error)
+_MAX_BYTES = {"config.json": 8 << 20, "tokenizer_config.json": 16 << 20}
+"""The largest files of real models have half of this."""
+_MAX_BYTES_BY_SUFFIX = {".jinja": 2 << 20, **dict.fromkeys((".json", ".txt", ".model", ".tiktoken"), 64 << 20)}
+_MAX_HEADERS_BYTES = 128 << 20
+"""Of all weight files together."""
+
+_LAYERS = re.compile(r"(?:num|n)_(?:\w+_)?layers?")
+_EXPERTS = re.compile(r"(?:num|n)_(?:\w+_)?experts")
+_FEW_LAYERS = 512
+"""More layers than any real model has; some models use the same weights in several layers."""
+_MAX_LAYERS = 4096
+
+_UNREADABLE = (OSError, ValueError, LookupError, AttributeError, TypeError, RecursionError)
 """Errors while reading a damaged file."""
+
+
+class _Index(Struct, frozen=True):
+    weight_map: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -52,6 +72,7 @@ def find_model(name: str) -> ModelFolder:
 
 def check_folder(path: Path, name: str = "") -> ModelFolder:
     """Check the files in a folder. Raises `ModelInvalidError` or `ModelUntrustedError`."""
+    _check_files(path)
     config = _config(path)
     if config.get("model_file") is not None:
         raise ModelUntrustedError(
@@ -77,13 +98,97 @@ def check_folder(path: Path, name: str = "") -> ModelFolder:
             Sentence("{path} contains no tokenizer (tokenizer.json). Download the whole model again.", path=path)
         )
     _check_index(path, {file.name for file in weights})
+    files = [check_weight_file(file) for file in weights]
+    if sum(file.header_bytes for file in files) > _MAX_HEADERS_BYTES:
+        raise ModelInvalidError(
+            Sentence(
+                "The weight files in {path} list too many tensors. Download the model again, or choose another one.",
+                path=path,
+            )
+        )
+    _check_config(path, config, files)
     return ModelFolder(
         name=name or path.name,
         path=path,
         config=config,
-        weights_bytes=sum(file.stat().st_size for file in weights),
-        num_parameters=sum(_num_parameters(file) for file in weights),
+        weights_bytes=sum(file.num_bytes for file in files),
+        num_parameters=sum(file.num_parameters for file in files),
     )
+
+
+def _check_files(path: Path) -> None:
+    """Refuse pipes, devices and files of an absurd size before anything reads them, which might never end."""
+    try:
+        for folder in (path, path / "additional_chat_templates"):
+            if folder == path or folder.is_dir():
+                for file in folder.iterdir():
+                    _check_file(file)
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def _check_file(file: Path) -> None:
+    try:
+        found = file.stat()
+    except OSError:
+        return  # A link that leads nowhere, which an unfinished download may leave.
+    if not stat.S_ISREG(found.st_mode) and not stat.S_ISDIR(found.st_mode):
+        raise ModelInvalidError(
+            Sentence(
+                "{file} is not an ordinary file (it is a pipe, a socket or a device), so Bough does not read it. "
+                "Remove it, or choose another model.",
+                file=file,
+            )
+        )
+    limit_bytes = _MAX_BYTES.get(file.name, _MAX_BYTES_BY_SUFFIX.get(file.suffix))
+    if limit_bytes is not None and stat.S_ISREG(found.st_mode) and found.st_size > limit_bytes:
+        raise ModelInvalidError(
+            Sentence(
+                "{file} has {size_bytes}; Bough reads at most {limit_bytes}. "
+                "Download the model again, or choose another one.",
+                file=file,
+                size_bytes=found.st_size,
+                limit_bytes=limit_bytes,
+            )
+        )
+
+
+def _check_config(path: Path, config: Mapping[str, Any], files: Sequence[WeightFile]) -> None:
+    """Refuse a configuration with far more layers or experts than the weight files hold.
+
+    The library builds all of them before it looks at the weights, which might take hours and all memory.
+    """
+    num_tensors = sum(file.num_tensors for file in files)
+    longest = max(file.longest_dimension for file in files)
+    for key, number in _integers(config):
+        if _LAYERS.fullmatch(key):
+            limit = min(max(num_tensors, _FEW_LAYERS), _MAX_LAYERS)
+        elif _EXPERTS.fullmatch(key):
+            limit = max(num_tensors, longest, _FEW_LAYERS)
+        else:
+            continue
+        if number > limit:
+            raise ModelInvalidError(
+                Sentence(
+                    "config.json in {path} says `{key}`: {number}, but the weight files hold {num_tensors} tensors. "
+                    "Download the model again, or choose another one.",
+                    path=path,
+                    key=key,
+                    number=number if number < 10**15 else f"{str(number)[:16]}…",
+                    num_tensors=num_tensors,
+                )
+            )
+
+
+def _integers(config: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+    """Yield the integers of a configuration and of those nested in it, with their keys."""
+    waiting: list[Mapping[str, Any]] = [config]
+    while waiting:
+        for key, value in waiting.pop().items():
+            if isinstance(value, dict):
+                waiting.append(cast("dict[str, Any]", value))
+            elif isinstance(value, int):
+                yield key, value
 
 
 def _path_of(name: str) -> Path:
@@ -163,7 +268,7 @@ def _check_index(path: Path, present: set[str]) -> None:
     if not file.is_file():
         return
     try:
-        listed = set(json.loads(file.read_text(encoding="utf-8"))["weight_map"].values())
+        listed = set(msgspec.json.decode(file.read_bytes(), type=_Index).weight_map.values())
     except _UNREADABLE as error:
         raise _unreadable(file, error) from error
     missing = sorted(listed - present)
@@ -178,36 +283,6 @@ def _check_index(path: Path, present: set[str]) -> None:
                 file=missing[0],
             )
         )
-
-
-def _num_parameters(file: Path) -> int:
-    """Count the parameters in the header of a weight file, and check that the file is complete."""
-    size = file.stat().st_size
-    try:
-        with file.open("rb") as stream:
-            (length,) = struct.unpack("<Q", stream.read(8))
-            header: dict[str, Any] = json.loads(stream.read(min(length, _MAX_HEADER_BYTES)))
-        tensors = [entry for name, entry in header.items() if name != "__metadata__"]
-        num_missing = 8 + length + max((entry["data_offsets"][1] for entry in tensors), default=0) - size
-        num_parameters = sum(math.prod(entry["shape"]) for entry in tensors)
-    except _UNREADABLE as error:
-        raise ModelInvalidError(
-            Sentence(
-                "The weight file {file} is damaged ({error}). Download it again, then open the folder again.",
-                file=file,
-                error=error,
-            )
-        ) from error
-    if num_missing > 0:
-        raise ModelInvalidError(
-            Sentence(
-                "{file} is incomplete: {num_missing} bytes are missing at its end. "
-                "Finish the download, then open the folder again.",
-                file=file,
-                num_missing=num_missing,
-            )
-        )
-    return num_parameters
 
 
 def _unreadable(file: Path, error: Exception) -> ModelInvalidError:

@@ -1,0 +1,309 @@
+"""Hostile model folders: each is loaded as it is meant, or refused in a sentence; the worker stays alive and small."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import struct
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.attacks.victim import Attack, Victim, rows
+from worker.errors import ModelInvalidError
+from worker.models.folder import check_folder
+
+Damage = Callable[[Path], None]
+
+WORDS = "A long question with many words about trees and their branches. " * 40
+
+
+def edit(name: str, **changes: Any) -> Damage:
+    """Change values at the top of a JSON file."""
+
+    def damage(folder: Path) -> None:
+        file = folder / name
+        file.write_text(json.dumps({**(json.loads(file.read_text()) if file.exists() else {}), **changes}))
+
+    return damage
+
+
+def both(*damages: Damage) -> Damage:
+    def damage(folder: Path) -> None:
+        for each in damages:
+            each(folder)
+
+    return damage
+
+
+def in_place_of(name: str, make: Callable[[Path], None]) -> Damage:
+    """Replace a file of the folder by something else."""
+
+    def damage(folder: Path) -> None:
+        (folder / name).unlink(missing_ok=True)
+        (folder / name).parent.mkdir(exist_ok=True)
+        make(folder / name)
+
+    return damage
+
+
+def a_link_to(target: str) -> Callable[[Path], None]:
+    return lambda file: file.symlink_to(target)
+
+
+def a_socket(file: Path) -> None:
+    before = Path.cwd()
+    os.chdir(file.parent)  # a socket's path must be short
+    try:
+        with socket.socket(socket.AF_UNIX) as opened:
+            opened.bind(file.name)
+    finally:
+        os.chdir(before)
+
+
+def a_hole(num_bytes: int) -> Callable[[Path], None]:
+    """A file of zeros that takes no disk."""
+
+    def make(file: Path) -> None:
+        with file.open("wb") as stream:
+            stream.truncate(num_bytes)
+
+    return make
+
+
+def header(change: Callable[[dict[str, Any]], object]) -> Damage:
+    """Change the header of the weight file; its values can be written as JSON texts in "raw:…"."""
+
+    def damage(folder: Path) -> None:
+        file = folder / "model.safetensors"
+        data = file.read_bytes()
+        (length,) = struct.unpack("<Q", data[:8])
+        described = json.loads(data[8 : 8 + length])
+        change(described)
+        text = json.dumps(described).encode()
+        file.write_bytes(struct.pack("<Q", len(text)) + text + data[8 + length :])
+
+    return damage
+
+
+NORM = "model.norm.weight"
+EMBED = "model.embed_tokens.weight"
+
+
+def overlap(described: dict[str, Any]) -> None:
+    begin, end = described[EMBED]["data_offsets"]
+    size = described[NORM]["data_offsets"][1] - described[NORM]["data_offsets"][0]
+    described[NORM]["data_offsets"] = [begin + 4, begin + 4 + size]
+    assert begin + 4 + size < end
+
+
+def entry(**changes: Any) -> Damage:
+    return header(lambda described: described[NORM].update(changes))
+
+
+def many_tensors(described: dict[str, Any]) -> None:
+    end = max(each["data_offsets"][1] for name, each in described.items() if name != "__metadata__")
+    empty = {"dtype": "F32", "shape": [0], "data_offsets": [end, end]}
+    described.update({f"model.layers.{number}.x": empty for number in range(400_000)})
+
+
+FILES = ("config.json", "tokenizer.json", "tokenizer_config.json", "generation_config.json", "special_tokens_map.json")
+OTHER_FILES = ("chat_template.jinja", "model.safetensors", "model.safetensors.index.json", "hf_quant_config.json")
+TEMPLATES = ("additional_chat_templates/tool_use.jinja", "chat_template.json", "added_tokens.json", "tokenizer.model")
+NOT_ORDINARY: dict[str, Callable[[Path], None]] = {
+    "a pipe": os.mkfifo,
+    "a device": a_link_to("/dev/zero"),
+    "the terminal": a_link_to("/dev/tty"),
+    "a socket": a_socket,
+}
+
+ODD_FILES = [
+    *(
+        Attack(f"{what} as {name}", in_place_of(name, make), "model_invalid", "not an ordinary file")
+        for name in (*FILES, *OTHER_FILES, *TEMPLATES)
+        for what, make in NOT_ORDINARY.items()
+        if what in {"a pipe", "a device"} or name == "config.json"
+    ),
+    *(
+        Attack(f"{name} of {num_bytes:,} bytes", in_place_of(name, a_hole(num_bytes)), "model_invalid", "at most")
+        for name, num_bytes in (
+            ("config.json", 10**12),
+            ("tokenizer.json", 10**12),
+            ("tokenizer.json", 80 << 20),
+            ("tokenizer_config.json", 10**10),
+            ("chat_template.jinja", 10**10),
+            ("additional_chat_templates/tool_use.jinja", 10**10),
+            ("special_tokens_map.json", 10**10),
+            ("model.safetensors.index.json", 10**10),
+        )
+    ),
+    Attack("weights of a terabyte of zeros", in_place_of("model.safetensors", a_hole(10**12)), "model_invalid"),
+]
+
+HEADERS = [
+    *(
+        Attack(f"a header with {name}", damage, "model_invalid", "is damaged")
+        for name, damage in {
+            "negative offsets": entry(data_offsets=[-8, 248]),
+            "offsets beyond 64 bits": entry(data_offsets=[2**64, 2**64 + 256]),
+            "offsets of a thousand digits": entry(data_offsets=[10**1000, 10**1000 + 256]),
+            "reversed offsets": entry(data_offsets=[512, 256]),
+            "an offset that is a fraction": entry(data_offsets=[0.5, 256.5]),
+            "three offsets": entry(data_offsets=[0, 256, 512]),
+            "overlapping tensors": header(overlap),
+            "a negative shape": entry(shape=[-64]),
+            "a huge shape": entry(shape=[2**31 - 1, 2**31 - 1]),
+            "a shape beyond 64 bits": entry(shape=[2**64 + 64]),
+            "a shape that wraps around": entry(shape=[2**31 - 1, 2**31 - 1, 4, 16]),
+            "ten thousand dimensions": entry(shape=[1] * 10_000),
+            "a shape of null": entry(shape=None),
+            "a type that is a number": entry(dtype=7),
+            "more keys": entry(more=[[[[]]]]),
+            "metadata that is a list": header(lambda described: described.update(__metadata__=[1])),
+            "deep metadata": header(lambda described: described.update(__metadata__={"a": {"b": {}}})),
+        }.items()
+    ),
+    Attack(
+        "a header of four hundred thousand tensors", header(many_tensors), "model_invalid", "is damaged", is_long=True
+    ),
+]
+
+CONFIGS = [
+    *(
+        Attack(f"{key} of {number:.3g}", edit("config.json", **{key: number}), "model_invalid")
+        for key in ("num_hidden_layers", "num_attention_heads", "num_key_value_heads", "head_dim", "hidden_size")
+        for number in (0, -1, 10**7, 2**31, 10**18)
+        # The library takes no heads of keys and values for as many as there are of queries.
+        if (key, number) not in {("num_key_value_heads", 0), ("head_dim", 0)}
+    ),
+    *(
+        Attack(f"{key} of {number:.3g}", edit("config.json", **{key: number}), "model_invalid")
+        for key in ("vocab_size", "intermediate_size")
+        for number in (0, -1, 10**7, 10**18, 10**300)
+    ),
+    *(
+        Attack(f"{key} in a {kind}", edit("config.json", **{**more, "model_type": kind}), "model_invalid", "tensors")
+        for kind, key, more in (
+            ("gpt2", "n_layer", {"n_layer": 10**7}),
+            ("mixtral", "num_local_experts", {"num_local_experts": 10**9}),
+            ("qwen3_moe", "num_experts", {"num_experts": 10**9}),
+            ("deepseek_v3", "n_routed_experts", {"n_routed_experts": 10**9}),
+            ("gemma3", "num_hidden_layers", {"text_config": {"num_hidden_layers": 10**7}}),
+            ("openelm", "num_transformer_layers", {"num_transformer_layers": 10**7}),
+        )
+    ),
+    Attack("a deep config", lambda folder: _write(folder / "config.json", '{"a":' * 100_000), "model_invalid"),
+    Attack(
+        "numbers of many digits",
+        lambda folder: _write(folder / "config.json", '{"model_type": "llama", "a": ' + "9" * 10**6 + "}"),
+        "model_invalid",
+    ),
+]
+
+
+def _write(file: Path, text: str) -> None:
+    file.write_text(text)
+
+
+@pytest.mark.parametrize("attack", rows([*ODD_FILES, *HEADERS]))
+def test_odd_files_and_headers_are_refused_before_anything_reads_them(folder: Path, attack: Attack):
+    attack.damage(folder)
+    with pytest.raises(ModelInvalidError) as caught:
+        check_folder(folder)
+    assert attack.words in str(caught.value)
+    assert str(folder) in str(caught.value)
+    assert len(str(caught.value)) < 1000
+
+
+@pytest.mark.parametrize("attack", rows([*ODD_FILES[::9], HEADERS[2], *CONFIGS]))
+def test_a_hostile_folder_is_refused_and_the_worker_goes_on(victim: Victim, folder: Path, attack: Attack):
+    failed = victim.attack(folder, attack)
+    assert len(failed["message"]) < 1000
+
+
+@pytest.mark.parametrize("name", ["/dev/zero", "/dev/stdin", "/proc/self/mem"])
+def test_a_device_is_no_model(victim: Victim, name: str):
+    assert victim.end_of("load_model", model=name)["kind"] in {"model_not_found", "model_invalid"}
+    victim.check()
+
+
+def test_a_link_in_a_cache_of_downloads_is_an_ordinary_file(victim: Victim, folder: Path):
+    for name in ("config.json", "tokenizer.json", "model.safetensors"):
+        (folder.parent / name).write_bytes((folder / name).read_bytes())
+        (folder / name).unlink()
+        (folder / name).symlink_to(folder.parent / name)
+    assert victim.end_of("load_model", model=str(folder))["type"] == "model_loaded"
+
+
+# --- what the model is given -------------------------------------------------------------------------------------
+
+TRUNCATION = {"direction": "Right", "max_length": 64, "strategy": "LongestFirst", "stride": 0}
+PADDING = {
+    "strategy": {"Fixed": 4000},
+    "direction": "Right",
+    "pad_to_multiple_of": 64,
+    "pad_id": 0,
+    "pad_type_id": 0,
+    "pad_token": "<|im_start|>",
+}
+UNSEEN_CHANGES: dict[str, Damage] = {
+    "truncation": edit("tokenizer.json", truncation=TRUNCATION),
+    "truncation on the left": edit("tokenizer.json", truncation={**TRUNCATION, "direction": "Left"}),
+    "padding": edit("tokenizer.json", padding=PADDING),
+    "both": edit("tokenizer.json", truncation=TRUNCATION, padding=PADDING),
+    "truncation in tokenizer_config.json": edit(
+        "tokenizer_config.json",
+        tokenizer_truncation={"max_length": 64, "stride": 0, "strategy": "longest_first", "direction": "right"},
+    ),
+    "padding in tokenizer_config.json": edit(
+        "tokenizer_config.json",
+        tokenizer_padding={**PADDING, "direction": "right", "strategy": None, "length": 4000} | {"strategy": None},
+    ),
+    "a short model_max_length": edit("tokenizer_config.json", model_max_length=16, truncation_side="left"),
+    "options of encode": edit("tokenizer_config.json", truncation=True, padding="max_length", max_length=16),
+    "split control tokens": edit("tokenizer_config.json", split_special_tokens=True),
+    "dropout": lambda folder: _edit_tokenizer(folder, lambda described: described["model"].update(dropout=0.9)),
+}
+
+
+def _edit_tokenizer(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    file = folder / "tokenizer.json"
+    described = json.loads(file.read_text())
+    change(described)
+    file.write_text(json.dumps(described))
+
+
+def prompts(victim: Victim) -> Sequence[Sequence[int]]:
+    """The ids of the same text in every form of a prompt."""
+    turns = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": WORDS}]
+    return [
+        victim.end_of("tokenize", **prompt)["token_ids"]
+        for prompt in (
+            {"text": WORDS},
+            {"text": "a"},
+            {"messages": [{"role": "user", "content": WORDS}]},
+            {"messages": [*turns, {"role": "user", "content": WORDS + "<|im_end|>"}]},
+        )
+    ]
+
+
+@pytest.fixture(scope="module")
+def untouched(victim: Victim, random_llama: Path) -> Sequence[Sequence[int]]:
+    victim.load(random_llama)
+    return prompts(victim)
+
+
+@pytest.mark.parametrize("name", UNSEEN_CHANGES)
+def test_a_folder_can_not_change_a_prompt_unseen(
+    victim: Victim, folder: Path, untouched: Sequence[Sequence[int]], name: str
+):
+    UNSEEN_CHANGES[name](folder)
+    loaded = victim.end_of("load_model", model=str(folder))
+    if loaded["type"] == "failed":
+        assert loaded["kind"] == "model_invalid"
+        victim.check()
+    else:
+        assert prompts(victim) == untouched
