@@ -20,8 +20,12 @@ if TYPE_CHECKING:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; return the exit code."""
-    # In a bundle the worker runs this program; without this call it would open a window.
+    # In a bundle the worker and its trial process run this program; without these calls they would open a window.
     multiprocessing.freeze_support()
+    if getattr(sys, "frozen", False):
+        from worker.trial import serve_if_asked
+
+        serve_if_asked()
     from app.command_line import parser
 
     chosen = parser().parse_args(arguments)

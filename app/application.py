@@ -82,7 +82,13 @@ class Application(QObject):
         self.link = WorkerLink(partial(_start_worker, cache_folder.folder, places.config / "hooks"))
         self.session = ModelSession(self.link)
         self.answers = Answers(self.link, self.store)
-        self.program = Program(self.store, self.answers, self.session, preferences, cache_folder)
+        self.program = Program(
+            store=self.store,
+            answers=self.answers,
+            session=self.session,
+            preferences=preferences,
+            cache_folder=cache_folder,
+        )
         self.program.expect_last_model()
         self.windows = Windows(self.program, places.data)
         self.windows.last_closed.connect(self.close)

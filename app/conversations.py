@@ -33,7 +33,7 @@ class Conversations(QObject):
     """Copies of deleted messages should be erased from the search index, the backups and the log."""
 
     def __init__(
-        self, store: Store, answers: Answers, session: ModelSession, cache_folder: CacheFolder, notices: Notices
+        self, *, store: Store, answers: Answers, session: ModelSession, cache_folder: CacheFolder, notices: Notices
     ) -> None:
         super().__init__()
         self._store = store

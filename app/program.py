@@ -1,4 +1,4 @@
-"""What all windows share: conversations, running answers, the model and the settings."""
+"""The state that all windows share: conversations, running answers, the model and the settings."""
 
 from __future__ import annotations
 
@@ -37,7 +37,13 @@ class Program(QObject):
     """All conversations should be replaced by this backup file."""
 
     def __init__(
-        self, store: Store, answers: Answers, session: ModelSession, preferences: Preferences, cache_folder: CacheFolder
+        self,
+        *,
+        store: Store,
+        answers: Answers,
+        session: ModelSession,
+        preferences: Preferences,
+        cache_folder: CacheFolder,
     ) -> None:
         super().__init__()
         self.store = store
@@ -46,7 +52,9 @@ class Program(QObject):
         self.preferences = preferences
         self.cache_folder = cache_folder
         self.notices = Notices()
-        self.conversations = Conversations(store, answers, session, cache_folder, self.notices)
+        self.conversations = Conversations(
+            store=store, answers=answers, session=session, cache_folder=cache_folder, notices=self.notices
+        )
         self._archive = Lazy(self._make_archive)
         self._drafts = Lazy(self._make_drafts)
         answers.saving_failed.connect(self._on_saving_failed)

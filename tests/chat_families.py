@@ -224,7 +224,7 @@ DEEPSEEK_R1 = """\
     {{- "<｜Assistant｜><think>\\n" }}
 {%- endif %}"""
 
-# Messages in channels. Of an answer only the final channel is rendered again, and it must come without markup.
+# Messages in channels. Only the final channel of an answer is rendered again, and it must come without markup.
 GPT_OSS = """\
 {{- "<|start|>system<|message|>You are ChatGPT, a large language model trained by OpenAI.\\n" }}
 {{- "Knowledge cutoff: 2024-06\\nCurrent date: " + strftime_now("%Y-%m-%d") + "\\n\\n" }}

@@ -10,10 +10,13 @@ from pathlib import Path
 
 import platformdirs
 
+from worker.trial import serve_if_asked
+
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; return the exit code."""
     multiprocessing.freeze_support()
+    serve_if_asked()
     parser = argparse.ArgumentParser(prog="bough-worker", description="Bough's worker without its window.")
     parser.add_argument("--stdio", action="store_true", help="read commands and write events, a JSON object a line")
     parser.add_argument(

@@ -119,7 +119,7 @@ class HookUse(Value, frozen=True):
 
 
 class PromptPlan(Value, frozen=True):
-    """What one prompt would cost now: the model would read `prompt_tokens` - `cached_tokens` tokens."""
+    """The cost of one prompt now: the model would read `prompt_tokens` - `cached_tokens` tokens."""
 
     prompt_tokens: int
     cached_tokens: int

@@ -1,1 +1,1 @@
-"""Answers on their way: the worker as Qt signals, the model that it has loaded, requests and what streams back."""
+"""Running answers: the worker as Qt signals, the loaded model, requests and streamed text."""

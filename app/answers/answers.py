@@ -41,13 +41,13 @@ _NO_WORKER = Sentence(
 class Answers(QObject):
     """Requests answers, and writes the streamed text into their messages, on screen and in the store."""
 
-    asked = Signal()
+    requested = Signal()
     """More answers were requested."""
     text_appended = Signal(int, str)
     """The text that a message has grown by."""
     text_retracted = Signal(int)
     """Text at the end of a message was taken back."""
-    rested = Signal(int)
+    stopped_growing = Signal(int)
     """A message has stopped growing, though others of the same request still grow."""
     branched = Signal(int, int, object)
     """A conversation id, a growing message in it, and the `Message` that a hook forked from it."""
@@ -94,7 +94,7 @@ class Answers(QObject):
             self._streams[message.id] = AnswerStream(message, above, conversation_id, choice)
         self._waiting.append([message.id for message in messages])
         self._send_ready()
-        self.asked.emit()
+        self.requested.emit()
 
     def stop(self, message_id: MessageId) -> None:
         """Stop an answer. Its text so far stays."""
@@ -278,7 +278,7 @@ class Answers(QObject):
                     self.text_retracted.emit(message_id)
             case Answered():
                 stream.has_ended = True
-                self.rested.emit(message_id)
+                self.stopped_growing.emit(message_id)
             case Forked():
                 self._branch(ids, stream, event)
 

@@ -156,7 +156,7 @@ class ModelSession(QObject):
             )
         return found
 
-    def signed(self, record: Record) -> Record:
+    def with_model(self, record: Record) -> Record:
         """Return a record with this model's name, identity and a seed. A model that is still loading has only its name.
 
         The seed is chosen here, so that an answer has one even if the worker dies.

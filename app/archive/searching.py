@@ -15,7 +15,7 @@ from PySide6.QtCore import QObject, Signal
 
 from app.model.database import StoreError
 from app.model.search import Hit
-from app.model.search_filters import understood
+from app.model.search_filters import split_query
 from app.model.store import Store
 from worker.sentence import Sentence, verbatim
 
@@ -87,7 +87,7 @@ class Searcher(QObject):
             return None if self._is_closed else query
 
     def _result(self, store: Store, query: str) -> SearchResult:
-        words, filters = understood(query)
+        words, filters = split_query(query)
         try:
             try:
                 return SearchResult(query, store.search.find(words, filters, limit=MAX_HITS))

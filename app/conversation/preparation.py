@@ -99,14 +99,14 @@ class Preparation(QObject):
         self.generation_changed.emit()
 
     def record(self, generation: GenerationSettings | None = None) -> Record:
-        """Return the record of an answer that is asked for now; `asking`: not as is set, but so."""
+        """Return the record of a new answer. `generation` overrides the settings of the conversation."""
         session, settings = self._program.session, self._program.settings
-        asked = generation or self.generation
-        return session.signed(self._with_alternatives(asked.record(settings.overflow, session.thinking_option)))
+        record = (generation or self.generation).record(settings.overflow, session.thinking_option)
+        return session.with_model(self._with_alternatives(record))
 
     def record_to_continue(self, record: Record) -> Record:
         """Return the record of an answer that is continued now."""
-        return self._program.session.signed(
+        return self._program.session.with_model(
             self._with_alternatives(self.generation.record_to_continue(record, self._program.settings.overflow))
         )
 

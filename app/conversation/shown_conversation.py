@@ -48,7 +48,7 @@ class ShownConversation(QObject):
         self._answers.text_appended.connect(self.text_appended)
         self._answers.reading.connect(self.reading)
         self._answers.text_retracted.connect(self._on_text_retracted)
-        self._answers.rested.connect(self.message_changed)
+        self._answers.stopped_growing.connect(self.message_changed)
         self._answers.branched.connect(self._on_answer_branched)
         self._answers.ended.connect(self._on_answer_ended)
         program.conversations.changed.connect(self._on_conversations_changed)

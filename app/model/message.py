@@ -26,7 +26,7 @@ State: TypeAlias = Literal["complete", "streaming", "stopped", "cut", "failed"]
 """`stopped`: by the user, or because the worker died. `cut`: at the maximum of tokens or the end of the context."""
 
 Overflow: TypeAlias = Literal["fail", "drop_oldest"]
-"""What to do if a conversation is longer than the model's context: fail, or leave out the oldest messages."""
+"""The reaction to a conversation that is longer than the model's context: fail, or leave out the oldest messages."""
 
 ORIGINS = {
     "sampled": "s",

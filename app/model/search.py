@@ -9,7 +9,7 @@ from msgspec import Struct
 from app.model.database import DamagedError, Database, SearchIndexError
 from app.model.message import Conversation, Message, MessageId, Role
 from app.model.queries import COLUMNS, CONVERSATION_COLUMNS, conversations_in, message_in, visible
-from app.model.search_index import Question, asked, excerpt
+from app.model.search_index import Query, excerpt, parse_query
 from app.model.thoughts import without_marks
 
 _NUM_RANKED = 500
@@ -77,16 +77,16 @@ class Search:
             return self._find(typed, filters, limit)
 
     def _find(self, typed: str, filters: Filters, limit: int) -> list[Hit]:
-        question = asked(typed)
-        if not question and filters == NO_FILTERS:
+        query = parse_query(typed)
+        if not query and filters == NO_FILTERS:
             return []
         hits: list[Hit] = []
         number, before = _NUM_RANKED, _MAX_ID
         # Messages in the trash are skipped. If they are many, look at more and older messages.
         while len(hits) < limit:
-            found = self._found(question, filters, number, before)
+            found = self._found(query, filters, number, before)
             for start in range(0, len(found), step := max(limit, len(found) // 20)):
-                hits += self._hits(found[start : start + step], question, filters)
+                hits += self._hits(found[start : start + step], query, filters)
                 if len(hits) >= limit:
                     break
             if len(found) < number:
@@ -107,32 +107,32 @@ class Search:
                 self._database.write("INSERT INTO message_text_data VALUES (1, x''), (10, x'00000000000000')")
                 self._database.write(_REBUILD)
 
-    def _found(self, question: Question, filters: Filters, number: int, before: MessageId) -> list[MessageId]:
+    def _found(self, query: Query, filters: Filters, number: int, before: MessageId) -> list[MessageId]:
         """Return the ids of the newest `number` matches below the id `before`, best first."""
-        where, parameters = _conditions(question, filters)
-        if not question.match:
-            query = (
+        where, parameters = _conditions(query, filters)
+        if not query.match:
+            sql = (
                 f"SELECT id FROM message WHERE state <> 'streaming' AND role <> 'root' AND id < ? {where} "
                 "ORDER BY id DESC LIMIT ?"
             )
-            return [row[0] for row in self._database.rows(query, (before, *parameters, number))]
+            return [row[0] for row in self._database.rows(sql, (before, *parameters, number))]
         # Only the index has the order, so its matches are joined one by one.
         joined = "message_text CROSS JOIN message ON message.id = message_text.rowid" if where else "message_text"
         newest = self._database.rows(
             f"SELECT message_text.rowid FROM {joined} WHERE message_text MATCH ? AND message_text.rowid < ? {where} "
             "ORDER BY message_text.rowid DESC LIMIT ?",
-            (question.match, before, *parameters, number),
+            (query.match, before, *parameters, number),
         )
         if not newest:
             return []
         ranked = self._database.rows(
             f"SELECT message_text.rowid FROM {joined} WHERE message_text MATCH ? "
             f"AND message_text.rowid >= ? AND message_text.rowid < ? {where} ORDER BY rank",
-            (question.match, newest[-1][0], before, *parameters),
+            (query.match, newest[-1][0], before, *parameters),
         )
         return [row[0] for row in ranked]
 
-    def _hits(self, ids: list[MessageId], question: Question, filters: Filters) -> list[Hit]:
+    def _hits(self, ids: list[MessageId], query: Query, filters: Filters) -> list[Hit]:
         numbers = f"[{','.join(map(str, ids))}]"
         rows = self._database.rows(
             f"{_LINE} SELECT id, parent_id, pruned_ms FROM message WHERE id IN (SELECT id FROM line)", (numbers,)
@@ -164,7 +164,7 @@ class Search:
             if conversation is None or message_id not in messages:
                 continue
             message = messages[message_id]
-            text, marks = excerpt(without_marks(message), question)
+            text, marks = excerpt(without_marks(message), query)
             version, num_versions = versions.get(message_id, (1, 1))
             hits.append(
                 Hit(
@@ -201,8 +201,8 @@ class Search:
         return next(iter(conversations_in(rows)), None)
 
 
-def _conditions(question: Question, filters: Filters) -> tuple[str, list[Any]]:
-    conditions: list[tuple[str, Any]] = [("instr(message.text, ?)", literal) for literal in question.literals]
+def _conditions(query: Query, filters: Filters) -> tuple[str, list[Any]]:
+    conditions: list[tuple[str, Any]] = [("instr(message.text, ?)", literal) for literal in query.literals]
     if filters.role is not None:
         conditions.append(("message.role = ?", filters.role))
     if filters.model is not None:

@@ -28,17 +28,17 @@ MARKS: tuple[Mark, ...] = ("starred", "pinned")
 _WORD = re.compile(r'(?<!\S)(?P<key>from|model|is|after|before):(?:"(?P<quoted>[^"]*)"|(?P<plain>\S*))', re.IGNORECASE)
 
 
-class Typed(NamedTuple):
-    """A parsed query."""
+class SearchQuery(NamedTuple):
+    """A query in two parts. `words` are parsed by `search_index.parse_query`."""
 
     words: str
     filters: Filters
 
 
-def understood(typed: str) -> Typed:
+def split_query(typed: str) -> SearchQuery:
     """Separate the filters of a query from its words."""
     typed = clean(typed)
-    given, marks = said(typed), marked(typed)
+    given, marks = valid_filters(typed), valid_marks(typed)
     words = _WORD.sub(lambda found: "" if _key(found) in given else found[0], typed)
     filters = Filters(
         role=ROLES.get(given.get("from", "").lower()),
@@ -50,33 +50,33 @@ def understood(typed: str) -> Typed:
     )
     # A space at the end means that the last word is complete.
     end = " " if typed[-1:].isspace() else ""
-    return Typed((" ".join(words.split()) + end) if words.strip() else "", filters)
+    return SearchQuery((" ".join(words.split()) + end) if words.strip() else "", filters)
 
 
-def said(typed: str) -> dict[Key, str]:
+def valid_filters(typed: str) -> dict[Key, str]:
     """Return the valid filters; of several with the same key the last one counts."""
     given: dict[Key, str] = {}
     for found in _WORD.finditer(typed):
         key, value = _key(found), _value(found)
-        if _is_understood(key, value):
+        if _is_valid(key, value):
             given[key] = value
     return given
 
 
-def marked(typed: str) -> set[Mark]:
+def valid_marks(typed: str) -> set[Mark]:
     """Return the marks that a message must have."""
     given = {_value(found).lower() for found in _WORD.finditer(typed) if _key(found) == "is"}
     return {mark for mark in MARKS if mark in given}
 
 
-def with_mark(typed: str, mark: Mark, *, is_meant: bool) -> str:
+def with_mark(typed: str, mark: Mark, *, is_wanted: bool) -> str:
     """Return the query with this mark once at its end, or without it. Other marks stay."""
     left = _WORD.sub(lambda found: "" if _key(found) == "is" and _value(found).lower() == mark else found[0], typed)
     rest = " ".join(left.split())
-    return f"{rest} is:{mark}".strip() if is_meant else rest
+    return f"{rest} is:{mark}".strip() if is_wanted else rest
 
 
-def with_word(typed: str, key: Key, value: str | None) -> str:
+def with_filter(typed: str, key: Key, value: str | None) -> str:
     """Return the query with this filter once at its end, or without it if `value` is None."""
     rest = " ".join(_WORD.sub(lambda found: "" if _key(found) == key else found[0], typed).split())
     if value is None:
@@ -85,7 +85,7 @@ def with_word(typed: str, key: Key, value: str | None) -> str:
     return f"{rest} {key}:{quoted}".strip()
 
 
-def day(days_ago: int) -> str:
+def day_text(days_ago: int) -> str:
     """Return a day in the form used in queries."""
     return (datetime.now().astimezone() - timedelta(days=days_ago)).strftime("%Y-%m-%d")
 
@@ -99,7 +99,7 @@ def _value(found: re.Match[str]) -> str:
     return (found["plain"] if found["quoted"] is None else found["quoted"]).strip()
 
 
-def _is_understood(key: Key, value: str) -> bool:
+def _is_valid(key: Key, value: str) -> bool:
     match key:
         case "from":
             return value.lower() in ROLES

@@ -41,7 +41,7 @@ class Term:
 
 
 @dataclass(frozen=True)
-class Question:
+class Query:
     """A parsed query: `match` for FTS5 (empty if it has no words), and `literals`, text that must occur as written."""
 
     terms: tuple[Term, ...]
@@ -62,7 +62,7 @@ def indexed(text: str) -> str | None:
     return None if form == text else form
 
 
-def asked(typed: str) -> Question:
+def parse_query(typed: str) -> Query:
     """Parse a query: words (the last may be unfinished), "phrases", prefix*.
 
     Symbols that belong to no word, such as `->`, must occur as written.
@@ -80,12 +80,12 @@ def asked(typed: str) -> Question:
     forms = {term: indexed(term.text) or term.text for term in terms}
     words = [term for term in terms if _has_letters(forms[term])]
     match = " AND ".join(_phrase(forms[term]) + ("*" if term.is_open else "") for term in words)
-    return Question(tuple(terms), match, tuple(term.text for term in terms if term not in words))
+    return Query(tuple(terms), match, tuple(term.text for term in terms if term not in words))
 
 
-def excerpt(text: str, question: Question, *, length: int = 160) -> tuple[str, tuple[tuple[int, int], ...]]:
+def excerpt(text: str, query: Query, *, length: int = 160) -> tuple[str, tuple[tuple[int, int], ...]]:
     """Return the part of a text with the first match, in one line, and the positions of all matches in it."""
-    pattern = _pattern(question)
+    pattern = _pattern(query)
     first = None if pattern is None else pattern.search(text)
     searched = text
     if pattern is not None and first is None and not text.isascii():
@@ -112,10 +112,10 @@ def _phrase(text: str) -> str:
     return '"' + text.replace('"', '""').replace("\0", " ") + '"'
 
 
-def _pattern(question: Question) -> re.Pattern[str] | None:
+def _pattern(query: Query) -> re.Pattern[str] | None:
     parts: list[str] = []
-    for term in question.terms:
-        if term.text in question.literals:
+    for term in query.terms:
+        if term.text in query.literals:
             parts.append(re.escape(term.text))
             continue
         words = re.findall(r"\w+", _plain(term.text))

@@ -36,7 +36,7 @@ _TIMEOUT_MS = 1000
 """How long to wait while another program writes. The window is frozen meanwhile."""
 
 TRASH_KEPT_MS = 30 * 24 * 3600 * 1000
-"""What has been in the trash for longer is deleted when the program starts."""
+"""Anything that has been in the trash for longer is deleted when the program starts."""
 _END_OF_TIME_MS = 2**63 - 1
 
 

@@ -1,4 +1,4 @@
-"""What the user has written and not sent: text, files and a system prompt. Reads the files."""
+"""The user's unsent text, files and system prompt. Reads the files."""
 
 from __future__ import annotations
 

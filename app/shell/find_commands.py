@@ -7,7 +7,7 @@ from typing import Any
 
 from app.model.message import Conversation
 from app.model.search import Hit
-from app.model.search_filters import understood
+from app.model.search_filters import split_query
 from app.model.store import Store
 from app.shell.terminal import one_line, print_json, print_line
 
@@ -17,7 +17,7 @@ _MAX_HITS = 100
 def search(store: Store, words: Sequence[str], *, as_json: bool) -> int:
     """Print the messages that contain the words; return the exit code."""
     # The shell removed the quotes around a phrase.
-    query = understood(" ".join(f'"{word}"' if " " in word and '"' not in word else word for word in words))
+    query = split_query(" ".join(f'"{word}"' if " " in word and '"' not in word else word for word in words))
     hits = store.search.find(query.words, query.filters, limit=_MAX_HITS)
     if as_json:
         print_json([_hit(hit) for hit in hits])

@@ -171,7 +171,13 @@ class Desk:
         self.answers = Answers(self.link, self.store)
         self.preferences = Preferences(folder / "settings.json")
         self.cache_folder = CacheFolder(folder / "prompt-cache")
-        self.program = Program(self.store, self.answers, self.session, self.preferences, self.cache_folder)
+        self.program = Program(
+            store=self.store,
+            answers=self.answers,
+            session=self.session,
+            preferences=self.preferences,
+            cache_folder=self.cache_folder,
+        )
         self.controller = Controller(self.program)
         self.notices: list[Notice] = []
         self.unsent: list[str] = []

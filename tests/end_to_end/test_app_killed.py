@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import multiprocessing.connection
 import os
-import statistics
 import subprocess
 import sys
-import time
 from collections.abc import Generator
 from pathlib import Path
 
@@ -61,33 +58,28 @@ def _until(bough: subprocess.Popen[str], word: str) -> str:
     return next(line for line in bough.stdout if line.startswith(word))
 
 
-def _seconds_until_the_worker_ends(bough: subprocess.Popen[str]) -> float:
+def _kill(bough: subprocess.Popen[str]) -> None:
     """Kill the app. Every process that it started must end by itself."""
     children = psutil.Process(bough.pid).children(recursive=True)
     assert children
     # The number of a dead process lasts until its parent collects it; its descriptor reports its death.
     ends = [os.pidfd_open(child.pid) for child in children]
-    killed_at = time.monotonic()
     bough.kill()
     alive = [child for child, end in zip(children, ends, strict=True) if not multiprocessing.connection.wait([end], 30)]
-    seconds = time.monotonic() - killed_at
     for end in ends:
         os.close(end)
     for child in alive:
         child.kill()
     assert alive == []
-    return seconds
 
 
 def test_a_killed_app_takes_its_worker_with_it_idle_or_busy(tmp_path: Path, slow_model: Path) -> None:
-    seconds: list[float] = []
     for moment, question in (("worker", ""), ("ready", ""), ("reading", "word " * _LONG), ("streaming", "Go on.")):
         with _bough(tmp_path / moment, slow_model, question) as bough:
             _until(bough, "worker")
             if moment != "worker":
                 _until(bough, moment)
-            seconds.append(_seconds_until_the_worker_ends(bough))
-    assert statistics.median(seconds) < 1, json.dumps(seconds)
+            _kill(bough)
 
 
 def test_after_a_kill_the_stored_part_of_the_answer_is_there_and_no_longer_streams(
@@ -95,7 +87,7 @@ def test_after_a_kill_the_stored_part_of_the_answer_is_there_and_no_longer_strea
 ) -> None:
     with _bough(tmp_path, slow_model, "Go on.") as bough:
         _until(bough, "streaming")
-        _seconds_until_the_worker_ends(bough)
+        _kill(bough)
     with contextlib.closing(Store(tmp_path / "conversations.sqlite3")) as store:
         (conversation,) = store.conversations.all()
         question, answer = store.messages.shown_by(conversation.id)[-2:]

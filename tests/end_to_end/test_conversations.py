@@ -244,7 +244,13 @@ def test_ten_million_characters_are_kept_and_a_plain_sentence_says_why_there_is_
     store, link = Store(tmp_path / "store.sqlite3"), WorkerLink()
     session, answers = ModelSession(link), Answers(link, store)
     controller = Controller(
-        Program(store, answers, session, Preferences(tmp_path / "settings.json"), CacheFolder(tmp_path))
+        Program(
+            store=store,
+            answers=answers,
+            session=session,
+            preferences=Preferences(tmp_path / "settings.json"),
+            cache_folder=CacheFolder(tmp_path),
+        )
     )
     session.load(str(fox_model))
     text = "ten million! " * 770_000

@@ -1,6 +1,6 @@
 """Serializes nested arrays to the bytes of a safetensors file, and back.
 
-Such a file holds the length of the header, the header (JSON with each array's location, and metadata), and the arrays.
+The file holds the length of the header, the header (JSON with each array's location, and metadata), and the arrays.
 The nesting is part of the metadata.
 """
 

@@ -14,7 +14,7 @@ from worker.cache.token_tree import TokenTree, num_common
 
 
 class Way(NamedTuple):
-    """What the working layers need in order to hold some kept ids."""
+    """The runs and states that the working layers need in order to hold some kept ids."""
 
     last: KeptRun
     """The run in which the ids end."""

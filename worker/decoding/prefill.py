@@ -36,7 +36,7 @@ class Pace:
 
     def __init__(self) -> None:
         self.last_tokens_per_s = 0.0
-        """Of the last chunk alone."""
+        """The speed of the last chunk alone."""
         self._num_tokens = 0.0
         self._took_s = 0.0
 

@@ -25,7 +25,7 @@ class PendingToken(NamedTuple):
     token: mx.array
     """Shape [1]."""
     report: tuple[mx.array, ...]
-    """What `report` returns; empty if no log-probabilities were requested."""
+    """The arrays that `report` returns; empty if no log-probabilities were requested."""
 
     @property
     def arrays(self) -> tuple[mx.array, ...]:

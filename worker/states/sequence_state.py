@@ -219,13 +219,15 @@ def _chosen(part: object, size: int, what: str) -> Sequence[int]:
         try:
             indices = range(size)[part]
         except (TypeError, ValueError) as error:
-            raise SlicingError(f"{what.capitalize()}s can't be taken by {_written(part)}: {error}.") from error
+            raise SlicingError(f"{_written(part)} is no slice of {what}s: {error}.") from error
         if not indices:
-            raise SlicingError(f"{_written(part)} takes no {what} of {size}; a state has at least one.")
+            raise SlicingError(
+                f"{_written(part)} selects none of {_counted(size, what)}, but a state has at least one."
+            )
         return indices
     index = _index(part)
     if index is None:
-        raise SlicingError(f"{part!r} takes no {what}: write an index or a slice.")
+        raise SlicingError(f"{part!r} is no index of a {what}. Use an integer or a slice.")
     if not -size <= index < size:
         raise SlicingError(f"There is no {what} {index}: this state has {_counted(size, what)}.")
     return [index % size]
@@ -235,17 +237,17 @@ def _bounds(part: object) -> tuple[int | None, int | None]:
     """Return the start and end of the characters that a part of a key selects."""
     if not isinstance(part, slice):
         raise SlicingError(
-            f"Characters are taken by a slice, not by {part!r}: write state[…, a:b], or state[…, :] for all. "
-            "A single character is in str(state)."
+            f"Characters need a slice, not {part!r}. Use state[…, a:b], or state[…, :] for all characters. "
+            "For a single character, index str(state)."
         )
     start, end, step = (None if each is None else _index(each) for each in (part.start, part.stop, part.step))
     for each, found in ((part.start, start), (part.stop, end), (part.step, step)):
         if each is not None and found is None:
-            raise SlicingError(f"Characters are counted in whole numbers, not in {each!r}.")
+            raise SlicingError(f"Character positions are integers, not {each!r}.")
     if step not in {None, 1}:
         raise SlicingError(
-            f"Characters are taken one after another, not with the step {step}: no model has written such a text. "
-            "Go on from the string itself: str(state)[…]."
+            f"A state can't skip characters (the step is {step}), because the model has not written that text. "
+            "Slice the string instead: str(state)[…]."
         )
     return start, end
 

@@ -167,8 +167,8 @@ class TokenSequence:
             written = self.vocabulary.text_of([token_id])
             start = len(self._data[: max(0, self._start_of(index) - self.num_hidden)].decode("utf-8", "replace"))
             raise SlicingError(
-                f"The cut goes through {written!r}, which is one control token and no text. "
-                f"Cut before it, at {start}, or behind it, at {start + len(written)}."
+                f"The slice cuts {written!r}, a control token that can't be split. "
+                f"Cut before it, at {start}, or after it, at {start + len(written)}."
             )
 
     # --- joining -------------------------------------------------------------------------------------------

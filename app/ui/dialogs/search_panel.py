@@ -22,7 +22,16 @@ from PySide6.QtWidgets import (
 from typing_extensions import override
 
 from app.archive.searching import MAX_HITS, Searcher, SearchResult
-from app.model.search_filters import Key, Mark, day, marked, said, understood, with_mark, with_word
+from app.model.search_filters import (
+    Key,
+    Mark,
+    day_text,
+    split_query,
+    valid_filters,
+    valid_marks,
+    with_filter,
+    with_mark,
+)
 from app.sentences import translated
 from app.ui.dialogs.search_hits import HitList
 from app.ui.parts.labels import as_label, quiet_label
@@ -145,7 +154,7 @@ class SearchPanel(Overlay):
             self.hint.setText(translated(found.error))
         elif not found.query.strip():
             self._explain()
-        elif said(found.query) and understood(found.query).words:
+        elif valid_filters(found.query) and split_query(found.query).words:
             self.hint.setText(self.tr("No results with these filters. Remove a filter to find more."))
         else:
             self.hint.setText(self.tr("No results in any branch. Messages in the trash are not searched."))
@@ -244,7 +253,7 @@ class SearchChips(QWidget):
     def show_text(self, text: str) -> None:
         """Show the filters of a search text."""
         self._text = text
-        given = said(text)
+        given = valid_filters(text)
         roles = {
             None: self.tr("Anyone"),
             "you": self.tr("You"),
@@ -255,10 +264,10 @@ class SearchChips(QWidget):
         self._fill(self.role, "from", roles, given.get("from", "").lower() or None)
         dates = {
             None: self.tr("Any time"),
-            day(0): self.tr("Today"),
-            day(_WEEK_DAYS): self.tr("Last seven days"),
-            day(_MONTH_DAYS): self.tr("Last 30 days"),
-            day(_YEAR_DAYS): self.tr("Last year"),
+            day_text(0): self.tr("Today"),
+            day_text(_WEEK_DAYS): self.tr("Last seven days"),
+            day_text(_MONTH_DAYS): self.tr("Last 30 days"),
+            day_text(_YEAR_DAYS): self.tr("Last year"),
         }
         since, until = given.get("after"), given.get("before")
         self._fill(self.date, "after", dates, since)
@@ -268,10 +277,10 @@ class SearchChips(QWidget):
             self.date.setText(f"{since_text}, {until_text}" if since_text else until_text)
         models: dict[str | None, str] = {None: self.tr("Any model"), **{name: name for name in self._models}}
         self._fill(self.model, "model", models, given.get("model"))
-        marks = marked(text)
-        for chip, is_meant in ((self.starred, "starred" in marks), (self.pinned, "pinned" in marks)):
+        marks = valid_marks(text)
+        for chip, is_wanted in ((self.starred, "starred" in marks), (self.pinned, "pinned" in marks)):
             blocked = chip.blockSignals(True)
-            chip.setChecked(is_meant)
+            chip.setChecked(is_wanted)
             chip.blockSignals(blocked)
 
     def _fill(self, chip: QToolButton, key: Key, names: dict[str | None, str], chosen: str | None) -> None:
@@ -291,10 +300,10 @@ class SearchChips(QWidget):
         repolish(chip)
 
     def _choose(self, key: Key, value: str | None, _is_checked: bool = False) -> None:
-        self.typed.emit(with_word(self._text, key, value))
+        self.typed.emit(with_filter(self._text, key, value))
 
     def _on_mark(self, mark: Mark, is_on: bool) -> None:
-        self.typed.emit(with_mark(self._text, mark, is_meant=is_on))
+        self.typed.emit(with_mark(self._text, mark, is_wanted=is_on))
 
     def _mark_chip(self, mark: Mark, text: str, tip: str) -> QToolButton:
         chip = QToolButton()

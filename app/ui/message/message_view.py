@@ -328,7 +328,7 @@ class TokenDisplay:
         """The message's id and text, and whether it was streaming, when the tokens were last set; None if hidden."""
 
     def show(self, shown: ShownMessage, modes: DisplayModes, *, are_shown: bool) -> None:
-        """Show or hide the tokens. Of a streaming answer, show those that have come so far."""
+        """Show or hide the tokens. A streaming answer shows those that have come so far."""
         message, is_streaming = shown.message, shown.is_streaming
         shown_for = (message.id, message.text, is_streaming) if are_shown else None
         if shown_for == self._shown_for:

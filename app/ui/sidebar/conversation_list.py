@@ -62,7 +62,7 @@ class ConversationList(QTreeView):
         self._conversations.changed.connect(self.refresh)
         controller.shown.branch_changed.connect(self.select_open)
         answers = controller.program.answers
-        for changed in (answers.asked, answers.ended, controller.shown.branch_changed):
+        for changed in (answers.requested, answers.ended, controller.shown.branch_changed):
             changed.connect(self._update_answering)
         self.refresh()
 

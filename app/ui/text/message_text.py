@@ -151,7 +151,7 @@ class MessageText(QTextBrowser):
         return self._visible.thought
 
     def set_text(self, text: str, *, is_raw: bool = False) -> None:
-        """Show a new text; `is_raw` shows Markdown as its source. Of a very long text only the beginning is shown."""
+        """Show a new text, of a very long one only the beginning. `is_raw` shows Markdown as its source."""
         self._content = text
         self._is_raw = is_raw
         self._show_content()

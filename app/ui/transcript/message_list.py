@@ -285,7 +285,7 @@ class MessageList(SmoothScrollArea):
     def _line_at_top(self) -> tuple[MessageId, int, int] | None:
         """Return the message, text position and y of the first visible line, if its message starts above the viewport.
 
-        Such a line keeps its place when a new width wraps the text differently.
+        That line keeps its place when a new width wraps the text differently.
         """
         held = self._position.held
         is_cut = held is not None and self._position.offset(held[0]) < 0

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from app.model.message import Message, Record
 from app.model.search import Filters
-from app.model.search_index import asked, excerpt
+from app.model.search_index import excerpt, parse_query
 from app.model.store import Store
 from tests.app.model.stores import sql
 from tests.app.trees import plant
@@ -168,7 +168,7 @@ def test_search_finds_the_same_as_a_look_at_every_message(
 @settings(max_examples=150)
 @given(typed=st.text(max_size=30), text=st.text(max_size=80))
 def test_any_query_is_accepted_and_every_mark_lies_in_its_excerpt(typed: str, text: str) -> None:
-    question = asked(typed)
+    question = parse_query(typed)
     shown, marks = excerpt(text, question, length=20)
     assert len(shown) <= 22
     assert all(0 <= start < end <= len(shown) for start, end in marks)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 
 from app.model.search import NO_FILTERS
-from app.model.search_filters import KEYS, MARKS, marked, said, understood, with_mark, with_word
+from app.model.search_filters import KEYS, MARKS, split_query, valid_filters, valid_marks, with_filter, with_mark
 
 
 def test_filter_words_are_not_searched_for() -> None:
-    typed = understood('heap from:you is:starred "two words" model:"my model" after:2026-01-31')
+    typed = split_query('heap from:you is:starred "two words" model:"my model" after:2026-01-31')
     assert typed.words == 'heap "two words"'
     assert (typed.filters.role, typed.filters.is_starred, typed.filters.model) == ("user", True, "my model")
     assert typed.filters.since_ms == datetime(2026, 1, 31).astimezone().timestamp() * 1000
@@ -17,36 +17,36 @@ def test_filter_words_are_not_searched_for() -> None:
 
 def test_unknown_filters_are_searched_for() -> None:
     for typed in ("from:nobody", "is:it", "after:tomorrow", "after:2026-13-01", "model:", "https://from:you", "note:x"):
-        assert understood(typed) == (typed, NO_FILTERS)
+        assert split_query(typed) == (typed, NO_FILTERS)
 
 
 def test_a_space_after_the_last_word_stays() -> None:
-    assert understood("from:you heap ").words == "heap "
-    assert understood("from:you ").words == ""
+    assert split_query("from:you heap ").words == "heap "
+    assert split_query("from:you ").words == ""
 
 
 def test_a_word_is_added_once_and_removed() -> None:
     typed = "heap"
     for key, value in zip(KEYS, ("you", "a model", "starred", "2026-01-31", "2026-02-01"), strict=True):
-        typed = with_word(with_word(typed, key, value), key, value)
-    assert list(said(typed)) == list(KEYS)
+        typed = with_filter(with_filter(typed, key, value), key, value)
+    assert list(valid_filters(typed)) == list(KEYS)
     assert typed.count("from:") == 1
     for key in KEYS:
-        typed = with_word(typed, key, None)
+        typed = with_filter(typed, key, None)
     assert typed == "heap"
 
 
 def test_a_message_must_have_every_mark_in_the_query() -> None:
-    filters = understood("IS:Pinned heap is:starred").filters
+    filters = split_query("IS:Pinned heap is:starred").filters
     assert (filters.is_starred, filters.is_pinned) == (True, True)
-    filters = understood("heap is:pinned").filters
+    filters = split_query("heap is:pinned").filters
     assert (filters.is_starred, filters.is_pinned) == (None, True)
 
 
 def test_a_mark_is_added_once_and_removed_and_the_other_stays() -> None:
     typed = "heap"
     for mark in (*MARKS, *MARKS):
-        typed = with_mark(typed, mark, is_meant=True)
-    assert (typed, marked(typed)) == ("heap is:starred is:pinned", set(MARKS))
-    assert with_mark(typed, "starred", is_meant=False) == "heap is:pinned"
-    assert with_mark("is:pinned", "pinned", is_meant=False) == ""
+        typed = with_mark(typed, mark, is_wanted=True)
+    assert (typed, valid_marks(typed)) == ("heap is:starred is:pinned", set(MARKS))
+    assert with_mark(typed, "starred", is_wanted=False) == "heap is:pinned"
+    assert with_mark("is:pinned", "pinned", is_wanted=False) == ""

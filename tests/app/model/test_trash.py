@@ -44,7 +44,7 @@ def test_conversations_and_pruned_branches_are_listed_with_all_that_belongs_to_t
     assert listed[second.conversation_id, None].num_messages == 4
     branch = listed[first.conversation_id, first.ids["u2"]]
     assert (branch.text, branch.num_messages) == ("u2", 2)
-    # Of a conversation that shares its beginning with others, only the rest is deleted.
+    # If a conversation shares its beginning with others, only the rest is deleted.
     store.conversations.trash(first.conversation_id)
     listed = {(one.conversation_id, one.message_id): one for one in _listed(store)}
     assert listed[first.conversation_id, None].num_messages == 1

@@ -51,7 +51,7 @@ def test_no_label_or_button_is_cut_off(user: User) -> None:
     user.ask("How do I fork a message?")
     for width in (1280, 820, 560):
         user.window.resize(width, 700)
-        user.bot.waitUntil(lambda width=width: user.window.width() == width, timeout=10_000)
+        user.bot.waitUntil(lambda width=width: user.window.width() == width, timeout=60_000)
         for widget in _visible(user.window, (QLabel, QAbstractButton)):
             text = widget.text() if isinstance(widget, QLabel | QAbstractButton) else ""
             wraps = isinstance(widget, QLabel) and widget.wordWrap()

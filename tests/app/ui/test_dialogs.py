@@ -23,7 +23,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.model.imports import blocks
-from app.model.search_filters import day
+from app.model.search_filters import day_text
 from app.ui.dialogs.export_window import ExportWindow
 from app.ui.dialogs.import_window import ImportWindow
 from app.ui.dialogs.recovery_windows import BackupsWindow, TrashWindow
@@ -296,7 +296,7 @@ def test_a_filter_is_both_a_button_and_a_word_and_they_stay_in_sync(user: User) 
         user.bot.mouseClick(panel.chips.pinned, Qt.MouseButton.LeftButton)
     assert panel.field.text() == "giraffe is:starred from:answer"
     with user.bot.waitSignal(found, timeout=PATIENCE_MS):
-        panel.field.setText(f"giraffe after:{day(0)}")
+        panel.field.setText(f"giraffe after:{day_text(0)}")
     assert panel.chips.date.text() == "Today"
     assert not panel.chips.starred.isChecked()
 

@@ -235,10 +235,10 @@ def test_a_message_text_is_as_high_as_its_content(qtbot: QtBot) -> None:
     text.resize(400, 100)
     text.show()
     text.set_text("word " * 200)
-    qtbot.waitUntil(lambda: abs(text.height() - text.document().size().height()) <= 2, timeout=5_000)
+    qtbot.waitUntil(lambda: abs(text.height() - text.document().size().height()) <= 2, timeout=60_000)
     tall = text.height()
     text.resize(700, text.height())
-    qtbot.waitUntil(lambda: text.height() < tall, timeout=5_000)
+    qtbot.waitUntil(lambda: text.height() < tall, timeout=60_000)
 
 
 def test_only_the_beginning_of_a_very_long_text_is_shown_but_all_of_it_is_kept(qtbot: QtBot) -> None:

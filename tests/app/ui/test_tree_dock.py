@@ -89,7 +89,9 @@ def test_a_double_click_and_enter_show_the_branch_and_the_message(user: User, do
     assert user.controller.shown.path[-1].id == first
     layout = dock.view.layout_shown
     assert layout is not None
-    user.bot.waitUntil(lambda: dock.view.layout_shown is not None and dock.view.layout_shown.path[-1] == first)
+    user.bot.waitUntil(
+        lambda: dock.view.layout_shown is not None and dock.view.layout_shown.path[-1] == first, timeout=60_000
+    )
     user.bot.waitUntil(lambda: user.window.transcript.view(first) is not None, timeout=PATIENCE_MS)
     # The keyboard continues from the current message of the tree.
     dock.view.setFocus()

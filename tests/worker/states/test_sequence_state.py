@@ -148,31 +148,31 @@ def test_indices_of_dimensions_of_size_one_may_be_left_out(plain: Vocabulary) ->
         ((1, 2), slice(None), r"1 prompt with 2 samples each\. Use state\[sample, a:b\]"),
         ((1, 1), (0, 0, 0, slice(None)), r"Use state\[a:b\]"),
         ((1, 1), (), r"Use state\[a:b\]"),
-        ((1, 1), 3, r"by a slice, not by 3"),
-        ((1, 1), -1, r"by a slice, not by -1"),
-        ((2, 1), (0, 3), r"by a slice, not by 3"),
-        ((2, 2), (0, 0, 3), r"by a slice, not by 3"),
-        ((1, 1), "a", r"by a slice, not by 'a'"),
-        ((1, 1), None, r"by a slice, not by None"),
-        ((1, 1), ..., r"by a slice, not by Ellipsis"),
-        ((1, 1), slice(None, None, 2), r"not with the step 2"),
-        ((1, 1), slice(None, None, -1), r"not with the step -1"),
-        ((1, 1), slice(None, None, 0), r"not with the step 0"),
-        ((1, 1), slice(1.5, None), r"whole numbers, not in 1\.5"),
-        ((1, 1), slice(None, "b"), r"whole numbers, not in 'b'"),
-        ((1, 1), slice(None, True), r"whole numbers, not in True"),
+        ((1, 1), 3, r"need a slice, not 3"),
+        ((1, 1), -1, r"need a slice, not -1"),
+        ((2, 1), (0, 3), r"need a slice, not 3"),
+        ((2, 2), (0, 0, 3), r"need a slice, not 3"),
+        ((1, 1), "a", r"need a slice, not 'a'"),
+        ((1, 1), None, r"need a slice, not None"),
+        ((1, 1), ..., r"need a slice, not Ellipsis"),
+        ((1, 1), slice(None, None, 2), r"the step is 2"),
+        ((1, 1), slice(None, None, -1), r"the step is -1"),
+        ((1, 1), slice(None, None, 0), r"the step is 0"),
+        ((1, 1), slice(1.5, None), r"positions are integers, not 1\.5"),
+        ((1, 1), slice(None, "b"), r"positions are integers, not 'b'"),
+        ((1, 1), slice(None, True), r"positions are integers, not True"),
         ((2, 1), (2, slice(None)), r"There is no prompt 2: this state has 2 prompts"),
         ((2, 1), (-3, slice(None)), r"There is no prompt -3"),
         ((1, 3), (3, slice(None)), r"There is no sample 3: this state has 3 samples"),
-        ((2, 1), (slice(2, None), slice(None)), r"2: takes no prompt of 2"),
-        ((2, 2), (0, slice(1, 1), slice(None)), r"1:1 takes no sample of 2"),
-        ((2, 2), (..., 0, slice(None)), r"Ellipsis takes no prompt"),
-        ((2, 2), (None, 0, slice(None)), r"None takes no prompt"),
-        ((2, 2), (0, [0, 1], slice(None)), r"\[0, 1\] takes no sample"),
-        ((2, 2), (True, 0, slice(None)), r"True takes no prompt"),
-        ((2, 2), (0, 1.0, slice(None)), r"1\.0 takes no sample"),
-        ((2, 2), (slice("a", None), 0, slice(None)), r"Prompts can't be taken by 'a':"),
-        ((2, 2), (0, slice(None, None, 0), slice(None)), r"Samples can't be taken by ::0: .*zero"),
+        ((2, 1), (slice(2, None), slice(None)), r"2: selects none of 2 prompts"),
+        ((2, 2), (0, slice(1, 1), slice(None)), r"1:1 selects none of 2 samples"),
+        ((2, 2), (..., 0, slice(None)), r"Ellipsis is no index of a prompt"),
+        ((2, 2), (None, 0, slice(None)), r"None is no index of a prompt"),
+        ((2, 2), (0, [0, 1], slice(None)), r"\[0, 1\] is no index of a sample"),
+        ((2, 2), (True, 0, slice(None)), r"True is no index of a prompt"),
+        ((2, 2), (0, 1.0, slice(None)), r"1\.0 is no index of a sample"),
+        ((2, 2), (slice("a", None), 0, slice(None)), r"'a': is no slice of prompts"),
+        ((2, 2), (0, slice(None, None, 0), slice(None)), r"::0 is no slice of samples: .*zero"),
     ],
 )
 def test_a_meaningless_slice_raises_a_slicing_error_with_a_clear_message(
@@ -194,9 +194,9 @@ def test_the_error_for_a_cut_through_a_control_token_names_the_nearest_cuts(plai
     assert str(state) == text
     for end in range(len(text) + 1):
         if 2 < end < 2 + len(EOS):
-            with pytest.raises(SlicingError, match="Cut before it, at 2, or behind it, at 12"):
+            with pytest.raises(SlicingError, match="Cut before it, at 2, or after it, at 12"):
                 _ = state[:end]
-            with pytest.raises(SlicingError, match="Cut before it, at 2, or behind it, at 12"):
+            with pytest.raises(SlicingError, match="Cut before it, at 2, or after it, at 12"):
                 _ = state[end:]
         else:
             assert (str(state[:end]), str(state[end:])) == (text[:end], text[end:])
@@ -210,7 +210,7 @@ def test_a_reasoning_mark_can_be_cut_like_text() -> None:
     ids = (*vocabulary.encode("a"), vocabulary.control_texts["<think>"])
     state = SequenceState(((TokenSequence(vocabulary, ids, (None,) * 2, has_start=True),),))
     assert [str(state[:end]) for end in range(1, 9)] == ["a<think>"[:end] for end in range(1, 9)]
-    with pytest.raises(SlicingError, match="one control token"):
+    with pytest.raises(SlicingError, match="a control token"):
         _ = state[3:]
 
 

@@ -80,7 +80,7 @@ def test_a_choice_allows_the_tokens_that_continue_one_of_its_texts(
         mask = constraint.mask()
         allowed = set(np.flatnonzero(mask).tolist())
         spelled = {vocabulary.bytes[token_id] for token_id in allowed - vocabulary.eos_ids}
-        # Of several tokens with the same bytes one is enough. Forced text may be limited to the tokenizer's own tokens.
+        # One of several tokens with the same bytes is enough. Forced text may be limited to the tokenizer's own tokens.
         assert spelled == expected or (constraint.forced() and len(spelled) == 1 and spelled < expected)
         assert (vocabulary.eos_ids <= allowed) == (b"" in rests)
         assert constraint.may_end == (b"" in rests)

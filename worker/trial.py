@@ -1,0 +1,361 @@
+"""A process for work that may hang, crash or take all memory: `TrialProcess.run` ends it and says why.
+
+The process is a new program that shares nothing with the worker but two pipes. It ends with the worker, even if the
+worker is killed in the middle of the work. It starts in the background and is used again as long as nothing fails.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import io
+import os
+import pickle
+import select
+import signal
+import struct
+import subprocess
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn, ParamSpec, TypeVar, cast
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_OPTION = "--bough-trial"
+"""The first argument of a bundled program that is to be a trial process."""
+_START_S = 60.0
+"""How long the start may take; it takes 0.15 s on an idle machine."""
+_POLL_S = 0.05
+_ALARM_EXTRA_S = 5.0
+"""After the time limit and this time, the system ends a process whose worker did not."""
+_MAX_ERROR_CHARS = 2000
+_HEADER = struct.Struct("!cQ")
+_READY, _RESULT, _RAISED, _MEMORY, _TOO_LARGE = b"s", b"r", b"e", b"m", b"l"
+_MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits of one call."""
+
+    seconds: float
+    """Wall time, without the start of the process."""
+    memory_bytes: int
+    """Memory that the call may take, above what the process has when the call begins."""
+    result_bytes: int
+    """Size of the result when it is sent."""
+
+
+class TrialError(Exception):
+    """A call did not return a value. This class itself: the process could not be started."""
+
+
+class TooSlowError(TrialError):
+    """The call took longer than its limit."""
+
+
+class TooMuchMemoryError(TrialError):
+    """The call needed more memory than its limit."""
+
+
+class TooLargeError(TrialError):
+    """The result is larger than its limit."""
+
+
+class CrashedError(TrialError):
+    """The process ended during the call."""
+
+    def __init__(self, exit_code: int) -> None:
+        super().__init__(f"The process ended with the exit code {exit_code}")
+        self.exit_code = exit_code
+        """Negative: the signal that ended it."""
+
+
+class StoppedError(TrialError):
+    """The caller stopped waiting."""
+
+
+class RaisedError(TrialError):
+    """The call raised an exception, or its result is no plain data."""
+
+    def __init__(self, text: str, names: Sequence[str]) -> None:
+        super().__init__(text)
+        self.names = tuple(names)
+        """The name of the exception's class, and of all its base classes."""
+
+
+class TrialProcess:
+    """Calls functions in another process. Use it from one thread, which must not end before the process is closed."""
+
+    def __init__(self, preload: Sequence[str] = (), meanwhile: Callable[[], bool] | None = None) -> None:
+        """`preload`: modules that the process imports at its start.
+
+        `meanwhile` is called every 50 ms while `run` waits. If it returns False, `run` raises `StoppedError`.
+        """
+        self._preload = tuple(preload)
+        self._meanwhile = meanwhile or (lambda: True)
+        self._process: _Process | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """The id of the process; None if there is none."""
+        return None if self._process is None else self._process.popen.pid
+
+    def start(self) -> None:
+        """Start the process, if there is none, without waiting for it. Raises `TrialError`."""
+        if self._process is not None and self._process.popen.poll() is not None:
+            self.close()
+        if self._process is None:
+            try:
+                self._process = _Process(self._preload)
+            except OSError as error:
+                raise TrialError(str(error)) from error
+
+    def run(self, limits: Limits, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call a function of a module in the process and return its value. Raises a `TrialError`.
+
+        The arguments are pickled. The value must be plain data: None, numbers, text, bytes, and lists, tuples, sets and
+        dictionaries of these. After any failure but `RaisedError` and `TooLargeError` the process is replaced.
+        """
+        call = pickle.dumps((limits, function, args, kwargs), protocol=pickle.HIGHEST_PROTOCOL)
+        self.start()
+        process = self._process
+        assert process is not None
+        try:
+            if not process.is_ready:
+                self._wait(process, _START_S)
+                process.is_ready = True
+            kind, content = self._wait(process, limits.seconds, call, limits.memory_bytes)
+        except BaseException:
+            self.close()
+            # The next call finds it started.
+            with contextlib.suppress(TrialError):
+                self.start()
+            raise
+        if kind == _TOO_LARGE:
+            raise TooLargeError
+        try:
+            value = _Plain(io.BytesIO(content)).load()
+        except pickle.UnpicklingError as error:
+            raise RaisedError(str(error), ["UnpicklingError"]) from error
+        if kind == _RAISED:
+            raise RaisedError(*value)
+        return value
+
+    def close(self) -> None:
+        """End the process. The next call starts another one."""
+        if self._process is not None:
+            self._process.end()
+            self._process = None
+
+    def _wait(self, process: _Process, seconds: float, call: bytes = b"", memory_bytes: int = 0) -> tuple[bytes, bytes]:
+        """Send a call and return the kind and the content of the reply."""
+        end = time.monotonic() + seconds
+        unsent = memoryview(_HEADER.pack(_RESULT, len(call)) + call) if call else memoryview(b"")
+        reply = bytearray()
+        expected = _HEADER.size
+        is_watched = memory_bytes > 0 and sys.platform == "darwin"  # where the system does not limit memory
+        before = _footprint(process.popen.pid) if is_watched else 0
+        poll = select.poll()
+        poll.register(process.output, select.POLLIN)
+        if unsent:
+            poll.register(process.input, select.POLLOUT)
+        while len(reply) < expected:
+            events = dict(poll.poll(int(_POLL_S * 1000)))
+            if process.input in events and unsent:
+                try:
+                    unsent = unsent[os.write(process.input, unsent) :]
+                except BlockingIOError:
+                    pass
+                except OSError:  # the end of the process, which the other pipe shows
+                    unsent = unsent[:0]
+                if not unsent:
+                    poll.unregister(process.input)
+            if process.output in events:
+                data = os.read(process.output, _MIB)
+                if not data:
+                    raise CrashedError(process.exit_code())
+                reply += data
+                if expected == _HEADER.size <= len(reply):
+                    expected += _HEADER.unpack_from(reply)[1]
+                continue
+            if not events:
+                if not self._meanwhile():
+                    raise StoppedError
+                if is_watched and _footprint(process.popen.pid) - before > memory_bytes:
+                    raise TooMuchMemoryError
+            if time.monotonic() > end:
+                raise TooSlowError
+        if reply.startswith(_MEMORY):
+            raise TooMuchMemoryError
+        return bytes(reply[:1]), bytes(reply[_HEADER.size :])
+
+
+class _Process:
+    """A started process and the worker's ends of its pipes."""
+
+    def __init__(self, preload: tuple[str, ...]) -> None:
+        ends: list[int] = []
+        try:
+            ends += os.pipe()
+            ends += os.pipe()
+            read_end, self.input, self.output, write_end = ends
+            # A Ctrl+C in the terminal must not reach it while Python starts there.
+            blocked = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+            try:
+                self.popen = subprocess.Popen(
+                    _command(read_end, write_end, preload),
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    pass_fds=(read_end, write_end),
+                )
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        except OSError:
+            for end in ends:
+                os.close(end)
+            raise
+        os.close(read_end)
+        os.close(write_end)
+        os.set_blocking(self.input, False)
+        self.is_ready = False
+        self.end = weakref.finalize(self, _end, self.popen, self.input, self.output)
+
+    def exit_code(self) -> int:
+        """Return the exit code of the process, which has closed its pipe."""
+        try:
+            return self.popen.wait(1.0)
+        except subprocess.TimeoutExpired:
+            return 0
+
+
+def _end(popen: subprocess.Popen[bytes], *pipes: int) -> None:
+    popen.kill()
+    popen.wait()
+    for pipe in pipes:
+        os.close(pipe)
+
+
+def _command(read_end: int, write_end: int, preload: tuple[str, ...]) -> list[str]:
+    arguments = [_OPTION, str(read_end), str(write_end), str(os.getpid()), *preload]
+    if getattr(sys, "frozen", False):
+        return [sys.executable, *arguments]
+    code = f"import sys; sys.path[:] = {sys.path!r}; from worker.trial import serve_if_asked; serve_if_asked()"
+    return [sys.executable, "-c", code, *arguments]
+
+
+class _Plain(pickle.Unpickler):
+    """Reads plain data alone: what went wrong in the process must not reach the worker."""
+
+    def find_class(self, module_name: str, global_name: str, /) -> NoReturn:
+        raise pickle.UnpicklingError(f"{module_name}.{global_name} is no plain data")
+
+
+def _footprint(pid: int) -> int:
+    """Return how much memory a process has on macOS; 0 if that is not known."""
+    usage = (ctypes.c_uint64 * 32)()
+    with contextlib.suppress(OSError, AttributeError):
+        library = ctypes.CDLL("/usr/lib/libproc.dylib")
+        if library.proc_pid_rusage(pid, 0, ctypes.byref(usage)) == 0:
+            return usage[9]  # `ri_phys_footprint` of `rusage_info_v0`
+    return 0
+
+
+# --- the other process -------------------------------------------------------------------------------------
+
+
+def serve_if_asked() -> None:
+    """Be a trial process if the command line says so, and end with it. Otherwise do nothing."""
+    if sys.argv[1:2] != [_OPTION]:
+        return
+    read_end, write_end, parent = map(int, sys.argv[2:5])
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _end_with(parent, read_end)
+    for name in sys.argv[5:]:
+        __import__(name)
+    # What libraries print about what they try is no news.
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, sys.__stderr__.fileno() if sys.__stderr__ is not None else 2)
+    os.close(null)
+    _send(write_end, _READY, b"")
+    with os.fdopen(read_end, "rb") as calls:
+        while len(header := calls.read(_HEADER.size)) == _HEADER.size:
+            _serve(calls.read(_HEADER.unpack(header)[1]), write_end)
+    os._exit(0)
+
+
+def _serve(call: bytes, write_end: int) -> None:
+    """Do one call and send its reply."""
+    base = _reserved_bytes()
+    try:
+        limits, function, args, kwargs = cast("tuple[Limits, Callable[..., Any], Any, Any]", pickle.loads(call))  # noqa: S301 (from the worker)
+        signal.setitimer(signal.ITIMER_REAL, limits.seconds + _ALARM_EXTRA_S)
+        _limit_memory(base + limits.memory_bytes)
+        value = function(*args, **kwargs)
+        _limit_memory(None)
+        content = pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
+        kind = _RESULT
+        if len(content) > limits.result_bytes:
+            kind, content = _TOO_LARGE, b""
+    except MemoryError:
+        _limit_memory(None)
+        kind, content = _MEMORY, b""
+    except BaseException as error:  # noqa: BLE001 (also a Rust panic and SystemExit: the call raised)
+        _limit_memory(None)
+        kind, content = _RAISED, pickle.dumps((_text_of(error), [each.__name__ for each in type(error).__mro__]))
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    _send(write_end, kind, content)
+
+
+def _text_of(error: BaseException) -> str:
+    try:
+        return str(error)[:_MAX_ERROR_CHARS].encode("utf-8", "backslashreplace").decode()
+    except Exception:  # noqa: BLE001 (the text of an error may be any program's)
+        return type(error).__name__
+
+
+def _send(write_end: int, kind: bytes, content: bytes) -> None:
+    unsent = memoryview(_HEADER.pack(kind, len(content)) + content)
+    while unsent:
+        unsent = unsent[os.write(write_end, unsent) :]
+
+
+def _end_with(parent: int, read_end: int) -> None:
+    """End this process with the worker, whatever it does then."""
+    if sys.platform == "linux":
+        kill_with_parent = 1
+        ctypes.CDLL(None).prctl(kill_with_parent, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(0)
+
+    def watch() -> None:
+        poll = select.poll()
+        poll.register(read_end, 0)  # only the end of the pipe is an event then
+        poll.poll()
+        os._exit(0)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _reserved_bytes() -> int:
+    """Return how much address space this process has reserved; 0 where the system does not limit it."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0
+
+
+def _limit_memory(num_bytes: int | None) -> None:
+    """Let this process reserve at most this much address space; None means any amount."""
+    if sys.platform == "linux":
+        import resource
+
+        hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+        soft = hard if num_bytes is None else num_bytes if hard == resource.RLIM_INFINITY else min(num_bytes, hard)
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
