@@ -66,13 +66,30 @@ NoticeAction: TypeAlias = (
 )
 
 
+Kind: TypeAlias = Literal["information", "warning", "danger"]
+KINDS: tuple[Kind, ...] = ("information", "warning", "danger")
+"""From the least to the most serious."""
+
+Cause: TypeAlias = Literal["store", "saving", "settings", "files", "model"]
+"""A state of the program that lasts: the store that was opened, text or settings that can't be saved, files that were
+set aside, a model that did not load."""
+
+
 @dataclass(frozen=True)
 class Notice:
     """Some sentences for the banner, and the action of the button beside them."""
 
     text: Sentence
-    kind: Literal["information", "warning", "danger"] = "information"
+    kind: Kind = "information"
     action: NoticeAction | None = None
+    cause: Cause | None = None
+    """The notice stays until this ends or the user closes it. None: it stays until a notice as serious comes."""
+
+    def replaces(self, other: Notice) -> bool:
+        """Whether this notice, the newer one, removes another one from the banner."""
+        if other.cause is not None:
+            return self.cause == other.cause
+        return KINDS.index(self.kind) >= KINDS.index(other.kind)
 
     def is_for(self, conversation_id: int | None) -> bool:
         """Whether a window that shows this conversation shows the notice."""
@@ -84,10 +101,30 @@ class Notices(QObject):
 
     posted = Signal(object)
     """A `Notice`."""
+    ended = Signal(str)
+    """A `Cause`: its notice no longer holds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lasting: dict[Cause, Notice] = {}
+
+    @property
+    def lasting(self) -> list[Notice]:
+        """The notices whose causes have not ended, for windows that open later."""
+        return list(self._lasting.values())
 
     def post(self, notice: Notice) -> None:
-        """Show a notice in every window."""
+        """Show a notice in every window. One with a cause takes the place of the last one with the same cause."""
+        if notice.cause is not None:
+            self._lasting[notice.cause] = notice
         self.posted.emit(notice)
+
+    def end(self, cause: Cause) -> bool:
+        """Remove the notice with this cause from every window; return whether there was one."""
+        if self._lasting.pop(cause, None) is None:
+            return False
+        self.ended.emit(cause)
+        return True
 
     @contextlib.contextmanager
     def report_store_errors(self, on_error: Callable[[], object] | None = None) -> Generator[None]:

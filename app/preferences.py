@@ -12,6 +12,7 @@ from worker.sentence import Sentence
 
 _SAVE_AFTER_MS = 300
 """Changes often come with a question or a held key, which should not wait for the disk."""
+_RETRY_AFTER_MS = 5000
 
 
 class Preferences(QObject):
@@ -19,13 +20,15 @@ class Preferences(QObject):
 
     changed = Signal()
     not_saved = Signal(object)
-    """A `Sentence` that says why the file can't be written. The settings last until the program ends."""
+    """A `Sentence` that says why the file can't be written. It is tried again until it succeeds or the program ends."""
+    saved_again = Signal()
 
     def __init__(self, path: Path) -> None:
         super().__init__()
         self._path = path
         self.settings: Settings = load_settings(path)
         self._saved = self.settings
+        self._can_save = True
         self._timer = QTimer(self, singleShot=True, interval=_SAVE_AFTER_MS)
         self._timer.timeout.connect(self.save)
 
@@ -36,7 +39,7 @@ class Preferences(QObject):
             return
         self.settings = settings
         if not self._timer.isActive():
-            self._timer.start()
+            self._timer.start(_SAVE_AFTER_MS)
         self.changed.emit()
 
     def save(self) -> None:
@@ -46,10 +49,19 @@ class Preferences(QObject):
             return
         try:
             save_settings(self._path, self.settings)
-            self._saved = self.settings
         except OSError as error:
-            self.not_saved.emit(
-                Sentence(
-                    "The settings could not be saved ({error}). They last until you close Bough.", error=error.strerror
+            self._timer.start(_RETRY_AFTER_MS)
+            if self._can_save:
+                self._can_save = False
+                self.not_saved.emit(
+                    Sentence(
+                        "The settings could not be saved ({error}). They last until you close Bough, or until they "
+                        "can be saved.",
+                        error=error.strerror,
+                    )
                 )
-            )
+            return
+        self._saved = self.settings
+        if not self._can_save:
+            self._can_save = True
+            self.saved_again.emit()

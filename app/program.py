@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -57,8 +58,8 @@ class Program(QObject):
         )
         self._archive = Lazy(self._make_archive)
         self._drafts = Lazy(self._make_drafts)
-        answers.saving_failed.connect(self._on_saving_failed)
-        answers.saved_again.connect(self._on_saved_again)
+        answers.saving_failed.connect(self.report_unsaved)
+        answers.saved_again.connect(self.report_saved)
         session.changed.connect(self._on_session_changed)
         session.worker_died.connect(self._on_worker_died)
         session.load_failed.connect(self._on_load_failed)
@@ -66,6 +67,7 @@ class Program(QObject):
         session.precision_refused.connect(self._on_precision_refused)
         preferences.changed.connect(self.settings_changed)
         preferences.not_saved.connect(self._on_settings_not_saved)
+        preferences.saved_again.connect(partial(self.notices.end, "settings"))
 
     @property
     def archive(self) -> Archive:
@@ -98,6 +100,7 @@ class Program(QObject):
 
     def load_model(self, name: str) -> None:
         """Load another model. Running answers are stopped; their text so far stays."""
+        self.notices.end("model")
         self.answers.stop_all()
         name = clean(name)
         self.session.load(name, draft=self.settings.draft_models.get(name, ""))
@@ -179,6 +182,7 @@ class Program(QObject):
     def _on_session_changed(self) -> None:
         if self.session.state != "ready":
             return
+
         # The next start loads a model that has loaded before.
         loaded = self.settings.with_loaded(self.session.name, self.session.draft)
         self.preferences.change(**msgspec.structs.asdict(loaded))
@@ -190,15 +194,18 @@ class Program(QObject):
             text = Sentence("{error} The model is being loaded again; your next message will be answered.", error=error)
             self.notices.post(Notice(text, "warning"))
 
-    def _on_saving_failed(self, why: Sentence) -> None:
+    def report_unsaved(self, why: Sentence) -> None:
+        """Say that text on the screen is not on the disk, until `report_saved`."""
         text = Sentence("{why} New text stays on the screen and is saved as soon as possible.", why=why)
-        self.notices.post(Notice(text, "danger"))
+        self.notices.post(Notice(text, "danger", cause="saving"))
 
-    def _on_saved_again(self) -> None:
-        self.notices.post(Notice(Sentence("Everything is saved again.")))
+    def report_saved(self) -> None:
+        """The store can be written again, and all text on the screen is in it."""
+        if not self.answers.has_unsaved and self.notices.end("saving"):
+            self.notices.post(Notice(Sentence("Everything is saved again.")))
 
     def _on_load_failed(self, why: Sentence) -> None:
-        self.notices.post(Notice(why, "danger", action=LoadGuide()))
+        self.notices.post(Notice(why, "danger", action=LoadGuide(), cause="model"))
 
     def _on_draft_refused(self, why: Sentence) -> None:
         self.notices.post(Notice(why, "warning"))
@@ -217,4 +224,4 @@ class Program(QObject):
         )
 
     def _on_settings_not_saved(self, why: Sentence) -> None:
-        self.notices.post(Notice(why, "warning"))
+        self.notices.post(Notice(why, "warning", cause="settings"))

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QDialog
 from app.conversation.controller import Controller
 from app.model.settings import WindowPlace
 from app.program import Program
+from app.ui.dialogs.questions import ask_close_unsaved
 from app.ui.languages import Language, language_in_use
 from app.ui.window import MainWindow
 
@@ -69,6 +70,8 @@ class Windows(QObject):
 
     def close_all(self) -> None:
         """Close all windows; the next start opens them again."""
+        if not self._may_quit(self._open[0][0]):
+            return
         self._remember()
         self._is_quitting = True
         for window in self.all:
@@ -79,10 +82,22 @@ class Windows(QObject):
         window = MainWindow(controller, self._data_folder)
         controller.setParent(window)
         window.closed.connect(lambda: self._on_closed(window))
+        window.may_close = lambda: self._may_close(window)
         if place is not None:
             _put(window, place)
         self._open.append((window, controller))
         return window, controller
+
+    def _may_close(self, window: MainWindow) -> bool:
+        is_last = window in self.all and len(self._open) == 1
+        return not is_last or self._is_quitting or self._may_quit(window)
+
+    def _may_quit(self, window: MainWindow) -> bool:
+        """Return whether all text is saved, or the user agrees to lose the rest."""
+        answers = self._program.answers
+        if answers.has_unsaved:
+            answers.save()
+        return not answers.has_unsaved or ask_close_unsaved(window)
 
     def _on_closed(self, window: MainWindow) -> None:
         if window not in self.all:

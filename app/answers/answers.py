@@ -61,6 +61,8 @@ class Answers(QObject):
     Saving is tried again, so nothing is lost while the program runs.
     """
     saved_again = Signal()
+    saved_changed = Signal(int)
+    """`is_saved` of a message changed."""
 
     def __init__(self, link: WorkerLink, store: Store) -> None:
         super().__init__()
@@ -131,6 +133,15 @@ class Answers(QObject):
         """Return whether a message may still grow or its end was not reported yet."""
         return message_id in self._streams
 
+    @property
+    def has_unsaved(self) -> bool:
+        """Whether text was not written to the store because that failed."""
+        return not self._can_save
+
+    def is_saved(self, message_id: MessageId) -> bool:
+        """Whether a message is in the store with all its text, but for what streamed in the last moment."""
+        return self._can_save or (message_id not in self._unsaved and message_id not in self._streams)
+
     def is_waiting(self, message_id: MessageId) -> bool:
         """Return whether an answer waits for another one in its prompt."""
         stream = self._streams.get(message_id)
@@ -179,6 +190,7 @@ class Answers(QObject):
 
     def save(self) -> None:
         """Store the text streamed since the last call."""
+        ended = list(self._unsaved)
         try:
             if self._unsaved:
                 self._store.update(*self._unsaved.values())
@@ -197,13 +209,13 @@ class Answers(QObject):
         except StoreError as error:
             self._set_can_save(False, error.sentence)
         else:
-            self._set_can_save(True)
+            self._set_can_save(True, ended=ended)
         if not self._streams and not self._unsaved:
             self._timer.stop()
         elif not self._timer.isActive():
             self._timer.start()
 
-    def _set_can_save(self, can_save: bool, why_not: Sentence | None = None) -> None:
+    def _set_can_save(self, can_save: bool, why_not: Sentence | None = None, ended: Sequence[MessageId] = ()) -> None:
         if can_save == self._can_save:
             return
         self._can_save = can_save
@@ -212,6 +224,8 @@ class Answers(QObject):
             self.saved_again.emit()
         else:
             self.saving_failed.emit(why_not)
+        for message_id in dict.fromkeys((*ended, *self._unsaved, *self._streams)):
+            self.saved_changed.emit(message_id)
 
     def _send_ready(self) -> None:
         """Send the requests that no longer wait for an answer."""

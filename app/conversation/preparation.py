@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import Any
 
 from msgspec import structs
@@ -19,6 +18,7 @@ NUM_ALTERNATIVES = 5
 """The number of alternatives to request for each token while tokens are visible."""
 _SAVE_AFTER_MS = 300
 """At most this much typing is lost if the program is killed."""
+_RETRY_AFTER_MS = 5000
 _LARGE_CHARS = 200_000
 _SAVE_LARGE_AFTER_MS = 3000
 """The same with large files, which are written again at each save."""
@@ -38,6 +38,7 @@ class Preparation(QObject):
         self._conversation_id: int | None = None
         self._unsaved: dict[int | None, Prepared] = {}
         """Changes that are not stored yet, by conversation."""
+        self._can_save = True
         self._timer = QTimer(self, singleShot=True)
         self._timer.timeout.connect(self.save)
         self._prepared = self._read(None)
@@ -117,12 +118,23 @@ class Preparation(QObject):
         return structs.replace(record, top_logprobs=max(record.top_logprobs, NUM_ALTERNATIVES))
 
     def save(self) -> None:
-        """Store all changes. Those that can't be stored are kept in memory."""
+        """Store all changes. Those that can't be stored are kept in memory, and it is tried again."""
         self._timer.stop()
-        with contextlib.suppress(StoreError):
+        if self._store.why_read_only or not self._unsaved:
+            return
+        try:
             for conversation_id, prepared in list(self._unsaved.items()):
                 self._store.preparations.put(conversation_id, prepared)
                 del self._unsaved[conversation_id]
+        except StoreError as error:
+            self._timer.start(_RETRY_AFTER_MS)
+            if self._can_save:
+                self._can_save = False
+                self._program.report_unsaved(error.sentence)
+        else:
+            if not self._can_save:
+                self._can_save = True
+                self._program.report_saved()
 
     # --- inside --------------------------------------------------------------------------------------------
 

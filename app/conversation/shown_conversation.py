@@ -51,6 +51,7 @@ class ShownConversation(QObject):
         self._answers.stopped_growing.connect(self.message_changed)
         self._answers.branched.connect(self._on_answer_branched)
         self._answers.ended.connect(self._on_answer_ended)
+        self._answers.saved_changed.connect(self._on_saved_changed)
         program.conversations.changed.connect(self._on_conversations_changed)
         program.conversations.gone.connect(self._on_conversation_gone)
         program.conversations.tree_changed.connect(self._on_tree_changed)
@@ -98,6 +99,10 @@ class ShownConversation(QObject):
 
     def is_streaming(self, message_id: MessageId) -> bool:
         return self._answers.is_streaming(message_id)
+
+    def is_saved(self, message_id: MessageId) -> bool:
+        """Whether a message is in the store with all its text."""
+        return self._answers.is_saved(message_id)
 
     def tokens_so_far(self, message_id: MessageId) -> Sequence[TokenPiece]:
         """Return the tokens of a streaming answer with their positions in its text; empty for any other message."""
@@ -238,6 +243,10 @@ class ShownConversation(QObject):
             self._program.conversations.rename(conversation.id, title_of(question, answer.text))
 
     def _on_text_retracted(self, message_id: MessageId) -> None:
+        if self._open is not None and message_id in self._open:
+            self.message_changed.emit(message_id)
+
+    def _on_saved_changed(self, message_id: MessageId) -> None:
         if self._open is not None and message_id in self._open:
             self.message_changed.emit(message_id)
 

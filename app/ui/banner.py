@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING, assert_never
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar, assert_never
 
 from PySide6.QtCore import QObject, QSize, Qt, QUrl, Signal
 from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QDesktopServices, QResizeEvent
@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
 from typing_extensions import override
 
 from app.notices import (
+    KINDS,
     EditAgain,
     LoadGuide,
     Notice,
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
     from app.ui.program_commands import ProgramCommands
     from app.ui.transcript.transcript import Transcript
 
+_Action = TypeVar("_Action", bound=NoticeAction)
+
 _MIN_TEXT_PX = 160
 """Narrower text is hard to read: then the button goes below it."""
 _GAP_PX = 12
@@ -54,7 +57,7 @@ _MARGINS_PX = 2 * 16 + 12 + 8
 
 
 class Banner(QWidget):
-    """Shows one notice at a time, the latest. It never takes the focus."""
+    """Shows one notice at a time, the most serious and of these the latest. Others wait. It never takes the focus."""
 
     action_requested = Signal(object)
     """The `NoticeAction` of the button that was pressed."""
@@ -62,7 +65,8 @@ class Banner(QWidget):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self.setObjectName("page")
-        self._notice: Notice | None = None
+        self._notices: list[Notice] = []
+        """The last one is shown."""
         self._card = QFrame()
         self._card.setObjectName("banner")
         self._card.setMaximumWidth(COLUMN_PX + 16)
@@ -94,12 +98,29 @@ class Banner(QWidget):
         self.setVisible(False)
 
     @property
+    def _notice(self) -> Notice | None:
+        return self._notices[-1] if self._notices else None
+
+    @property
     def action(self) -> NoticeAction | None:
         """The action that the shown notice offers."""
         return None if self._notice is None else self._notice.action
 
     def show_notice(self, notice: Notice) -> None:
-        self._notice = notice
+        """Show a notice, or let it wait behind a more serious one."""
+        kept = [other for other in self._notices if not notice.replaces(other)]
+        # Sorting keeps the order of notices that are equally serious.
+        self._set([*kept, notice])
+
+    def _set(self, notices: list[Notice]) -> None:
+        shown = self._notice
+        self._notices = sorted(notices, key=lambda notice: KINDS.index(notice.kind))
+        if self._notice is None:
+            self.setVisible(False)
+        elif self._notice is not shown:
+            self._show(self._notice)
+
+    def _show(self, notice: Notice) -> None:
         self._card.setProperty("kind", notice.kind)
         repolish(self._card)
         text = translated(notice.text)
@@ -130,18 +151,22 @@ class Banner(QWidget):
         assert_never(action)
 
     def dismiss(self) -> None:
-        self._notice = None
-        self.setVisible(False)
+        """Close the shown notice; the next one appears."""
+        self._set(self._notices[:-1])
 
-    def dismiss_unless_danger(self) -> None:
-        """Dismiss a notice once the user goes on with something else; reports of danger stay."""
-        if self._notice is not None and self._notice.kind != "danger":
-            self.dismiss()
+    def end(self, cause: str) -> None:
+        """Remove the notice with this `Cause`."""
+        self._set([notice for notice in self._notices if notice.cause != cause])
 
-    def withdraw(self, kind: type[NoticeAction]) -> None:
-        """Dismiss a notice whose action, one of this kind, would now do something else."""
-        if isinstance(self.action, kind):
-            self.dismiss()
+    def dismiss_passing(self) -> None:
+        """Dismiss notices once the user goes on with something else. Reports of danger and of what lasts stay."""
+        self._set([notice for notice in self._notices if notice.kind == "danger" or notice.cause is not None])
+
+    def withdraw(self, kind: type[_Action], is_stale: Callable[[_Action], bool] = lambda _: True) -> None:
+        """Dismiss the notices whose action, one of this kind, would now do something else."""
+        self._set(
+            [notice for notice in self._notices if not (isinstance(notice.action, kind) and is_stale(notice.action))]
+        )
 
     def set_theme(self, theme: Theme) -> None:
         self._theme = theme
@@ -233,12 +258,15 @@ class NoticeCommands(QObject):
         self._message_commands = message_commands
         self._program_commands = program_commands
         controller.program.notices.posted.connect(self._on_notice)
+        controller.program.notices.ended.connect(banner.end)
+        for notice in controller.program.notices.lasting:
+            banner.show_notice(notice)
         for source in (composer, transcript, message_commands):
             source.refused.connect(self._on_refused)
         transcript.edit_cancelled.connect(self._on_edit_cancelled)
         transcript.editor_opened.connect(self._on_editor_opened)
         controller.shown.branch_changed.connect(self._withdraw_edits_elsewhere)
-        controller.shown.history_changed.connect(partial(banner.withdraw, Undo))
+        controller.shown.history_changed.connect(lambda: banner.withdraw(Undo))
         controller.program.conversations.changed.connect(self._withdraw_undone_archiving)
         banner.action_requested.connect(self._act)
 
@@ -258,16 +286,13 @@ class NoticeCommands(QObject):
         self._banner.withdraw(EditAgain)
 
     def _withdraw_edits_elsewhere(self) -> None:
-        action = self._banner.action
-        if isinstance(action, EditAgain) and not self._controller.shown.has(action.message_id):
-            self._banner.dismiss()
+        self._banner.withdraw(EditAgain, lambda edit: not self._controller.shown.has(edit.message_id))
 
     def _withdraw_undone_archiving(self) -> None:
-        action = self._banner.action
-        if isinstance(action, UndoArchive):
+        if isinstance(self._banner.action, UndoArchive):
             listed = self._controller.program.conversations.all
-            if not any(one.id == action.conversation_id and one.archived_ms is not None for one in listed):
-                self._banner.dismiss()
+            archived = {one.id for one in listed if one.archived_ms is not None}
+            self._banner.withdraw(UndoArchive, lambda undo: undo.conversation_id not in archived)
 
     def _act(self, action: NoticeAction) -> None:
         program = self._controller.program

@@ -57,6 +57,8 @@ class MainWindow(QMainWindow):
         super().__init__()
         self._controller = controller
         self._theme = self._chosen_theme()
+        self.may_close: Callable[[], bool] = lambda: True
+        """Called before the window closes; False keeps it open."""
         self._is_narrow = False
         self._keys: dict[str, str] | None = None
         self.setWindowTitle("Bough")
@@ -89,7 +91,7 @@ class MainWindow(QMainWindow):
         self.transcript, self.welcome = self._pages.transcript, self._pages.welcome
         self.composer = Composer(self._theme)
         # Connected before anything sends: what follows may post new notices.
-        self.composer.sent.connect(self.banner.dismiss_unless_danger)
+        self.composer.sent.connect(self.banner.dismiss_passing)
         middle = QWidget()
         middle.setObjectName("page")
         column = self._column = QVBoxLayout(middle)
@@ -328,6 +330,9 @@ class MainWindow(QMainWindow):
 
     @override
     def closeEvent(self, event: QCloseEvent) -> None:
+        if not self.may_close():
+            event.ignore()
+            return
         super().closeEvent(event)
         for dialog in self.findChildren(QDialog):
             dialog.close()

@@ -886,6 +886,26 @@
         <translation>Endgültig löschen</translation>
     </message>
     <message>
+        <source>Close Bough</source>
+        <translation>Bough schließen</translation>
+    </message>
+    <message>
+        <source>Some text is not saved. Close Bough and lose it?</source>
+        <translation>Ein Teil des Textes ist nicht gespeichert. Bough schließen und ihn verlieren?</translation>
+    </message>
+    <message>
+        <source>Your conversations can&apos;t be written now. Free some disk space, and the text is saved by itself.</source>
+        <translation>Ihre Unterhaltungen können gerade nicht geschrieben werden. Schaffen Sie Platz auf dem Datenträger, dann wird der Text von selbst gespeichert.</translation>
+    </message>
+    <message>
+        <source>Close and lose it</source>
+        <translation>Schließen und verlieren</translation>
+    </message>
+    <message>
+        <source>Keep open</source>
+        <translation>Geöffnet lassen</translation>
+    </message>
+    <message>
         <source>About Bough</source>
         <translation>Über Bough</translation>
     </message>
@@ -2249,6 +2269,10 @@
 <context>
     <name>MessageFooter</name>
     <message>
+        <source>Not saved yet. It is saved as soon as possible.</source>
+        <translation>Noch nicht gespeichert. Das geschieht, sobald es möglich ist.</translation>
+    </message>
+    <message>
         <source>tokens unknown</source>
         <translation>Token unbekannt</translation>
     </message>
@@ -3054,6 +3078,10 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>Der Prompt ist leer. Senden Sie mindestens ein Token Text.</translation>
     </message>
     <message>
+        <source>The settings could not be saved ({error}). They last until you close Bough, or until they can be saved.</source>
+        <translation>Die Einstellungen konnten nicht gespeichert werden ({error}). Sie gelten, bis Sie Bough schließen oder bis sie gespeichert werden können.</translation>
+    </message>
+    <message>
         <source>The weight file {file} is damaged ({error}). Download it again, then open the folder again.</source>
         <translation>Die Gewichtsdatei {file} ist beschädigt ({error}). Laden Sie sie noch einmal herunter, und öffnen Sie den Ordner dann wieder.</translation>
     </message>
@@ -3624,10 +3652,6 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
     <message>
         <source>The seed of the tokens {first} to {last} is unknown.</source>
         <translation>Der Seed der Token {first} bis {last} ist unbekannt.</translation>
-    </message>
-    <message>
-        <source>The settings could not be saved ({error}). They last until you close Bough.</source>
-        <translation>Die Einstellungen ließen sich nicht speichern ({error}). Sie gelten, bis Sie Bough schließen.</translation>
     </message>
     <message>
         <source>The token was {then} and is {now} now.</source>

@@ -89,6 +89,28 @@ def confirm_emptying(parent: QWidget, empty: Callable[[], object]) -> None:
     box.open()
 
 
+def ask_close_unsaved(parent: QWidget) -> bool:
+    """Ask whether to close Bough although some text can't be saved."""
+    box = _box(parent, QCoreApplication.translate("Dialogs", "Close Bough"))
+    # It is read after it was closed.
+    box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, on=False)
+    box.setText(QCoreApplication.translate("Dialogs", "Some text is not saved. Close Bough and lose it?"))
+    box.setInformativeText(
+        QCoreApplication.translate(
+            "Dialogs", "Your conversations can't be written now. Free some disk space, and the text is saved by itself."
+        )
+    )
+    close = box.addButton(
+        QCoreApplication.translate("Dialogs", "Close and lose it"), QMessageBox.ButtonRole.DestructiveRole
+    )
+    keep = box.addButton(QCoreApplication.translate("Dialogs", "Keep open"), QMessageBox.ButtonRole.RejectRole)
+    box.setDefaultButton(keep)
+    box.setEscapeButton(keep)
+    box.exec()
+    box.deleteLater()
+    return box.clickedButton() is close
+
+
 def show_about(parent: QWidget, how_it_runs: Sequence[str]) -> None:
     """Show what Bough is, its version, its licence, and how the loaded model runs, in sentences."""
     # Imported here because it is slow and rarely needed.

@@ -95,11 +95,17 @@ class MessageFooter(QObject):
         self._ending: QLabel | None = None
         self.cost: QLabel | None = None
 
-    def show_message(self, message: Message, *, is_streaming: bool, missing: MissingTokenData = "") -> None:
-        """Show how a message ended and what it cost, once it has."""
+    def show_message(
+        self, message: Message, *, is_streaming: bool, missing: MissingTokenData = "", is_saved: bool = True
+    ) -> None:
+        """Show how a message ended and what it cost, once it has, and whether it is not saved."""
         if not is_streaming or message.text:
             self.hide_progress()
-        self._show_ending(*(("", "quiet") if is_streaming else ending(message)))
+        text, kind = ("", "quiet") if is_streaming else ending(message)
+        if not is_saved:
+            unsaved = self.tr("Not saved yet. It is saved as soon as possible.")
+            text, kind = f"{text} {unsaved}".lstrip(), "warning" if kind == "quiet" else kind
+        self._show_ending(text, kind)
         self._show_cost(None if is_streaming else message, missing)
 
     def show_progress(self, done: int, total: int, kept: int) -> None:

@@ -132,7 +132,7 @@ class MessageView(QFrame):
         self._tokens.show(shown, modes, are_shown=are_tokens_shown)
         self._show_foldable()
         missing = self._tokens.missing(shown, modes)
-        self.footer.show_message(message, is_streaming=shown.is_streaming, missing=missing)
+        self.footer.show_message(message, is_streaming=shown.is_streaming, missing=missing, is_saved=shown.is_saved)
         self._row.show_siblings(shown.siblings, message.id)
         self._row.show_marks(message)
         self._row.show_actions(shown.actions, message)

@@ -54,6 +54,8 @@ class ShownMessage(Struct, frozen=True):
     is_last: bool
     modes: DisplayModes | None = None
     """None means the default modes."""
+    is_saved: bool = True
+    """Whether the store has all its text."""
 
     @property
     def text(self) -> str:

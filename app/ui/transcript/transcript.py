@@ -219,6 +219,7 @@ class Transcript(MessageList):
             is_streaming=self._conversation.is_streaming(message_id),
             is_last=is_last,
             modes=self.modes,
+            is_saved=self._conversation.is_saved(message_id),
         )
 
     @override
