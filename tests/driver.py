@@ -45,7 +45,7 @@ class StdioWorker:
         self.events: list[Event] = []
         self.errors: list[str] = []
         """The lines of standard error."""
-        self._arrived: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
+        self.arrived: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
         self._ids = itertools.count(1)
         self._threads = [threading.Thread(target=target, daemon=True) for target in (self._read, self._read_errors)]
         for thread in self._threads:
@@ -78,7 +78,7 @@ class StdioWorker:
 
     def next_event(self) -> Event:
         """Wait for the next event of any request."""
-        event = self._arrived.get(timeout=PATIENCE_S)
+        event = self.arrived.get(timeout=PATIENCE_S)
         if event is None:
             raise EOFError("The worker closed its output: " + "\n".join(self.errors[-20:]))
         self.events.append(event)
@@ -124,8 +124,8 @@ class StdioWorker:
     def _read(self) -> None:
         assert self.process.stdout is not None
         for line in self.process.stdout:
-            self._arrived.put(json.loads(line))
-        self._arrived.put(None)
+            self.arrived.put(json.loads(line))
+        self.arrived.put(None)
 
     def _read_errors(self) -> None:
         assert self.process.stderr is not None

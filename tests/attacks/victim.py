@@ -90,7 +90,7 @@ class Victim(StdioWorker):
         ends_at = time.monotonic() + LIMIT_S
         while True:
             try:
-                event = self._arrived.get(timeout=max(0.0, ends_at - time.monotonic()))
+                event = self.arrived.get(timeout=max(0.0, ends_at - time.monotonic()))
             except queue.Empty:
                 raise AssertionError(f"No terminal event after {LIMIT_S} s: {command}") from None
             assert event is not None, f"The worker died of {command}: " + "\n".join(self.errors[-20:])
