@@ -7,6 +7,8 @@ import threading
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from tests.waiting import PATIENCE_MS
+
 
 class _Widget:
     """Stands for a widget in a cycle, which only the collector destroys."""
@@ -32,6 +34,6 @@ def test_an_object_in_a_cycle_is_destroyed_in_the_gui_thread(qapp: QApplication,
     assert ended_in == []
     # Another reason to collect: everything that the thread has made is unreachable.
     kept = [[number] for number in range(2_000)]
-    qtbot.waitUntil(lambda: bool(ended_in), timeout=30_000)
+    qtbot.waitUntil(lambda: bool(ended_in), timeout=PATIENCE_MS)
     assert ended_in == [threading.get_ident()]
     assert len(kept) == 2_000

@@ -19,8 +19,8 @@ from app.model.database import Database
 from app.ui.first_paint import FirstPaint
 from app.ui.theme import icon
 from tests.driver import ROOT
+from tests.waiting import PATIENCE_MS
 
-PATIENCE_MS = 30_000
 _NOT_ON_THE_FIRST_PICTURE = (
     # Markdown, formulas and code come with the first message.
     *(

@@ -17,8 +17,6 @@ from app.model.settings import Settings, save_settings
 from tests.leaks import Leaks
 from tests.models import write_scripted_model
 
-PATIENCE_MS = 60_000
-
 OpenBough = Callable[..., Application]
 
 

@@ -22,9 +22,10 @@ from app.preferences import Preferences
 from app.program import Program
 from tests.app.sampling import set_sampling
 from tests.app.trees import labels
-from tests.end_to_end.conftest import PATIENCE_MS, OpenBough
+from tests.end_to_end.conftest import OpenBough
 from tests.long import in_long_runs
 from tests.models import chain, write_scripted_model
+from tests.waiting import PATIENCE_MS
 from worker.sentence import verbatim
 
 _SAYING = "The quick brown fox jumps over the lazy dog."

@@ -7,7 +7,8 @@ import importlib.metadata
 from pytestqt.qtbot import QtBot
 
 from app.model.message import Constraint, Message, Record, Sampling
-from tests.end_to_end.conftest import PATIENCE_MS, OpenBough
+from tests.end_to_end.conftest import OpenBough
+from tests.waiting import PATIENCE_MS
 
 
 def test_an_answer_keeps_its_full_record(open_bough: OpenBough, qtbot: QtBot) -> None:

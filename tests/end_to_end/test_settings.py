@@ -21,8 +21,9 @@ from app.model.message import Figures, Message, Sampling
 from app.model.settings import CacheSettings, Settings, save_settings
 from app.ui.settings.settings_window import SettingsWindow
 from tests.architectures import small_llama, small_mamba, write_random_model
-from tests.end_to_end.conftest import PATIENCE_MS, OpenBough
+from tests.end_to_end.conftest import OpenBough
 from tests.models import chain, write_scripted_model
+from tests.waiting import PATIENCE_MS
 from worker.cache.disk_cache import DEFAULT_LIMIT_BYTES
 from worker.sentence import size_text
 

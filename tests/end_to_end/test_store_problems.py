@@ -16,7 +16,8 @@ from app.model.migrations import MIGRATIONS
 from app.model.store import Store
 from tests.app.model.stores import bytes_below, sql
 from tests.app.trees import labels, plant
-from tests.end_to_end.conftest import PATIENCE_MS, OpenBough
+from tests.end_to_end.conftest import OpenBough
+from tests.waiting import PATIENCE_MS
 
 
 @pytest.fixture

@@ -13,7 +13,8 @@ from pytestqt.qtbot import QtBot
 from app.application import Application
 from app.model.store import Store
 from app.notices import Notice
-from tests.end_to_end.conftest import PATIENCE_MS, OpenBough
+from tests.end_to_end.conftest import OpenBough
+from tests.waiting import PATIENCE_MS
 from worker.sentence import verbatim
 
 _WHY = "New text stays on the screen and is saved as soon as possible."

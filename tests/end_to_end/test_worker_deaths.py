@@ -18,8 +18,9 @@ from app.model.message import Message, Sampling
 from app.model.store import Store
 from app.notices import Notice
 from tests.app.sampling import set_sampling
-from tests.end_to_end.conftest import PATIENCE_MS, OpenBough
+from tests.end_to_end.conftest import OpenBough
 from tests.long import in_long_runs
+from tests.waiting import PATIENCE_MS
 
 _ENDLESS = Sampling(temperature=0.0)
 _SHORT = Sampling(temperature=0.0, max_tokens=60)

@@ -21,9 +21,9 @@ from app.model.unsent import Unsent
 from app.ui.message.message_view import MessageView
 from app.ui.parts.overlay import Overlay
 from tests.scenes.planting import plant
+from tests.waiting import PATIENCE_MS
 
 _W = TypeVar("_W", bound=QWidget)
-_PATIENCE_MS = 60_000
 
 
 class Stage:
@@ -100,7 +100,7 @@ class Stage:
         loop, timer = QEventLoop(), QTimer(interval=5)
         timer.timeout.connect(lambda: loop.quit() if holds() else None)
         timer.start()
-        QTimer.singleShot(_PATIENCE_MS, loop, loop.quit)
+        QTimer.singleShot(PATIENCE_MS, loop, loop.quit)
         loop.exec()
         assert holds()
 

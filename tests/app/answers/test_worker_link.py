@@ -10,12 +10,11 @@ from PySide6.QtCore import QObject, Signal
 from pytestqt.qtbot import QtBot
 
 from app.answers.worker_link import WorkerLink
+from tests.waiting import PATIENCE_MS
 from worker.process import WorkerExitedError
 from worker.protocol import Command, Done, Event, Shutdown
 
 pytestmark = pytest.mark.usefixtures("nothing_leaks")
-
-PATIENCE_MS = 30_000
 
 
 class _Client:

@@ -29,8 +29,7 @@ from app.model.exports.files import FORMATS, Format
 from app.model.imports.importing import import_files
 from app.model.store import Store
 from tests.app.trees import plant
-
-PATIENCE_MS = 30_000
+from tests.waiting import PATIENCE_MS
 
 
 @pytest.fixture

@@ -16,9 +16,9 @@ from app.costs.worker_queries import Cost
 from app.model.message import Figures, Message, Record, Role
 from app.model.tree import Tree
 from tests.app.desk import Desk
+from tests.waiting import PATIENCE_MS
 from worker.protocol import Failed, Finished, Plan, Planned, PromptPlan, Timing, Usage
 
-_PATIENCE_MS = 30_000
 _ROLES: tuple[Role, ...] = ("root", "system", "user", "user", "assistant", "assistant", "note")
 
 
@@ -88,7 +88,7 @@ class _Asked:
 
     def question(self, number: int) -> Plan:
         """Wait for a request; the first one is 0."""
-        self.bot.waitUntil(lambda: len(self.plans) > number, timeout=_PATIENCE_MS)
+        self.bot.waitUntil(lambda: len(self.plans) > number, timeout=PATIENCE_MS)
         assert len(self.plans) == number + 1
         return self.plans[number]
 

@@ -15,6 +15,7 @@ from app.model.generation_settings import AnswerFormat, Hook
 from app.model.message import Message, Role
 from app.model.unsent import Attachment
 from tests.app.desk import Desk
+from tests.waiting import PATIENCE_MS
 from worker.protocol import (
     Command,
     Failed,
@@ -31,7 +32,6 @@ from worker.protocol import (
     Validated,
 )
 
-_PATIENCE_MS = 30_000
 _BRANCH = [Message(id=1, parent_id=None, role="root", text=""), Message(id=2, parent_id=1, role="user", text="u1")]
 
 
@@ -49,7 +49,7 @@ def test_of_formats_typed_quickly_only_the_last_is_checked(desk: Desk, qtbot: Qt
     check.checked.connect(verdicts.append)
     for end in range(1, 6):
         check.check(_form("(a|b)"[:end]))
-    qtbot.waitUntil(lambda: bool(_asked(desk, Validate)), timeout=_PATIENCE_MS)
+    qtbot.waitUntil(lambda: bool(_asked(desk, Validate)), timeout=PATIENCE_MS)
     (asked,) = _asked(desk, Validate)
     assert isinstance(asked, Validate)
     assert asked.constraint.value == "(a|b)"
@@ -62,11 +62,11 @@ def test_only_one_request_runs_and_overtaken_ones_are_not_answered(desk: Desk, q
     verdicts: list[str] = []
     check.checked.connect(verdicts.append)
     check.check(_form("("))
-    qtbot.waitUntil(lambda: bool(_asked(desk, Validate)), timeout=_PATIENCE_MS)
+    qtbot.waitUntil(lambda: bool(_asked(desk, Validate)), timeout=PATIENCE_MS)
     check.check(_form("(a"))
     count = TokenCount(desk.session, desk.program)
     count.count("asked later, sent later")
-    qtbot.waitUntil(lambda: bool(_asked(desk, Tokenize)), timeout=_PATIENCE_MS)
+    qtbot.waitUntil(lambda: bool(_asked(desk, Tokenize)), timeout=PATIENCE_MS)
     assert len(_asked(desk, Validate)) == 1
     desk.link.say(Validated(request_id=_asked(desk, Validate)[0].request_id, ok=False, message="It ends too early."))
     assert verdicts == []
@@ -81,7 +81,7 @@ def test_a_format_that_was_removed_is_not_checked(desk: Desk, qtbot: QtBot) -> N
     check.check(_form("a"))
     check.check(None)
     count.count("later")
-    qtbot.waitUntil(lambda: bool(_asked(desk, Tokenize)), timeout=_PATIENCE_MS)
+    qtbot.waitUntil(lambda: bool(_asked(desk, Tokenize)), timeout=PATIENCE_MS)
     assert _asked(desk, Validate) == []
 
 
@@ -90,11 +90,11 @@ def test_a_request_that_ran_when_a_worker_died_is_sent_to_the_next_one(desk: Des
     counts: list[int] = []
     count.counted.connect(counts.append)
     count.count("one")
-    qtbot.waitUntil(lambda: bool(_asked(desk, Tokenize)), timeout=_PATIENCE_MS)
+    qtbot.waitUntil(lambda: bool(_asked(desk, Tokenize)), timeout=PATIENCE_MS)
     desk.link.die()
     desk.link.loaded()
     count.count("two")
-    qtbot.waitUntil(lambda: len(_asked(desk, Tokenize)) == 2, timeout=_PATIENCE_MS)
+    qtbot.waitUntil(lambda: len(_asked(desk, Tokenize)) == 2, timeout=PATIENCE_MS)
     asked = _asked(desk, Tokenize)[-1]
     desk.link.say(Tokenized(request_id=asked.request_id, token_ids=[], pieces=[], num_tokens=2))
     assert counts == [2]
@@ -105,7 +105,7 @@ def test_hooks_are_listed_as_their_files_describe_them(desk: Desk, qtbot: QtBot)
     seen: list[list[Hook]] = []
     hooks.listed.connect(seen.append)
     hooks.ask()
-    qtbot.waitUntil(lambda: bool(_asked(desk, ListHooks)), timeout=_PATIENCE_MS)
+    qtbot.waitUntil(lambda: bool(_asked(desk, ListHooks)), timeout=PATIENCE_MS)
     listed = ListedHook(name="h", summary="S", options=[HookOption(name="times", kind="int", default=3)])
     desk.link.say(HooksListed(request_id=_asked(desk, ListHooks)[0].request_id, hooks=[listed]))
     ((hook,),) = seen
@@ -130,7 +130,7 @@ def test_a_branch_in_slices_has_the_turns_of_the_whole(seed: int) -> None:
 
 
 def _planned(desk: Desk, bot: QtBot, number: int, prompt: int, cached: int, pace: float | None = 100.0) -> Plan:
-    bot.waitUntil(lambda: len(_asked(desk, Plan)) == number, timeout=_PATIENCE_MS)
+    bot.waitUntil(lambda: len(_asked(desk, Plan)) == number, timeout=PATIENCE_MS)
     plan = _asked(desk, Plan)[-1]
     assert isinstance(plan, Plan)
     desk.link.say(
@@ -180,7 +180,7 @@ def test_with_long_files_or_branches_only_the_typed_text_is_counted_again(desk: 
     meter.show(lambda: branch, {})
     _planned(desk, qtbot, 1, 301, 200)
     meter.write("some words", attached, 1600)
-    qtbot.waitUntil(lambda: bool(_asked(desk, Tokenize)), timeout=_PATIENCE_MS)
+    qtbot.waitUntil(lambda: bool(_asked(desk, Tokenize)), timeout=PATIENCE_MS)
     desk.link.say(Tokenized(request_id=_asked(desk, Tokenize)[0].request_id, token_ids=[], pieces=[], num_tokens=50))
     room = meter.room
     assert room is not None
@@ -198,7 +198,7 @@ def _said(number: int) -> Message:
 def test_a_late_count_of_another_conversation_is_ignored(desk: Desk, qtbot: QtBot) -> None:
     meter = ContextMeter(desk.session, desk.program)
     meter.show(lambda: _BRANCH, {})
-    qtbot.waitUntil(lambda: bool(_asked(desk, Plan)), timeout=_PATIENCE_MS)
+    qtbot.waitUntil(lambda: bool(_asked(desk, Plan)), timeout=PATIENCE_MS)
     meter.show(list, {}, is_another=True)
     _planned(desk, qtbot, 1, 301, 200)
     assert meter.room is None
@@ -211,7 +211,7 @@ def test_a_prompt_that_the_model_refuses_leaves_the_meter_empty(desk: Desk, qtbo
     meter.show(lambda: _BRANCH, {})
     _planned(desk, qtbot, 1, 301, 200)
     meter.show(lambda: _BRANCH, {"enable_thinking": True})
-    qtbot.waitUntil(lambda: len(_asked(desk, Plan)) == 2, timeout=_PATIENCE_MS)
+    qtbot.waitUntil(lambda: len(_asked(desk, Plan)) == 2, timeout=PATIENCE_MS)
     plan = _asked(desk, Plan)[-1]
     assert isinstance(plan, Plan)
     assert isinstance(plan.prompts, list)

@@ -17,8 +17,7 @@ from app.ui.theme import theme
 from app.ui.transcript.transcript import Transcript
 from tests.app.desk import Desk
 from tests.app.sampling import set_sampling
-
-PATIENCE_MS = 60_000
+from tests.waiting import PATIENCE_MS
 
 
 class User:

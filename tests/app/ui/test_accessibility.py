@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
 )
 
 from tests.app.ui.conftest import User
+from tests.waiting import PATIENCE_MS
 
 _CONTROLS = (QAbstractButton, QAbstractSpinBox, QLineEdit, QPlainTextEdit, QTextEdit, QAbstractItemView)
 
@@ -51,7 +52,7 @@ def test_no_label_or_button_is_cut_off(user: User) -> None:
     user.ask("How do I fork a message?")
     for width in (1280, 820, 560):
         user.window.resize(width, 700)
-        user.bot.waitUntil(lambda width=width: user.window.width() == width, timeout=60_000)
+        user.bot.waitUntil(lambda width=width: user.window.width() == width, timeout=PATIENCE_MS)
         for widget in _visible(user.window, (QLabel, QAbstractButton)):
             text = widget.text() if isinstance(widget, QLabel | QAbstractButton) else ""
             wraps = isinstance(widget, QLabel) and widget.wordWrap()

@@ -26,7 +26,8 @@ from PySide6.QtWidgets import (
 from app.ui.menus import all_entries, label
 from app.ui.palette import Palette
 from app.ui.settings.settings_window import SettingsWindow
-from tests.app.ui.conftest import PATIENCE_MS, User
+from tests.app.ui.conftest import User
+from tests.waiting import PATIENCE_MS
 
 Way = Literal["menu", "key", "palette", "mouse"]
 _MIN_PX = 28

@@ -16,8 +16,8 @@ from app.ui.theme import theme
 from tests.app.ui.test_markdown_document import look_of
 from tests.app.ui.waiting import is_highlighted
 from tests.app.ui.wheel import turn_wheel
+from tests.waiting import PATIENCE_MS
 
-_PATIENCE_MS = 30_000
 _LONG = "".join(f"def function_{i}(x):\n    '''Doc {i}.'''\n    return x + {i}  # why\n\n" for i in range(60))
 
 
@@ -62,7 +62,7 @@ def test_the_end_of_a_comment_recolours_all_of_it(qapp: QApplication, qtbot: QtB
         grown.append(source[start : start + 9])
     whole.set_source(source)
     for document in (grown, whole):
-        qtbot.waitUntil(lambda document=document: is_highlighted(document), timeout=_PATIENCE_MS)
+        qtbot.waitUntil(lambda document=document: is_highlighted(document), timeout=PATIENCE_MS)
     assert look_of(grown.document) == look_of(whole.document)
 
 
@@ -74,7 +74,7 @@ def test_long_code_is_highlighted_in_steps_with_the_same_result(qapp: QApplicati
         grown.append(source[start : start + 50])
     whole.set_source(source)
     for document in (grown, whole):
-        qtbot.waitUntil(lambda document=document: is_highlighted(document), timeout=_PATIENCE_MS)
+        qtbot.waitUntil(lambda document=document: is_highlighted(document), timeout=PATIENCE_MS)
     assert look_of(grown.document) == look_of(whole.document)
     assert len({run[5] for block in look_of(whole.document) for run in block[6]}) >= 4  # pyright: ignore[reportGeneralTypeIssues]
 
@@ -93,7 +93,7 @@ def test_a_message_that_is_deleted_while_its_code_is_highlighted_stops_the_work(
         QApplication.sendPostedEvents(text, QEvent.Type.DeferredDelete.value)
     other = _document()
     other.set_source(f"```python\n{_LONG}```\n\nafter")
-    qtbot.waitUntil(lambda: is_highlighted(other), timeout=_PATIENCE_MS)
+    qtbot.waitUntil(lambda: is_highlighted(other), timeout=PATIENCE_MS)
 
 
 def test_only_the_end_of_growing_code_is_written_again(qapp: QApplication) -> None:
@@ -147,7 +147,7 @@ def test_long_code_lines_scroll_inside_their_frame_only(text: MessageText, qtbot
     at_left = text.cursorForPosition(QPoint(frame.inner.left(), frame.inner.top() + 4))
     assert 8 <= at_left.positionInBlock() <= 14
     text.resize(4500, text.height())
-    qtbot.waitUntil(lambda: frame.bar is None, timeout=_PATIENCE_MS)
+    qtbot.waitUntil(lambda: frame.bar is None, timeout=PATIENCE_MS)
 
 
 def test_a_match_far_to_the_right_is_scrolled_into_view(text: MessageText) -> None:

@@ -13,8 +13,8 @@ from pytestqt.qtbot import QtBot
 from app.model.differences import differences
 from app.ui.comparing.compare_window import CompareWindow, Side
 from app.ui.theme import theme
+from tests.waiting import PATIENCE_MS
 
-_PATIENCE_MS = 30_000
 _LEFT = "The 東京 quick fox.\r\nIt rests 🦊 here.\n\n" + "\n".join(f"Line {number}" for number in range(400))
 _RIGHT = "The 大阪 slow fox.\nIt rests 🦊🦊 there.\n\nNew.\n" + _LEFT.partition("\n\n")[2].replace("Line 300\n", "")
 
@@ -24,7 +24,7 @@ def compared(qapp: QApplication, qtbot: QtBot) -> Iterator[CompareWindow]:
     window = QMainWindow()
     compared = CompareWindow(theme("light"), window)
     compared.compare([Side("First", _LEFT), Side("Second", _RIGHT), Side("Third", _LEFT)], 0, 1)
-    qtbot.waitUntil(compared.isVisible, timeout=_PATIENCE_MS)
+    qtbot.waitUntil(compared.isVisible, timeout=PATIENCE_MS)
     yield compared
     window.close()
     window.deleteLater()
@@ -87,7 +87,7 @@ def test_equal_lines_are_level_in_both_panes(compared: CompareWindow, qtbot: QtB
         # Qt lays out long texts in steps.
         all_lines = pane.document().blockCount() * pane.cursorRect().height()
         qtbot.waitUntil(
-            lambda pane=pane, all_lines=all_lines: pane.document().size().height() > all_lines, timeout=_PATIENCE_MS
+            lambda pane=pane, all_lines=all_lines: pane.document().size().height() > all_lines, timeout=PATIENCE_MS
         )
     for pane, other in ((panes.left, panes.right), (panes.right, panes.left)):
         for number in (100, 200, 380, 40):

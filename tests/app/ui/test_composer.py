@@ -30,7 +30,8 @@ from app.ui.composer.format_popover import FormatPopover
 from app.ui.composer.sampling_panel import SamplingPanel
 from app.ui.composer.system_prompt_popover import SystemPromptPopover
 from app.ui.parts.popover import Popover
-from tests.app.ui.conftest import PATIENCE_MS, User
+from tests.app.ui.conftest import User
+from tests.waiting import PATIENCE_MS
 
 _CONTROLS = (QAbstractButton, QAbstractSpinBox, QComboBox, QLineEdit, QPlainTextEdit)
 
@@ -442,7 +443,7 @@ def test_long_button_texts_are_shortened_and_the_window_can_still_be_narrow(user
 
     for width in (1100, 700, 520):
         user.window.resize(width, 700)
-        user.bot.waitUntil(lambda width=width: user.window.width() == width and all_fits(), timeout=60_000)
+        user.bot.waitUntil(lambda width=width: user.window.width() == width and all_fits(), timeout=PATIENCE_MS)
     # How much of it fits depends on the font.
     assert composer.sampling_button.text() in {"T 0.123 ▾", "T 0.12… ▾", "T 0.1… ▾", "T 0.… ▾", "T 0… ▾"}
     user.window.resize(1100, 760)

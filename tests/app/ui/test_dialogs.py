@@ -34,7 +34,8 @@ from app.ui.parts.sheet import Sheet
 from tests.app.model.stores import trashed_ids
 from tests.app.model.watched_upkeep import WatchedUpkeep
 from tests.app.trees import Planted, labels, plant
-from tests.app.ui.conftest import PATIENCE_MS, User
+from tests.app.ui.conftest import User
+from tests.waiting import PATIENCE_MS
 
 S = TypeVar("S", bound=QWidget)
 

@@ -17,8 +17,9 @@ from app.model.message import Figures, Message, Sampling
 from app.ui.composer.sampling_panel import SamplingPanel
 from app.ui.settings.settings_window import SettingsWindow
 from tests.app.sampling import set_sampling
-from tests.app.ui.conftest import PATIENCE_MS, User
+from tests.app.ui.conftest import User
 from tests.models import write_random_llama
+from tests.waiting import PATIENCE_MS
 
 
 @pytest.fixture(scope="module")

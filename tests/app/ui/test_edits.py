@@ -11,7 +11,8 @@ from PySide6.QtWidgets import QApplication, QPushButton
 
 from app.model.message import Message
 from app.ui.composer.writing_field import WritingField
-from tests.app.ui.conftest import PATIENCE_MS, User
+from tests.app.ui.conftest import User
+from tests.waiting import PATIENCE_MS
 
 
 def _begin(user: User, message: Message) -> WritingField:

@@ -21,8 +21,8 @@ from app.ui.dialogs.import_window import ImportWindow
 from app.ui.languages import Language
 from app.ui.window import MainWindow
 from tests.app.desk import Desk
-from tests.app.ui.conftest import PATIENCE_MS
 from tests.driver import ROOT
+from tests.waiting import PATIENCE_MS
 from worker.errors import ContextOverflowError, HookFailedError, WorkerError, failed
 from worker.models.folder import find_model
 from worker.sentence import Sentence, joined

@@ -12,8 +12,9 @@ from app.model.message import MessageId
 from app.ui.theme import theme
 from app.ui.transcript.find_bar import FindBar
 from app.ui.transcript.hits import occurrences
-from tests.app.ui.conftest import PATIENCE_MS, User
+from tests.app.ui.conftest import User
 from tests.app.ui.waiting import is_at_rest
+from tests.waiting import PATIENCE_MS
 
 _NUM_TURNS = 60
 

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QLineEdit, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.ui.message.message_view import FocusTracker
-from tests.app.ui.conftest import PATIENCE_MS
+from tests.waiting import PATIENCE_MS
 
 
 def test_a_widget_can_be_deleted_while_a_child_has_the_focus(qtbot: QtBot) -> None:

@@ -17,8 +17,7 @@ from app.ui.text.markdown_document import MarkdownDocument
 from app.ui.text.message_text import MessageText
 from app.ui.theme import theme
 from tests.app.ui.waiting import are_formulas_rendered
-
-_PATIENCE_MS = 30_000
+from tests.waiting import PATIENCE_MS
 
 
 def _found(source: str) -> list[tuple[str, str]]:
@@ -76,7 +75,7 @@ def text(qapp: QApplication, qtbot: QtBot) -> MessageText:
 
 
 def _wait(qtbot: QtBot) -> None:
-    qtbot.waitUntil(lambda: are_formulas_rendered(), timeout=_PATIENCE_MS)
+    qtbot.waitUntil(lambda: are_formulas_rendered(), timeout=PATIENCE_MS)
 
 
 def _all_of(document: QTextDocument) -> str:

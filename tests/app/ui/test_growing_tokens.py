@@ -13,9 +13,9 @@ from app.model.token_pieces import TokenPiece, token_pieces
 from app.ui.message.message_view import MessageView
 from app.ui.transcript.transcript import Transcript
 from tests.app.desk import Desk
+from tests.waiting import PATIENCE_MS
 from worker.protocol import Alternative, Choice, Chunk, Finished, Generate, Retract, Timing, Token, Usage
 
-_PATIENCE_MS = 30_000
 _WORDS = ("One", " **two**", "\n\n", "thr", "ee", " 東", "京", " 😀", ".")
 
 
@@ -146,7 +146,7 @@ def test_a_token_stays_selected_while_the_answer_streams_and_after_it_ends(
 ) -> None:
     transcript.modes.show_tokens(True)
     transcript.activateWindow()
-    qtbot.waitUntil(transcript.isActiveWindow, timeout=_PATIENCE_MS)
+    qtbot.waitUntil(transcript.isActiveWindow, timeout=PATIENCE_MS)
     words, tokens = "".join(_WORDS[:4]), _tokens()
     _say(desk, words, tokens[:4])
     _view(transcript).render_appended()

@@ -11,8 +11,9 @@ from PySide6.QtWidgets import QApplication, QDialog, QRadioButton, QWidget
 from app.ui.parts.overlay import Overlay
 from app.ui.parts.popover import Popover
 from app.ui.text.message_text import MessageText
-from tests.app.ui.conftest import PATIENCE_MS, User
+from tests.app.ui.conftest import User
 from tests.app.ui.waiting import is_at_rest
+from tests.waiting import PATIENCE_MS
 
 
 def _focus(user: User) -> QWidget:

@@ -20,8 +20,8 @@ from app.model.settings import Settings, save_settings
 from app.ui.languages import LANGUAGES, Language, language_in_use
 from app.ui.menus import menu_texts
 from app.ui.settings.settings_window import SettingsWindow
-from tests.app.ui.conftest import PATIENCE_MS
 from tests.driver import ROOT
+from tests.waiting import PATIENCE_MS
 
 _CODES = [code for code in LANGUAGES if code != "en"]
 

@@ -13,7 +13,8 @@ from app.ui.message.action_row import ActionRow
 from app.ui.message.message_editor import MessageEditor
 from app.ui.parts.labels import ElidedLabel
 from app.ui.settings.settings_window import SettingsWindow
-from tests.app.ui.conftest import PATIENCE_MS, User
+from tests.app.ui.conftest import User
+from tests.waiting import PATIENCE_MS
 from worker.sentence import verbatim
 
 _LONG = "The model was not loaded. What was read with the one before it is kept, and it answers as it did. " * 4

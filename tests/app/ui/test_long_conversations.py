@@ -14,9 +14,10 @@ from app.ui.composer.writing_field import WritingField
 from app.ui.message.message_view import MessageView
 from app.ui.theme import system_scheme, theme
 from app.ui.transcript.transcript import Transcript
-from tests.app.ui.conftest import PATIENCE_MS, User
+from tests.app.ui.conftest import User
 from tests.app.ui.waiting import is_at_rest
 from tests.app.ui.wheel import turn_wheel
+from tests.waiting import PATIENCE_MS
 
 _NUM_TURNS = 90
 

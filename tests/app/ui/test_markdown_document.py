@@ -14,6 +14,7 @@ from app.ui.text.block_writer import QUOTE_DEPTH
 from app.ui.text.markdown_document import MarkdownDocument
 from app.ui.text.message_text import MessageText
 from app.ui.theme import code_font, theme
+from tests.waiting import PATIENCE_MS
 
 _PIECES = (
     "# Head\n\n",
@@ -226,7 +227,7 @@ def test_a_long_run_without_spaces_is_laid_out(qtbot: QtBot) -> None:
     text.resize(600, 100)
     text.show()
     text.set_text("x" * 100_000)
-    qtbot.waitUntil(lambda: text.height() > 5_000, timeout=20_000)
+    qtbot.waitUntil(lambda: text.height() > 5_000, timeout=PATIENCE_MS)
 
 
 def test_a_message_text_is_as_high_as_its_content(qtbot: QtBot) -> None:
@@ -235,10 +236,10 @@ def test_a_message_text_is_as_high_as_its_content(qtbot: QtBot) -> None:
     text.resize(400, 100)
     text.show()
     text.set_text("word " * 200)
-    qtbot.waitUntil(lambda: abs(text.height() - text.document().size().height()) <= 2, timeout=60_000)
+    qtbot.waitUntil(lambda: abs(text.height() - text.document().size().height()) <= 2, timeout=PATIENCE_MS)
     tall = text.height()
     text.resize(700, text.height())
-    qtbot.waitUntil(lambda: text.height() < tall, timeout=60_000)
+    qtbot.waitUntil(lambda: text.height() < tall, timeout=PATIENCE_MS)
 
 
 def test_only_the_beginning_of_a_very_long_text_is_shown_but_all_of_it_is_kept(qtbot: QtBot) -> None:

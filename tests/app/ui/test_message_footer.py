@@ -6,6 +6,7 @@ from PySide6.QtWidgets import QLabel, QProgressBar, QPushButton
 from pytestqt.qtbot import QtBot
 
 from app.ui.message.message_footer import PrefillProgress
+from tests.waiting import PATIENCE_MS
 
 
 def text_of(progress: PrefillProgress) -> str:
@@ -67,7 +68,7 @@ def test_the_footer_says_which_answer_it_waits_for_and_can_cancel(qtbot: QtBot):
     progress.show_waiting("waits for the answer in “Trip plans”")
     assert text_of(progress) == "waits for the answer in “Trip plans”"
     assert progress.findChildren(QProgressBar)[0].isHidden()
-    with qtbot.waitSignal(progress.cancelled, timeout=30_000):
+    with qtbot.waitSignal(progress.cancelled, timeout=PATIENCE_MS):
         progress.findChildren(QPushButton)[0].click()
     progress.show_progress(100, 3_880, 0)
     assert not progress.findChildren(QProgressBar)[0].isHidden()

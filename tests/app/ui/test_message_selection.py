@@ -14,8 +14,9 @@ from PySide6.QtWidgets import QApplication
 from app.model.message import MessageId
 from app.ui.message.message_view import MessageView
 from app.ui.parts.qt_workarounds import leave_plain_text_on_clipboard
-from tests.app.ui.conftest import PATIENCE_MS, User
+from tests.app.ui.conftest import User
 from tests.app.ui.waiting import is_at_rest
+from tests.waiting import PATIENCE_MS
 
 _NUM_TURNS = 40
 _COMMAND = Qt.KeyboardModifier.ControlModifier

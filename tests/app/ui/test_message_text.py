@@ -12,6 +12,7 @@ from pytestqt.qtbot import QtBot
 from app.ui.text.block_writer import LIST_INDENT_PX, QUOTE_INDENT_PX
 from app.ui.text.message_text import MessageText
 from app.ui.theme import theme
+from tests.waiting import PATIENCE_MS
 
 _WIDTH_PX = 600
 
@@ -125,7 +126,7 @@ def test_an_endless_word_streams_in_and_the_page_stays_responsive(
     text.set_caret(False)
     answered: list[bool] = []
     QTimer.singleShot(0, text, lambda: answered.append(True))
-    qtbot.waitUntil(lambda: bool(answered), timeout=30_000)
+    qtbot.waitUntil(lambda: bool(answered), timeout=PATIENCE_MS)
     assert len(text.content) == num_chars
     shown, _, more = text.toPlainText().partition("\n\n" if is_raw else "\n…")
     assert shown.count("x") == min(num_chars, 200_000)

@@ -10,7 +10,8 @@ from PySide6.QtWidgets import QLabel
 
 from app.notices import Notice
 from app.ui.parts.labels import as_label, as_tool_tip
-from tests.app.ui.conftest import PATIENCE_MS, User
+from tests.app.ui.conftest import User
+from tests.waiting import PATIENCE_MS
 from worker.sentence import verbatim
 
 _HTML = "<b>bold</b> & <img src='file:///etc/hostname'>"

@@ -15,7 +15,8 @@ from app.ui.parts.cost_text import cost_text, tier_text
 from app.ui.tree.pinned_branches import PinnedBranches
 from app.ui.tree.tree_dock import TreeDock
 from tests.app.trees import plant
-from tests.app.ui.conftest import PATIENCE_MS, User
+from tests.app.ui.conftest import User
+from tests.waiting import PATIENCE_MS
 
 
 @pytest.fixture

@@ -12,8 +12,9 @@ from PySide6.QtWidgets import QMenu
 from app.model.message import Sampling
 from app.ui.message.message_commands import RegenerateMenu
 from tests.app.sampling import set_sampling
-from tests.app.ui.conftest import PATIENCE_MS, User
+from tests.app.ui.conftest import User
 from tests.models import byte_level_tokenizer, chain, write_scripted_model
+from tests.waiting import PATIENCE_MS
 
 
 @pytest.fixture

@@ -7,7 +7,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton
 
 from app.ui.parts.labels import ElidedLabel
-from tests.app.ui.conftest import PATIENCE_MS, User
+from tests.app.ui.conftest import User
+from tests.waiting import PATIENCE_MS
 
 
 def _four(user: User) -> list[int]:

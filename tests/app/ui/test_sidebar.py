@@ -14,7 +14,8 @@ from pytestqt.qtbot import QtBot
 from app.model.message import Conversation
 from app.ui.sidebar.conversation_list import ConversationList
 from app.ui.sidebar.conversation_model import ID, IS_ANSWERING, ConversationModel, Section, sections
-from tests.app.ui.conftest import PATIENCE_MS, User
+from tests.app.ui.conftest import User
+from tests.waiting import PATIENCE_MS
 
 _TODAY = date(2026, 3, 31)
 

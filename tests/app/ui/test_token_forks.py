@@ -12,7 +12,8 @@ from PySide6.QtCore import Qt
 from app.model.message import ORIGINS, Message
 from app.model.token_pieces import TokenPiece, token_pieces
 from app.ui.text.token_tint import TokenLegend
-from tests.app.ui.conftest import PATIENCE_MS, User
+from tests.app.ui.conftest import User
+from tests.waiting import PATIENCE_MS
 
 
 @pytest.fixture

@@ -20,9 +20,9 @@ from app.ui.message.shown_message import DisplayModes, ShownMessage
 from app.ui.text.token_popover import visible_token
 from app.ui.text.token_tint import TokenTint
 from app.ui.theme import theme
+from tests.waiting import PATIENCE_MS
 
 _WORDS = ("One", " **two**", "\n\n", "thr", "ee", " 東", "京", " 😀", "é", ".")
-_PATIENCE_MS = 30_000
 
 
 def _message(words: tuple[str, ...] = _WORDS, message_id: int = 7) -> Message:
@@ -55,7 +55,7 @@ def view(qapp: QApplication, qtbot: QtBot) -> MessageView:
     view.resize(500, 300)
     view.show()
     view.activateWindow()
-    qtbot.waitUntil(view.isActiveWindow, timeout=_PATIENCE_MS)
+    qtbot.waitUntil(view.isActiveWindow, timeout=PATIENCE_MS)
     view.text.setFocus()
     return view
 
@@ -188,7 +188,7 @@ def test_pointing_at_a_token_shows_its_alternatives_and_a_click_chooses_one(view
     assert reader is not None
     tint = TokenTint(view.text.document(), "".join(_WORDS), token_pieces(_message()))
     _point_at(view, tint.rect(4).center().toPoint())
-    qtbot.waitUntil(lambda: reader.current == 4, timeout=_PATIENCE_MS)
+    qtbot.waitUntil(lambda: reader.current == 4, timeout=PATIENCE_MS)
     assert reader.popover is not None
     qtbot.mouseClick(reader.popover.rows[0], Qt.MouseButton.LeftButton)
     assert chosen == []
@@ -201,7 +201,7 @@ def test_pointing_at_a_token_shows_its_alternatives_and_a_click_chooses_one(view
     QApplication.sendEvent(view.text, escape)
     assert not escape.isAccepted()
     _point_at(view, tint.rect(4).center().toPoint())
-    qtbot.waitUntil(lambda: reader.current == 4, timeout=_PATIENCE_MS)
+    qtbot.waitUntil(lambda: reader.current == 4, timeout=PATIENCE_MS)
     QApplication.sendEvent(view.text, escape)
     assert escape.isAccepted()
 

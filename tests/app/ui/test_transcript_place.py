@@ -11,8 +11,8 @@ from pytestqt.qtbot import QtBot
 from app.model.message import MessageId
 from app.ui.transcript.transcript import Transcript
 from tests.app.desk import Desk
-from tests.app.ui.conftest import PATIENCE_MS
 from tests.app.ui.waiting import is_at_rest
+from tests.waiting import PATIENCE_MS
 
 _BELOW_PX = 24
 _LONG = "A paragraph of some words.\n\n" * 12

@@ -13,6 +13,7 @@ from app.ui.menus import key_of
 from app.ui.message.message_editor import MessageEditor
 from app.ui.theme import icon, system_scheme, theme
 from tests.app.ui.conftest import User
+from tests.waiting import PATIENCE_MS
 
 
 def _texts(user: User) -> list[str]:
@@ -63,9 +64,9 @@ def test_ctrl_z_in_the_composer_undoes_typing_first(user: User) -> None:
 def test_undoing_a_streaming_answer_stops_it_and_redo_restores_it(user: User) -> None:
     user.type("Tell me all about branches.")
     user.bot.keyClick(user.window.composer.text, Qt.Key.Key_Return)
-    user.bot.waitUntil(lambda: bool(user.controller.shown.path[-1].text), timeout=60_000)
+    user.bot.waitUntil(lambda: bool(user.controller.shown.path[-1].text), timeout=PATIENCE_MS)
     user.controller.undo()
-    user.bot.waitUntil(lambda: _texts(user) == [], timeout=60_000)
+    user.bot.waitUntil(lambda: _texts(user) == [], timeout=PATIENCE_MS)
     user.controller.redo()
     assert [message.role for message in user.controller.shown.path[1:]] == ["user", "assistant"]
     assert user.controller.shown.path[-1].text
@@ -105,7 +106,7 @@ def test_keep_only_prunes_the_other_versions_and_undo_restores_them(user: User) 
     assert list(user.controller.shown.siblings(versions[1])) == [versions[1]]
     user.window.action("undo").trigger()
     # A version that is still streaming is stopped first and restored once it has ended.
-    user.bot.waitUntil(lambda: list(user.controller.shown.siblings(versions[1])) == versions, timeout=60_000)
+    user.bot.waitUntil(lambda: list(user.controller.shown.siblings(versions[1])) == versions, timeout=PATIENCE_MS)
 
 
 def test_a_star_and_a_name_are_stored(user: User) -> None:

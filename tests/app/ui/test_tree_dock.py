@@ -16,7 +16,8 @@ from app.ui.theme import icon, system_scheme, theme
 from app.ui.tree.tree_card import TreeCard
 from app.ui.tree.tree_dock import TreeDock
 from app.ui.tree.tree_text import going_cost_text
-from tests.app.ui.conftest import PATIENCE_MS, User
+from tests.app.ui.conftest import User
+from tests.waiting import PATIENCE_MS
 
 
 @pytest.fixture
@@ -90,7 +91,7 @@ def test_a_double_click_and_enter_show_the_branch_and_the_message(user: User, do
     layout = dock.view.layout_shown
     assert layout is not None
     user.bot.waitUntil(
-        lambda: dock.view.layout_shown is not None and dock.view.layout_shown.path[-1] == first, timeout=60_000
+        lambda: dock.view.layout_shown is not None and dock.view.layout_shown.path[-1] == first, timeout=PATIENCE_MS
     )
     user.bot.waitUntil(lambda: user.window.transcript.view(first) is not None, timeout=PATIENCE_MS)
     # The keyboard continues from the current message of the tree.

@@ -20,10 +20,10 @@ from app.ui.tree.tree_geometry import MARGIN_PX, NORMAL, SCALES
 from app.ui.tree.tree_text import first_words
 from app.ui.tree.tree_view import TreeView
 from tests.app.ui.wheel import turn_wheel
+from tests.waiting import PATIENCE_MS
 
 _LIGHT = theme("light")
 _COSTS = {2: Cost(1, 10, "warm", 0.0), 3: Cost(1, 20, "disk", 0.1), 4: Cost(84, 3796, "cold", 0.31)}
-_PATIENCE_MS = 30_000
 
 
 def _tree(num_versions: int = 3) -> Tree:
@@ -59,7 +59,7 @@ class _Harness:
         self.view.show()
         self.view.activateWindow()
         self.view.setFocus()
-        bot.waitUntil(self.view.hasFocus, timeout=_PATIENCE_MS)
+        bot.waitUntil(self.view.hasFocus, timeout=PATIENCE_MS)
 
     def _on_request(self, kind: str, message_id: int, _place: QPoint | None = None) -> None:
         self.requests.append((kind, message_id))
@@ -121,8 +121,8 @@ def test_the_current_message_stays_visible_when_the_view_gets_lower(harness: _Ha
     harness.view.verticalScrollBar().setValue(0)
     harness.view.resize(300, 90)
     harness.view.show()
-    harness.bot.waitUntil(lambda: harness.view.viewport().height() < 100, timeout=_PATIENCE_MS)
-    harness.bot.waitUntil(lambda: harness.view.is_in_sight(current), timeout=_PATIENCE_MS)
+    harness.bot.waitUntil(lambda: harness.view.viewport().height() < 100, timeout=PATIENCE_MS)
+    harness.bot.waitUntil(lambda: harness.view.is_in_sight(current), timeout=PATIENCE_MS)
 
 
 @pytest.mark.parametrize(
@@ -248,7 +248,7 @@ def test_a_panned_picture_equals_a_repainted_one(qapp: QApplication, qtbot: QtBo
     harness = _Harness(qtbot, Tree(messages, 1))
     view = harness.view
     view.zoom(zoom)
-    qtbot.waitUntil(lambda: view.picture.progress >= 1, timeout=_PATIENCE_MS)
+    qtbot.waitUntil(lambda: view.picture.progress >= 1, timeout=PATIENCE_MS)
     down, across = view.verticalScrollBar(), view.horizontalScrollBar()
     for step in (-30, -7, 12, -200, 3):
         down.setValue(down.value() + step)
@@ -337,10 +337,10 @@ def test_a_new_message_is_scrolled_into_view_if_the_end_was_visible(qapp: QAppli
 
 def test_a_change_is_animated_unless_reduced_motion_is_set(harness: _Harness):
     view = harness.view
-    harness.bot.waitUntil(lambda: view.picture.progress >= 1, timeout=_PATIENCE_MS)
+    harness.bot.waitUntil(lambda: view.picture.progress >= 1, timeout=PATIENCE_MS)
     view.show_tree(harness.tree, {3: 7})
     assert view.picture.progress < 1
-    harness.bot.waitUntil(lambda: view.picture.progress >= 1, timeout=_PATIENCE_MS)
+    harness.bot.waitUntil(lambda: view.picture.progress >= 1, timeout=PATIENCE_MS)
     assert not view.picture.lanes_before
     view.setStyleSheet("QWidget { widget-animation-duration: 0; }")
     view.show_tree(harness.tree, {3: 8})

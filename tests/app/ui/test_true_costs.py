@@ -25,9 +25,10 @@ from app.model.unsent import Unsent
 from app.ui.composer.system_prompt_popover import SystemPromptPopover
 from app.ui.message.message_editor import MessageEditor
 from tests.app.sampling import set_sampling
-from tests.app.ui.conftest import PATIENCE_MS, User
+from tests.app.ui.conftest import User
 from tests.chat_families import QWEN3
 from tests.models import write_random_llama, write_tokenizer
+from tests.waiting import PATIENCE_MS
 
 
 class _Cost(NamedTuple):

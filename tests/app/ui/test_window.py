@@ -16,7 +16,8 @@ from app.ui.composer.sampling_panel import SamplingPanel
 from app.ui.dialogs.shortcuts_window import ShortcutsWindow
 from app.ui.menus import key_of
 from tests.app.sampling import set_sampling
-from tests.app.ui.conftest import PATIENCE_MS, User
+from tests.app.ui.conftest import User
+from tests.waiting import PATIENCE_MS
 from worker.sentence import verbatim
 
 

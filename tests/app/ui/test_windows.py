@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 
 from app.application import Application, Places
 from app.ui.window import MainWindow
-from tests.app.ui.conftest import PATIENCE_MS
+from tests.waiting import PATIENCE_MS
 
 _CTRL_SHIFT = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
 
