@@ -27,7 +27,7 @@ settings.load_profile("bough")
 
 from app.qt_runtime import GarbageCollector, collect_due_garbage
 from tests.driver import StdioWorker
-from tests.models import byte_level_tokenizer, sentencepiece_tokenizer, write_random_llama
+from tests.models import byte_level_tokenizer, sentencepiece_tokenizer, write_random_llama, write_scripted_model
 
 _collected_in: list[str] = []
 """Threads that could have destroyed a widget, because Python collected garbage in them."""
@@ -83,6 +83,15 @@ def sentencepiece() -> Tokenizer:
 def random_llama(tmp_path_factory: pytest.TempPathFactory, byte_level: Tokenizer) -> Path:
     """A folder with a small llama of random weights."""
     return write_random_llama(tmp_path_factory.mktemp("models") / "random-llama", byte_level)
+
+
+@pytest.fixture(scope="session")
+def endless_model(tmp_path_factory: pytest.TempPathFactory, byte_level: Tokenizer) -> Path:
+    """A model that writes "ababab…" until it is stopped or its context of a million tokens is full."""
+    a, b = byte_level.encode("a").ids[0], byte_level.encode("b").ids[0]
+    successor = dict.fromkeys(range(byte_level.get_vocab_size(with_added_tokens=True)), a) | {a: b, b: a}
+    folder = tmp_path_factory.mktemp("models") / "endless"
+    return write_scripted_model(folder, byte_level, successor, context_length=1_000_000)
 
 
 @pytest.fixture

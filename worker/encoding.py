@@ -21,6 +21,23 @@ _json = msgspec.json.Encoder()
 _msgpack = msgspec.msgpack.Encoder()
 _id = msgspec.json.Decoder(RequestId)
 
+
+class Head(msgspec.Struct, frozen=True):
+    """What a message is, without its contents. Both are empty if they can't be read."""
+
+    type: object = ""
+    request_id: RequestId | None = None
+
+
+_head_from_json = msgspec.json.Decoder(Head)
+_head_from_msgpack = msgspec.msgpack.Decoder(Head)
+
+MAX_MESSAGE_BYTES = 64 << 20
+"""Longer lines and frames are refused. A prompt of a million tokens has about a tenth of this."""
+
+_MAX_EXPLAINED_BYTES = 1 << 20
+"""To say where a line is wrong takes many times its memory, so it is done for shorter lines only."""
+
 _UNREADABLE = (msgspec.MsgspecError, ValueError, RecursionError)
 
 _STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"'
@@ -43,11 +60,29 @@ def command_from_msgpack(frame: bytes) -> Command | Failed:
     try:
         return _command_from_msgpack.decode(frame)
     except _UNREADABLE as error:
-        try:
-            message = msgspec.msgpack.decode(frame)
-        except _UNREADABLE:
-            message = None
-        return _failed(_id_in(message), _sentence(error))
+        return _failed(head_of_msgpack(frame).request_id, _sentence(error))
+
+
+def head_of_json(line: bytes) -> Head:
+    """Return what a line is, in little memory. Of an invalid line, or its beginning, only the id is found."""
+    try:
+        return _head_from_json.decode(line)
+    except _UNREADABLE:
+        return Head(request_id=_outermost_id(line[:_MAX_EXPLAINED_BYTES].decode("utf-8", "surrogateescape")))
+
+
+def head_of_msgpack(frame: bytes) -> Head:
+    """Return what a frame is, in little memory."""
+    try:
+        return _head_from_msgpack.decode(frame)
+    except _UNREADABLE:
+        return Head()
+
+
+def too_long(request_id: RequestId | None) -> Failed:
+    """Return the event that refuses a message that is too long."""
+    limit = MAX_MESSAGE_BYTES >> 20
+    return _failed(request_id, f"The message has more than {limit} MiB. Nothing was done; send a shorter one.")
 
 
 def event_from_msgpack(frame: bytes) -> Event:
@@ -67,6 +102,8 @@ def to_msgpack(message: Command | Event) -> bytes:
 
 def _refusal(line: bytes, error: Exception) -> Failed:
     """Explain what is wrong with a line. The standard library accepts more than msgspec, so the id is seldom lost."""
+    if len(line) > _MAX_EXPLAINED_BYTES:
+        return _failed(head_of_json(line).request_id, _sentence(error))
     # Invalid UTF-8 becomes lone surrogates, which the parser accepts.
     text = line.decode("utf-8", "surrogateescape")
     try:

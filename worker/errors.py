@@ -76,6 +76,18 @@ class SupersededError(WorkerError):
     kind = "superseded"
 
 
+class OverloadedError(WorkerError):
+    kind = "overloaded"
+
+    def __init__(self) -> None:
+        super().__init__(
+            Sentence(
+                "Too many requests wait, so this one was not accepted. "
+                "Wait until some of them have ended, then send it again."
+            )
+        )
+
+
 def is_out_of_memory(error: BaseException) -> bool:
     """Return whether memory ran out. MLX raises a plain `RuntimeError` then."""
     text = str(error).lower()

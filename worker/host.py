@@ -200,6 +200,11 @@ class ModelHost:
         """Whether `step` has work to do."""
         return self._engine is not None and self._engine.is_busy
 
+    @property
+    def num_waiting(self) -> int:
+        """How many requests were added and not started."""
+        return 0 if self._engine is None else self._engine.num_waiting
+
     def step(self) -> list[Event]:
         """Do one step of all answers and return its events."""
         return self._loaded_engine().step()

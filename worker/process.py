@@ -11,7 +11,6 @@ import logging
 import multiprocessing
 import multiprocessing.connection
 import os
-import queue
 import signal
 import threading
 from typing import TYPE_CHECKING
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from multiprocessing.queues import Queue
     from pathlib import Path
 
-    from worker.server import Incoming
+    from worker.inbox import Inbox
 
 _FEEDER_S = 0.5
 
@@ -125,10 +124,21 @@ def main(
     preload()
     # These import MLX, which must happen after `preload`.
     from worker.answers.hook_folder import HookFolder
+    from worker.inbox import Inbox, Interrupt
     from worker.server import Server
     from worker.watchdog import Watchdog
 
-    inbox: queue.SimpleQueue[Incoming] = queue.SimpleQueue()
+    inbox = Inbox()
+    exit_code = 0
+
+    def interrupt(number: int, _: object) -> None:
+        nonlocal exit_code
+        exit_code = 128 + number
+        # A second signal ends the process at once.
+        signal.signal(number, signal.SIG_DFL)
+        inbox.put(Interrupt())
+
+    signal.signal(signal.SIGTERM, interrupt)
     threading.Thread(target=_read, args=(commands, inbox), name="commands", daemon=True).start()
 
     def emit(event: Event) -> None:
@@ -142,15 +152,16 @@ def main(
     Server(inbox, emit, cache_folder, HookFolder(hooks_folder, Watchdog(emit))).run()
     logging.shutdown()
     # Exit at once, so that the process has ended with its exit code when the parent sees the end of the pipe.
-    os._exit(0)
+    os._exit(exit_code)
 
 
-def _read(commands: Queue[bytes | None], inbox: queue.SimpleQueue[Incoming]) -> None:
-    from worker.server import EndOfInput
+def _read(commands: Queue[bytes | None], inbox: Inbox) -> None:
+    from worker.encoding import head_of_msgpack
+    from worker.inbox import EndOfInput
 
     try:
         while (frame := commands.get()) is not None:
-            inbox.put(command_from_msgpack(frame))
+            inbox.put_message(frame, command_from_msgpack, head_of_msgpack)
     finally:
         inbox.put(EndOfInput())
 

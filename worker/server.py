@@ -1,9 +1,11 @@
 """Runs commands and emits events, one step of work at a time. Independent of the transport.
 
 One thread does all the work, including MLX's. Loads and answers are done in the order of their commands. Between two
-steps of work the server reads new commands: it cancels requests, and replies to questions that need no computing
-(`plan`, `tokenize`, `validate`, `cache_stats`, `list_hooks`). Questions overtake answers. They wait for loads that came
-before them, so that the model that the sender expects replies; `list_hooks` needs no model, so it never waits.
+steps of work the server reads all new commands: it cancels requests, and for a short time it replies to questions that
+need no computing (`plan`, `tokenize`, `validate`, `cache_stats`, `list_hooks`). Questions overtake answers. They wait
+for loads that came before them, so that the model that the sender expects replies.
+
+Taking in a command takes the same short time however many wait. Beyond `MAX_WAITING`, new ones are refused.
 """
 
 from __future__ import annotations
@@ -13,13 +15,13 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TypeAlias
 
 from msgspec.structs import replace
 
 from worker.answers.hook_folder import HookFolder
-from worker.errors import BadRequestError, LoadCancelledError, SupersededError, failed
+from worker.errors import BadRequestError, LoadCancelledError, OverloadedError, SupersededError, failed
 from worker.host import ModelHost, Question
+from worker.inbox import EndOfInput, Inbox, Incoming, Interrupt, Overload
 from worker.models.folder import find_model
 from worker.protocol import (
     CacheStats,
@@ -42,23 +44,22 @@ from worker.protocol import (
 )
 from worker.requests.request import Ticket, cancelled_unbegun
 from worker.sentence import Sentence
+from worker.waiting_line import Job, WaitingLine
 
-
-class EndOfInput:
-    """No more commands will come: finish all running and waiting requests, then end."""
-
-
-class Interrupt:
-    """The user interrupts the worker: cancel all running and waiting requests, then end."""
-
-
-Incoming: TypeAlias = Command | Failed | EndOfInput | Interrupt
-"""An item from a transport. An invalid command comes as the event that answers it."""
+MAX_WAITING = 256
+"""At most this many commands wait for loads and answers before them."""
 
 _QUIET_S = 1.0
 """The prompt cache is saved to disk after this time without work."""
 
-_Job: TypeAlias = LoadModel | UnloadModel
+_REPLYING_S = 0.005
+"""How long the server replies to questions before it does the next step of an answer."""
+
+_PARTING_S = 0.25
+"""For this time after a shutdown, the server still replies to questions that came before it."""
+
+_IN_USE = Sentence("This `request_id` is already in use. Choose another one for each command.")
+_SHUTTING_DOWN = Sentence("The worker is shutting down. Start a new one.")
 
 
 class Server:
@@ -66,7 +67,7 @@ class Server:
 
     def __init__(
         self,
-        inbox: queue.SimpleQueue[Incoming],
+        inbox: Inbox,
         emit: Callable[[Event], None],
         cache_folder: Path | None = None,
         hooks: HookFolder | None = None,
@@ -80,11 +81,18 @@ class Server:
         self._inbox = inbox
         self._emit = emit
         self._host = ModelHost(cache_folder, hooks)
-        self._waiting: deque[tuple[_Job | Generate | Question, Ticket]] = deque()
-        self._running: tuple[_Job, Ticket, Iterator[Event | None]] | None = None
+        self._open: dict[RequestId, Command] = {}
+        """The accepted commands that have not ended. `cancel` and `shutdown` are never among them."""
+        self._waiting = WaitingLine()
+        self._questions: deque[Question] = deque()
+        """Questions that wait for nothing but their turn."""
+        self._notes: deque[Failed | Done | Overload] = deque()
+        """Refusals, and the ends of `cancel`s, that wait for their turn."""
+        self._running: tuple[Job, Ticket, Iterator[Event | None]] | None = None
         self._answering: dict[RequestId, Ticket] = {}
         self._is_ending = False
         self._shutdown: Shutdown | None = None
+        self._shutdown_at = 0.0
         self._last_work_s = 0.0
         """The time of the last step of work."""
         self._is_saved = True
@@ -94,6 +102,7 @@ class Server:
         """Serve until the end."""
         while not (self._is_ending and self._is_idle):
             self._read_commands()
+            self._reply_some()
             self._start_next()
             if self._running is not None:
                 self._step(*self._running)
@@ -105,6 +114,8 @@ class Server:
         self._host.save(self._saving_s)
         # Refuse commands that came after the last step, so that they are answered, too.
         self._read_commands()
+        while self._notes or self._questions:
+            self._reply_some()
         if self._shutdown is not None:
             self._emit(Done(request_id=self._shutdown.request_id))
 
@@ -114,7 +125,7 @@ class Server:
         """Read all commands that have come. If there is no work, wait for one."""
         if self._is_idle and not self._is_ending:
             self._receive(self._wait())
-        while not self._inbox.empty():
+        for _ in range(len(self._inbox)):
             self._receive(self._inbox.get())
 
     def _wait(self) -> Incoming:
@@ -125,128 +136,167 @@ class Server:
         patience_s = max(0.0, self._last_work_s + _QUIET_S - time.monotonic())
         while True:
             try:
-                return self._inbox.get(timeout=None if self._is_saved else patience_s)
+                return self._inbox.get(None if self._is_saved else patience_s)
             except queue.Empty:
                 self._is_saved = not self._host.save_some()
                 patience_s = 0.0
 
     @property
     def _is_idle(self) -> bool:
-        return self._running is None and not self._waiting and not self._host.is_answering
+        is_quiet = self._running is None and not self._host.is_answering
+        return is_quiet and not (self._waiting or self._questions or self._notes)
 
     def _receive(self, incoming: Incoming) -> None:
         if isinstance(incoming, EndOfInput):
             self._is_ending = True
         elif isinstance(incoming, Interrupt):
             self._end_soon()
-        elif isinstance(incoming, Failed):
-            self._emit(incoming)
+        elif isinstance(incoming, Failed | Overload):
+            self._notes.append(incoming)
         elif self._shutdown is not None:
-            self._refuse(incoming, Sentence("The worker is shutting down. Start a new one."))
-        elif self._is_known(incoming.request_id):
-            sentence = Sentence("This `request_id` is already in use. Choose another one for each command.")
-            self._refuse(incoming, sentence)
+            self._refuse(incoming, _SHUTTING_DOWN)
+        elif incoming.request_id in self._open:
+            self._refuse(incoming, _IN_USE)
         else:
             try:
                 self._accept(incoming)
+            except OverloadedError:
+                del self._open[incoming.request_id]
+                self._inbox.release(incoming)
+                self._notes.append(Overload(incoming.request_id))
             except Exception as error:  # noqa: BLE001 (see _step)
-                self._emit(self._failed(incoming, error))
+                self._end(self._failed(incoming, error))
 
     def _failed(self, command: Command, error: Exception) -> Failed:
         event = failed(command.request_id, error)
-        is_kept = isinstance(command, LoadModel) and self._host.has_model and not self._waits_for_load()
+        is_kept = isinstance(command, LoadModel) and self._host.has_model and not self._waits_for_load
         return replace(event, still_loaded=True) if is_kept else event
 
     def _accept(self, command: Command) -> None:
         match command:
             case Cancel():
-                self._cancel(lambda ticket: ticket.request_id == command.target, command.choice)
-                self._emit(Done(request_id=command.request_id))
+                self._cancel(command.target, command.choice)
+                self._inbox.release(command)
+                self._notes.append(Done(request_id=command.request_id))
             case Shutdown():
-                self._shutdown = command
+                self._shutdown, self._shutdown_at = command, time.monotonic()
                 self._end_soon()
             case LoadModel():
+                self._open[command.request_id] = command
                 # A model that can't be loaded is refused at once, so that it does not supersede one that can.
                 find_model(command.model)
                 if command.draft_model is not None:
                     find_model(command.draft_model)
                 self._supersede_previous_load()
-                self._waiting.append((command, Ticket(command.request_id)))
-            case Generate():
-                self._waiting.append((command, Ticket(command.request_id, num_choices=command.n)))
-            case UnloadModel():
-                self._waiting.append((command, Ticket(command.request_id)))
+                self._let_wait(command)
+            case Generate() | UnloadModel():
+                self._let_wait(command)
             case Plan() | Validate() | Tokenize() | CacheStats():
-                if self._waits_for_load():
-                    self._waiting.append((command, Ticket(command.request_id)))
+                if self._waits_for_load:
+                    self._let_wait(command)
                 else:
-                    self._reply(command)
+                    self._ask(command)
             case ListHooks():
-                self._reply(command)
+                self._ask(command)
+
+    def _ask(self, question: Question) -> None:
+        self._open[question.request_id] = question
+        self._questions.append(question)
+
+    def _let_wait(self, command: Job | Generate | Question) -> None:
+        """Raises `OverloadedError`."""
+        self._open[command.request_id] = command
+        if len(self._waiting) + self._host.num_waiting >= MAX_WAITING:
+            raise OverloadedError
+        num_choices = command.n if isinstance(command, Generate) else 1
+        self._waiting.add(command, Ticket(command.request_id, num_choices=num_choices))
 
     def _refuse(self, command: Command, why: Sentence) -> None:
-        self._emit(failed(command.request_id, BadRequestError(why)))
+        """Refuse a command that was not accepted; `_open` may hold another one with its id."""
+        self._inbox.release(command)
+        self._notes.append(failed(command.request_id, BadRequestError(why)))
+
+    def _end(self, event: Event) -> None:
+        """Emit the last event of a command."""
+        if event.request_id is not None and (command := self._open.pop(event.request_id, None)) is not None:
+            self._inbox.release(command)
+        self._emit(event)
 
     def _end_soon(self) -> None:
         self._is_ending = True
-        self._cancel(lambda _: True)
+        for request_id in list(self._open):
+            self._cancel(request_id)
 
-    def _cancel(self, is_target: Callable[[Ticket], bool], choice: int | None = None) -> None:
-        """Cancel running requests at their next step, waiting ones at once. Questions and `unload_model` stay."""
-        for ticket in filter(is_target, self._answering.values()):
-            ticket.cancel(choice)
-        if self._running is not None and is_target(self._running[1]):
+    def _cancel(self, target: RequestId, choice: int | None = None) -> None:
+        """Cancel a running request at its next step, a waiting one at once. Questions and `unload_model` stay."""
+        if target in self._answering:
+            self._answering[target].cancel(choice)
+        elif self._running is not None and self._running[1].request_id == target:
             self._running[1].cancel()
-        for entry in [entry for entry in self._waiting if is_target(entry[1])]:
-            match entry:
-                case (Generate() as command, ticket):
-                    ticket.cancel(choice)
-                    if all(ticket.is_choice_cancelled(each) for each in range(command.n)):
-                        self._waiting.remove(entry)
-                        self._emit(cancelled_unbegun(command, ticket))
-                case (LoadModel() as command, _):
-                    self._waiting.remove(entry)
-                    sentence = Sentence("Loading “{model}” was cancelled.", model=command.model)
-                    self._emit(self._failed(command, LoadCancelledError(sentence)))
-                case _:
-                    pass
+        match self._waiting.get(target):
+            case (Generate() as command, ticket):
+                ticket.cancel(choice)
+                if ticket.are_all_cancelled:
+                    self._waiting.remove(target)
+                    self._end(cancelled_unbegun(command, ticket))
+            case (LoadModel() as command, _):
+                self._waiting.remove(target)
+                sentence = Sentence("Loading “{model}” was cancelled.", model=command.model)
+                self._end(self._failed(command, LoadCancelledError(sentence)))
+            case _:
+                pass
 
     def _supersede_previous_load(self) -> None:
         """End a load that the next command, another load, makes pointless."""
         if self._waiting:
-            last, ticket = self._waiting[-1]
+            last, ticket = self._waiting.last
         elif self._running is not None:
             last, ticket, _ = self._running
         else:
             return
         if not isinstance(last, LoadModel) or ticket.is_cancelled:
             return
-        sentence = Sentence("Loading “{model}” stopped because you chose another model.", model=last.model)
-        self._emit(failed(ticket.request_id, SupersededError(sentence)))
         if self._waiting:
-            self._waiting.pop()
+            self._waiting.remove(ticket.request_id)
         else:
             self._running = None
+        sentence = Sentence("Loading “{model}” stopped because you chose another model.", model=last.model)
+        self._end(failed(ticket.request_id, SupersededError(sentence)))
 
-    def _jobs(self) -> list[tuple[Command, Ticket]]:
-        """Return everything that waits, and the job that is running."""
-        return [*self._waiting, *([self._running[:2]] if self._running is not None else [])]
-
+    @property
     def _waits_for_load(self) -> bool:
-        return any(isinstance(job, LoadModel | UnloadModel) for job, _ in self._jobs())
+        return self._running is not None or self._waiting.num_jobs > 0
 
-    def _is_known(self, request_id: RequestId) -> bool:
-        return request_id in self._answering or any(ticket.request_id == request_id for _, ticket in self._jobs())
+    # --- replies -------------------------------------------------------------------------------------------
+
+    def _reply_some(self) -> None:
+        """Emit what needs no computing, for a short time: questions in their order, and beside them refusals."""
+        end = time.perf_counter() + _REPLYING_S
+        while (self._notes or self._questions) and time.perf_counter() < end:
+            if self._notes:
+                note = self._notes.popleft()
+                self._emit(failed(note.request_id, OverloadedError()) if isinstance(note, Overload) else note)
+            if self._questions:
+                question = self._questions.popleft()
+                self._end(self._reply_to(question))
+
+    def _reply_to(self, question: Question) -> Event:
+        if self._shutdown is not None and time.monotonic() > self._shutdown_at + _PARTING_S:
+            return failed(question.request_id, BadRequestError(_SHUTTING_DOWN))
+        try:
+            return self._host.reply(question)
+        except Exception as error:  # noqa: BLE001 (see _step)
+            return failed(question.request_id, error)
 
     # --- work ----------------------------------------------------------------------------------------------
 
     def _start_next(self) -> None:
-        """Start waiting requests: answers join those that are running, a load waits for them."""
+        """Start waiting requests: answers join those that are running, a load waits for them and for questions."""
         while self._waiting and self._running is None:
-            job, ticket = self._waiting[0]
-            if isinstance(job, LoadModel | UnloadModel) and self._host.is_answering:
+            job, ticket = self._waiting.first
+            if isinstance(job, LoadModel | UnloadModel) and (self._host.is_answering or self._questions):
                 return
-            self._waiting.popleft()
+            self._waiting.remove(ticket.request_id)
             match job:
                 case LoadModel():
                     self._running = (job, ticket, self._host.load(job, ticket))
@@ -255,38 +305,34 @@ class Server:
                 case Generate():
                     self._start_answer(job, ticket)
                 case Plan() | Validate() | Tokenize() | CacheStats() | ListHooks():
-                    self._reply(job)
+                    self._questions.append(job)
 
-    def _step(self, job: _Job, _: Ticket, steps: Iterator[Event | None]) -> None:
+    def _step(self, job: Job, _: Ticket, steps: Iterator[Event | None]) -> None:
         try:
             event = next(steps)
-            if event is not None:
-                self._emit(event)
         except Exception as error:  # noqa: BLE001 (one request's bug must not take the others down)
             self._running = None
-            self._emit(self._failed(job, error))
-        else:
-            if isinstance(event, ModelLoaded | Done):
-                # The job is over: it can no longer be cancelled or superseded.
-                self._running = None
+            self._end(self._failed(job, error))
+            return
+        if isinstance(event, ModelLoaded | Done):
+            # The job is over: it can no longer be cancelled or superseded.
+            self._running = None
+            self._end(event)
+        elif event is not None:
+            self._emit(event)
 
     def _start_answer(self, command: Generate, ticket: Ticket) -> None:
         try:
             self._host.add(command, ticket)
         except Exception as error:  # noqa: BLE001 (see _step)
-            self._emit(failed(command.request_id, error))
+            self._end(failed(command.request_id, error))
         else:
             self._answering[command.request_id] = ticket
 
     def _step_answers(self) -> None:
         for event in self._host.step():
-            self._emit(event)
             if isinstance(event, Finished | Failed) and event.request_id is not None:
                 del self._answering[event.request_id]
-
-    def _reply(self, question: Question) -> None:
-        """Reply at once, without computing with the model."""
-        try:
-            self._emit(self._host.reply(question))
-        except Exception as error:  # noqa: BLE001 (see _step)
-            self._emit(failed(question.request_id, error))
+                self._end(event)
+            else:
+                self._emit(event)

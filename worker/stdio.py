@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import queue
 import signal
 import sys
 import threading
@@ -14,18 +13,20 @@ from typing import TYPE_CHECKING, BinaryIO
 from worker.blas import preload
 
 if TYPE_CHECKING:
+    from worker.inbox import Inbox
     from worker.protocol import Event
-    from worker.server import Incoming
 
 _STDIN, _STDERR = 0, 2
 
+_REST_BYTES = 1 << 20
 _SAVING_S = 10.0
-_INTERRUPTED = 130
+_SIGNALLED = 128
+"""Added to the number of the signal that ended the worker, this is its exit code, as in a shell."""
 _NO_OUTPUT = 2
 
 
 def serve(cache_folder: Path | None = None, hooks_folder: Path | None = None, hook_patience_s: float = 5.0) -> int:
-    """Run the worker on standard input and output until the input ends, a shutdown, or Ctrl+C. Return the exit code.
+    """Run the worker on standard input and output until the input ends, a shutdown, or a signal. Return the exit code.
 
     `cache_folder`: where to keep the prompt cache on disk; None: nowhere. `hooks_folder`: the user's own hooks.
     `hook_patience_s`: how long a hook may take before the worker is ended.
@@ -38,17 +39,18 @@ def serve(cache_folder: Path | None = None, hooks_folder: Path | None = None, ho
     # These import MLX, which must happen after `preload`. They may also print, so standard output is claimed before.
     from worker.answers.hook_folder import HookFolder
     from worker.encoding import to_json
-    from worker.server import Interrupt, Server
+    from worker.inbox import Inbox, Interrupt
+    from worker.server import Server
     from worker.watchdog import Watchdog
 
-    inbox: queue.SimpleQueue[Incoming] = queue.SimpleQueue()
+    inbox = Inbox()
     exit_code = 0
 
-    def interrupt(*_: object) -> None:
+    def interrupt(number: int, _: object) -> None:
         nonlocal exit_code
-        exit_code = _INTERRUPTED
-        # A second Ctrl+C ends the process at once.
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        exit_code = _SIGNALLED + number
+        # A second signal ends the process at once.
+        signal.signal(number, signal.SIG_DFL)
         inbox.put(Interrupt())
 
     def emit(event: Event) -> None:
@@ -58,7 +60,8 @@ def serve(cache_folder: Path | None = None, hooks_folder: Path | None = None, ho
         except ConnectionError:  # the reader has closed its end
             os._exit(0)
 
-    signal.signal(signal.SIGINT, interrupt)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, interrupt)
     threading.Thread(target=_read, args=(inbox,), name="stdin", daemon=True).start()
     # Modules live as long as the process. Collecting garbage among them takes 50 ms, even in the middle of an answer.
     gc.freeze()
@@ -67,18 +70,21 @@ def serve(cache_folder: Path | None = None, hooks_folder: Path | None = None, ho
     return exit_code
 
 
-def _read(inbox: queue.SimpleQueue[Incoming]) -> None:
-    from worker.encoding import command_from_json
-    from worker.server import EndOfInput
+def _read(inbox: Inbox) -> None:
+    from worker.encoding import MAX_MESSAGE_BYTES, command_from_json, head_of_json
+    from worker.inbox import EndOfInput
 
     try:
         if sys.stdin is None:
             return  # Standard input was closed at the start, so descriptor 0 may be another file now.
         # Python closes `sys.stdin` at exit, and aborts if a thread still reads it.
         lines = open(_STDIN, "rb", closefd=False)  # noqa: SIM115 (this thread reads it to its end)
-        for line in lines:
+        while line := lines.readline(MAX_MESSAGE_BYTES + 1):
             if not line.isspace():
-                inbox.put(command_from_json(line))
+                inbox.put_message(line, command_from_json, head_of_json)
+            # Skip the rest of a line that is too long.
+            while len(line) > _REST_BYTES and not line.endswith(b"\n"):
+                line = lines.readline(_REST_BYTES + 1)
     finally:
         inbox.put(EndOfInput())
 

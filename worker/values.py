@@ -35,6 +35,7 @@ FailureKind: TypeAlias = Literal[
     "out_of_memory",
     "cancelled",
     "superseded",
+    "overloaded",
     "internal",
 ]
 

@@ -330,6 +330,18 @@ def test_unread_commands_of_a_killed_worker_do_not_delay_the_apps_end(start_pare
     assert errors == ""
 
 
+# --- SIGTERM ---------------------------------------------------------------------------------------------------
+
+
+def test_sigterm_cancels_each_request_of_the_apps_worker(loaded: WorkerClient):
+    loaded.send(Generate(request_id="busy", text="Hello"))
+    wait_for(loaded, "busy", Chunk)
+    os.kill(pid_of(loaded), signal.SIGTERM)
+    ends = [event for event in wait_for_death(loaded) if not isinstance(event, Chunk)]
+    assert [(event.request_id, type(event)) for event in ends] == [("busy", Finished)]
+    assert loaded.kill() == 128 + signal.SIGTERM
+
+
 # --- Ctrl+C ----------------------------------------------------------------------------------------------------
 
 

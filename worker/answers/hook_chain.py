@@ -9,6 +9,7 @@ sampled token, later hooks are called with the new token.
 from __future__ import annotations
 
 import copy
+import signal
 import time
 import traceback
 from collections.abc import Callable, Generator, Sequence
@@ -133,11 +134,9 @@ class HookChain:
             self._watch.begin(self._request_id, name)
         try:
             verdict = hook(step)
-        except KeyboardInterrupt:
-            raise
         except BaseException as error:
             # Catch `sys.exit()`, too: a hook may end its answer, but not the worker.
-            raise HookFailedError(name, _trace(error)) from error
+            raise hook_failure(name, error) from error
         finally:
             if self._watch is not None:
                 self._watch.end()
@@ -149,7 +148,27 @@ class HookChain:
         return None if verdict is None else _checked(name, verdict)
 
 
+def hook_failure(name: str, error: BaseException) -> BaseException:
+    """Return the error that ends an answer because its hook raised `error`, or Ctrl+C itself.
+
+    Where Ctrl+C raises `KeyboardInterrupt`, it is the user's. In a worker only a hook can raise it.
+    """
+    if isinstance(error, KeyboardInterrupt) and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        return error
+    return HookFailedError(name, trace_of(error))
+
+
 def _checked(name: str, verdict: object) -> list[Decision]:
+    # A hook may return any object, whose methods may raise anything.
+    try:
+        return _read(name, verdict)
+    except HookFailedError:
+        raise
+    except BaseException as error:
+        raise hook_failure(name, error) from error
+
+
+def _read(name: str, verdict: object) -> list[Decision]:
     decisions = [verdict] if isinstance(verdict, Decision) else verdict
     if not isinstance(decisions, list | tuple):
         raise HookFailedError(name, Sentence("It returned {kind} instead of a Decision.", kind=type(verdict).__name__))
@@ -164,7 +183,7 @@ def _checked(name: str, verdict: object) -> list[Decision]:
             raise HookFailedError(name, error.sentence) from None
         except Exception as error:
             # A hook may put any object where a number or a list belongs.
-            why = Sentence("Its decision can't be carried out: {error}.", error=repr(error))
+            why = Sentence("Its decision can't be carried out: {error}.", error=_last_line(error))
             raise HookFailedError(name, why) from error
     return checked
 
@@ -229,10 +248,17 @@ def _copied(name: str, hook: Hook) -> Hook:
     try:
         return copy.deepcopy(hook)
     except Exception as error:
-        raise HookFailedError(name, Sentence("It can't be copied for a fork.\n{trace}", trace=_trace(error))) from error
+        why = Sentence("It can't be copied for a fork.\n{trace}", trace=trace_of(error))
+        raise HookFailedError(name, why) from error
+    except BaseException as error:
+        raise hook_failure(name, error) from error
 
 
-def _trace(error: BaseException) -> str:
-    """Return the traceback without Bough's own frames above the hook."""
+def trace_of(error: BaseException) -> str:
+    """Return the traceback without Bough's own frames above the hook, even if `str(error)` raises."""
     frames = error.__traceback__ and error.__traceback__.tb_next
     return "".join(traceback.format_exception(type(error), error, frames)).strip()
+
+
+def _last_line(error: Exception) -> str:
+    return traceback.format_exception_only(error)[-1].strip()

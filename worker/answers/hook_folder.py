@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import importlib.resources
 import sys
-import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
-from worker.answers.hook_chain import SLOW_S, Hook, HookChain, Watch, watched
+from worker.answers.hook_chain import SLOW_S, Hook, HookChain, Watch, hook_failure, watched
 from worker.answers.hook_listing import listed_file, listed_given
 from worker.errors import BadRequestError, HookFailedError
 from worker.protocol import ListedHook, RequestId
@@ -78,8 +77,8 @@ class HookFolder:
         try:
             if name in self._given:
                 return self._given[name](**options)
-        except Exception as error:
-            raise HookFailedError(name, _trace(error)) from error
+        except BaseException as error:
+            raise hook_failure(name, error) from error
         file = self._file(name)
         try:
             module = ModuleType(f"hook {name}")
@@ -90,10 +89,8 @@ class HookFolder:
             exec(compile(file.read_bytes(), file, "exec", dont_inherit=True), module.__dict__)  # noqa: S102
             make = getattr(module, "Hook", None)
             hook = getattr(module, "hook", None) if make is None else make(**options)
-        except KeyboardInterrupt:
-            raise
         except BaseException as error:
-            raise HookFailedError(name, _trace(error)) from error
+            raise hook_failure(name, error) from error
         if not callable(hook):
             why = Sentence("{file} defines neither a class `Hook` nor a function `hook`.", file=file.name)
             raise HookFailedError(name, why)
@@ -120,8 +117,3 @@ class HookFolder:
 
 def _name(file: Path) -> str:
     return file.stem.replace("_", " ")
-
-
-def _trace(error: BaseException) -> str:
-    frames = error.__traceback__ and error.__traceback__.tb_next
-    return "".join(traceback.format_exception(type(error), error, frames)).strip()

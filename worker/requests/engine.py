@@ -106,7 +106,12 @@ class Engine:
         """Queue a request. `step` returns its events; the last one is its `finished` or `failed`."""
         self._admission.is_one_by_one = self._admission.is_one_by_one and self.is_busy
         ticket.num_choices = max(ticket.num_choices, command.n)
-        self._queue.requests.append((command, ticket))
+        self._queue.add(command, ticket)
+
+    @property
+    def num_waiting(self) -> int:
+        """How many requests were not started."""
+        return len(self._queue.requests)
 
     @property
     def is_busy(self) -> bool:
@@ -151,17 +156,17 @@ class Engine:
         queue = self._queue
         while queue:
             if not queue.groups:
-                command, ticket = queue.requests[0]
+                ticket, command = next(iter(queue.requests.items()))
                 if not self._running:
                     mx.reset_peak_memory()
                 try:
                     self._check(command)
                     request = Request(command, ticket, self._prompts, self.model, self._hooks)
                 except Exception as error:  # noqa: BLE001 (one request's bug must not end the others)
-                    queue.requests.popleft()
+                    del queue.requests[ticket]
                     yield failed(command.request_id, error)
                     return
-                queue.requests.popleft()
+                del queue.requests[ticket]
                 queue.groups.append(SequenceGroup(request, list(range(command.n)), request.sequence))
             group = queue.groups[0]
             if not self._admits(1, group):

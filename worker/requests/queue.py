@@ -6,7 +6,7 @@ memory or because a hook changed their tokens, come before requests that were no
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -38,18 +38,27 @@ class Queue:
     """The waiting requests and groups."""
 
     def __init__(self) -> None:
-        self.requests: deque[tuple[Generate, Ticket]] = deque()
+        self.requests: OrderedDict[Ticket, Generate] = OrderedDict()
         """Requests that were not started."""
+        self._cancelled: list[Ticket] = []
         self.groups: deque[SequenceGroup] = deque()
 
     def __bool__(self) -> bool:
         return bool(self.requests or self.groups)
 
+    def add(self, command: Generate, ticket: Ticket) -> None:
+        """Append a request. `drop_cancelled` looks only at those whose tickets report a `cancel`."""
+        self.requests[ticket] = command
+        ticket.on_cancel = self._cancelled.append
+        if ticket.is_cancelled:
+            self._cancelled.append(ticket)
+
     def drop_cancelled(self) -> Iterator[Event]:
         """Remove everything that was cancelled. Yield the events that end it."""
-        for entry in [entry for entry in self.requests if entry[1].is_cancelled]:
-            self.requests.remove(entry)
-            yield cancelled_unbegun(*entry)
+        while self._cancelled:
+            ticket = self._cancelled.pop()
+            if ticket in self.requests and ticket.are_all_cancelled:
+                yield cancelled_unbegun(self.requests.pop(ticket), ticket)
         for group in list(self.groups):
             yield from group.drop_cancelled()
             if not group.choices:
@@ -61,7 +70,7 @@ class Queue:
 
     def clear(self) -> set[RequestId]:
         """Remove everything. Return the ids of its requests."""
-        waiting = {command.request_id for command, _ in self.requests}
+        waiting = {ticket.request_id for ticket in self.requests}
         waiting |= {group.request.request_id for group in self.groups}
         self.requests.clear()
         self.groups.clear()

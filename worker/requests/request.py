@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import mlx.core as mx
@@ -41,7 +41,7 @@ from worker.sentence import Sentence
 _MAX_CHOICES = 64
 
 
-@dataclass
+@dataclass(eq=False)
 class Ticket:
     """A request's place in the queue, through which it can be cancelled. The engine looks at it between two steps."""
 
@@ -51,6 +51,8 @@ class Ticket:
     """The number of answers so far; hooks may fork more."""
     is_cancelled: bool = False
     cancelled_choices: set[int] = field(default_factory=set[int])
+    on_cancel: Callable[[Ticket], None] | None = None
+    """Called after each `cancel`."""
 
     def waited_ms(self, until: float | None = None) -> float:
         """Return how long it has waited, now or at the time `until` (`time.perf_counter()`)."""
@@ -62,6 +64,13 @@ class Ticket:
             self.is_cancelled = True
         elif choice < self.num_choices:
             self.cancelled_choices.add(choice)
+        if self.on_cancel is not None:
+            self.on_cancel(self)
+
+    @property
+    def are_all_cancelled(self) -> bool:
+        """Whether each of the answers so far was cancelled."""
+        return self.is_cancelled or len(self.cancelled_choices) == self.num_choices
 
     def is_choice_cancelled(self, choice: int) -> bool:
         """Return whether this answer or the whole request was cancelled."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import os
+import signal
 import tracemalloc
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -411,6 +412,21 @@ def test_files_are_read_as_python_reads_them(counting: LanguageModel, tmp_path: 
         assert (answer.text, answer.reason) == ("bcd", "hook")
 
 
+@pytest.fixture
+def _as_in_a_worker() -> Iterator[None]:
+    """Ctrl+C does not raise `KeyboardInterrupt`."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_ctrl_c_during_a_hook_ends_a_program_without_a_worker(counting: LanguageModel, tmp_path: Path) -> None:
+    (tmp_path / "interrupted.py").write_text("def hook(step):\n    raise KeyboardInterrupt\n")
+    engine = Engine(counting, PromptCache(counting.new_layers, PLENTY), HookFolder(tmp_path), looks_ahead=False)
+    with pytest.raises(KeyboardInterrupt):
+        ask(engine, hooks=["interrupted"])
+
+
 @pytest.mark.parametrize(
     "code",
     [
@@ -418,8 +434,21 @@ def test_files_are_read_as_python_reads_them(counting: LanguageModel, tmp_path: 
         "import sys\ndef hook(step):\n    sys.exit(3)\n",
         "def hook(step):\n    raise GeneratorExit\n",
         "def hook(step):\n    raise ValueError('\\udcff')\n",
+        "raise KeyboardInterrupt\n",
+        "def hook(step):\n    raise KeyboardInterrupt\n",
+        "def hook(step):\n    return hook(step)\n",
+        "class Odd:\n"
+        "    def __index__(self):\n        raise KeyboardInterrupt\n"
+        "def hook(step):\n    from worker.decision import Decision\n    return Decision(token=Odd())\n",
+        "class Odd(Exception):\n"
+        "    def __repr__(self):\n        raise SystemExit\n    __str__ = __repr__\n"
+        "def hook(step):\n    raise Odd\n",
+        "class Hook:\n"
+        "    def __call__(self, step):\n        from worker.decision import Decision\n        return [Decision()] * 2\n"
+        "    def __deepcopy__(self, memo):\n        raise KeyboardInterrupt\n",
     ],
 )
+@pytest.mark.usefixtures("_as_in_a_worker")
 def test_a_hook_that_exits_ends_its_answer_but_not_the_worker(
     counting: LanguageModel, tmp_path: Path, code: str
 ) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from tests.driver import StdioWorker
 from worker.cache.eviction import Saving
+from worker.inbox import EndOfInput, Inbox, Incoming
 from worker.protocol import (
     CacheStats,
     CacheStatsReport,
@@ -22,12 +23,12 @@ from worker.protocol import (
     ModelLoaded,
     Shutdown,
 )
-from worker.server import EndOfInput, Incoming, Server
+from worker.server import Server
 
 PROMPT: dict[str, Any] = {"token_ids": list(range(40, 140))}
 
 
-class IdleInbox(queue.SimpleQueue[Incoming]):
+class IdleInbox(Inbox):
     """An inbox whose next command only comes when the server has nothing else to do and waits without a limit."""
 
     def __init__(self, commands: list[Command]) -> None:
@@ -35,14 +36,14 @@ class IdleInbox(queue.SimpleQueue[Incoming]):
         self.commands = commands
         self.num_waits = 0
 
-    def get(self, block: bool = True, timeout: float | None = None) -> Incoming:
-        if timeout is not None:
+    def get(self, timeout_s: float | None = None) -> Incoming:
+        if timeout_s is not None:
             self.num_waits += 1
             raise queue.Empty
         return self.commands.pop(0) if self.commands else EndOfInput()
 
-    def empty(self) -> bool:
-        return True
+    def __len__(self) -> int:
+        return 0
 
 
 def test_tokens_are_on_disk_after_an_idle_moment(random_llama: Path, tmp_path: Path):
@@ -74,12 +75,12 @@ class BusyInbox(IdleInbox):
         super().__init__(commands)
         self.num_asked = 0
 
-    def get(self, block: bool = True, timeout: float | None = None) -> Incoming:
-        if timeout:
+    def get(self, timeout_s: float | None = None) -> Incoming:
+        if timeout_s:
             self.num_asked += 1
             assert self.num_asked < 1_000_000
             return CacheStats(request_id=self.num_asked)
-        return super().get(block, timeout)
+        return super().get(timeout_s)
 
 
 def test_steady_requests_do_not_prevent_saving(random_llama: Path, tmp_path: Path):

@@ -6,7 +6,6 @@ import gc
 import json
 import logging
 import math
-import queue
 import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
@@ -23,6 +22,7 @@ from tests.architectures import small_gemma3, small_lfm2, small_llama, small_mam
 from tests.worker.rounding import agree
 from worker.errors import LoadCancelledError, ModelInvalidError, ModelNotLoadedError
 from worker.host import ModelHost
+from worker.inbox import EndOfInput, Inbox, Incoming
 from worker.language_model import LanguageModel, UnreadModel
 from worker.models.folder import find_model
 from worker.protocol import (
@@ -46,7 +46,7 @@ from worker.protocol import (
 )
 from worker.requests.engine import Engine
 from worker.requests.request import Ticket
-from worker.server import EndOfInput, Incoming, Server
+from worker.server import Server
 
 CONFIGS: dict[str, Callable[[int], dict[str, Any]]] = {
     "llama": small_llama,
@@ -93,7 +93,7 @@ def test_peak_memory_is_that_of_the_request(model: LanguageModel) -> None:
 
 def replies_to(commands: Sequence[Incoming]) -> list[Event]:
     """Return the events of a server in this process whose commands all arrive at once."""
-    inbox: queue.SimpleQueue[Incoming] = queue.SimpleQueue()
+    inbox = Inbox()
     for command in (*commands, EndOfInput()):
         inbox.put(command)
     events: list[Event] = []

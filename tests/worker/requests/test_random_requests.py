@@ -9,7 +9,6 @@ close that a change within rounding samples the other one. `BOUGH_FUZZ_TALKS` is
 from __future__ import annotations
 
 import os
-import queue
 import random
 from collections import Counter
 from collections.abc import Callable
@@ -32,6 +31,7 @@ from tests.long import in_long_runs
 from tests.worker.rounding import is_close, request_of
 from worker.cache.disk_cache import DiskCache
 from worker.cache.prompt_cache import PromptCache
+from worker.inbox import EndOfInput, Inbox
 from worker.language_model import LanguageModel, UnreadModel
 from worker.layers import num_bytes_in, stacks_of
 from worker.models.folder import find_model
@@ -59,7 +59,7 @@ from worker.protocol import (
 )
 from worker.requests.engine import Engine
 from worker.requests.request import Request, Ticket
-from worker.server import EndOfInput, Incoming, Server
+from worker.server import Server
 
 NUM_TALKS = int(os.environ.get("BOUGH_FUZZ_TALKS", "5"))
 CONTEXT_LENGTH = 96
@@ -116,7 +116,7 @@ class Talk:
         )
         cache = PromptCache(self.model.new_layers, self.limit_bytes, disk)
         self.engine = Engine(self.model, cache, looks_ahead=dice.random() < 0.5)
-        self.inbox: queue.SimpleQueue[Incoming] = queue.SimpleQueue()
+        self.inbox = Inbox()
         self.server = Server(self.inbox, self.emit)
         self.server._host._engine = self.engine  # pyright: ignore[reportPrivateUsage]
         self.roots = [[dice.randrange(40, 300) for _ in range(60)]]

@@ -110,6 +110,9 @@ def test_after_a_storm_of_lines_each_command_has_ended_once(stdio_worker: StdioW
         stdio_worker.send_line(b"\n".join(lines))
         if dice.random() < 0.3:
             stdio_worker.next_event()
+    # More than may wait at once.
+    for request_id in expected:
+        stdio_worker.events_until_end(request_id)
     stdio_worker.load(random_llama)
     assert stdio_worker.result("generate", text="Hello", max_tokens=3)["type"] == "finished"
     shutdown = stdio_worker.send("shutdown")

@@ -1,0 +1,155 @@
+"""Attacks by a client of the worker: floods of commands, messages that are too long, signals."""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.driver import PATIENCE_S, TERMINAL, StdioWorker
+from worker.encoding import MAX_MESSAGE_BYTES
+from worker.server import MAX_WAITING
+
+
+@pytest.fixture
+def answering(stdio_worker: StdioWorker, endless_model: Path) -> StdioWorker:
+    """A worker that writes an answer without an end, as the request "busy"."""
+    stdio_worker.load(endless_model)
+    stdio_worker.send("generate", request_id="busy", text="Hello")
+    stdio_worker.wait_for("busy", "chunk")
+    return stdio_worker
+
+
+def flood(worker: StdioWorker, commands: list[dict[str, Any]]) -> threading.Thread:
+    """Send many commands at once, while the test reads the events."""
+    lines = b"\n".join(json.dumps(command).encode() for command in commands)
+    sender = threading.Thread(target=worker.send_line, args=(lines,), daemon=True)
+    sender.start()
+    return sender
+
+
+def ends_of(worker: StdioWorker, num_ends: int) -> dict[str, dict[str, Any]]:
+    """Wait for this many terminal events. Return each by its request; no request has two."""
+    ends: dict[str, dict[str, Any]] = {}
+    while len(ends) < num_ends:
+        event = worker.next_event()
+        if event["type"] in TERMINAL:
+            assert event["request_id"] not in ends
+            ends[event["request_id"]] = event
+    return ends
+
+
+# --- floods ------------------------------------------------------------------------------------------------
+
+
+def test_requests_beyond_the_limit_are_overloaded_and_the_others_wait(answering: StdioWorker):
+    # A load waits for the running answer, and all requests behind it wait for the load.
+    load = {"type": "load_model", "request_id": "load", "model": "guide"}
+    waiting = [{"type": "generate", "request_id": f"{number}", "text": "Hello"} for number in range(1000)]
+    sender = flood(answering, [load, *waiting, {"type": "cancel", "request_id": "cancel", "target": "0"}])
+    num_refused = 1 + 1000 - MAX_WAITING
+    ends = ends_of(answering, num_refused + 2)
+    sender.join()
+    assert Counter(end.get("kind") for end in ends.values()) == {"overloaded": num_refused, None: 2}
+    assert ends["0"]["choices"][0]["reason"] == "cancelled"
+    assert "Wait until" in ends["999"]["message"]
+    answering.send("shutdown", request_id="shutdown")
+    ends = ends_of(answering, 1 + 1 + MAX_WAITING - 1)
+    assert {end["choices"][0]["reason"] for end in ends.values() if end["type"] == "finished"} == {"cancelled"}
+    assert (ends["load"]["kind"], ends["shutdown"]["type"]) == ("cancelled", "done")
+    assert answering.process.wait(PATIENCE_S) == 0
+
+
+@pytest.mark.parametrize("kind", ["tokenize", "cancel", "nonsense"])
+def test_an_answer_goes_on_during_a_flood_of_cheap_commands(answering: StdioWorker, kind: str):
+    fields = {"tokenize": {"text": "Hello there"}, "cancel": {"target": "nobody"}, "nonsense": {}}[kind]
+    num_commands = 3000
+    commands = [{"type": kind, "request_id": f"{number}", **fields} for number in range(num_commands)]
+    sender = flood(answering, [*commands, {"type": "cancel", "request_id": "last", "target": "busy"}])
+    begin = len(answering.events)
+    ends = ends_of(answering, num_commands + 2)
+    sender.join()
+    assert ends["busy"]["choices"][0]["reason"] == "cancelled"
+    types = [event["type"] for event in answering.events[begin:]]
+    assert "chunk" in types[: len(types) // 2]
+
+
+def test_a_cancel_is_obeyed_before_the_questions_that_came_earlier(answering: StdioWorker):
+    text = "Hello there, how are you? " * 1000
+    questions = [{"type": "tokenize", "request_id": f"{number}", "text": text} for number in range(40)]
+    sender = flood(answering, [*questions, {"type": "cancel", "request_id": "cancel", "target": "busy"}])
+    order = list(ends_of(answering, 42))
+    sender.join()
+    assert order.index("busy") < 41
+
+
+def test_questions_that_wait_for_a_load_count_too(stdio_worker: StdioWorker, endless_model: Path):
+    load = {"type": "load_model", "request_id": "load", "model": str(endless_model)}
+    unload = [{"type": "unload_model", "request_id": f"u{number}"} for number in range(MAX_WAITING)]
+    questions = [{"type": "plan", "request_id": f"{number}", "prompts": []} for number in range(1000)]
+    sender = flood(stdio_worker, [load, *unload, *questions])
+    ends = ends_of(stdio_worker, 1001 + MAX_WAITING)
+    sender.join()
+    assert ends["load"]["type"] == "model_loaded"
+    assert Counter(end.get("kind") for end in ends.values())["overloaded"] > 0
+
+
+@pytest.mark.long
+def test_ten_thousand_requests_do_not_delay_the_first_answer(stdio_worker: StdioWorker, endless_model: Path):
+    stdio_worker.load(endless_model)
+    requests = [
+        {"type": "generate", "request_id": f"{number}", "text": "Hello", "max_tokens": 4} for number in range(10_000)
+    ]
+    sender = flood(stdio_worker, requests)
+    num_before = len(stdio_worker.events)
+    ends = ends_of(stdio_worker, len(requests))
+    sender.join()
+    assert ends["0"]["type"] == "finished"
+    kinds = [event["type"] for event in stdio_worker.events[num_before:]]
+    # The first token came long before the last refusal.
+    assert kinds.index("chunk") < len(kinds) // 2
+
+
+# --- sizes -------------------------------------------------------------------------------------------------
+
+
+def test_a_line_that_is_too_long_is_refused_with_its_id(stdio_worker: StdioWorker):
+    text = b"x" * MAX_MESSAGE_BYTES
+    stdio_worker.send_line(b'{"type": "generate", "request_id": "long", "text": "' + text + text + b'"}')
+    [failed] = stdio_worker.events_until_end("long")
+    assert (failed["kind"], "MiB" in failed["message"]) == ("bad_request", True)
+    assert stdio_worker.result("list_hooks")["type"] == "hooks_listed"
+
+
+def test_a_cancel_comes_in_while_more_is_held_than_may_be(answering: StdioWorker):
+    text = "x" * (MAX_MESSAGE_BYTES // 5)
+    commands = [{"type": "generate", "request_id": f"{number}", "text": text} for number in range(8)]
+    # A load waits for the running answer, and so do all requests behind it.
+    load = {"type": "load_model", "request_id": "load", "model": "guide"}
+    sender = flood(answering, [load, *commands])
+    ends = ends_of(answering, 4)
+    assert {end["kind"] for end in ends.values()} == {"overloaded"}
+    assert answering.result("cancel", target="busy")["type"] == "done"
+    ends = ends_of(answering, 6)
+    sender.join()
+    assert ends["load"]["type"] == "model_loaded"
+    # There is room again.
+    assert answering.result("generate", text=text)["kind"] == "context_overflow"
+
+
+# --- signals -----------------------------------------------------------------------------------------------
+
+
+def test_sigterm_cancels_each_request_and_the_worker_ends_in_good_order(answering: StdioWorker):
+    answering.send("generate", request_id="waiting", text="Hello")
+    answering.process.send_signal(signal.SIGTERM)
+    ends = ends_of(answering, 2)
+    assert {end["choices"][0]["reason"] for end in ends.values()} == {"cancelled"}
+    assert ends.keys() == {"busy", "waiting"}
+    assert answering.process.wait(PATIENCE_S) == 128 + signal.SIGTERM
+    assert not [line for line in answering.errors if "Traceback" in line]

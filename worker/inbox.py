@@ -1,0 +1,86 @@
+"""The inbox: commands on their way from a transport to the server. What it holds is limited, and reading never waits.
+
+One thread puts messages in, another takes them out.
+"""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
+
+from worker.encoding import MAX_MESSAGE_BYTES, Head, too_long
+from worker.protocol import Command, Failed, RequestId
+
+_MAX_HELD_BYTES = MAX_MESSAGE_BYTES
+"""More than this is refused until commands have ended. One message may always come."""
+
+_EXTRA_BYTES = 2048
+"""A command takes about this much more memory than its message."""
+
+_URGENT = frozenset({"cancel", "shutdown"})
+
+
+class EndOfInput:
+    """No more commands will come: finish all running and waiting requests, then end."""
+
+
+class Interrupt:
+    """The worker is asked to end: cancel all running and waiting requests, then end."""
+
+
+class Overload(NamedTuple):
+    """A command that was not taken in, because too many wait. It must be answered all the same."""
+
+    request_id: RequestId | None
+
+
+Incoming: TypeAlias = Command | Failed | Overload | EndOfInput | Interrupt
+"""An item from a transport. An invalid command comes as the event that answers it."""
+
+
+class Inbox:
+    """A queue from the thread that reads commands to the one that runs them."""
+
+    def __init__(self) -> None:
+        self._items: queue.SimpleQueue[Incoming] = queue.SimpleQueue()
+        self._sizes: dict[int, int] = {}
+        """The size of each command that has not ended, by its `id`."""
+        # Each number is written by one thread alone, so they need no lock. A signal handler may call `put`.
+        self._num_bytes_taken = 0
+        self._num_bytes_released = 0
+
+    def put(self, incoming: Incoming) -> None:
+        """Put an item in. Never waits; a signal handler may call it."""
+        self._items.put(incoming)
+
+    def put_message(
+        self, message: bytes, command_of: Callable[[bytes], Command | Failed], head_of: Callable[[bytes], Head]
+    ) -> None:
+        """Decode a message and put it in, or refuse it if too much is held. `cancel` and `shutdown` always come in."""
+        num_bytes = len(message) + _EXTRA_BYTES
+        num_held = self._num_bytes_taken - self._num_bytes_released
+        if len(message) > MAX_MESSAGE_BYTES:
+            self.put(too_long(head_of(message).request_id))
+            return
+        if num_held and num_held + num_bytes > _MAX_HELD_BYTES:
+            head = head_of(message)
+            if head.type not in _URGENT:
+                self.put(Overload(head.request_id))
+                return
+        command = command_of(message)
+        if not isinstance(command, Failed):
+            self._sizes[id(command)] = num_bytes
+            self._num_bytes_taken += num_bytes
+        self.put(command)
+
+    def get(self, timeout_s: float | None = None) -> Incoming:
+        """Wait for the next item. Raises `queue.Empty` after `timeout_s`; None means no limit."""
+        return self._items.get(timeout=timeout_s)
+
+    def __len__(self) -> int:
+        return self._items.qsize()
+
+    def release(self, command: Command) -> None:
+        """Note that a command has ended, so that others can come in."""
+        self._num_bytes_released += self._sizes.pop(id(command), 0)
