@@ -19,7 +19,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from worker.answers.hook_folder import HookFolder
-from worker.errors import BadRequestError, LoadCancelledError, OverloadedError, SupersededError, failed
+from worker.errors import BadRequestError, LoadCancelledError, OverloadedError, SupersededError, failed, failure
 from worker.host import ModelHost, Question
 from worker.inbox import EndOfInput, Inbox, Incoming, Interrupt, Overload
 from worker.models.folder import find_model
@@ -275,7 +275,7 @@ class Server:
         while (self._notes or self._questions) and time.perf_counter() < end:
             if self._notes:
                 note = self._notes.popleft()
-                self._emit(failed(note.request_id, OverloadedError()) if isinstance(note, Overload) else note)
+                self._emit(_overloaded(note) if isinstance(note, Overload) else note)
             if self._questions:
                 question = self._questions.popleft()
                 self._end(self._reply_to(question))
@@ -336,3 +336,7 @@ class Server:
                 self._end(event)
             else:
                 self._emit(event)
+
+
+def _overloaded(command: Overload) -> Failed:
+    return failure(command.request_id, OverloadedError.kind, OverloadedError().sentence)

@@ -3623,7 +3623,7 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
     </message>
     <message>
         <source>The model runs on the CPU, with OpenBLAS {version} and its kernel {kernel}.</source>
-        <translation type="unfinished">Das Modell läuft auf der CPU, mit OpenBLAS {version} und dessen Kernel {kernel}.</translation>
+        <translation>Das Modell läuft auf der CPU, mit OpenBLAS {version} und dessen Kernel {kernel}.</translation>
     </message>
     <message>
         <source>The model&apos;s context ends at token {position}.</source>
@@ -3696,6 +3696,10 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
     <message>
         <source>This model does not support a {num_bits}-bit cache, so it uses full precision. The answers are as good, but they take more memory. To avoid this message, choose “Full precision” in the settings.</source>
         <translation>Dieses Modell unterstützt keinen Cache mit {num_bits} Bit und verwendet deshalb volle Genauigkeit. Die Antworten sind genauso gut, brauchen aber mehr Speicher. Damit diese Meldung nicht mehr erscheint, wählen Sie „Volle Genauigkeit“ in den Einstellungen.</translation>
+    </message>
+    <message>
+        <source>Too many requests wait, so this one was not accepted. Wait until some of them have ended, then send it again.</source>
+        <translation>Es warten zu viele Anfragen, deshalb wurde diese nicht angenommen. Warten Sie, bis einige davon beendet sind, und senden Sie sie dann noch einmal.</translation>
     </message>
     <message>
         <source>Uncertain pause: when the model is unsure about a token, samples that token again, more carefully.</source>

@@ -437,15 +437,22 @@ def test_ctrl_c_during_a_hook_ends_a_program_without_a_worker(counting: Language
         "raise KeyboardInterrupt\n",
         "def hook(step):\n    raise KeyboardInterrupt\n",
         "def hook(step):\n    return hook(step)\n",
-        "class Odd:\n"
-        "    def __index__(self):\n        raise KeyboardInterrupt\n"
-        "def hook(step):\n    from worker.decision import Decision\n    return Decision(token=Odd())\n",
-        "class Odd(Exception):\n"
-        "    def __repr__(self):\n        raise SystemExit\n    __str__ = __repr__\n"
-        "def hook(step):\n    raise Odd\n",
-        "class Hook:\n"
-        "    def __call__(self, step):\n        from worker.decision import Decision\n        return [Decision()] * 2\n"
-        "    def __deepcopy__(self, memo):\n        raise KeyboardInterrupt\n",
+        (
+            "class Odd:\n"
+            "    def __index__(self):\n        raise KeyboardInterrupt\n"
+            "def hook(step):\n    from worker.decision import Decision\n    return Decision(token=Odd())\n"
+        ),
+        (
+            "class Odd(Exception):\n"
+            "    def __repr__(self):\n        raise SystemExit\n    __str__ = __repr__\n"
+            "def hook(step):\n    raise Odd\n"
+        ),
+        (
+            "class Hook:\n"
+            "    def __call__(self, step):\n"
+            "        from worker.decision import Decision\n        return [Decision()] * 2\n"
+            "    def __deepcopy__(self, memo):\n        raise KeyboardInterrupt\n"
+        ),
     ],
 )
 @pytest.mark.usefixtures("_as_in_a_worker")
