@@ -103,9 +103,12 @@ def open_window(data_dir: Path | None) -> int:
         application.windows.show()
         code = qt_application.exec()
         application.close()
-        if application.backup_to_restore is None:
+        if application.backup_to_restore is not None:
+            notice = _put_back(places.store, application.backup_to_restore)
+        elif application.starts_again:
+            notice = None
+        else:
             return code
-        notice = _put_back(places.store, application.backup_to_restore)
 
 
 def _put_back(store: Path, backup: Path) -> Notice:

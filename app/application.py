@@ -17,9 +17,9 @@ from app.answers.model_session import ModelSession
 from app.answers.worker_link import Client, WorkerLink
 from app.conversation.controller import Controller
 from app.model.cache_folder import CacheFolder
-from app.model.database import StoreError
+from app.model.database import LostError, StoreError
 from app.model.store import Store
-from app.notices import Notice
+from app.notices import Notice, NoticeAction, ShowBackups, StartEmpty
 from app.places import Places
 from app.preferences import Preferences
 from app.program import Program
@@ -62,6 +62,8 @@ class Application(QObject):
 
     backup_to_restore: Path | None = None
     """After closing, the caller must put this backup in place of the store and start again."""
+    starts_again = False
+    """After closing, the caller must start again."""
     _store_problem_found = Signal(object)
     """A `Sentence`, emitted in the thread of `Upkeep`."""
 
@@ -70,9 +72,11 @@ class Application(QObject):
         super().__init__()
         self.preferences = preferences = Preferences(places.config / "settings.json")
         path = places.data / "conversations.sqlite3"
+        lost: LostError | None = None
         try:
-            self.store = Store(path)
+            self.store = Store(path, was_used=preferences.settings.has_conversations)
         except StoreError as error:
+            lost = error if isinstance(error, LostError) else None
             self.store = Store(path, read_only_because=error.sentence)
         # A store that can't be cleaned up, on a full disk for example, can still be read.
         with contextlib.suppress(StoreError):
@@ -94,8 +98,10 @@ class Application(QObject):
         self.windows.last_closed.connect(self.close)
         self._store_problem_found.connect(self._on_store_problem)
         self.program.restore_requested.connect(self._on_restore_requested)
+        self.program.empty_start_requested.connect(self._on_start_empty)
         if self.store.why_read_only:
-            self._on_store_problem(self.store.why_read_only)
+            action = None if lost is None else ShowBackups() if lost.has_backup else StartEmpty()
+            self._on_store_problem(self.store.why_read_only, action)
         self._is_closed = False
         # Starting a process takes as long as painting the window, so it comes later.
         self.window.first_paint.over.connect(self._load_model)
@@ -116,6 +122,7 @@ class Application(QObject):
         if self._is_closed:
             return
         self._is_closed = True
+        self._remember_whether_used()
         self.preferences.save()
         self.answers.stop_all()
         # A worker that is still loading has no answers to finish.
@@ -127,6 +134,11 @@ class Application(QObject):
         if self._upkeep is not None:
             self._upkeep.close()
         self.store.close()
+
+    def _remember_whether_used(self) -> None:
+        if not self.store.why_read_only:
+            with contextlib.suppress(StoreError):
+                self.preferences.change(has_conversations=self.store.has_conversations)
 
     def _load_model(self) -> None:
         if not self._is_closed:
@@ -143,7 +155,12 @@ class Application(QObject):
         self.backup_to_restore = backup
         QApplication.closeAllWindows()
 
-    def _on_store_problem(self, why: Sentence) -> None:
+    def _on_start_empty(self) -> None:
+        self.preferences.change(has_conversations=False)
+        self.starts_again = True
+        QApplication.closeAllWindows()
+
+    def _on_store_problem(self, why: Sentence, action: NoticeAction | None = None) -> None:
         # For users who started Bough in a terminal.
         print(f"bough: {why}", file=sys.stderr)  # noqa: T201
-        self.program.notices.post(Notice(why, "danger"))
+        self.program.notices.post(Notice(why, "danger", action=action, cause="store"))

@@ -55,6 +55,16 @@ class ShowConversation:
 
 
 @dataclass(frozen=True)
+class ShowBackups:
+    """Open the window of the backups."""
+
+
+@dataclass(frozen=True)
+class StartEmpty:
+    """Start again with an empty store in place of the one that is gone."""
+
+
+@dataclass(frozen=True)
 class EditAgain:
     """Go on editing a message with the text that was set aside."""
 
@@ -62,7 +72,16 @@ class EditAgain:
 
 
 NoticeAction: TypeAlias = (
-    Undo | UndoDelete | UndoArchive | LoadGuide | OpenMemorySettings | ShowFile | ShowConversation | EditAgain
+    Undo
+    | UndoDelete
+    | UndoArchive
+    | LoadGuide
+    | OpenMemorySettings
+    | ShowFile
+    | ShowConversation
+    | ShowBackups
+    | StartEmpty
+    | EditAgain
 )
 
 

@@ -34,6 +34,8 @@ class Program(QObject):
     window_requested = Signal(object)
     """A new window should open, with this conversation id, or an empty page for None."""
     quit_requested = Signal()
+    empty_start_requested = Signal()
+    """The program should start again, with an empty store in place of the one that is gone."""
     restore_requested = Signal(object)
     """All conversations should be replaced by this backup file."""
 

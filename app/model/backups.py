@@ -11,10 +11,13 @@ from collections.abc import Callable, Generator, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
+from app.model.own_files import make_folder, restrict
+
 NUM_KEPT = 7
 NUM_KEPT_OF_OLDER_VERSIONS = 2
 NUM_KEPT_OF_REPLACED = 2
 
+_TIME = "%Y%m%dT%H%M%S%f"
 _PAGES_PER_STEP = 2000
 _ABANDONED_S = 24 * 3600
 """An unfinished copy that is older was left by a program that was killed."""
@@ -41,12 +44,23 @@ class Backups:
     def files(self) -> list[Path]:
         """Return the backups, newest first."""
         with contextlib.suppress(OSError):
-            return sorted((file for file in self.folder.iterdir() if self._named.fullmatch(file.name)), reverse=True)
+            found = (file for file in self.folder.iterdir() if self._named.fullmatch(file.name) and file.is_file())
+            return sorted(found, reverse=True)
         return []
+
+    def num_messages(self, file: Path) -> int:
+        """Return the number of messages in a backup; 0 if it can't be read."""
+        with contextlib.suppress(sqlite3.Error, OSError), contextlib.closing(opened_backup(file)) as connection:
+            return connection.execute("SELECT count(*) FROM message").fetchone()[0]
+        return 0
+
+    def restrict(self) -> None:
+        """Let only the user read the backups, also those that others could read."""
+        restrict(self.folder, *self.files())
 
     def path_for_replaced(self) -> Path:
         """Return the path for a store that a backup replaces. Messages deleted later are deleted there, too."""
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(self.folder)
         return self.folder / f"{self._stem}-{datetime.now(UTC):%Y%m%dT%H%M%S%f}-replaced.sqlite3"
 
     def newest_time(self) -> datetime | None:
@@ -58,7 +72,7 @@ class Backups:
             named = self._named.fullmatch(file.name)
             if named and not named["label"]:
                 with contextlib.suppress(ValueError):
-                    made = datetime.strptime(named["time"], "%Y%m%dT%H%M%S%f").replace(tzinfo=UTC)
+                    made = datetime.strptime(named["time"], _TIME).replace(tzinfo=UTC)
                     if made <= datetime.now(UTC):
                         return made
         return None
@@ -76,7 +90,7 @@ class Backups:
         `sqlite3.Error`, `OSError`, and `NotSoundError` if the copy, and so the store, is damaged; older backups then
         stay.
         """
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(self.folder)
         label = "" if before_version is None else f"-before-version-{before_version}"
         file = self.folder / f"{self._stem}-{datetime.now(UTC):%Y%m%dT%H%M%S%f}{label}.sqlite3"
         part = file.with_suffix(".part")
@@ -127,10 +141,42 @@ class Backups:
         older = [file for file in self.files() if "-before-" in file.name]
         replaced = [file for file in self.files() if "-replaced" in file.name]
         plain = [file for file in self.files() if file not in older and file not in replaced]
-        for file in (*plain[NUM_KEPT:], *older[NUM_KEPT_OF_OLDER_VERSIONS:], *replaced[NUM_KEPT_OF_REPLACED:]):
+        too_many = self._too_many(plain) if len(plain) > NUM_KEPT else []
+        for file in (*too_many, *older[NUM_KEPT_OF_OLDER_VERSIONS:], *replaced[NUM_KEPT_OF_REPLACED:]):
             if file != but:
                 with contextlib.suppress(OSError):
                     _remove(file)
+
+    def _too_many(self, files: list[Path]) -> list[Path]:
+        """Return which of the daily backups, given newest first, to remove.
+
+        The newest two, the oldest and the fullest stay. Of the others those stay that spread best over the time.
+        """
+        fullest = max(files, key=lambda file: (self.num_messages(file), file.name))
+        now = datetime.now(UTC)
+        ages_s = [max((now - self._time_of(file)).total_seconds(), 1.0) for file in files]
+        kept = list(range(len(files)))
+        while len(kept) > NUM_KEPT:
+            # The gap that a removal leaves counts in proportion to its age: the older, the wider it may be.
+            gaps = {
+                middle: (ages_s[older] - ages_s[newer]) / ages_s[older]
+                for newer, middle, older in zip(kept[1:], kept[2:], kept[3:], strict=False)
+                if files[middle] != fullest
+            }
+            kept.remove(min(gaps, key=lambda middle: (gaps[middle], middle)))
+        return [file for index, file in enumerate(files) if index not in kept]
+
+    def _time_of(self, file: Path) -> datetime:
+        named = self._named.fullmatch(file.name)
+        with contextlib.suppress(ValueError):
+            return datetime.strptime(named["time"] if named else "", _TIME).replace(tzinfo=UTC)
+        return datetime.fromtimestamp(0, UTC)
+
+
+def opened_backup(file: Path) -> sqlite3.Connection:
+    """Open a backup to read it. Raises `sqlite3.Error`."""
+    # No program writes to a backup, so SQLite needs no files beside it.
+    return sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro&immutable=1", uri=True, isolation_level=None)
 
 
 def _remove(file: Path) -> None:

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from app.model.own_files import restrict
 from worker.pids import is_alive
 
 _FOLDER = r"[0-9a-f]{32}"
@@ -53,6 +54,13 @@ class CacheFolder:
             with contextlib.suppress(OSError):
                 return shutil.disk_usage(folder).total
         return None
+
+    def restrict(self) -> None:
+        """Let only the user read the files, also those that others could read."""
+        restrict(self.folder)
+        for entry, _ in self._entries():
+            path = Path(entry.path)
+            restrict(path.parent, path)
 
     def empty(self) -> Emptied:
         """Remove all cache files except those that a running worker is writing."""

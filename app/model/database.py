@@ -7,6 +7,7 @@ the newest sound backup, or an empty database. The file itself is then never wri
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import sqlite3
@@ -15,7 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from app.model.backups import Backups
+from app.model.loss import erased_ids, had_conversations, has_conversations, have_more, to_show
 from app.model.migrations import APPLICATION_ID, MIGRATIONS, migrate, version_of
+from app.model.own_files import make_folder, open_own, restrict
 from worker.sentence import Sentence, SentenceError
 
 _DAMAGED = {"SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_FORMAT"}
@@ -38,6 +41,27 @@ class SearchIndexError(StoreError):
     """Only the search index is damaged, which can be rebuilt."""
 
 
+class LostError(StoreError):
+    """The file is missing or empty, but it had conversations that the user did not delete."""
+
+    def __init__(self, path: Path) -> None:
+        self.has_backup = bool(Backups(path).files())
+        if self.has_backup:
+            why = Sentence(
+                "The conversations are gone from {path}, but not by deleting them in Bough. Nothing was changed. "
+                "Restore a backup under File, Backups; or move the folder {folder} away to begin with none.",
+                path=path,
+                folder=Backups(path).folder,
+            )
+        else:
+            why = Sentence(
+                "The conversations are gone from {path}, and there is no backup. Nothing was changed. If their folder "
+                "is on another disk, connect it and start Bough again.",
+                path=path,
+            )
+        super().__init__(why)
+
+
 class Database:
     """One connection. Every method raises `StoreError`, and none leaves half a change."""
 
@@ -50,14 +74,25 @@ class Database:
         connection.text_factory = _decoded
 
     @classmethod
-    def open(cls, path: Path, patience_ms: int) -> Database:
-        """Open the file, or create it. `patience_ms` is the time to wait for another program."""
+    def open(cls, path: Path, patience_ms: int, *, was_used: bool = False) -> Database:
+        """Open the file, or create it. `patience_ms` is the time to wait for another program.
+
+        `was_used`: whether it is known to have had conversations. Raises `LostError` if it has lost them.
+        """
         with _saying_why(path):
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if not path.exists() and (was_used or have_more(Backups(path))):
+                raise LostError(path)
+            if path.exists() and not path.is_file():
+                raise OSError(errno.EINVAL, "it is not a file")
+            make_folder(path.parent)
+            restrict(*(_beside(path, end) for end in ("", "-wal", "-shm", "-journal")))
+            # SQLite gives the files beside it the same mode.
+            os.close(open_own(str(path), os.O_CREAT | os.O_RDONLY))
             connection = sqlite3.connect(path, isolation_level=None, timeout=patience_ms / 1000)
         try:
             with _saying_why(path), _one_at_a_time(path.parent):
                 _refuse_what_is_not_ours(path, connection)
+                _refuse_what_is_lost(path, connection, was_used=was_used)
                 set_up(connection)
                 if version_of(connection) == 0:
                     # A new file has nothing to lose yet, so don't wait for the disk.
@@ -76,9 +111,12 @@ class Database:
     @classmethod
     def open_read_only(cls, path: Path, why: Sentence) -> Database:
         """Open what can be read of the file or of its backups. `why` says why it can't be opened normally."""
+        backups = Backups(path)
         for connection in _readable(path):
-            return cls(path, connection, Sentence("{why} You can still read your conversations.", why=why))
-        for backup in Backups(path).files():
+            if has_conversations(connection) or not have_more(backups, erased_ids(connection)):
+                return cls(path, connection, Sentence("{why} You can still read your conversations.", why=why))
+            connection.close()
+        for backup in to_show(backups):
             for connection in _readable(backup):
                 why = Sentence("{why} You see the backup {file}, which can only be read.", why=why, file=backup)
                 return cls(path, connection, why)
@@ -171,6 +209,9 @@ def _keep_as_it_was(path: Path, connection: sqlite3.Connection) -> None:
 
 def _readable(path: Path) -> Generator[sqlite3.Connection]:
     """Yield connections that can read a file. The caller owns the one that it takes."""
+    if not path.is_file():
+        # A pipe would block.
+        return
     wal = path.with_name(f"{path.name}-wal")
     uris = [f"{path.absolute().as_uri()}?mode=ro"]
     with contextlib.suppress(OSError):
@@ -231,6 +272,18 @@ def _refuse_what_is_not_ours(path: Path, connection: sqlite3.Connection) -> None
                 path=path,
             )
         )
+
+
+def _refuse_what_is_lost(path: Path, connection: sqlite3.Connection, *, was_used: bool) -> None:
+    if has_conversations(connection):
+        return
+    is_new = not had_conversations(connection)
+    if (was_used and is_new) or have_more(Backups(path), erased_ids(connection)):
+        raise LostError(path)
+
+
+def _beside(path: Path, end: str) -> Path:
+    return path.with_name(path.name + end)
 
 
 @contextlib.contextmanager

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import os
 from collections.abc import Generator
 from pathlib import Path
+
+from app.model.own_files import open_own, restrict
 
 
 class Presence:
@@ -13,7 +16,8 @@ class Presence:
 
     def __init__(self, path: Path) -> None:
         """Take the lock on the file `path`, which is created if missing. Raises `OSError`."""
-        self._file = path.open("ab")
+        restrict(path)
+        self._file = os.fdopen(open_own(str(path), os.O_RDWR | os.O_CREAT | os.O_APPEND), "ab")
         self._share()
 
     def close(self) -> None:

@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 import msgspec
 from msgspec import Struct
 
-from app.model.backups import Backups, refuse_unsound
+from app.model.backups import Backups, opened_backup, refuse_unsound
 from app.model.database import StoreError
 from app.model.presence import Presence
 from worker.sentence import Sentence
@@ -72,7 +72,7 @@ def restore(store: Path, backup: Path) -> Path:
 
 
 def _replace(store: Path, backup: Path) -> Path:
-    with contextlib.closing(_opened(backup)) as connection:
+    with contextlib.closing(opened_backup(backup)) as connection:
         refuse_unsound(connection)
     _write_log_into(store)
     kept = Backups(store).path_for_replaced()
@@ -110,17 +110,12 @@ def _seen(file: Path) -> Backup | None:
 
 def _checked(backup: Backup) -> Backup:
     try:
-        with contextlib.closing(_opened(backup.file)) as connection:
+        with contextlib.closing(opened_backup(backup.file)) as connection:
             refuse_unsound(connection)
             (number,) = connection.execute("SELECT count(*) FROM conversation WHERE trashed_ms IS NULL").fetchone()
             return msgspec.structs.replace(backup, state="sound", num_conversations=number)
     except (sqlite3.Error, UnicodeDecodeError):
         return msgspec.structs.replace(backup, state="damaged")
-
-
-def _opened(backup: Path) -> sqlite3.Connection:
-    # No program writes to a backup, so SQLite needs no files beside it.
-    return sqlite3.connect(f"{backup.absolute().as_uri()}?mode=ro&immutable=1", uri=True, isolation_level=None)
 
 
 def _write_log_into(store: Path) -> None:

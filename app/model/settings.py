@@ -73,6 +73,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     """A language code; empty means the language of the system."""
     text_percent: Annotated[int, Meta(ge=MIN_TEXT_PERCENT, le=MAX_TEXT_PERCENT)] = 100
     motion: Motion = "system"
+    has_conversations: bool = False
+    """Whether the store had conversations when Bough was closed. If they are gone at the next start, that is said."""
     last_conversation: int | None = None
     windows: tuple[WindowPlace, ...] = ()
     """The windows that were open when Bough was closed, the first one first."""

@@ -61,19 +61,25 @@ class Store:
     """
 
     def __init__(
-        self, path: Path, *, patience_ms: int = _TIMEOUT_MS, read_only_because: Sentence | None = None
+        self,
+        path: Path,
+        *,
+        patience_ms: int = _TIMEOUT_MS,
+        read_only_because: Sentence | None = None,
+        was_used: bool = False,
     ) -> None:
         """Open the database at `path`, or create it.
 
         `read_only_because`: why it could not be opened for writing; then whatever is readable of it is opened, and
-        this does not raise.
+        this does not raise. `was_used`: whether the database is known to have had conversations. Raises `LostError`
+        if it has lost them.
         """
         self.path = path
         self._presence: Presence | None = None
         if read_only_because is not None:
             self._database = Database.open_read_only(path, read_only_because)
         else:
-            self._database = Database.open(path, patience_ms)
+            self._database = Database.open(path, patience_ms, was_used=was_used)
             try:
                 self._presence = Presence(path.with_suffix(".lock"))
             except OSError as error:
@@ -99,6 +105,11 @@ class Store:
         self._database.close()
         if self._presence is not None:
             self._presence.close()
+
+    @property
+    def has_conversations(self) -> bool:
+        """Whether there is any conversation, the trash included."""
+        return self._database.rows("SELECT EXISTS (SELECT 1 FROM conversation)") == [(1,)]
 
     @property
     def why_read_only(self) -> Sentence | None:

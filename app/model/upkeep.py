@@ -47,6 +47,9 @@ class Upkeep:
         self._is_stopped = False
         self._is_damaged = False
         """Whether damage was found and reported."""
+        self._is_gone = False
+        """Whether it was reported that the file is gone."""
+
         self._is_asked = threading.Event()
         self._thread = threading.Thread(target=self._run, name="store upkeep", daemon=True)
         self._thread.start()
@@ -63,13 +66,17 @@ class Upkeep:
 
     def _run(self) -> None:
         self._is_asked.wait(_SETTLE_S)
+        self._backups.restrict()
+        self._cache_folder.restrict()
+        if not self._is_there():
+            return
         with contextlib.closing(sqlite3.connect(self._path, isolation_level=None, timeout=_PATIENCE_S)) as connection:
             while not self._is_stopped:
                 self._is_asked.clear()
                 pause_s = _LOOK_S
                 try:
                     set_up(connection)
-                    if not self._round(connection):
+                    if not self._is_there() or not self._round(connection):
                         pause_s = _RETRY_S
                 except StoppedError:
                     break
@@ -78,6 +85,22 @@ class Upkeep:
                     _log.warning("The store's upkeep was put off: %s", error)
                     pause_s = _RETRY_S
                 self._is_asked.wait(pause_s)
+
+    def _is_there(self) -> bool:
+        """Return whether the store's file is at its path. If it is not, report that once."""
+        with contextlib.suppress(OSError):
+            if not self._path.exists():
+                if not self._is_gone:
+                    self._is_gone = True
+                    self._report(
+                        Sentence(
+                            "The file {path} is gone while Bough has it open. What you write from now on may not be "
+                            "kept. Put the file back or connect its disk, then close Bough and start it again.",
+                            path=self._path,
+                        )
+                    )
+                return False
+        return True
 
     def _round(self, connection: sqlite3.Connection) -> bool:
         """Do all pending work. Return whether it was completed."""

@@ -12,6 +12,7 @@ import signal
 import sys
 from typing import TYPE_CHECKING, cast
 
+from app.model.backups import Backups
 from app.model.database import StoreError
 from app.model.store import Store
 from app.places import Places
@@ -72,7 +73,7 @@ def _run_with_store(store: Store, chosen: argparse.Namespace, places: Places) ->
 
 def _store(places: Places, *, is_written: bool) -> Store:
     """Open the store. If it can't be written, open it read-only and print why."""
-    if not is_written and not places.store.exists():
+    if not is_written and not places.store.exists() and not Backups(places.store).files():
         raise FailedError(f"There are no conversations in {places.data}. Name another folder with --data-dir.")
     try:
         return Store(places.store)

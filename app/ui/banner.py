@@ -27,8 +27,10 @@ from app.notices import (
     Notice,
     NoticeAction,
     OpenMemorySettings,
+    ShowBackups,
     ShowConversation,
     ShowFile,
+    StartEmpty,
     Undo,
     UndoArchive,
     UndoDelete,
@@ -146,6 +148,10 @@ class Banner(QWidget):
                 return self.tr("Show in folder")
             case ShowConversation():
                 return self.tr("Show")
+            case ShowBackups():
+                return self.tr("Backups…")
+            case StartEmpty():
+                return self.tr("Start without conversations")
             case EditAgain():
                 return self.tr("Continue editing")
         assert_never(action)
@@ -251,12 +257,14 @@ class NoticeCommands(QObject):
         transcript: Transcript,
         message_commands: MessageCommands,
         program_commands: ProgramCommands,
+        show_backups: Callable[[], object],
     ) -> None:
         super().__init__(banner)
         self._controller = controller
         self._banner = banner
         self._message_commands = message_commands
         self._program_commands = program_commands
+        self._show_backups = show_backups
         controller.program.notices.posted.connect(self._on_notice)
         controller.program.notices.ended.connect(banner.end)
         for notice in controller.program.notices.lasting:
@@ -311,6 +319,10 @@ class NoticeCommands(QObject):
                 self._show_folder(path if path.is_dir() else path.parent)
             case ShowConversation(conversation_id):
                 self._controller.shown.open_conversation(conversation_id)
+            case ShowBackups():
+                self._show_backups()
+            case StartEmpty():
+                program.empty_start_requested.emit()
             case EditAgain(message_id):
                 self._message_commands.edit(message_id)
             case _:

@@ -164,6 +164,7 @@ class MainWindow(QMainWindow):
             transcript=transcript,
             message_commands=self._message_commands,
             program_commands=self._program_commands,
+            show_backups=lambda: self.dialogs.show_backups(),
         )
         self._composer_commands = ComposerCommands(controller, self.composer, lambda: self._theme, self)
         self.announcements = Announcements(controller, self)

@@ -230,12 +230,12 @@
         <translation>Sicherungen</translation>
     </message>
     <message>
-        <source>There are no backups yet. Bough makes one a day, soon after it starts, and keeps the last seven.</source>
-        <translation>Es gibt noch keine Sicherungen. Bough macht täglich eine, kurz nach dem Start, und behält die letzten sieben.</translation>
-    </message>
-    <message>
         <source>Bough makes a backup every day and before each update, and checks it. When you restore a backup, it replaces your conversations; these are kept as another backup.</source>
         <translation>Bough macht jeden Tag und vor jedem Update eine Sicherung und prüft sie. Wenn Sie eine Sicherung wiederherstellen, ersetzt sie Ihre Gespräche; diese bleiben als weitere Sicherung erhalten.</translation>
+    </message>
+    <message>
+        <source>There are no backups yet. Bough makes one a day, soon after it starts, and keeps seven of them.</source>
+        <translation>Es gibt noch keine Sicherungen. Bough macht täglich eine, kurz nach dem Start, und behält sieben davon.</translation>
     </message>
     <message>
         <source>Show folder</source>
@@ -322,6 +322,14 @@
     <message>
         <source>Show</source>
         <translation>Anzeigen</translation>
+    </message>
+    <message>
+        <source>Backups…</source>
+        <translation>Sicherungen…</translation>
+    </message>
+    <message>
+        <source>Start without conversations</source>
+        <translation>Ohne Gespräche beginnen</translation>
     </message>
     <message>
         <source>Continue editing</source>
@@ -895,7 +903,7 @@
     </message>
     <message>
         <source>Your conversations can&apos;t be written now. Free some disk space, and the text is saved by itself.</source>
-        <translation>Ihre Unterhaltungen können gerade nicht geschrieben werden. Schaffen Sie Platz auf dem Datenträger, dann wird der Text von selbst gespeichert.</translation>
+        <translation>Ihre Gespräche können gerade nicht geschrieben werden. Schaffen Sie Platz auf dem Datenträger, dann wird der Text von selbst gespeichert.</translation>
     </message>
     <message>
         <source>Close and lose it</source>
@@ -3574,6 +3582,14 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
         <translation>Das Gespräch wurde endgültig gelöscht. Andere Gespräche teilen seine Nachrichten und behalten sie.</translation>
     </message>
     <message>
+        <source>The conversations are gone from {path}, and there is no backup. Nothing was changed. If their folder is on another disk, connect it and start Bough again.</source>
+        <translation>Die Gespräche fehlen in {path}, und es gibt keine Sicherung. Nichts wurde geändert. Wenn ihr Ordner auf einem anderen Datenträger liegt, schließen Sie diesen an und starten Sie Bough neu.</translation>
+    </message>
+    <message>
+        <source>The conversations are gone from {path}, but not by deleting them in Bough. Nothing was changed. Restore a backup under File, Backups; or move the folder {folder} away to begin with none.</source>
+        <translation>Die Gespräche fehlen in {path}, wurden aber nicht in Bough gelöscht. Nichts wurde geändert. Stellen Sie unter Datei, Sicherungen eine Sicherung wieder her; oder verschieben Sie den Ordner {folder}, um ohne Gespräche zu beginnen.</translation>
+    </message>
+    <message>
         <source>The conversations in {path} are damaged ({error}). Nothing was changed. Replace the file with a backup, or move it away to start with an empty one.</source>
         <translation>Die Gespräche in {path} sind beschädigt ({error}). Nichts wurde geändert. Ersetzen Sie die Datei durch eine Sicherung, oder verschieben Sie sie, um mit einer leeren zu beginnen.</translation>
     </message>
@@ -3596,6 +3612,10 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
     <message>
         <source>The disk is full, so {path} could not be saved. Everything saved before is kept. Free some disk space, then try again.</source>
         <translation>Der Datenträger ist voll, deshalb ließ sich {path} nicht speichern. Alles vorher Gespeicherte bleibt erhalten. Schaffen Sie Speicherplatz, und versuchen Sie es noch einmal.</translation>
+    </message>
+    <message>
+        <source>The file {path} is gone while Bough has it open. What you write from now on may not be kept. Put the file back or connect its disk, then close Bough and start it again.</source>
+        <translation>Die Datei {path} ist verschwunden, während Bough sie geöffnet hat. Was Sie ab jetzt schreiben, bleibt vielleicht nicht erhalten. Legen Sie die Datei zurück oder schließen Sie ihren Datenträger an, dann schließen Sie Bough und starten es neu.</translation>
     </message>
     <message>
         <source>The hook “{name}” was turned off during the answer because it was too slow.</source>

@@ -13,6 +13,7 @@ from pytestqt.qtbot import QtBot
 from app.application import Application
 from app.model.backups import Backups
 from app.model.migrations import MIGRATIONS
+from app.model.settings import Settings, save_settings
 from app.model.store import Store
 from tests.app.model.stores import bytes_below, sql
 from tests.app.trees import labels, plant
@@ -49,13 +50,22 @@ def _truncated(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:6000])
 
 
+def _emptied(path: Path) -> None:
+    path.write_bytes(b"")
+
+
 def _newer(path: Path) -> None:
     with sql(path) as database:
         database.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
 
 
 @pytest.mark.parametrize(
-    ("harm", "said"), [(_truncated, "You see the backup"), (_newer, "come from a newer version of Bough")]
+    ("harm", "said"),
+    [
+        (_truncated, "You see the backup"),
+        (_emptied, "The conversations are gone from"),
+        (_newer, "come from a newer version of Bough"),
+    ],
 )
 def test_an_unusable_store_is_shown_as_far_as_it_can_be_read(
     open_bough: OpenBough, qtbot: QtBot, path: Path, harm: Callable[[Path], None], said: str
@@ -71,6 +81,26 @@ def test_an_unusable_store_is_shown_as_far_as_it_can_be_read(
     qtbot.waitUntil(lambda: application.session.state == "ready", timeout=PATIENCE_MS)
     application.window.close()
     assert path.read_bytes() == before
+
+
+def test_a_store_that_is_gone_is_restored_or_left_behind(open_bough: OpenBough, path: Path) -> None:
+    # Without its backups: a disk that is not connected.
+    for file in (path, *Backups(path).files()):
+        file.unlink()
+    save_settings(path.parent / "settings.json", Settings(has_conversations=True))
+    application = open_bough()
+    banner = application.window.banner
+    assert "and there is no backup" in banner.label.text()
+    assert banner.button.text() == "Start without conversations"
+    application.window.close()
+    assert not path.exists()
+    application = open_bough()
+    application.window.banner.button.click()
+    assert application.starts_again
+    application.close()
+    application = open_bough()
+    assert not application.window.banner.isVisible()
+    assert not application.store.why_read_only
 
 
 def test_a_locked_store_is_reported_and_opens_once_it_is_free(open_bough: OpenBough, path: Path) -> None:

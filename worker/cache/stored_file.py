@@ -56,6 +56,11 @@ class Stretch:
     """Further facts that are needed before the arrays are read."""
 
 
+def _open_own(path: str, flags: int) -> int:
+    # The files contain what the user wrote.
+    return os.open(path, flags, 0o600)
+
+
 @dataclass(frozen=True)
 class Unwritten:
     """A file that is ready to be written."""
@@ -69,7 +74,7 @@ class Unwritten:
 
     def write(self, path: Path) -> None:
         """Write the new file `path`. Raises `OSError`, also if it exists."""
-        with path.open("xb", buffering=0) as out:
+        with open(path, "xb", buffering=0, opener=_open_own) as out:
             for buffer in self.buffers:
                 view = memoryview(buffer).cast("B")
                 while view:

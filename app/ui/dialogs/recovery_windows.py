@@ -195,7 +195,7 @@ class BackupsWindow(_ListWindow):
                 "backup, it replaces your conversations; these are kept as another backup."
             ),
             empty_text=self.tr(
-                "There are no backups yet. Bough makes one a day, soon after it starts, and keeps the last seven."
+                "There are no backups yet. Bough makes one a day, soon after it starts, and keeps seven of them."
             ),
             parent=parent,
         )

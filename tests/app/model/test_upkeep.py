@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import shutil
 import sqlite3
 import time
 from collections.abc import Generator, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -16,7 +18,7 @@ from app.model.backups import NUM_KEPT, NUM_KEPT_OF_OLDER_VERSIONS, Backups, Not
 from app.model.cache_folder import CacheFolder
 from app.model.migrations import MIGRATIONS
 from app.model.store import Store
-from tests.app.model.stores import INTEGRITY_CHECK, OLD_RECORD, bytes_below, sql, write_first_version
+from tests.app.model.stores import INTEGRITY_CHECK, OLD_RECORD, bytes_below, connection_of, sql, write_first_version
 from tests.app.model.watched_upkeep import WatchedUpkeep
 from tests.app.trees import drawn, plant
 
@@ -85,8 +87,37 @@ def test_a_few_backups_are_kept_and_those_of_older_versions_besides(store: Store
     kept = backups.files()
     plain = [file for file in made if "-before-" not in file.name]
     older = [file for file in made if "-before-" in file.name]
-    assert set(kept) == {*plain[-NUM_KEPT:], *older[-NUM_KEPT_OF_OLDER_VERSIONS:]}
+    assert {plain[0], *plain[-2:], *older[-NUM_KEPT_OF_OLDER_VERSIONS:]} <= set(kept)
+    assert len(kept) == NUM_KEPT + NUM_KEPT_OF_OLDER_VERSIONS
     assert kept == sorted(kept, reverse=True)
+
+
+def test_the_fullest_backup_and_some_of_each_age_are_kept(store: Store, path: Path) -> None:
+    plant(store, "u1-a1")
+    backups = Backups(path)
+    with sql(path) as database:
+        small = backups.make(database)
+        plant(store, "u1-a1-u2-a2")
+        full = backups.make(database)
+        now = datetime.now(UTC)
+        for days in range(1, 61):
+            name = f"store-{now - timedelta(days=days):%Y%m%dT%H%M%S%f}.sqlite3"
+            shutil.copy(full if days == 20 else small, backups.folder / name)
+        full.unlink()
+        small.unlink()
+        connection_of(store).execute("DELETE FROM message WHERE parent_id IS NOT NULL")
+        backups.make(database)
+    ages = [round((now.timestamp() - _time_of(file)) / 86400) for file in backups.files()]
+    assert len(ages) == NUM_KEPT
+    assert ages[:2] == [0, 1]
+    assert ages[-1] == 60
+    assert 20 in ages
+    # No gap is wider than twice the age at its newer end, beyond the first days.
+    assert all(older <= 4 * newer for newer, older in itertools.pairwise(ages[1:]))
+
+
+def _time_of(backup: Path) -> float:
+    return datetime.strptime(backup.stem.removeprefix("store-"), "%Y%m%dT%H%M%S%f").replace(tzinfo=UTC).timestamp()
 
 
 def test_a_backup_is_complete_while_others_write(store: Store, path: Path) -> None:

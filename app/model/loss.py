@@ -1,0 +1,62 @@
+"""Tells an empty store that lost its conversations from one that never had any, or whose user deleted them all.
+
+Conversations that the user deletes are removed from the backups, too, and listed in the table `erased` until then. So a
+conversation of a backup that is neither in the store nor in that table was lost.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Container, Iterator
+from pathlib import Path
+
+from app.model.backups import Backups, opened_backup, refuse_unsound
+
+
+def has_conversations(connection: sqlite3.Connection) -> bool:
+    """Whether a store has any conversation or message, the trash included."""
+    if not _has_table(connection, "conversation"):
+        return False
+    found = connection.execute("SELECT EXISTS (SELECT 1 FROM conversation) OR EXISTS (SELECT 1 FROM message)")
+    return bool(found.fetchone()[0])
+
+
+def had_conversations(connection: sqlite3.Connection) -> bool:
+    """Whether a store without conversations had some before."""
+    if not _has_table(connection, "sqlite_sequence"):
+        return False
+    return connection.execute("SELECT 1 FROM sqlite_sequence WHERE name = 'conversation'").fetchone() is not None
+
+
+def erased_ids(connection: sqlite3.Connection) -> set[int]:
+    """Return the conversations that the user deleted and that may still be in backups."""
+    if not _has_table(connection, "erased"):
+        return set()
+    return {row[0] for row in connection.execute("SELECT conversation_id FROM erased")}
+
+
+def have_more(backups: Backups, erased: Container[int] = ()) -> bool:
+    """Whether a backup has a conversation that the user did not delete."""
+    for file in backups.files():
+        with contextlib.suppress(sqlite3.Error, OSError), contextlib.closing(opened_backup(file)) as connection:
+            if any(row[0] not in erased for row in connection.execute("SELECT id FROM conversation")):
+                return True
+    return False
+
+
+def to_show(backups: Backups) -> Iterator[Path]:
+    """Yield the sound backups: first those with at least half as many messages as the fullest, each part newest first.
+
+    After a loss, new backups may hold little.
+    """
+    sizes = {file: backups.num_messages(file) for file in backups.files()}
+    fullest = max(sizes.values(), default=0)
+    for file in sorted(sizes, key=lambda file: (2 * sizes[file] >= fullest, file), reverse=True):
+        with contextlib.suppress(sqlite3.Error, OSError), contextlib.closing(opened_backup(file)) as connection:
+            refuse_unsound(connection)
+            yield file
+
+
+def _has_table(connection: sqlite3.Connection, name: str) -> bool:
+    return connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (name,)).fetchone() is not None

@@ -1,0 +1,217 @@
+"""Stores that are gone or empty although they were in use: the newest sound backup is shown, and nothing is written."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from app.model.backups import Backups
+from app.model.cache_folder import CacheFolder
+from app.model.database import LostError, StoreError
+from app.model.store import Store
+from tests.app.model.stores import sql, trashed_ids
+from tests.app.model.watched_upkeep import WatchedUpkeep
+from tests.app.trees import drawn, plant
+
+_PATIENCE_S = 60
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A store with a backup."""
+    path = tmp_path / "data" / "conversations.sqlite3"
+    with contextlib.closing(Store(path)) as store:
+        plant(store, "u1-a1")
+        with sql(path) as database:
+            Backups(path).make(database)
+    with sql(path) as database:
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        database.execute("PRAGMA journal_mode = DELETE")
+    return path
+
+
+def _missing(path: Path) -> None:
+    path.unlink()
+
+
+def _no_bytes(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def _no_tables(path: Path) -> None:
+    path.unlink()
+    with sql(path) as database:
+        database.execute("CREATE TABLE a (b)")
+        database.execute("DROP TABLE a")
+
+
+def _no_rows(path: Path) -> None:
+    with sql(path) as database:
+        for table in ("conversation", "message", "choice"):
+            database.execute(f"DELETE FROM {table}")
+
+
+def _new(path: Path) -> None:
+    backups = Backups(path)
+    backups.folder.rename(path.parent / "elsewhere")
+    path.unlink()
+    Store(path).close()
+    (path.parent / "elsewhere").rename(backups.folder)
+
+
+@pytest.mark.parametrize("harm", [_missing, _no_bytes, _no_tables, _no_rows, _new])
+def test_a_store_that_lost_its_conversations_is_not_opened_as_new(path: Path, harm: Callable[[Path], None]) -> None:
+    harm(path)
+    before = path.read_bytes() if path.exists() else None
+    with pytest.raises(LostError) as raised:
+        Store(path)
+    assert raised.value.has_backup
+    with contextlib.closing(Store(path, read_only_because=raised.value.sentence)) as store:
+        assert drawn(store.messages.shown_by(1)) == "u1-a1"
+        assert "You see the backup" in (store.why_read_only or "")
+    assert (path.read_bytes() if path.exists() else None) == before
+
+
+def test_a_damaged_or_small_backup_is_not_shown_in_place_of_a_sound_one(path: Path) -> None:
+    backups = Backups(path)
+    (sound,) = backups.files()
+    _no_rows(path)
+    with sql(path) as database:
+        database.execute("UPDATE sqlite_sequence SET seq = 50")
+        database.execute("INSERT INTO message (role, text, state, created_ms) VALUES ('root', '', 'complete', 1)")
+        database.execute("INSERT INTO conversation (name, root_id, created_ms, updated_ms) VALUES ('x', 51, 1, 1)")
+        small = backups.make(database)
+    damaged = small.with_name(small.name.replace("conversations-2", "conversations-3"))
+    damaged.write_bytes(sound.read_bytes()[:9000])
+    path.unlink()
+    with pytest.raises(LostError) as raised:
+        Store(path)
+    with contextlib.closing(Store(path, read_only_because=raised.value.sentence)) as store:
+        assert str(sound) in (store.why_read_only or "")
+
+
+def test_without_backups_a_store_that_was_used_is_missed(tmp_path: Path) -> None:
+    path = tmp_path / "unmounted" / "conversations.sqlite3"
+    with pytest.raises(LostError) as raised:
+        Store(path, was_used=True)
+    assert not raised.value.has_backup
+    assert not path.parent.exists()
+    Store(path).close()
+    with pytest.raises(LostError):
+        Store(path, was_used=True)
+
+
+@pytest.mark.parametrize("is_erased_from_backups", [False, True])
+def test_a_user_who_deleted_everything_goes_on(path: Path, is_erased_from_backups: bool) -> None:
+    with contextlib.closing(Store(path)) as store:
+        store.conversations.trash(1)
+        assert trashed_ids(store) == [1]
+        store.empty_trash()
+        if is_erased_from_backups:
+            said: list[str] = []
+            upkeep = WatchedUpkeep(path, CacheFolder(path.parent / "cache"), said.append)
+            assert upkeep.wait_for_round(_PATIENCE_S)
+            upkeep.close()
+            assert said == []
+    for _ in range(2):
+        with contextlib.closing(Store(path, was_used=True)) as store:
+            assert not store.has_conversations
+            assert not store.why_read_only
+
+
+@pytest.mark.parametrize("name", ["conversations.sqlite3", "conversations.lock"])
+@pytest.mark.parametrize("kind", ["pipe", "folder", "loop", "device"])
+def test_what_is_no_file_is_refused_and_nothing_waits_for_it(tmp_path: Path, name: str, kind: str) -> None:
+    place = tmp_path / name
+    match kind:
+        case "pipe":
+            os.mkfifo(place)
+        case "folder":
+            place.mkdir()
+        case "loop":
+            place.symlink_to(place)
+        case _:
+            place.symlink_to("/dev/zero")
+    path = tmp_path / "conversations.sqlite3"
+    try:
+        Store(path).close()
+    except StoreError as error:
+        with contextlib.closing(Store(path, read_only_because=error.sentence)) as store:
+            assert store.conversations.all() == []
+    else:
+        assert name == "conversations.lock"
+        assert kind in {"pipe", "device"}
+
+
+def test_a_pipe_among_the_backups_is_left_alone(path: Path) -> None:
+    (sound,) = Backups(path).files()
+    os.mkfifo(sound.with_name(sound.name.replace("conversations-2", "conversations-3")))
+    path.unlink()
+    with pytest.raises(LostError):
+        Store(path)
+    assert Backups(path).files() == [sound]
+
+
+def test_a_file_that_goes_while_it_is_open_is_reported_once(path: Path) -> None:
+    said: list[str] = []
+    with contextlib.closing(Store(path)):
+        upkeep = WatchedUpkeep(path, CacheFolder(path.parent / "cache"), said.append)
+        assert upkeep.wait_for_round(_PATIENCE_S)
+        path.unlink()
+        upkeep.look_now()
+        upkeep.wait_for_round(1)
+        upkeep.look_now()
+        upkeep.wait_for_round(1)
+        upkeep.close()
+    assert [text.split(" while ")[0] for text in said] == [f"The file {path} is gone"]
+
+
+# --- who may read ----------------------------------------------------------------------------------------------
+
+
+def _modes(folder: Path) -> dict[str, int]:
+    return {file.name: file.stat().st_mode & 0o777 for file in folder.rglob("*")}
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022])
+def test_only_the_owner_can_read_the_store_its_log_and_backups(tmp_path: Path, umask: int) -> None:
+    before = os.umask(umask)
+    try:
+        path = tmp_path / "data" / "conversations.sqlite3"
+        with contextlib.closing(Store(path)) as store:
+            plant(store, "u1-a1")
+            with sql(path) as database:
+                Backups(path).make(database)
+            modes = _modes(tmp_path)
+            assert {"conversations.sqlite3-wal", "conversations.sqlite3-shm"} <= modes.keys()
+        assert {name for name, mode in modes.items() if mode & 0o077} == set()
+        # A store that others could read, as an earlier version left it.
+        for file in tmp_path.rglob("*"):
+            file.chmod(0o755 if file.is_dir() else 0o644)
+        with contextlib.closing(Store(path)) as store:
+            store.conversations.rename(1, "renamed")
+            upkeep = WatchedUpkeep(path, CacheFolder(path.parent / "cache"), print)
+            assert upkeep.wait_for_round(_PATIENCE_S)
+            upkeep.close()
+            modes = _modes(path.parent)
+        assert {name for name, mode in modes.items() if mode & 0o077} == set()
+    finally:
+        os.umask(before)
+
+
+def test_a_file_system_without_modes_is_no_reason_to_fail(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    path.chmod(0o644)
+    monkeypatch.setattr(os, "chmod", refuse)
+    monkeypatch.setattr(Path, "chmod", refuse)
+    with contextlib.closing(Store(path)) as store:
+        store.conversations.rename(1, "renamed")
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        assert database.execute("SELECT name FROM conversation").fetchone() == ("renamed",)
