@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 from msgspec import UNSET, UnsetType
 
 from worker.sentence import Sentence, SentenceParts, received
-from worker.values import CacheKind, FailureKind, FinishReason, Origin, RequestId, Tier, Value
+from worker.values import CacheKind, Confinement, FailureKind, FinishReason, Origin, RequestId, Tier, Value
 
 # --- parts of events ---------------------------------------------------------------------------------------
 
@@ -198,6 +198,8 @@ class ModelLoaded(_Event, tag="model_loaded", frozen=True):
     # The name of that switch in `template_options` (true: think), and its default.
     thinking_option: str | None = None
     thinking_default: bool = False
+    # What the worker's process can't do.
+    confinement: Confinement = Confinement()
 
     @property
     def draft_refusal(self) -> Sentence | None:

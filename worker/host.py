@@ -49,6 +49,7 @@ from worker.protocol import (
 from worker.requests.engine import Engine
 from worker.requests.request import Ticket
 from worker.sentence import Sentence, joined
+from worker.values import Confinement
 
 log = logging.getLogger(__name__)
 
@@ -64,8 +65,17 @@ Question: TypeAlias = Plan | Validate | Tokenize | CacheStats | ListHooks
 class ModelHost:
     """Holds at most one model. `load` and `unload` yield events step by step; the last one ends the command."""
 
-    def __init__(self, cache_folder: Path | None = None, hooks: HookFolder | None = None) -> None:
-        """`cache_folder`: where to keep the prompt cache on disk; None: nowhere. `hooks`: the available hooks."""
+    def __init__(
+        self,
+        cache_folder: Path | None = None,
+        hooks: HookFolder | None = None,
+        confinement: Confinement = Confinement(),  # noqa: B008 (a frozen value)
+    ) -> None:
+        """`cache_folder`: where to keep the prompt cache on disk; None: nowhere. `hooks`: the available hooks.
+
+        `confinement`: what this process gave up.
+        """
+        self._confinement = confinement
         self._hooks = hooks or HookFolder()
         self._cache_folder = cache_folder
         self._engine: Engine | None = None
@@ -113,7 +123,7 @@ class ModelHost:
         draft, refused = yield from self._load_draft(command, model)
         identity = model.identity()
         self._engine = Engine(model, self._new_cache(model, identity, command.cache), self._hooks, draft)
-        event = _loaded(command, model, identity, refused)
+        event = replace(_loaded(command, model, identity, refused), confinement=self._confinement)
         self._loaded = command, event
         yield event
 

@@ -15,7 +15,9 @@ import signal
 import threading
 from typing import TYPE_CHECKING
 
+from worker.answers.hook_listing import needs_of_hooks
 from worker.blas import preload
+from worker.confinement import confine
 from worker.encoding import command_from_msgpack, event_from_msgpack, to_msgpack
 from worker.protocol import Command, Event, Shutdown
 
@@ -120,6 +122,8 @@ def main(
     logging.basicConfig(format="worker: %(levelname)s %(name)s: %(message)s")
     # Ctrl+C in a terminal reaches the whole process group; the parent decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # First, because it binds only the threads that start later.
+    confinement = confine(cache_folder, needs_of_hooks(hooks_folder))
     threading.Thread(target=_end_with_parent, name="parent watch", daemon=True).start()
     preload()
     # These import MLX, which must happen after `preload`.
@@ -149,7 +153,8 @@ def main(
 
     # Modules live as long as the process. Collecting garbage among them takes 50 ms, even in the middle of an answer.
     gc.freeze()
-    Server(inbox, emit, cache_folder, HookFolder(hooks_folder, Watchdog(emit))).run()
+    hooks = HookFolder(hooks_folder, Watchdog(emit), confinement=confinement)
+    Server(inbox, emit, cache_folder, hooks, confinement=confinement).run()
     logging.shutdown()
     # Exit at once, so that the process has ended with its exit code when the parent sees the end of the pipe.
     os._exit(exit_code)

@@ -55,6 +55,7 @@ from worker.events import (
 )
 from worker.values import (
     CacheKind as CacheKind,
+    Confinement as Confinement,
     FailureKind as FailureKind,
     FinishReason as FinishReason,
     Nonempty as Nonempty,

@@ -44,6 +44,7 @@ from worker.protocol import (
 )
 from worker.requests.request import Ticket, cancelled_unbegun
 from worker.sentence import Sentence
+from worker.values import Confinement
 from worker.waiting_line import Job, WaitingLine
 
 MAX_WAITING = 256
@@ -71,16 +72,17 @@ class Server:
         emit: Callable[[Event], None],
         cache_folder: Path | None = None,
         hooks: HookFolder | None = None,
+        confinement: Confinement = Confinement(),  # noqa: B008 (a frozen value)
         saving_s: float = 1.0,
     ) -> None:
         """`cache_folder`: where to keep the prompt cache on disk; None: nowhere. `hooks`: the available hooks.
 
-        `saving_s`: how long the end may be delayed to save the prompt cache.
+        `confinement`: what this process gave up. `saving_s`: how long the end may be delayed to save the prompt cache.
         """
         self._saving_s = saving_s
         self._inbox = inbox
         self._emit = emit
-        self._host = ModelHost(cache_folder, hooks)
+        self._host = ModelHost(cache_folder, hooks, confinement)
         self._open: dict[RequestId, Command] = {}
         """The accepted commands that have not ended. `cancel` and `shutdown` are never among them."""
         self._waiting = WaitingLine()

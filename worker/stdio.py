@@ -10,7 +10,9 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from worker.answers.hook_listing import needs_of_hooks
 from worker.blas import preload
+from worker.confinement import confine
 
 if TYPE_CHECKING:
     from worker.inbox import Inbox
@@ -35,6 +37,8 @@ def serve(cache_folder: Path | None = None, hooks_folder: Path | None = None, ho
     if out is None:
         print("bough: --stdio writes its events to standard output, which is closed.", file=sys.stderr)  # noqa: T201
         return _NO_OUTPUT
+    # Before any thread starts: it binds only the threads that start later.
+    confinement = confine(cache_folder, needs_of_hooks(hooks_folder))
     preload()
     # These import MLX, which must happen after `preload`. They may also print, so standard output is claimed before.
     from worker.answers.hook_folder import HookFolder
@@ -65,8 +69,8 @@ def serve(cache_folder: Path | None = None, hooks_folder: Path | None = None, ho
     threading.Thread(target=_read, args=(inbox,), name="stdin", daemon=True).start()
     # Modules live as long as the process. Collecting garbage among them takes 50 ms, even in the middle of an answer.
     gc.freeze()
-    hooks = HookFolder(hooks_folder, Watchdog(emit, hook_patience_s))
-    Server(inbox, emit, cache_folder, hooks, saving_s=_SAVING_S).run()
+    hooks = HookFolder(hooks_folder, Watchdog(emit, hook_patience_s), confinement=confinement)
+    Server(inbox, emit, cache_folder, hooks, confinement, saving_s=_SAVING_S).run()
     return exit_code
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias, get_args
 
 from msgspec import UNSET, Meta, Struct
 
@@ -51,3 +51,17 @@ def exactly_one(value: Struct, *names: str) -> None:
         listed = ", ".join(f"`{name}`" for name in names)
         found = ", ".join(f"`{name}`" for name in present) or "none"
         raise ValueError(f"Expected exactly one of {listed}; found {found}")
+
+
+Need: TypeAlias = Literal["network", "files"]
+"""What a hook may ask the worker to keep."""
+NEEDS: tuple[Need, ...] = get_args(Need)
+
+
+class Confinement(Struct, frozen=True):
+    """What the worker's process gave up at its start: the network, and writing files outside its own folder."""
+
+    network: bool = False
+    files: bool = False
+    why_not: Literal["", "switched_off", "gpu", "hooks", "unsupported"] = ""
+    """Why it did not give up both."""

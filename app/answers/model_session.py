@@ -18,6 +18,7 @@ from worker.protocol import (
     CacheOptions,
     CacheStats,
     CacheStatsReport,
+    Confinement,
     Event,
     Failed,
     LoadModel,
@@ -154,6 +155,7 @@ class ModelSession(QObject):
                     kernel=kernel,
                 )
             )
+        found.append(_confined(self.info.confinement))
         return found
 
     def with_model(self, record: Record) -> Record:
@@ -319,3 +321,31 @@ class ModelSession(QObject):
         self._remove_now()
         self.changed.emit()
         self.load_failed.emit(why)
+
+
+def _confined(confinement: Confinement) -> Sentence:
+    """Return what the worker's process gave up, or why it did not."""
+    match confinement.network, confinement.files, confinement.why_not:
+        case True, True, _:
+            return Sentence("The model's process can't reach the network, and writes files only in its own folder.")
+        case True, False, "hooks":
+            return Sentence("The model's process can't reach the network. It may write files, as a hook needs to.")
+        case True, False, _:
+            return Sentence("The model's process can't reach the network. This system lets it write files anywhere.")
+        case False, True, "hooks":
+            return Sentence("The model's process writes files only in its own folder. A hook needs the network.")
+        case False, True, _:
+            return Sentence(
+                "The model's process writes files only in its own folder. This system lets it use the network."
+            )
+        case _, _, "switched_off":
+            return Sentence("The model's process is not confined, as BOUGH_CONFINEMENT is off.")
+        case _, _, "gpu":
+            return Sentence(
+                "The model's process is not confined: this has not been tried with a GPU. "
+                "BOUGH_CONFINEMENT=on confines it."
+            )
+        case _, _, "hooks":
+            return Sentence("The model's process is not confined, as hooks need the network and files.")
+        case _:
+            return Sentence("The model's process is not confined: this system has no means for it.")

@@ -3446,6 +3446,10 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>Ein Hook hat sie nach Token {position} verzweigt. Ohne den anderen Zweig entscheidet der Hook vielleicht anders.</translation>
     </message>
     <message>
+        <source>A hook that uses the network or writes files asks for it with the line {line}.</source>
+        <translation>Ein Hook, der das Netz nutzt oder Dateien schreibt, verlangt das mit der Zeile {line}.</translation>
+    </message>
+    <message>
         <source>An error in Bough stopped this ({kind}: {error}). Nothing was changed.</source>
         <translation>Ein Fehler in Bough hat den Vorgang abgebrochen ({kind}: {error}). Nichts wurde geändert.</translation>
     </message>
@@ -3615,7 +3619,11 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
     </message>
     <message>
         <source>The file {path} is gone while Bough has it open. What you write from now on may not be kept. Put the file back or connect its disk, then close Bough and start it again.</source>
-        <translation>Die Datei {path} ist verschwunden, während Bough sie geöffnet hat. Was Sie ab jetzt schreiben, bleibt vielleicht nicht erhalten. Legen Sie die Datei zurück oder schließen Sie ihren Datenträger an, dann schließen Sie Bough und starten es neu.</translation>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The hook “{name}” needs {what}, which the model&apos;s process gave up when it started. Start Bough again, then ask again.</source>
+        <translation>Der Hook „{name}“ braucht {what}; das hat der Prozess des Modells beim Start abgegeben. Starten Sie Bough neu und fragen Sie dann noch einmal.</translation>
     </message>
     <message>
         <source>The hook “{name}” was turned off during the answer because it was too slow.</source>
@@ -3648,6 +3656,42 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
     <message>
         <source>The model&apos;s context ends at token {position}.</source>
         <translation>Der Kontext des Modells endet bei Token {position}.</translation>
+    </message>
+    <message>
+        <source>The model&apos;s process can&apos;t reach the network, and writes files only in its own folder.</source>
+        <translation>Der Prozess des Modells erreicht das Netz nicht und schreibt Dateien nur in seinem eigenen Ordner.</translation>
+    </message>
+    <message>
+        <source>The model&apos;s process can&apos;t reach the network. It may write files, as a hook needs to.</source>
+        <translation>Der Prozess des Modells erreicht das Netz nicht. Er darf Dateien schreiben, weil ein Hook das braucht.</translation>
+    </message>
+    <message>
+        <source>The model&apos;s process can&apos;t reach the network. This system lets it write files anywhere.</source>
+        <translation>Der Prozess des Modells erreicht das Netz nicht. Dieses System lässt ihn überall Dateien schreiben.</translation>
+    </message>
+    <message>
+        <source>The model&apos;s process is not confined, as BOUGH_CONFINEMENT is off.</source>
+        <translation>Der Prozess des Modells ist nicht eingeschränkt, weil BOUGH_CONFINEMENT auf off steht.</translation>
+    </message>
+    <message>
+        <source>The model&apos;s process is not confined, as hooks need the network and files.</source>
+        <translation>Der Prozess des Modells ist nicht eingeschränkt, weil Hooks das Netz und Dateien brauchen.</translation>
+    </message>
+    <message>
+        <source>The model&apos;s process is not confined: this has not been tried with a GPU. BOUGH_CONFINEMENT=on confines it.</source>
+        <translation>Der Prozess des Modells ist nicht eingeschränkt: Das ist mit einer GPU nicht erprobt. BOUGH_CONFINEMENT=on schränkt ihn ein.</translation>
+    </message>
+    <message>
+        <source>The model&apos;s process is not confined: this system has no means for it.</source>
+        <translation>Der Prozess des Modells ist nicht eingeschränkt: Dieses System hat kein Mittel dafür.</translation>
+    </message>
+    <message>
+        <source>The model&apos;s process writes files only in its own folder. A hook needs the network.</source>
+        <translation>Der Prozess des Modells schreibt Dateien nur in seinem eigenen Ordner. Ein Hook braucht das Netz.</translation>
+    </message>
+    <message>
+        <source>The model&apos;s process writes files only in its own folder. This system lets it use the network.</source>
+        <translation>Der Prozess des Modells schreibt Dateien nur in seinem eigenen Ordner. Dieses System lässt ihn das Netz nutzen.</translation>
     </message>
     <message>
         <source>The newest intact backup is {file}.</source>
@@ -3852,6 +3896,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>das Archiv ist unvollständig oder beschädigt</translation>
     </message>
     <message>
+        <source>the network</source>
+        <translation>das Netz</translation>
+    </message>
+    <message>
         <source>the version of its format is missing</source>
         <translation>die Version des Formats fehlt</translation>
     </message>
@@ -3862,6 +3910,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>this folder contains no files with conversations</source>
         <translation>dieser Ordner enthält keine Dateien mit Gesprächen</translation>
+    </message>
+    <message>
+        <source>to write files</source>
+        <translation>das Recht, Dateien zu schreiben</translation>
     </message>
     <message>
         <source>tool calls, tool results and messages of other roles, kept as notes</source>

@@ -24,8 +24,10 @@ import numpy as np
 from worker.decision import Decision, Splice, Verdict
 from worker.errors import HookFailedError
 from worker.protocol import RequestId
-from worker.sentence import Sentence, SentenceError
+from worker.sentence import Sentence, SentenceError, joined, verbatim
 from worker.step import Step
+
+_NEEDS_LINE = 'NEEDS = ["network", "files"]'
 
 Hook: TypeAlias = Callable[[Step], Verdict]
 
@@ -257,7 +259,11 @@ def _copied(name: str, hook: Hook) -> Hook:
 def trace_of(error: BaseException) -> str:
     """Return the traceback without Bough's own frames above the hook, even if `str(error)` raises."""
     frames = error.__traceback__ and error.__traceback__.tb_next
-    return "".join(traceback.format_exception(type(error), error, frames)).strip()
+    trace = "".join(traceback.format_exception(type(error), error, frames)).strip()
+    if not isinstance(error, PermissionError):
+        return trace
+    hint = Sentence("A hook that uses the network or writes files asks for it with the line {line}.", line=_NEEDS_LINE)
+    return joined([verbatim(trace), hint], "\n")
 
 
 def _last_line(error: Exception) -> str:

@@ -1,8 +1,9 @@
 """Finds hooks by name, both Bough's and the user's, and loads them.
 
 A hook is a Python file that defines a class `Hook`, created for each answer and called with each `Step`, or a function
-`hook(step)`. The file runs only when a request names it, with all rights of the worker. When an answer forks, its
-`Hook` is copied with its state; a function is shared.
+`hook(step)`. The file runs only when a request names it, with all rights of the worker's process, which has no network
+and can't write files unless a hook asks for it (`NEEDS`). When an answer forks, its `Hook` is copied with its state; a
+function is shared.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ from types import ModuleType
 from typing import Any, cast
 
 from worker.answers.hook_chain import SLOW_S, Hook, HookChain, Watch, hook_failure, watched
-from worker.answers.hook_listing import listed_file, listed_given
+from worker.answers.hook_listing import listed_file, listed_given, needs_of, source_of
 from worker.errors import BadRequestError, HookFailedError
 from worker.protocol import ListedHook, RequestId
 from worker.sentence import Sentence
+from worker.values import NEEDS, Confinement
 
 _SHIPPED = Path(str(importlib.resources.files("worker.hooks")))
 
@@ -32,11 +34,14 @@ class HookFolder:
         watch: Watch | None = None,
         given: Mapping[str, Callable[..., Hook]] | None = None,
         slow_s: float = SLOW_S,
+        confinement: Confinement = Confinement(),  # noqa: B008 (a frozen value)
     ) -> None:
         """`own` is the user's folder, which need not exist; a hook there replaces one of Bough's with the same name.
 
         `given` maps names to functions that create hooks without a file. A call longer than `slow_s` seconds is slow.
+        `confinement`: what this process gave up.
         """
+        self._confinement = confinement
         self._slow_s = slow_s
         self._given = given or {}
         self._folders = [folder for folder in (own, _SHIPPED) if folder is not None]
@@ -80,13 +85,14 @@ class HookFolder:
         except BaseException as error:
             raise hook_failure(name, error) from error
         file = self._file(name)
+        self._refuse_if_needy(name, file)
         try:
             module = ModuleType(f"hook {name}")
             module.__file__ = str(file)
             # Data classes look up their fields' types here.
             sys.modules[module.__name__] = module
             # Compile the bytes, because the file may declare another encoding than UTF-8.
-            exec(compile(file.read_bytes(), file, "exec", dont_inherit=True), module.__dict__)  # noqa: S102
+            exec(compile(source_of(file), file, "exec", dont_inherit=True), module.__dict__)  # noqa: S102
             make = getattr(module, "Hook", None)
             hook = getattr(module, "hook", None) if make is None else make(**options)
         except BaseException as error:
@@ -99,6 +105,20 @@ class HookFolder:
                 Sentence("`hook_options`: the hook “{name}” is a function and has no options.", name=name)
             )
         return cast("Hook", hook)
+
+    def _refuse_if_needy(self, name: str, file: Path) -> None:
+        """Raise `BadRequestError` if a hook needs what this process gave up before the file asked for it."""
+        given_up = {need for need in NEEDS if getattr(self._confinement, need)}
+        for need in sorted(needs_of(file) & given_up):
+            what = Sentence("the network") if need == "network" else Sentence("to write files")
+            raise BadRequestError(
+                Sentence(
+                    "The hook “{name}” needs {what}, which the model's process gave up when it started. "
+                    "Start Bough again, then ask again.",
+                    name=name,
+                    what=what,
+                )
+            )
 
     def _file(self, name: str) -> Path:
         for folder in self._folders:

@@ -7,6 +7,7 @@ of its class `Hook`.
 from __future__ import annotations
 
 import ast
+import errno
 import inspect
 import warnings
 from collections.abc import Callable, Iterator
@@ -17,8 +18,11 @@ import msgspec
 
 from worker.protocol import HookOption, ListedHook
 from worker.sentence import Sentence, verbatim
+from worker.values import NEEDS, Need
 
 _Kind: TypeAlias = Literal["bool", "int", "float", "str", "list", "any"]
+
+_MAX_SOURCE_BYTES = 1 << 20
 
 _KINDS: dict[str, _Kind] = {
     "bool": "bool",
@@ -38,11 +42,7 @@ _KINDS: dict[str, _Kind] = {
 def listed_file(name: str, file: Path, *, is_own: bool) -> ListedHook:
     """Return the description of the hook in a file. If it can't be read, `problem` says why."""
     try:
-        # Parse the bytes, because the file may declare its encoding.
-        source = file.read_bytes()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            module = ast.parse(source)
+        module = _module_in(file)
     except OSError as error:
         why = Sentence("{file} can't be read: {error}.", file=file.name, error=error.strerror or error)
     except SyntaxError as error:
@@ -60,9 +60,50 @@ def listed_file(name: str, file: Path, *, is_own: bool) -> ListedHook:
     return ListedHook(name=name, is_own=is_own, problem=_clean(why), problem_parts=why.parts)
 
 
+def needs_of_hooks(folder: Path | None) -> frozenset[Need]:
+    """Return what the user's hooks in a folder ask for; nothing if there is no folder. Runs no file."""
+    files = () if folder is None else folder.glob("[!_]*.py")
+    return frozenset(need for file in files for need in needs_of(file))
+
+
+def needs_of(file: Path) -> frozenset[Need]:
+    """Return what a hook asks for in the line `NEEDS = ["network", "files"]`. Runs nothing."""
+    try:
+        module = _module_in(file)
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return frozenset()
+    needs: object = None
+    for part in module.body:
+        match part:
+            case (
+                ast.Assign(targets=[ast.Name(id="NEEDS")], value=value)
+                | ast.AnnAssign(target=ast.Name(id="NEEDS"), value=ast.expr() as value)
+            ):
+                needs = _literal(value)
+            case _:
+                pass
+    named = [needs] if isinstance(needs, str) else needs if isinstance(needs, list) else []
+    return frozenset(need for need in NEEDS if need in named)
+
+
 def listed_given(name: str, make: Callable[..., object]) -> ListedHook:
     """Return the description of a hook that has no file."""
     return _listed(name, inspect.getdoc(make) or "", [], is_own=True)
+
+
+def _module_in(file: Path) -> ast.Module:
+    source = source_of(file)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.parse(source)
+
+
+def source_of(file: Path) -> bytes:
+    """Return the bytes of a hook's file, which may declare its encoding. Raises `OSError`."""
+    # A pipe would make this wait, and a device may never end.
+    if not file.is_file() or file.stat().st_size > _MAX_SOURCE_BYTES:
+        raise OSError(errno.EFBIG, "it is no file with a program")
+    return file.read_bytes()
 
 
 def _listed(name: str, doc: str, options: list[HookOption], *, is_own: bool) -> ListedHook:
