@@ -3619,7 +3619,7 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
     </message>
     <message>
         <source>The file {path} is gone while Bough has it open. What you write from now on may not be kept. Put the file back or connect its disk, then close Bough and start it again.</source>
-        <translation type="unfinished"></translation>
+        <translation>Die Datei {path} ist verschwunden, während Bough sie geöffnet hat. Was Sie ab jetzt schreiben, bleibt vielleicht nicht erhalten. Legen Sie die Datei zurück oder schließen Sie ihren Datenträger an, dann schließen Sie Bough und starten es neu.</translation>
     </message>
     <message>
         <source>The hook “{name}” needs {what}, which the model&apos;s process gave up when it started. Start Bough again, then ask again.</source>
