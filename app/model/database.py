@@ -104,7 +104,7 @@ class Database:
                 migrate(connection)
                 connection.execute("PRAGMA synchronous = NORMAL")
         except BaseException:
-            connection.close()
+            _close_unchanged(path, connection)
             raise
         return cls(path, connection)
 
@@ -181,6 +181,20 @@ class Database:
                     yield
             finally:
                 self._connection.execute("PRAGMA synchronous = NORMAL")
+
+
+def _close_unchanged(path: Path, connection: sqlite3.Connection) -> None:
+    """Close a connection that could not be used. The last one would copy the log into the file, which may be damaged.
+
+    A connection that can't write is therefore the last one to be closed.
+    """
+    with contextlib.ExitStack() as last:
+        with contextlib.suppress(sqlite3.Error, OSError):
+            uri = f"{path.absolute().as_uri()}?mode=ro"
+            reader = last.enter_context(contextlib.closing(sqlite3.connect(uri, uri=True, timeout=0)))
+            # It opens the log, too.
+            reader.execute("PRAGMA schema_version").fetchone()
+        connection.close()
 
 
 def set_up(connection: sqlite3.Connection) -> None:

@@ -1,4 +1,4 @@
-"""Random attacks on the worker: protocol lines and model folders. The long runs print their figures."""
+"""Random attacks: protocol lines, model folders, stores and imports. The long runs print their figures."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.attacks.file_fuzz import fuzz_imports, fuzz_stores
 from tests.attacks.folder_fuzz import fuzz_folders
 from tests.attacks.protocol_fuzz import fuzz_protocol
 from tests.attacks.victim import LIMIT_S
@@ -37,5 +38,21 @@ def test_every_protocol_line_gets_one_terminal_event(small_model: Path, num_line
 @pytest.mark.parametrize(("num_folders", "seed"), [(20, 0), *in_long_runs([(2000, 1)])])
 def test_every_changed_model_folder_is_loaded_or_refused(num_folders: int, seed: int) -> None:
     figures = fuzz_folders(num_folders, seed, limit_s=LIMIT_S)
+    print(figures)
+    assert figures.faults == []
+
+
+@pytest.mark.timeout(24 * 3600)
+@pytest.mark.parametrize(("num_stores", "seed"), [(12, 0), *in_long_runs([(2000, 1)])])
+def test_every_changed_store_is_opened_or_left_as_it_is(num_stores: int, seed: int) -> None:
+    figures = fuzz_stores(num_stores, seed)
+    print(figures)
+    assert figures.faults == []
+
+
+@pytest.mark.timeout(24 * 3600)
+@pytest.mark.parametrize(("num_files", "seed"), [(80, 0), *in_long_runs([(20_000, 1)])])
+def test_every_changed_file_is_imported_or_reported(num_files: int, seed: int) -> None:
+    figures = fuzz_imports(num_files, seed)
     print(figures)
     assert figures.faults == []

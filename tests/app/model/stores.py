@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import random
 import sqlite3
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
 
-from app.model.message import Message
+from app.model.database import StoreError
+from app.model.message import Message, Record
 from app.model.migrations import MIGRATIONS, migrate
+from app.model.open_conversation import OpenConversation
 from app.model.store import Store
 from app.model.tree import Tree
+from tests.app.trees import plant
+from worker.sentence import verbatim
 
 # With rank 1 the index is also compared with the messages.
 INTEGRITY_CHECK = "INSERT INTO message_text (message_text, rank) VALUES ('integrity-check', 1)"
@@ -64,3 +69,53 @@ def trashed_ids(store: Store) -> list[int]:
 def connection_of(store: Store) -> sqlite3.Connection:
     """Return the store's own connection."""
     return store._database._connection  # pyright: ignore[reportPrivateUsage]
+
+
+def write_large_store(path: Path, *, seed: int) -> Path:
+    """Write a store with some hundred messages."""
+    draw = random.Random(seed)
+    with contextlib.closing(Store(path)) as store:
+        for number in range(12):
+            planted = plant(store, "u1-a1-u2-a2 | a1-u3")
+            parent = planted.ids["a2"]
+            for _ in range(15):
+                text = "word " * draw.choice([1, 30, 3000])
+                record = Record(model="guide", token_ids=tuple(range(draw.randrange(200))))
+                parent = store.add(planted.conversation_id, parent, "assistant", text, record=record).id
+            if number % 3 == 0:
+                store.conversations.trash(planted.conversation_id)
+    return path
+
+
+def as_the_program_starts(path: Path) -> Store:
+    """Open a store, read-only if it can't be written."""
+    try:
+        return Store(path, patience_ms=0)
+    except StoreError as error:
+        return Store(path, read_only_because=error.sentence)
+
+
+def use(store: Store) -> None:
+    """Do everything that a user could do."""
+
+    def each_conversation() -> None:
+        for conversation in store.conversations.all():
+            with contextlib.suppress(StoreError):
+                opened = OpenConversation(store, conversation)
+                # A conversation whose root is lost shows nothing.
+                if opened.path:
+                    opened.add(opened.leaf.id, "user", "more")
+
+    uses: list[Callable[[], object]] = [
+        each_conversation,
+        lambda: trashed_ids(store),
+        lambda: store.search.find("word"),
+        lambda: store.search.find("->"),
+        lambda: store.clean_up(verbatim("It ended.")),
+        lambda: store.create_conversation("name", "", "u1"),
+        store.empty_trash,
+        store.search.rebuild,
+    ]
+    for use in uses:
+        with contextlib.suppress(StoreError):
+            use()

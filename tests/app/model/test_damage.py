@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import random
-from collections.abc import Callable
+import shutil
 from pathlib import Path
 
 import pytest
@@ -12,14 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.model.backups import Backups
-from app.model.database import StoreError
-from app.model.message import Record
-from app.model.open_conversation import OpenConversation
 from app.model.store import Store
 from app.model.tree import Tree
-from tests.app.model.stores import sql, trashed_ids
+from tests.app.model.stores import as_the_program_starts, sql, use, write_large_store
 from tests.app.trees import drawn, labels, plant
-from worker.sentence import verbatim
 
 _PAGE = 4096
 
@@ -27,52 +23,7 @@ _PAGE = 4096
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store with some hundred messages."""
-    path = tmp_path_factory.mktemp("sound") / "store.sqlite3"
-    draw = random.Random(1)
-    with contextlib.closing(Store(path)) as store:
-        for number in range(12):
-            planted = plant(store, "u1-a1-u2-a2 | a1-u3")
-            parent = planted.ids["a2"]
-            for _ in range(15):
-                text = "word " * draw.choice([1, 30, 3000])
-                record = Record(model="guide", token_ids=tuple(range(draw.randrange(200))))
-                parent = store.add(planted.conversation_id, parent, "assistant", text, record=record).id
-            if number % 3 == 0:
-                store.conversations.trash(planted.conversation_id)
-    return path
-
-
-def _as_the_program_starts(path: Path) -> Store:
-    try:
-        return Store(path, patience_ms=0)
-    except StoreError as error:
-        return Store(path, read_only_because=error.sentence)
-
-
-def _use(store: Store) -> None:
-    """Do everything that a user could do."""
-
-    def each_conversation() -> None:
-        for conversation in store.conversations.all():
-            with contextlib.suppress(StoreError):
-                opened = OpenConversation(store, conversation)
-                # A conversation whose root is lost shows nothing.
-                if opened.path:
-                    opened.add(opened.leaf.id, "user", "more")
-
-    uses: list[Callable[[], object]] = [
-        each_conversation,
-        lambda: trashed_ids(store),
-        lambda: store.search.find("word"),
-        lambda: store.search.find("->"),
-        lambda: store.clean_up(verbatim("It ended.")),
-        lambda: store.create_conversation("name", "", "u1"),
-        store.empty_trash,
-        store.search.rebuild,
-    ]
-    for use in uses:
-        with contextlib.suppress(StoreError):
-            use()
+    return write_large_store(tmp_path_factory.mktemp("sound") / "store.sqlite3", seed=1)
 
 
 _Damage = tuple[str, int, int]
@@ -110,10 +61,26 @@ def test_the_program_starts_and_raises_only_sentences_whatever_is_damaged(
         _harm(broken, damage)
     path = tmp_path_factory.mktemp("broken") / "store.sqlite3"
     path.write_bytes(broken)
-    with contextlib.closing(_as_the_program_starts(path)) as store:
-        _use(store)
+    with contextlib.closing(as_the_program_starts(path)) as store:
+        use(store)
         if store.why_read_only:
             assert path.read_bytes() == bytes(broken)
+
+
+def test_a_damaged_log_is_not_copied_into_the_file(tmp_path: Path, sound: Path) -> None:
+    other, path = tmp_path / "other.sqlite3", tmp_path / "store.sqlite3"
+    shutil.copyfile(sound, other)
+    with sql(other) as database:
+        database.execute("PRAGMA writable_schema = ON")
+        database.execute("UPDATE sqlite_master SET sql = 'damaged' WHERE name = 'message'")
+        for end in ("", "-wal"):
+            shutil.copyfile(f"{other}{end}", f"{path}{end}")
+    before = path.read_bytes()
+    assert before == sound.read_bytes()
+    with contextlib.closing(as_the_program_starts(path)) as store:
+        assert store.why_read_only
+        use(store)
+    assert path.read_bytes() == before
 
 
 def test_a_message_on_a_damaged_page_is_set_aside_and_the_rest_is_read(tmp_path: Path) -> None:
