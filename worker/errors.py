@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+import textwrap
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import ClassVar
 
 from worker.protocol import Event, Failed, FailureKind, RequestId
@@ -88,6 +91,42 @@ class OverloadedError(WorkerError):
         )
 
 
+class LibraryPanicError(WorkerError):
+    """A library written in Rust gave up on what it was given. The library still works."""
+
+    kind = "model_invalid"
+
+    def __init__(self, what: Sentence, why: BaseException) -> None:
+        super().__init__(
+            Sentence(
+                "{what} can't read this text ({error}). Nothing was lost. Change the text, or choose another model.",
+                what=what,
+                error=textwrap.shorten(str(why), 200),
+            )
+        )
+
+
+def is_panic(error: BaseException) -> bool:
+    """Return whether a library written in Rust panicked. Each has its own class for it, which is no `Exception`."""
+    return type(error).__name__ == "PanicException" and not isinstance(error, Exception)
+
+
+def is_failure(error: BaseException) -> bool:
+    """Return whether an error concerns a request alone, not the whole program."""
+    return isinstance(error, Exception) or is_panic(error)
+
+
+@contextmanager
+def panics_explained(what: Sentence) -> Generator[None]:
+    """Turn a panic into a `LibraryPanicError` that says that `what` failed."""
+    try:
+        yield
+    except BaseException as error:
+        if is_panic(error):
+            raise LibraryPanicError(what, error) from error
+        raise
+
+
 def is_out_of_memory(error: BaseException) -> bool:
     """Return whether memory ran out. MLX raises a plain `RuntimeError` then."""
     text = str(error).lower()
@@ -96,7 +135,7 @@ def is_out_of_memory(error: BaseException) -> bool:
     )
 
 
-def failed(request_id: RequestId, error: Exception) -> Failed:
+def failed(request_id: RequestId, error: BaseException) -> Failed:
     """Return the event that ends a command with `error`. Unexpected errors are logged with their traceback."""
     if isinstance(error, WorkerError):
         return failure(request_id, error.kind, error.sentence)

@@ -27,9 +27,17 @@ from typing_extensions import Buffer
 
 from worker.batch import can_batch
 from worker.blas import version_in_use
-from worker.errors import BadRequestError, ModelInvalidError, ModelUntrustedError, WorkerError, is_out_of_memory
+from worker.errors import (
+    BadRequestError,
+    ModelInvalidError,
+    ModelUntrustedError,
+    WorkerError,
+    is_out_of_memory,
+    is_panic,
+)
 from worker.layers import Layers, bytes_per_token, num_bytes_at, quantized
 from worker.models.folder import ModelFolder
+from worker.models.tokenizer_file import check_tokenizer
 from worker.protocol import CacheKind
 from worker.sentence import Sentence
 from worker.templates.chat_template import ChatTemplate
@@ -82,6 +90,7 @@ class UnreadModel:
         with _explained(folder):
             self._model, self._config = load_model(folder.path, lazy=True)
         with _explained(folder, "tokenizer"):
+            check_tokenizer(folder.path)
             # If this is not set, transformers asks on standard input whether to run the model's code.
             no_code = {"trust_remote_code": False, "local_files_only": True}
             self._tokenizer: Any = load_tokenizer(folder.path, no_code, eos_token_ids=_eos_ids(self._config))
@@ -264,7 +273,10 @@ def _explained(folder: ModelFolder, part: Literal["model", "tokenizer"] = "model
         yield
     except (WorkerError, MemoryError):
         raise
-    except (Exception, SystemExit) as error:  # some of mlx-lm's modules exit if a package is missing
+    except BaseException as error:
+        # Some of mlx-lm's modules exit if a package is missing.
+        if not (isinstance(error, Exception | SystemExit) or is_panic(error)):
+            raise
         if "trust_remote_code" in str(error):
             raise ModelUntrustedError(
                 Sentence(

@@ -19,7 +19,15 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from worker.answers.hook_folder import HookFolder
-from worker.errors import BadRequestError, LoadCancelledError, OverloadedError, SupersededError, failed, failure
+from worker.errors import (
+    BadRequestError,
+    LoadCancelledError,
+    OverloadedError,
+    SupersededError,
+    failed,
+    failure,
+    is_failure,
+)
 from worker.host import ModelHost, Question
 from worker.inbox import EndOfInput, Inbox, Incoming, Interrupt, Overload
 from worker.models.folder import find_model
@@ -166,10 +174,12 @@ class Server:
                 del self._open[incoming.request_id]
                 self._inbox.release(incoming)
                 self._notes.append(Overload(incoming.request_id))
-            except Exception as error:  # noqa: BLE001 (see _step)
+            except BaseException as error:  # noqa: BLE001 (see _step)
+                if not is_failure(error):
+                    raise
                 self._end(self._failed(incoming, error))
 
-    def _failed(self, command: Command, error: Exception) -> Failed:
+    def _failed(self, command: Command, error: BaseException) -> Failed:
         event = failed(command.request_id, error)
         is_kept = isinstance(command, LoadModel) and self._host.has_model and not self._waits_for_load
         return replace(event, still_loaded=True) if is_kept else event
@@ -287,7 +297,9 @@ class Server:
             return failed(question.request_id, BadRequestError(_SHUTTING_DOWN))
         try:
             return self._host.reply(question)
-        except Exception as error:  # noqa: BLE001 (see _step)
+        except BaseException as error:  # noqa: BLE001 (see _step)
+            if not is_failure(error):
+                raise
             return failed(question.request_id, error)
 
     # --- work ----------------------------------------------------------------------------------------------
@@ -312,7 +324,9 @@ class Server:
     def _step(self, job: Job, _: Ticket, steps: Iterator[Event | None]) -> None:
         try:
             event = next(steps)
-        except Exception as error:  # noqa: BLE001 (one request's bug must not take the others down)
+        except BaseException as error:  # noqa: BLE001 (one request's bug must not take the others down)
+            if not is_failure(error):
+                raise
             self._running = None
             self._end(self._failed(job, error))
             return
@@ -326,7 +340,9 @@ class Server:
     def _start_answer(self, command: Generate, ticket: Ticket) -> None:
         try:
             self._host.add(command, ticket)
-        except Exception as error:  # noqa: BLE001 (see _step)
+        except BaseException as error:  # noqa: BLE001 (see _step)
+            if not is_failure(error):
+                raise
             self._end(failed(command.request_id, error))
         else:
             self._answering[command.request_id] = ticket

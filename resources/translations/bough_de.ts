@@ -3630,6 +3630,10 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
         <translation>Der Hook „{name}“ wurde während der Antwort ausgeschaltet, weil er zu langsam war.</translation>
     </message>
     <message>
+        <source>The library for answer formats</source>
+        <translation>Die Bibliothek für Antwortformate</translation>
+    </message>
+    <message>
         <source>The model process could not be started ({error}). Your conversations are safe. Close other programs, then choose the model again.</source>
         <translation>Der Modellprozess ließ sich nicht starten ({error}). Ihre Gespräche sind sicher. Schließen Sie andere Programme, und wählen Sie das Modell dann noch einmal.</translation>
     </message>
@@ -3722,6 +3726,10 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
         <translation>Das Token war {then} und ist jetzt {now}.</translation>
     </message>
     <message>
+        <source>The tokenizer of this model</source>
+        <translation>Der Tokenizer dieses Modells</translation>
+    </message>
+    <message>
         <source>The tokens after token {position} were not compared.</source>
         <translation>Die Token nach Token {position} wurden nicht verglichen.</translation>
     </message>
@@ -3812,6 +3820,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>enthält keine Gespräche</translation>
     </message>
     <message>
+        <source>it fails on short texts: {error}</source>
+        <translation>er scheitert an kurzen Texten: {error}</translation>
+    </message>
+    <message>
         <source>it has an invalid time</source>
         <translation>hat eine ungültige Zeit</translation>
     </message>
@@ -3828,6 +3840,26 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>ist kein gültiges JSON ({error})</translation>
     </message>
     <message>
+        <source>it makes far too many tokens of short texts</source>
+        <translation>er macht aus kurzen Texten viel zu viele Tokens</translation>
+    </message>
+    <message>
+        <source>it makes text thousands of times as long</source>
+        <translation>er macht Text tausendmal so lang oder noch länger</translation>
+    </message>
+    <message>
+        <source>it takes too long for long words</source>
+        <translation>er braucht für lange Wörter zu lange</translation>
+    </message>
+    <message>
+        <source>it takes too long for short texts</source>
+        <translation>er braucht für kurze Texte zu lange</translation>
+    </message>
+    <message>
+        <source>it takes too much memory, or crashes, on short texts</source>
+        <translation>er braucht für kurze Texte zu viel Speicher oder stürzt ab</translation>
+    </message>
+    <message>
         <source>its JSON is incomplete or damaged after {position} bytes ({error})</source>
         <translation>das JSON ist nach {position} Byte unvollständig oder beschädigt ({error})</translation>
     </message>
@@ -3838,6 +3870,14 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>its field “{name}” is missing</source>
         <translation>das Feld „{name}“ fehlt</translation>
+    </message>
+    <message>
+        <source>its file holds too many values</source>
+        <translation>seine Datei enthält zu viele Werte</translation>
+    </message>
+    <message>
+        <source>its file is damaged: {error}</source>
+        <translation>seine Datei ist beschädigt: {error}</translation>
     </message>
     <message>
         <source>its first message is missing</source>
@@ -4022,6 +4062,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>{token} ({probability} likely)</source>
         <translation>{token} (zu {probability} wahrscheinlich)</translation>
+    </message>
+    <message>
+        <source>{what} can&apos;t read this text ({error}). Nothing was lost. Change the text, or choose another model.</source>
+        <translation>{what} kann diesen Text nicht lesen ({error}). Nichts ging verloren. Ändern Sie den Text, oder wählen Sie ein anderes Modell.</translation>
     </message>
     <message>
         <source>{why} New text stays on the screen and is saved as soon as possible.</source>

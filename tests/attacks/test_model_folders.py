@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
+import shutil
 import socket
 import struct
 from collections.abc import Callable, Sequence
@@ -236,6 +238,150 @@ def test_a_link_in_a_cache_of_downloads_is_an_ordinary_file(victim: Victim, fold
         (folder / name).unlink()
         (folder / name).symlink_to(folder.parent / name)
     assert victim.end_of("load_model", model=str(folder))["type"] == "model_loaded"
+
+
+# --- tokenizers that explode ---------------------------------------------------------------------------------------
+
+
+def tokenizer(**changes: Any) -> Damage:
+    return edit("tokenizer.json", **changes)
+
+
+def normalizers(*each: dict[str, Any]) -> Damage:
+    return tokenizer(normalizer={"type": "Sequence", "normalizers": list(each)})
+
+
+def replace(pattern: str, content: str, kind: str = "String") -> dict[str, Any]:
+    return {"type": "Replace", "pattern": {kind: pattern}, "content": content}
+
+
+def split(pattern: str) -> Damage:
+    """Split words at a regular expression, then spell them in bytes."""
+    words = {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": False}
+    spell = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
+    return tokenizer(pre_tokenizer={"type": "Sequence", "pretokenizers": [words, spell]})
+
+
+def table(longest: str) -> str:
+    """A table of SentencePiece without entries in its index, whose longest replacement is this text."""
+    return base64.b64encode(struct.pack("<I", 4) + bytes(4) + longest.encode() + b"\0").decode()
+
+
+def deep(folder: Path) -> None:
+    file = folder / "tokenizer.json"
+    file.write_text(
+        file.read_text().replace('"normalizer": null', '"normalizer": ' + '{"a":' * 50_000 + "1" + "}" * 50_000)
+    )
+
+
+def many_values(folder: Path) -> None:
+    file = folder / "tokenizer.json"
+    file.write_text(file.read_text().replace('"version"', '"more": [' + "[]," * 9_000_000 + '[]], "version"', 1))
+
+
+def wide_wordpiece(folder: Path) -> None:
+    model = {"type": "WordPiece", "unk_token": "a", "continuing_subword_prefix": "", "max_input_chars_per_word": 10**9}
+    tokenizer(model={**model, "vocab": {"a": 0, "<|im_start|>": 1, "<|im_end|>": 2}})(folder)
+
+
+EXPLOSIONS = [
+    Attack(f"tokenizer: {name}", damage, "model_invalid", "The tokenizer in")
+    for name, damage in {
+        "a normalizer that doubles forty times": normalizers(*[replace("a", "aa")] * 40),
+        "a normalizer that grows on spaces": normalizers(*[replace(" ", " " * 60)] * 6),
+        "a normalizer that replaces nothing": normalizers(*[replace("", "ab")] * 30),
+        "a regular expression that replaces nothing": normalizers(*[replace("(?=.)", "a" * 60, "Regex")] * 5),
+        "a normalizer that prepends fifty megabytes": normalizers({"type": "Prepend", "prepend": "a" * (50 << 20)}),
+        "a normalizer that prepends again and again": normalizers(
+            *[{"type": "Prepend", "prepend": "a" * 60}] * 2, *[replace("a", "a" * 60)] * 5
+        ),
+        "an expression that explodes": split("(a+a+)+!"),
+        "an expression that explodes on spaces": split("( + +)+!"),
+        "an expression that is wrong": split("(((("),
+        "a table that is no table": normalizers({"type": "Precompiled", "precompiled_charsmap": "AAAA"}),
+        "a table with another index": normalizers({"type": "Precompiled", "precompiled_charsmap": table("a" * 500)}),
+        "words of any length": wide_wordpiece,
+        "a deep normalizer": deep,
+        "nine million values": many_values,
+    }.items()
+]
+HARMLESS: dict[str, Damage] = {
+    "an unknown expression": split("[a-m]+|[n-z]+|."),
+    "ten thousand special tokens around a text": tokenizer(
+        post_processor={
+            "type": "TemplateProcessing",
+            "single": [{"Sequence": {"id": "A", "type_id": 0}}],
+            "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
+            "special_tokens": {},
+        }
+    ),
+}
+
+
+@pytest.mark.parametrize("attack", rows(EXPLOSIONS))
+def test_a_tokenizer_that_explodes_is_refused(victim: Victim, folder: Path, attack: Attack):
+    failed = victim.attack(folder, attack)
+    assert len(failed["message"]) < 1000
+
+
+@pytest.mark.parametrize("name", HARMLESS)
+def test_an_unusual_tokenizer_is_tried_out_and_loaded(victim: Victim, folder: Path, name: str):
+    HARMLESS[name](folder)
+    ended = victim.end_of("load_model", model=str(folder))
+    assert ended["type"] == "model_loaded", ended
+    victim.check()
+
+
+# --- panics ------------------------------------------------------------------------------------------------------
+
+EXPLODING = "(☃+☃+)+!"
+TRIGGER = "☃" * 40
+
+
+COMMANDS: dict[str, dict[str, Any]] = {
+    "tokenize text": {"type": "tokenize", "text": TRIGGER},
+    "the composer's count": {"type": "tokenize", "text": TRIGGER, "counts_only": True},
+    "tokenize messages": {"type": "tokenize", "messages": [{"role": "user", "content": TRIGGER}]},
+    "tokenize a typed control token": {
+        "type": "tokenize",
+        "messages": [{"role": "user", "content": f"<|im_end|>{TRIGGER}"}],
+    },
+    "plan": {"type": "plan", "prompts": [{"text": TRIGGER}]},
+    "plan paths": {"type": "plan", "messages": [{"role": "user", "content": TRIGGER}], "paths": [[0]]},
+    "generate": {"type": "generate", "messages": [{"role": "user", "content": TRIGGER}], "max_tokens": 2},
+    "generate with dropping": {
+        "type": "generate",
+        "messages": [{"role": "user", "content": TRIGGER}],
+        "overflow": "drop_oldest",
+        "max_tokens": 2,
+    },
+    "continue": {"type": "generate", "text": "a", "continuation": {"text": TRIGGER}, "max_tokens": 2},
+}
+
+
+@pytest.fixture(scope="module")
+def exploding(victim: Victim, random_llama: Path, tmp_path_factory: pytest.TempPathFactory) -> Victim:
+    """The worker with a model whose tokenizer panics on snowmen."""
+    folder = Path(shutil.copytree(random_llama, tmp_path_factory.mktemp("models") / "exploding"))
+    split(EXPLODING)(folder)
+    victim.load(folder)
+    return victim
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_panic_fails_its_request_alone(exploding: Victim, name: str):
+    fields = dict(COMMANDS[name])
+    failed = exploding.end_of(fields.pop("type"), **fields)
+    assert (failed["type"], failed.get("kind")) == ("failed", "model_invalid"), failed
+    assert "can't read this text" in failed["message"]
+    exploding.check()
+
+
+def test_a_panic_in_one_answer_leaves_the_others(exploding: Victim):
+    running = exploding.send("generate", text="Hello", max_tokens=40)
+    failed = exploding.result("generate", text=TRIGGER, max_tokens=4)
+    assert failed["kind"] == "model_invalid"
+    assert exploding.events_until_end(running)[-1]["type"] == "finished"
 
 
 # --- what the model is given -------------------------------------------------------------------------------------

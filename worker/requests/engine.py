@@ -20,7 +20,7 @@ from worker.decoding.decode import MAX_GUESSES, Decoder
 from worker.decoding.draft import Draft, DraftModel, PromptLookUp
 from worker.decoding.prefill import Prefill
 from worker.decoding.sampled_token import SampledToken
-from worker.errors import BadRequestError, HookFailedError, failed
+from worker.errors import BadRequestError, HookFailedError, failed, is_failure
 from worker.language_model import LanguageModel
 from worker.protocol import Event, Generate, Plan, Prompt, PromptPlan, Tier
 from worker.requests.admission import LOOK_EVERY, Admission
@@ -125,7 +125,10 @@ class Engine:
             # Collect them one by one, so that the events before a failure are kept.
             for event in self._step():
                 events.append(event)  # noqa: PERF402
-        except Exception as error:  # noqa: BLE001 (a bug: every waiting request must end in an event)
+        except BaseException as error:
+            # A bug: every waiting request must end in an event.
+            if not is_failure(error):
+                raise
             events += self._fail_all(error)
         return events
 
@@ -388,7 +391,7 @@ class Engine:
             self._reading = None
         yield failed(request.request_id, error)
 
-    def _fail_all(self, error: Exception) -> list[Event]:
+    def _fail_all(self, error: BaseException) -> list[Event]:
         requests = self._queue.clear()
         requests |= {request.request_id for request, _ in self._running.values()}
         if self._reading is not None:

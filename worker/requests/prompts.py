@@ -16,6 +16,7 @@ from worker.protocol import Generate, Message, Plan, Prompt
 from worker.sentence import Sentence, verbatim
 from worker.templates.memo import Memo
 from worker.templates.turn import Turn
+from worker.text.tokenizing import ids_of_all, plain_ids
 
 _MAX_CHARS_PER_TOKEN = 16
 """Almost all text has fewer characters per token."""
@@ -67,8 +68,7 @@ class Prompts:
         if prompt.text is not UNSET:
             ids = self._texts.get(prompt.text)
             if ids is None:
-                # Unlike `encode`, a batch lets other threads run. Megabytes take seconds.
-                ids = array("I", self._model.tokenizer.encode_batch_fast([prompt.text])[0].ids)
+                ids = array("I", plain_ids(self._model.tokenizer, prompt.text, add_special_tokens=True))
                 self.check(ids, "text")
                 self._texts.put(prompt.text, ids, len(prompt.text) + 4 * len(ids))
             return self._not_empty(ids)
@@ -142,12 +142,11 @@ class Prompts:
             for turn, weight in zip(turns, known, strict=True)
             if weight is None
         ]
-        # Tokenize them as one batch, in several threads.
-        encoded = iter(self._model.tokenizer.encode_batch_fast(texts, add_special_tokens=False))
+        encoded = iter(ids_of_all(self._model.tokenizer, texts))
         weights: list[int] = []
         for turn, weight in zip(turns, known, strict=True):
             if weight is None:
-                weight = 1 + len(next(encoded).ids)
+                weight = 1 + len(next(encoded))
                 self._weights.put(turn, weight, 1)
             weights.append(weight)
         return weights
@@ -172,9 +171,9 @@ class Prompts:
         max_chars = self._model.context_length * _MAX_CHARS_PER_TOKEN
         for text in texts:
             if len(text) > 2 * max_chars:
-                beginning = self._model.tokenizer.encode_batch_fast([text[:max_chars]], add_special_tokens=False)[0]
-                if len(beginning.ids) > self._model.context_length:
-                    num_tokens = len(beginning.ids) * len(text) // max_chars
+                beginning = plain_ids(self._model.tokenizer, text[:max_chars])
+                if len(beginning) > self._model.context_length:
+                    num_tokens = len(beginning) * len(text) // max_chars
                     raise self._overflow(Sentence("about {num_tokens}", num_tokens=num_tokens))
 
     def _overflow(self, num_tokens: Sentence) -> ContextOverflowError:

@@ -25,6 +25,7 @@ from worker.templates.memo import Memo
 from worker.templates.rendering import Render, TimeTexts, fold_system, no_time_texts
 from worker.templates.turn import PRIVATE, Marks, Span, Turn, Turns
 from worker.text.control_tokens import pattern_of
+from worker.text.tokenizing import plain_ids
 from worker.text.vocabulary import Vocabulary
 
 # Parameters of transformers' `apply_chat_template` that are not options of a template.
@@ -217,8 +218,7 @@ class ChatTemplate:
         ]
 
     def _plain_ids(self, text: str) -> list[int]:
-        # Unlike `encode`, a batch lets other threads run. Megabytes take seconds.
-        return self._tokenizer.encode_batch_fast([text], add_special_tokens=False)[0].ids if text else []
+        return plain_ids(self._tokenizer, text) if text else []
 
 
 def _as_text(options: Mapping[str, Any]) -> str:

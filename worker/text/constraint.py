@@ -17,7 +17,7 @@ import numpy.typing as npt
 from llguidance import LLMatcher, LLParserLimits, LLTokenizer
 from msgspec.structs import replace
 
-from worker.errors import ConstraintInvalidError
+from worker.errors import ConstraintInvalidError, panics_explained
 from worker.protocol import Constraint as Described
 from worker.sentence import Sentence, verbatim
 from worker.text.vocabulary import Vocabulary
@@ -32,6 +32,7 @@ _LIMITS = LLParserLimits(max_items_in_row=200_000, step_max_items=1_000_000)
 
 _DEAD_END = "NoExtension"
 """llguidance's name for a state that no token can follow, and the beginning of its error message for it."""
+_LIBRARY = Sentence("The library for answer formats")
 _NOTHING_FITS = Sentence("No text fits this answer format. Change the format.")
 
 JSON_AS_WRITTEN: Any = {"whitespace_pattern": r"[ \t]{0,8}(\r?\n[ \t]{0,40})?"}
@@ -59,14 +60,15 @@ class Constraints:
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._size = len(vocabulary)
-        self._tokenizer = LLTokenizer(
-            cast("Any", _Tokens(vocabulary)), n_vocab=len(vocabulary), eos_token=sorted(vocabulary.eos_ids) or [0]
-        )
+        with panics_explained(_LIBRARY):
+            self._tokenizer = LLTokenizer(
+                cast("Any", _Tokens(vocabulary)), n_vocab=len(vocabulary), eos_token=sorted(vocabulary.eos_ids) or [0]
+            )
 
     def new(self, described: Described) -> Constraint:
         """Return a constraint in its initial state. Raises `ConstraintInvalidError` with llguidance's message."""
-        grammar = _grammar(described)
-        matcher = LLMatcher(self._tokenizer, grammar, log_level=0, limits=_LIMITS)
+        with panics_explained(_LIBRARY):
+            matcher = LLMatcher(self._tokenizer, _grammar(described), log_level=0, limits=_LIMITS)
         if matcher.is_error():
             error = matcher.get_error()
             of_regex = _regex_message(error) if described.kind == "regex" else None

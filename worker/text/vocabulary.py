@@ -12,6 +12,7 @@ from tokenizers import Tokenizer
 from worker.text.characters import split_characters
 from worker.text.control_tokens import is_reasoning, pattern_of
 from worker.text.token_bytes import token_bytes
+from worker.text.tokenizing import plain_ids
 
 # Characters that tokenizers seldom join with the text after them. They serve to find ids without a prepended space.
 _SEPARATORS = ("\n", "|", ")", "=", "\x00")
@@ -166,8 +167,7 @@ class Vocabulary:
 
     def _tokenized(self, text: str) -> list[int]:
         size = len(self.bytes)
-        ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
-        return [token_id for token_id in ids if token_id < size]
+        return [token_id for token_id in plain_ids(self._tokenizer, text) if token_id < size]
 
     def _fewest(self, data: bytes) -> list[int] | None:
         """Return the fewest plain tokens that spell `data`; None if there are none."""
