@@ -174,7 +174,7 @@ class Server:
                 del self._open[incoming.request_id]
                 self._inbox.release(incoming)
                 self._notes.append(Overload(incoming.request_id))
-            except BaseException as error:  # noqa: BLE001 (see _step)
+            except BaseException as error:  # see _step
                 if not is_failure(error):
                     raise
                 self._end(self._failed(incoming, error))
@@ -297,7 +297,7 @@ class Server:
             return failed(question.request_id, BadRequestError(_SHUTTING_DOWN))
         try:
             return self._host.reply(question)
-        except BaseException as error:  # noqa: BLE001 (see _step)
+        except BaseException as error:  # see _step
             if not is_failure(error):
                 raise
             return failed(question.request_id, error)
@@ -324,7 +324,7 @@ class Server:
     def _step(self, job: Job, _: Ticket, steps: Iterator[Event | None]) -> None:
         try:
             event = next(steps)
-        except BaseException as error:  # noqa: BLE001 (one request's bug must not take the others down)
+        except BaseException as error:  # one request's bug must not take the others down
             if not is_failure(error):
                 raise
             self._running = None
@@ -340,7 +340,7 @@ class Server:
     def _start_answer(self, command: Generate, ticket: Ticket) -> None:
         try:
             self._host.add(command, ticket)
-        except BaseException as error:  # noqa: BLE001 (see _step)
+        except BaseException as error:  # see _step
             if not is_failure(error):
                 raise
             self._end(failed(command.request_id, error))
