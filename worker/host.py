@@ -46,6 +46,7 @@ from worker.protocol import (
     Validate,
     Validated,
 )
+from worker.pulse import Pulse
 from worker.requests.engine import Engine
 from worker.requests.request import Ticket
 from worker.sentence import Sentence, joined
@@ -70,11 +71,13 @@ class ModelHost:
         cache_folder: Path | None = None,
         hooks: HookFolder | None = None,
         confinement: Confinement = Confinement(),  # noqa: B008 (a frozen value)
+        pulse: Pulse | None = None,
     ) -> None:
         """`cache_folder`: where to keep the prompt cache on disk; None: nowhere. `hooks`: the available hooks.
 
-        `confinement`: what this process gave up.
+        `confinement`: what this process gave up. `pulse` learns what is being done.
         """
+        self._pulse = pulse or Pulse()
         self._confinement = confinement
         self._hooks = hooks or HookFolder()
         self._cache_folder = cache_folder
@@ -122,7 +125,8 @@ class ModelHost:
             model.quantize_kv(command.cache.kv_bits)
         draft, refused = yield from self._load_draft(command, model)
         identity = model.identity()
-        self._engine = Engine(model, self._new_cache(model, identity, command.cache), self._hooks, draft)
+        cache = self._new_cache(model, identity, command.cache)
+        self._engine = Engine(model, cache, self._hooks, draft, pulse=self._pulse)
         event = replace(_loaded(command, model, identity, refused), confinement=self._confinement)
         self._loaded = command, event
         yield event
@@ -187,7 +191,8 @@ class ModelHost:
         return PromptCache(model.new_layers, limit_bytes, disk)
 
     def _drop(self) -> None:
-        self.save(_SAVING_S)
+        with self._pulse.during("saving"):
+            self.save(_SAVING_S)
         self._engine = self._loaded = None
         release()
 
@@ -276,7 +281,8 @@ class ModelHost:
 
     def _validated(self, question: Validate) -> Validated:
         try:
-            self._loaded_engine().model.constraints.new(question.constraint)
+            with self._pulse.during("constraint"):
+                self._loaded_engine().model.constraints.new(question.constraint)
         except ConstraintInvalidError as error:
             parts = error.sentence.parts
             return Validated(request_id=question.request_id, ok=False, message=str(error), parts=parts)

@@ -1,4 +1,4 @@
-"""The worker as a child process of the app. Commands go through a queue, events come back through a pipe.
+"""The worker as a child process of the app. Commands go through a queue, events and heartbeats come back through pipes.
 
 `WorkerClient` is the parent's side; it needs neither Qt nor MLX. `main` is what the child process runs.
 """
@@ -11,15 +11,21 @@ import logging
 import multiprocessing
 import multiprocessing.connection
 import os
+import selectors
 import signal
 import threading
+import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
+
+from msgspec import DecodeError, msgpack
 
 from worker.answers.hook_listing import needs_of_hooks
 from worker.blas import preload
 from worker.confinement import confine
 from worker.encoding import command_from_msgpack, event_from_msgpack, to_msgpack
 from worker.protocol import Command, Event, Shutdown
+from worker.pulse import Heartbeat, Pulse
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -29,6 +35,8 @@ if TYPE_CHECKING:
     from worker.inbox import Inbox
 
 _FEEDER_S = 0.5
+_KILL_S = 2.0
+"""The system may take long to end a process that waits for a device."""
 
 
 class WorkerExitedError(Exception):
@@ -49,9 +57,14 @@ class WorkerClient:
         context = multiprocessing.get_context("spawn")
         self._commands = context.Queue()
         self._events, events = context.Pipe(duplex=False)
+        self._beats, beats = context.Pipe(duplex=False)
+        self._heartbeat: Heartbeat | None = None
+        self._readable = selectors.PollSelector()
+        self._readable.register(self._events, selectors.EVENT_READ)
+        self._readable.register(self._beats, selectors.EVENT_READ)
         self._process = context.Process(
             target=main,
-            args=(self._commands, events, cache_folder, hooks_folder),
+            args=(self._commands, events, cache_folder, hooks_folder, beats),
             name="bough-worker",
             daemon=True,
         )
@@ -63,12 +76,18 @@ class WorkerClient:
             self._process.start()
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
-        # With our copy of the write end open, we would never see the end of file when the worker dies.
+        # With our copies of the write ends open, we would never see the end of file when the worker dies.
         events.close()
+        beats.close()
 
     @property
     def pid(self) -> int | None:
         return self._process.pid
+
+    @property
+    def heartbeat(self) -> Heartbeat | None:
+        """The last heartbeat that `receive` or `poll` met; None before the first one."""
+        return self._heartbeat
 
     def send(self, command: Command) -> None:
         """Send a command. If the worker has died, the command is lost, and `receive` raises."""
@@ -79,6 +98,7 @@ class WorkerClient:
     def receive(self) -> Event:
         """Wait for the next event. Raises `WorkerExitedError` once the worker has ended and all events are read."""
         try:
+            self._wait(None)
             return event_from_msgpack(self._events.recv_bytes())
         except (EOFError, OSError):
             raise WorkerExitedError from None
@@ -86,9 +106,29 @@ class WorkerClient:
     def poll(self, timeout_s: float) -> bool:
         """Return whether `receive` would return or raise within that time."""
         try:
-            return self._events.poll(timeout_s)
+            return self._wait(timeout_s)
         except (EOFError, OSError):
             return True
+
+    def _wait(self, timeout_s: float | None) -> bool:
+        """Wait until an event can be read, or the time is over. Take the heartbeats that come meanwhile."""
+        end_s = None if timeout_s is None else time.monotonic() + timeout_s
+        while True:
+            left_s = None if end_s is None else max(0.0, end_s - time.monotonic())
+            ready = [key.fileobj for key, _ in self._readable.select(left_s)]
+            if self._beats in ready:
+                self._take_heartbeat()
+            if self._events in ready:
+                return True
+            if left_s == 0.0:
+                return False
+
+    def _take_heartbeat(self) -> None:
+        try:
+            self._heartbeat = msgpack.decode(self._beats.recv_bytes(), type=Heartbeat)
+        except (EOFError, OSError, DecodeError):
+            # The worker is ending, or sends nonsense: its events say which.
+            self._readable.unregister(self._beats)
 
     def stop(self, timeout_s: float = 2.0) -> None:
         """Ask the worker to shut down, and kill it if it takes too long. Its current work is lost."""
@@ -96,10 +136,14 @@ class WorkerClient:
         self._process.join(timeout_s)
         self.kill()
 
+    def end(self) -> None:
+        """Kill the worker without waiting. Its end is seen by `receive`."""
+        self._process.kill()
+
     def kill(self) -> int | None:
         """Kill the worker and close its channels. Return its exit code, which is negative for a signal."""
-        self._process.kill()
-        self._process.join()
+        self.end()
+        self._process.join(_KILL_S)
         self._commands.close()
         # The queue's feeder thread holds semaphores. If this program ended while it still runs, `multiprocessing`
         # would report them as leaked. Unread commands may keep the thread from ending, so the wait is limited.
@@ -114,10 +158,12 @@ def main(
     events: Connection,
     cache_folder: Path | None = None,
     hooks_folder: Path | None = None,
+    beats: Connection | None = None,
 ) -> None:
     """Run the worker in this process. `commands` carries MessagePack frames; None ends them.
 
     `cache_folder`: where to keep the prompt cache on disk; None: nowhere. `hooks_folder`: the user's own hooks.
+    `beats`: where to send heartbeats; None: nowhere.
     """
     logging.basicConfig(format="worker: %(levelname)s %(name)s: %(message)s")
     # Ctrl+C in a terminal reaches the whole process group; the parent decides what it means.
@@ -125,6 +171,8 @@ def main(
     # First, because it binds only the threads that start later.
     confinement = confine(cache_folder, needs_of_hooks(hooks_folder))
     threading.Thread(target=_end_with_parent, name="parent watch", daemon=True).start()
+    pulse = Pulse(None if beats is None else _heart(beats))
+    pulse.start()
     preload()
     # These import MLX, which must happen after `preload`.
     from worker.answers.hook_folder import HookFolder
@@ -153,11 +201,25 @@ def main(
 
     # Modules live as long as the process. Collecting garbage among them takes 50 ms, even in the middle of an answer.
     gc.freeze()
-    hooks = HookFolder(hooks_folder, Watchdog(emit), confinement=confinement)
-    Server(inbox, emit, cache_folder, hooks, confinement=confinement).run()
+    watchdog = Watchdog(emit, pulse)
+    pulse.check = watchdog.check
+    hooks = HookFolder(hooks_folder, watchdog, confinement=confinement)
+    Server(inbox, emit, cache_folder, hooks, confinement=confinement, pulse=pulse).run()
     logging.shutdown()
     # Exit at once, so that the process has ended with its exit code when the parent sees the end of the pipe.
     os._exit(exit_code)
+
+
+def _heart(beats: Connection) -> Callable[[Heartbeat], None]:
+    """Return a function that sends a heartbeat, or drops it if the pipe is full."""
+    os.set_blocking(beats.fileno(), False)
+
+    def send(heartbeat: Heartbeat) -> None:
+        # Without the app, the process ends for another reason.
+        with contextlib.suppress(OSError):
+            beats.send_bytes(msgpack.encode(heartbeat))
+
+    return send
 
 
 def _read(commands: Queue[bytes | None], inbox: Inbox) -> None:

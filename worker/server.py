@@ -43,6 +43,7 @@ from worker.protocol import (
     ListHooks,
     LoadModel,
     ModelLoaded,
+    ModelLoading,
     Plan,
     RequestId,
     Shutdown,
@@ -50,6 +51,7 @@ from worker.protocol import (
     UnloadModel,
     Validate,
 )
+from worker.pulse import Pulse
 from worker.requests.request import Ticket, cancelled_unbegun
 from worker.sentence import Sentence
 from worker.values import Confinement
@@ -81,16 +83,19 @@ class Server:
         cache_folder: Path | None = None,
         hooks: HookFolder | None = None,
         confinement: Confinement = Confinement(),  # noqa: B008 (a frozen value)
+        pulse: Pulse | None = None,
         saving_s: float = 1.0,
     ) -> None:
         """`cache_folder`: where to keep the prompt cache on disk; None: nowhere. `hooks`: the available hooks.
 
-        `confinement`: what this process gave up. `saving_s`: how long the end may be delayed to save the prompt cache.
+        `confinement`: what this process gave up. `pulse` learns what is being done. `saving_s`: how long the end may be
+        delayed to save the prompt cache.
         """
         self._saving_s = saving_s
         self._inbox = inbox
         self._emit = emit
-        self._host = ModelHost(cache_folder, hooks, confinement)
+        self._pulse = pulse or Pulse()
+        self._host = ModelHost(cache_folder, hooks, confinement, self._pulse)
         self._open: dict[RequestId, Command] = {}
         """The accepted commands that have not ended. `cancel` and `shutdown` are never among them."""
         self._waiting = WaitingLine()
@@ -145,9 +150,11 @@ class Server:
         """
         patience_s = max(0.0, self._last_work_s + _QUIET_S - time.monotonic())
         while True:
+            self._pulse.enter("idle")
             try:
                 return self._inbox.get(None if self._is_saved else patience_s)
             except queue.Empty:
+                self._pulse.enter("saving")
                 self._is_saved = not self._host.save_some()
                 patience_s = 0.0
 
@@ -313,6 +320,7 @@ class Server:
             self._waiting.remove(ticket.request_id)
             match job:
                 case LoadModel():
+                    self._pulse.enter("loading")
                     self._running = (job, ticket, self._host.load(job, ticket))
                 case UnloadModel():
                     self._running = (job, ticket, self._host.unload(job))
@@ -336,6 +344,9 @@ class Server:
             self._end(event)
         elif event is not None:
             self._emit(event)
+        if isinstance(event, ModelLoading):
+            # The stage begins with its event, and is over at the next one.
+            self._pulse.enter("loading", event.stage)
 
     def _start_answer(self, command: Generate, ticket: Ticket) -> None:
         try:

@@ -44,6 +44,7 @@ def serve(cache_folder: Path | None = None, hooks_folder: Path | None = None, ho
     from worker.answers.hook_folder import HookFolder
     from worker.encoding import to_json
     from worker.inbox import Inbox, Interrupt
+    from worker.pulse import Pulse
     from worker.server import Server
     from worker.watchdog import Watchdog
 
@@ -69,8 +70,12 @@ def serve(cache_folder: Path | None = None, hooks_folder: Path | None = None, ho
     threading.Thread(target=_read, args=(inbox,), name="stdin", daemon=True).start()
     # Modules live as long as the process. Collecting garbage among them takes 50 ms, even in the middle of an answer.
     gc.freeze()
-    hooks = HookFolder(hooks_folder, Watchdog(emit, hook_patience_s), confinement=confinement)
-    Server(inbox, emit, cache_folder, hooks, confinement, saving_s=_SAVING_S).run()
+    pulse = Pulse()
+    watchdog = Watchdog(emit, pulse, hook_patience_s)
+    pulse.check = watchdog.check
+    pulse.start()
+    hooks = HookFolder(hooks_folder, watchdog, confinement=confinement)
+    Server(inbox, emit, cache_folder, hooks, confinement, pulse, saving_s=_SAVING_S).run()
     return exit_code
 
 

@@ -23,6 +23,7 @@ from worker.decoding.sampled_token import SampledToken
 from worker.errors import BadRequestError, HookFailedError, failed, is_failure
 from worker.language_model import LanguageModel
 from worker.protocol import Event, Generate, Plan, Prompt, PromptPlan, Tier
+from worker.pulse import Pulse
 from worker.requests.admission import LOOK_EVERY, Admission
 from worker.requests.beginning import read_of
 from worker.requests.prompts import Prompts
@@ -47,13 +48,16 @@ class Engine:
         draft: DraftModel | None = None,
         *,
         looks_ahead: bool | None = None,
+        pulse: Pulse | None = None,
     ) -> None:
         """`cache` None means a new cache without a disk tier; `hooks` None means Bough's own hooks alone.
 
         `draft` is the draft model, if there is one. For `looks_ahead` see `Decoder`.
+        `pulse` learns what is being done.
         """
         self.model = model
         self.cache = PromptCache(model.new_layers, default_limit_bytes(model.weights_bytes)) if cache is None else cache
+        self._pulse = pulse or Pulse()
         self._prompts = Prompts(model)
         self._prefill = Prefill(model, self.cache)
         self._hooks = hooks or HookFolder()
@@ -61,6 +65,8 @@ class Engine:
         self._decoder = Decoder(model, self.cache, looks_ahead=looks_ahead)
         self._queue = Queue()
         self._reading: tuple[SequenceGroup, Iterator[list[Event]]] | None = None
+        self._num_read = 0
+        """Tokens that are read of the sequence that is being read."""
         self._running: dict[Branch, tuple[Request, int]] = {}
         self._has_just_decoded = False
         self._admission = Admission(model, self.cache)
@@ -71,11 +77,13 @@ class Engine:
 
     def prompt_ids(self, prompt: Prompt) -> list[int]:
         """Return the ids of a prompt in any of its forms. Raises `BadRequestError`."""
-        return self._prompts.ids(prompt)
+        with self._pulse.during("template"):
+            return self._prompts.ids(prompt)
 
     def num_prompt_tokens(self, prompt: Prompt) -> int:
         """Return how many tokens a prompt has. Raises `BadRequestError`."""
-        return self._prompts.count(prompt)
+        with self._pulse.during("template"):
+            return self._prompts.count(prompt)
 
     @property
     def prefill_tokens_per_s(self) -> float | None:
@@ -85,7 +93,8 @@ class Engine:
     def plan(self, command: Plan) -> list[PromptPlan]:
         """Return what each prompt would cost now, without computing anything. Raises `BadRequestError`."""
         given_ids = array("I", read_of(command.continuation, self._prompts, self.model))
-        return [self._cost(ids + given_ids if given_ids else ids) for ids in self._prompts.planned(command)]
+        with self._pulse.during("template"):
+            return [self._cost(ids + given_ids if given_ids else ids) for ids in self._prompts.planned(command)]
 
     def _cost(self, ids: array[int]) -> PromptPlan:
         num_kept = self.cache.num_kept(ids)
@@ -162,9 +171,10 @@ class Engine:
                 ticket, command = next(iter(queue.requests.items()))
                 if not self._running:
                     mx.reset_peak_memory()
+                self._pulse.enter("template")
                 try:
                     self._check(command)
-                    request = Request(command, ticket, self._prompts, self.model, self._hooks)
+                    request = Request(command, ticket, self._prompts, self.model, self._hooks, self._pulse)
                 except Exception as error:  # noqa: BLE001 (one request's bug must not end the others)
                     del queue.requests[ticket]
                     yield failed(command.request_id, error)
@@ -176,7 +186,7 @@ class Engine:
                 break
             self._decoder.move_out()
             queue.groups.popleft()
-            self._reading = (group, self._begun(group))
+            self._reading, self._num_read = (group, self._begun(group)), 0
             return
         self._decoder.move_in()
 
@@ -193,6 +203,7 @@ class Engine:
             self._reading = None
             self.cache.keep()
             return
+        self._pulse.enter("reading", done=self._num_read, total=len(group.sequence))
         try:
             progress = next(steps, None)
         except Exception as error:  # noqa: BLE001 (see _begin_reading)
@@ -217,7 +228,7 @@ class Engine:
                 request.num_kept = done
             # A sequence that is read again after a failure reports no progress.
             yield [request.progress(done)] if is_first else []
-            before = done
+            before = self._num_read = done
         draft = self._draft_for(group)
         if draft is not None:
             try:
@@ -287,6 +298,7 @@ class Engine:
             self._queue.groups.appendleft(SequenceGroup(request, [choice], branch.sequence))
 
     def _decode(self) -> Iterator[Event]:
+        self._pulse.enter("decoding")
         self._suspend()
         try:
             looked_at = self._decoder.step()

@@ -34,6 +34,7 @@ from worker.protocol import (
     Timing,
     Usage,
 )
+from worker.pulse import Pulse
 from worker.requests.beginning import does_not_fit, given, plans_of
 from worker.requests.prompts import Prompts
 from worker.sentence import Sentence
@@ -87,8 +88,12 @@ class Request:
         prompts: Prompts,
         model: LanguageModel,
         hooks: HookFolder | None = None,
+        pulse: Pulse | None = None,
     ) -> None:
-        """Raises a `WorkerError` if it can't be answered. `hooks` None means Bough's own hooks alone."""
+        """Raises a `WorkerError` if it can't be answered. `hooks` None means Bough's own hooks alone.
+
+        `pulse` learns what is being done.
+        """
         prompts.refuse_far_too_long(command)
         given_ids, given_text = given(command.continuation, prompts, model)
         self.command, self._num_dropped = prompts.fitted(command, len(given_ids))
@@ -97,7 +102,8 @@ class Request:
         """Tokens of the prompt that were kept from before."""
         self.num_read = 0
         self._prompt_ids = prompts.ids(self.command.prompt)
-        plans, given_text = plans_of(command, model, given_ids, given_text)
+        with (pulse or Pulse()).during("constraint"):
+            plans, given_text = plans_of(command, model, given_ids, given_text)
         kept_ids = Answer(model.vocabulary, (), given_ids, given_text).kept_ids
         self.sequence = self._prompt_ids + kept_ids
         """All tokens that the model reads before the first new one."""

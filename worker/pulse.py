@@ -1,0 +1,116 @@
+"""The worker's pulse: what its engine thread does now, and a thread that reports it to the app.
+
+The app can so tell a slow worker from a stuck one. Heartbeats go through a pipe of their own, so that events never
+delay them. A stopped process sends none, and neither does one in which a call holds Python's lock for seconds.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+Activity: TypeAlias = Literal[
+    "starting", "idle", "loading", "template", "constraint", "reading", "decoding", "hook", "saving"
+]
+
+BEAT_S = 0.5
+"""Time between two heartbeats."""
+_MIN_GAP_S = 0.1
+"""A new activity is reported at once, unless the last report was this recent."""
+_MAX_DETAIL_CHARS = 80
+"""A heartbeat has at most 512 bytes. The system writes that many to a pipe in one piece, or none of them."""
+
+
+class Heartbeat(Struct, frozen=True, array_like=True):
+    """A report on what the worker does."""
+
+    activity: Activity
+    lasted_s: float
+    """For how long, since its last sign of progress."""
+    usual_s: float
+    """The longest time that this activity took before; 0 if unknown."""
+    detail: str
+    """The stage of a load or the name of a hook; else empty."""
+    done: int
+    """Tokens of the prompt that are read."""
+    total: int
+
+
+class EngineStep(Struct, frozen=True):
+    """What the engine thread does, and since when by the monotonic clock."""
+
+    activity: Activity
+    began_s: float
+    detail: str
+    done: int
+    total: int
+
+
+class Pulse:
+    """Knows what the engine thread does. Only that thread calls `enter` and `during`."""
+
+    def __init__(self, send: Callable[[Heartbeat], None] | None = None) -> None:
+        """`send` must not block, and is called by two threads. None means that nobody listens."""
+        self._send = send
+        self.step = EngineStep("starting", time.monotonic(), "", 0, 0)
+        self._usual_s: dict[Activity, float] = {}
+        self.check: Callable[[], None] = _no_check
+        """What the thread also does at each beat; it must not block."""
+        self._reported: tuple[Activity, float] = ("starting", 0.0)
+
+    def start(self) -> None:
+        """Start the thread that sends heartbeats."""
+        threading.Thread(target=self._beat, name="pulse", daemon=True).start()
+
+    def enter(self, activity: Activity, detail: str = "", done: int = 0, total: int = 0) -> None:
+        """Note what the engine thread does from now on. To enter the same activity again is a sign of progress."""
+        now = time.monotonic()
+        self._note_end(now)
+        self.step = EngineStep(activity, now, detail, done, total)
+        reported, at_s = self._reported
+        if activity != reported and now - at_s > _MIN_GAP_S:
+            # Without Python's lock, the thread could not report it later.
+            self._report()
+
+    @contextmanager
+    def during(self, activity: Activity, detail: str = "") -> Generator[None]:
+        """Note an activity that is a part of the present one."""
+        outer = self.step
+        self.enter(activity, detail)
+        try:
+            yield
+        finally:
+            self.go_back(outer)
+
+    def go_back(self, outer: EngineStep) -> None:
+        """Note that a part of `outer` is over."""
+        self._note_end(time.monotonic())
+        self.step = outer
+
+    def _note_end(self, now: float) -> None:
+        activity, took_s = self.step.activity, now - self.step.began_s
+        if took_s > self._usual_s.get(activity, 0.0):
+            self._usual_s[activity] = took_s
+
+    def _report(self) -> None:
+        step, now = self.step, time.monotonic()
+        self._reported = step.activity, now
+        if self._send is not None:
+            usual_s = self._usual_s.get(step.activity, 0.0)
+            detail = step.detail[:_MAX_DETAIL_CHARS]
+            self._send(Heartbeat(step.activity, now - step.began_s, usual_s, detail, step.done, step.total))
+
+    def _beat(self) -> None:
+        while True:
+            self._report()
+            time.sleep(BEAT_S)
+            self.check()
+
+
+def _no_check() -> None:
+    pass
