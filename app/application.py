@@ -125,8 +125,9 @@ class Application(QObject):
         self._remember_whether_used()
         self.preferences.save()
         self.answers.stop_all()
-        # A worker that is still loading has no answers to finish.
-        self.link.stop(patience_s=0.0 if self.session.state == "loading" else 2.0)
+        # A worker that is still loading has no answers to finish, and one that is stuck would not.
+        is_useless = self.session.state == "loading" or self.program.worker_watch.is_stuck
+        self.link.stop(patience_s=0.0 if is_useless else 2.0)
         # Deliver the last events of the worker, which the thread of the link has queued.
         QCoreApplication.sendPostedEvents(self.link)
         self.answers.interrupt_all(_INTERRUPTED)

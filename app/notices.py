@@ -38,6 +38,11 @@ class LoadGuide:
 
 
 @dataclass(frozen=True)
+class RestartWorker:
+    """End the model process, which may be stuck, and start a fresh one."""
+
+
+@dataclass(frozen=True)
 class OpenMemorySettings:
     """Open the settings page "Memory and disk"."""
 
@@ -76,11 +81,18 @@ NoticeAction: TypeAlias = (
     | UndoDelete
     | UndoArchive
     | LoadGuide
+<<<<<<< HEAD
     | OpenMemorySettings
     | ShowFile
     | ShowConversation
     | ShowBackups
     | StartEmpty
+=======
+    | RestartWorker
+    | OpenMemorySettings
+    | ShowFile
+    | ShowConversation
+>>>>>>> 523b33c (A stuck worker is noticed, and Stop ends one that does not obey)
     | EditAgain
 )
 

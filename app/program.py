@@ -10,6 +10,7 @@ from PySide6.QtCore import QObject, Signal
 
 from app.answers.answers import Answers
 from app.answers.model_session import ModelSession
+from app.answers.worker_watch import WorkerWatch
 from app.conversations import Conversations
 from app.lazy import Lazy
 from app.model.cache_folder import CacheFolder
@@ -18,7 +19,7 @@ from app.model.message import Overflow
 from app.model.settings import CacheSettings, Settings, Theme
 from app.model.store import Store
 from app.model.text import clean
-from app.notices import LoadGuide, Notice, Notices, OpenMemorySettings
+from app.notices import LoadGuide, Notice, Notices, OpenMemorySettings, RestartWorker
 from app.preferences import Preferences
 from worker.sentence import Sentence
 
@@ -64,6 +65,8 @@ class Program(QObject):
         answers.saved_again.connect(self.report_saved)
         session.changed.connect(self._on_session_changed)
         session.worker_died.connect(self._on_worker_died)
+        self.worker_watch.got_stuck.connect(self._on_worker_stuck)
+        self.worker_watch.recovered.connect(self._on_worker_recovered)
         session.load_failed.connect(self._on_load_failed)
         session.draft_refused.connect(self._on_draft_refused)
         session.precision_refused.connect(self._on_precision_refused)
@@ -105,7 +108,7 @@ class Program(QObject):
         self.notices.end("model")
         self.answers.stop_all()
         name = clean(name)
-        self.session.load(name, draft=self.settings.draft_models.get(name, ""))
+        self.session.choose(name, self.settings.draft_models.get(name, ""))
 
     def load_last_model(self) -> None:
         """Load the model that was loaded last, with its draft model."""
@@ -189,8 +192,18 @@ class Program(QObject):
         loaded = self.settings.with_loaded(self.session.name, self.session.draft)
         self.preferences.change(**msgspec.structs.asdict(loaded))
 
-    def _on_worker_died(self, how: Sentence) -> None:
-        error = Sentence("The model process stopped ({how}). The text so far is kept.", how=how)
+    def restart_worker(self) -> None:
+        """End the worker, and load the model in a fresh one. Running answers end with their text so far."""
+        self.session.restart(Sentence("You restarted the model process."))
+
+    def _on_worker_stuck(self, what: Sentence) -> None:
+        self.notices.post(Notice(what, "warning", action=RestartWorker()))
+
+    def _on_worker_recovered(self) -> None:
+        self.notices.withdraw(RestartWorker)
+
+    def _on_worker_died(self, what: Sentence) -> None:
+        error = Sentence("{what_happened} The text so far is kept.", what_happened=what)
         self.answers.interrupt_all(error)
         if self.session.state == "loading":
             text = Sentence("{error} The model is being loaded again; your next message will be answered.", error=error)

@@ -26,6 +26,8 @@ class AnswerStream:
         """None while an answer in the prompt is still growing."""
         self.has_begun = False
         """Whether the worker has begun to read its prompt."""
+        self.is_stopping = False
+        """Whether the user has stopped it."""
         self.has_ended = False
         """Whether it has ended, though others of its request may still grow."""
         self.tokens: list[Token] = []

@@ -43,6 +43,8 @@ class Answers(QObject):
 
     requested = Signal()
     """More answers were requested."""
+    stopping = Signal(int)
+    """A message whose answer the worker should stop."""
     text_appended = Signal(int, str)
     """The text that a message has grown by."""
     text_retracted = Signal(int)
@@ -112,6 +114,19 @@ class Answers(QObject):
             is_alone = len(self._message_ids[stream.request_id]) == 1
             choice = None if is_alone else stream.choice
             self._link.send(Cancel(request_id=next(self._cancel_ids), target=stream.request_id, choice=choice))
+            stream.is_stopping = True
+            self.stopping.emit(message_id)
+
+    def give_up(self, message_id: MessageId) -> None:
+        """End a stopped answer with its text so far, without waiting for the worker, which ends it later."""
+        stream = self._streams.get(message_id)
+        if stream is not None and not stream.has_ended:
+            self._end(broken_off(stream.stored, "stopped", None))
+
+    def is_stopping(self, message_id: MessageId) -> bool:
+        """Return whether an answer was stopped that has not ended yet."""
+        stream = self._streams.get(message_id)
+        return stream is not None and stream.is_stopping and not stream.has_ended
 
     def stop_all(self, conversation_id: int | None = None) -> None:
         """Stop all answers, or those of one conversation."""

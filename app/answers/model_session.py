@@ -47,8 +47,10 @@ class ModelSession(QObject):
 
     changed = Signal()
     """The state, the progress or the model changed."""
+    chosen = Signal()
+    """The user has chosen a model, which the worker should load at once."""
     worker_died = Signal(object)
-    """A worker died; a `Sentence` on how. The state is `loading` if a fresh one replaces it."""
+    """A worker died or was ended; a `Sentence` on that. The state is `loading` if a fresh one replaces it."""
     load_failed = Signal(object)
     """A model could not be loaded, or kills every worker; a `Sentence` on why, and what to do."""
     draft_refused = Signal(object)
@@ -68,6 +70,10 @@ class ModelSession(QObject):
         self._why_not_drafted: Sentence | None = None
         """Why the draft model was dropped after a failed load; reported once the model is loaded without it."""
         self._num_deaths = 0
+        self._why_ended: Sentence | None = None
+        """Why the worker is being ended from here; None if it is not."""
+        self.is_load_begun = False
+        """Whether the worker has begun to load the model, or has refused it."""
         self._stats_ids = (f"kept-{number}" for number in itertools.count(1))
         self._stats_id = ""
         self._remove: Callable[[], None] | None = None
@@ -107,6 +113,19 @@ class ModelSession(QObject):
         if cache_settings is not None:
             self.cache_settings = cache_settings
         self._load(name, draft)
+
+    def choose(self, name: str, draft: str) -> None:
+        """Load a model for which nothing else shall wait: all answers were stopped."""
+        is_running = self._link.is_started
+        self.load(name, draft=draft)
+        if is_running:
+            self.chosen.emit()
+
+    def restart(self, why: Sentence) -> None:
+        """End the worker, which may be stuck, and load the model in a fresh one. `why` goes into `worker_died`."""
+        if self._link.is_started and self._why_ended is None:
+            self._why_ended = why
+            self._link.end()
 
     def set_draft(self, draft: str) -> None:
         """Change the draft model (empty: none) after the running answers. The model's cache is kept."""
@@ -183,6 +202,7 @@ class ModelSession(QObject):
             self.thinking_option = None
         self.name, self.draft = name, draft
         self.state, self.fraction, self.stage, self.info = "loading", 0.0, "starting", None
+        self.is_load_begun = False
         self._request_id = next(self._request_ids)
         try:
             if not self._link.is_started:
@@ -217,6 +237,7 @@ class ModelSession(QObject):
             # It belongs to an answer, so this worker is useful.
             self._num_deaths = 0
             return
+        self.is_load_begun = True
         match event:
             case ModelLoading():
                 self.fraction, self.stage = event.fraction, event.stage
@@ -283,6 +304,12 @@ class ModelSession(QObject):
             self._load(self.name, draft)
 
     def _on_exit(self, exit_code: int) -> None:
+        why_ended, self._why_ended = self._why_ended, None
+        if why_ended is not None:
+            self.state = "loading"
+            self.worker_died.emit(why_ended)
+            self._load(self.name, self.draft)
+            return
         how = death_reason(exit_code)
         self._num_deaths += 1
         if self._num_deaths >= _MAX_DEATHS and self.draft:
@@ -297,7 +324,7 @@ class ModelSession(QObject):
             self._num_deaths, self.draft = 0, ""
         gives_up = self._num_deaths >= _MAX_DEATHS
         self.state = "failed" if gives_up else "loading"
-        self.worker_died.emit(how)
+        self.worker_died.emit(Sentence("The model process stopped ({how}).", how=how))
         if gives_up:
             self._fail(
                 Sentence(

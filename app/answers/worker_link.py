@@ -15,6 +15,7 @@ from typing import Protocol
 from PySide6.QtCore import QObject, Signal
 
 from worker.protocol import Command, Event
+from worker.pulse import Heartbeat
 from worker.sentence import Sentence
 
 
@@ -23,9 +24,12 @@ class Client(Protocol):
 
     @property
     def pid(self) -> int | None: ...
+    @property
+    def heartbeat(self) -> Heartbeat | None: ...
     def send(self, command: Command) -> None: ...
     def receive(self) -> Event: ...
     def stop(self, timeout_s: float = ...) -> None: ...
+    def end(self) -> None: ...
     def kill(self) -> int | None: ...
 
 
@@ -61,6 +65,11 @@ class WorkerLink(QObject):
         return None if self._client is None else self._client.pid
 
     @property
+    def heartbeat(self) -> Heartbeat | None:
+        """The worker's last heartbeat; None if there is no worker, or it has just been started."""
+        return None if self._client is None else self._client.heartbeat
+
+    @property
     def is_started(self) -> bool:
         """Whether there is a worker, as far as is known here."""
         return self._client is not None
@@ -78,6 +87,11 @@ class WorkerLink(QObject):
             return False
         self._client.send(command)
         return True
+
+    def end(self) -> None:
+        """Kill the worker. `exited` is emitted later."""
+        if self._client is not None:
+            self._client.end()
 
     def stop(self, patience_s: float = 2.0) -> None:
         """Ask the worker to end, and kill it after `patience_s` seconds."""

@@ -27,7 +27,11 @@ from app.notices import (
     Notice,
     NoticeAction,
     OpenMemorySettings,
+<<<<<<< HEAD
     ShowBackups,
+=======
+    RestartWorker,
+>>>>>>> 523b33c (A stuck worker is noticed, and Stop ends one that does not obey)
     ShowConversation,
     ShowFile,
     StartEmpty,
@@ -142,6 +146,8 @@ class Banner(QWidget):
                 return self.tr("Undo")
             case LoadGuide():
                 return self.tr("Open the guide")
+            case RestartWorker():
+                return self.tr("Restart")
             case OpenMemorySettings():
                 return self.tr("Open settings")
             case ShowFile():
@@ -313,6 +319,8 @@ class NoticeCommands(QObject):
                 program.conversations.archive(conversation_id, is_archived=False)
             case LoadGuide():
                 program.load_model("guide")
+            case RestartWorker():
+                program.restart_worker()
             case OpenMemorySettings():
                 self._program_commands.show_memory_settings()
             case ShowFile(path):

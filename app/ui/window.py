@@ -223,6 +223,7 @@ class MainWindow(QMainWindow):
         controller = self._controller
         controller.shown.branch_changed.connect(self._show_branch)
         controller.shown.message_changed.connect(self._show_streaming)
+        controller.program.answers.stopping.connect(self._show_streaming)
         controller.several_asked.connect(self._pages.show_versions)
         controller.program.conversations.changed.connect(self._show_title)
         controller.program.settings_changed.connect(self._on_settings)
@@ -261,9 +262,10 @@ class MainWindow(QMainWindow):
         self.dialogs.update(self.menus)
 
     def _show_streaming(self, _message_id: int = 0) -> None:
-        streaming = self._controller.shown.streaming_message is not None
-        self.composer.set_streaming(streaming)
-        self.menus["stop"].setEnabled(streaming)
+        message = self._controller.shown.streaming_message
+        is_stopping = message is not None and self._controller.program.answers.is_stopping(message.id)
+        self.composer.set_streaming(message is not None, is_stopping=is_stopping)
+        self.menus["stop"].setEnabled(message is not None and not is_stopping)
 
     def _show_model(self) -> None:
         session = self._controller.program.session

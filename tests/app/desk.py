@@ -71,6 +71,10 @@ class ScriptedLink(WorkerLink):
         return self._is_up
 
     @override
+    def end(self) -> None:
+        self.die()
+
+    @override
     def stop(self, patience_s: float = 2.0) -> None:
         self._is_up = False
 

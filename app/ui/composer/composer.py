@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QFontMetricsF, QKeyEvent, QResizeEvent, QTextCursor
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QToolButton, QVBoxLayout, QWidget
 from typing_extensions import override
@@ -23,6 +23,7 @@ _MIN_LINES_PX = 100
 _BUTTON_PX = 32
 _MIN_TARGET_PX = 28
 _GAP_PX = 4
+_STOPPING_MS = 150
 
 
 class Composer(QWidget):
@@ -44,7 +45,7 @@ class Composer(QWidget):
         super().__init__()
         self.setObjectName("page")
         self.setAcceptDrops(True)
-        self._is_streaming = False
+        self._is_streaming = self._is_stopping = False
         self._theme = theme
         self._card = QFrame()
         self.text = WritingField()
@@ -56,6 +57,8 @@ class Composer(QWidget):
         self.sampling_button = FittingButton(is_modest=True)
         self.gauge = ContextGauge(theme)
         self.send_button = QToolButton()
+        self._stopping = QTimer(self)
+        """Runs while the stop button was pressed; then the button says so in words."""
         self._build_field()
         self._build_buttons()
         self._lay_out()
@@ -86,6 +89,9 @@ class Composer(QWidget):
         self.gauge.setMinimumHeight(_MIN_TARGET_PX)
         self.send_button.setObjectName("send")
         self.send_button.setFixedSize(_BUTTON_PX, _BUTTON_PX)
+        self._stopping.setSingleShot(True)
+        self._stopping.setInterval(_STOPPING_MS)
+        self._stopping.timeout.connect(self._show_stopping)
         self.send_button.setIconSize(QSize(20, 20))
         self.send_button.clicked.connect(self._on_button)
 
@@ -134,9 +140,9 @@ class Composer(QWidget):
     def set_placeholder(self, text: str) -> None:
         self.text.show_hint(text)
 
-    def set_streaming(self, streaming: bool) -> None:
-        """Make the send button a stop button while an answer streams."""
-        self._is_streaming = streaming
+    def set_streaming(self, streaming: bool, *, is_stopping: bool = False) -> None:
+        """Make the send button a stop button while an answer streams. `is_stopping`: it was pressed."""
+        self._is_streaming, self._is_stopping = streaming, is_stopping
         self._show_button()
 
     def show_format(self, text: str, tip: str, *, is_set: bool, is_wrong: bool) -> None:
@@ -200,13 +206,31 @@ class Composer(QWidget):
     def _show_button(self) -> None:
         has_content = self._has_content
         stops = self._is_streaming and not has_content
-        colour = self._theme.on_accent if stops or has_content else self._theme.quiet_text
+        is_stopping = stops and self._is_stopping
+        is_enabled = has_content or (stops and not is_stopping)
+        colour = self._theme.on_accent if is_enabled else self._theme.quiet_text
         self.send_button.setIcon(icon("stop" if stops else "send", colour))
-        self.send_button.setEnabled(stops or has_content)
+        self.send_button.setEnabled(is_enabled)
+        if is_stopping:
+            self.send_button.setAccessibleName(self.tr("Stopping…"))
+            self.send_button.setToolTip(self.tr("Stopping…"))
+            if not self._stopping.isActive():
+                self._stopping.start()
+            return
+        self._stopping.stop()
+        self.send_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonIconOnly)
+        self.send_button.setFixedSize(_BUTTON_PX, _BUTTON_PX)
         self.send_button.setAccessibleName(self.tr("Stop") if stops else self.tr("Send"))
         self.send_button.setToolTip(
             self.tr("Stop (Esc)") if stops else self.tr("Send (Enter; Shift+Enter for a new line)")
         )
+
+    def _show_stopping(self) -> None:
+        """Say in words that an answer is being stopped. Nearly always it has ended by now."""
+        button = self.send_button
+        button.setText(self.tr("Stopping…"))
+        button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        button.setFixedWidth(button.sizeHint().width() + 2 * _GAP_PX)
 
     def _on_changed(self) -> None:
         self._fit()

@@ -13,6 +13,7 @@ from app.answers.worker_link import WorkerLink
 from tests.waiting import PATIENCE_MS
 from worker.process import WorkerExitedError
 from worker.protocol import Command, Done, Event, Shutdown
+from worker.pulse import Heartbeat
 
 pytestmark = pytest.mark.usefixtures("nothing_leaks")
 
@@ -35,7 +36,14 @@ class _Client:
             raise said
         return said
 
+    @property
+    def heartbeat(self) -> Heartbeat | None:
+        return None
+
     def stop(self, timeout_s: float = 2.0) -> None:
+        self.end()
+
+    def end(self) -> None:
         self.said.put(WorkerExitedError())
 
     def kill(self) -> int | None:

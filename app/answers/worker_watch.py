@@ -1,0 +1,217 @@
+"""Notices that the worker is stuck, and ends a worker that does not stop an answer when the user wants that.
+
+The worker's heartbeats say what it does. Time counts here only while this process itself looks at it: neither a
+machine that sleeps nor a window that is blocked makes a worker look stuck.
+"""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime, timedelta
+from typing import assert_never
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from app.answers.answers import Answers
+from app.answers.model_session import ModelSession
+from app.model.message import MessageId
+from worker.pulse import Activity, Heartbeat
+from worker.sentence import Sentence, verbatim
+
+TICK_MS = 500
+_MAX_TICK_S = 0.75
+"""A longer time between two looks counts as this much."""
+SILENCE_S = 2.0
+_STARTING_SILENCE_S = 15.0
+"""While a process starts, it loads libraries, and the system may not let it do anything else."""
+OBEDIENCE_S = 3.0
+"""A worker that does not obey for this long is ended."""
+_MIN_COMPUTING_S = 30.0
+_UNUSUAL = 5
+"""A step is far beyond its usual time if it takes so many times as long as ever before."""
+_PATIENCE_S: dict[Activity, float] = {
+    "starting": 60,
+    "idle": float("inf"),
+    "loading": 60,
+    "template": 5,
+    "constraint": 10,
+    "reading": _MIN_COMPUTING_S,
+    "decoding": _MIN_COMPUTING_S,
+    "hook": 3,
+    "saving": 30,
+}
+"""How long each activity may last before the user hears of it, in seconds."""
+
+
+class WorkerWatch(QObject):
+    """Watches the worker of a session, while there is one."""
+
+    got_stuck = Signal(object)
+    """A `Sentence` on what the worker was doing, and since when."""
+    recovered = Signal()
+    """The worker goes on, or another one has taken its place."""
+
+    def __init__(self, session: ModelSession, answers: Answers) -> None:
+        super().__init__()
+        self._session = session
+        self._answers = answers
+        self._now_s = 0.0
+        """The time that was spent watching."""
+        self._looked_s = time.monotonic()
+        self._pid: int | None = None
+        self._heartbeat: Heartbeat | None = None
+        self._heard_s = 0.0
+        self._stops: dict[MessageId, float] = {}
+        """Answers that the user has stopped, and when."""
+        self._load_s: float | None = None
+        """When the user chose another model; None once the worker loads it."""
+        self._reported: Activity | None = None
+        """In what the worker is reported as stuck; None if it is not."""
+        answers.stopping.connect(self._on_stopping)
+        session.chosen.connect(self._on_chosen)
+        self._timer = QTimer(self)
+        self._timer.setInterval(TICK_MS)
+        self._timer.timeout.connect(self.look)
+        self._timer.start()
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether the worker is reported as stuck."""
+        return self._reported is not None
+
+    def look(self) -> None:
+        """Look at the worker, as the timer does twice a second."""
+        looked_s = time.monotonic()
+        self._now_s += min(looked_s - self._looked_s, _MAX_TICK_S)
+        self._looked_s = looked_s
+        link = self._session.link
+        if (link.heartbeat, link.pid) != (self._heartbeat, self._pid):
+            self._heartbeat, self._pid, self._heard_s = link.heartbeat, link.pid, self._now_s
+        if not link.is_started:
+            self._stops.clear()
+            self._load_s = None
+            self._report(None)
+            return
+        self._enforce_stops()
+        self._enforce_load()
+        self._report(self._problem())
+
+    # --- reports -------------------------------------------------------------------------------------------
+
+    def _problem(self) -> tuple[Activity, Sentence] | None:
+        """Return what the worker is stuck in, and a sentence on that; None if it is not stuck."""
+        silent_s, heartbeat = self._now_s - self._heard_s, self._heartbeat
+        activity: Activity = "starting" if heartbeat is None else heartbeat.activity
+        if silent_s > (_STARTING_SILENCE_S if activity == "starting" else SILENCE_S):
+            sentence = Sentence(
+                "The model process has not responded since {time}. Its last report: {activity}. It may go on by "
+                "itself. If it does not, restart it: the model is loaded again, and the text so far is kept.",
+                time=_clock_time(silent_s),
+                activity=_described(heartbeat),
+            )
+            return activity, sentence
+        if heartbeat is not None and heartbeat.lasted_s > _patience_s(heartbeat):
+            sentence = Sentence(
+                "The model process takes unusually long. Since {time}: {activity}. It may go on by itself. If you "
+                "don't want to wait, restart it: the model is loaded again, and the text so far is kept.",
+                time=_clock_time(silent_s + heartbeat.lasted_s),
+                activity=_described(heartbeat),
+            )
+            return activity, sentence
+        return None
+
+    def _report(self, problem: tuple[Activity, Sentence] | None) -> None:
+        activity = None if problem is None else problem[0]
+        before, self._reported = self._reported, activity
+        if problem is not None and activity != before:
+            self.got_stuck.emit(problem[1])
+        elif problem is None and before is not None:
+            self.recovered.emit()
+
+    # --- what the user wants -------------------------------------------------------------------------------
+
+    def _on_stopping(self, message_id: MessageId) -> None:
+        self._stops.setdefault(message_id, self._now_s)
+
+    def _on_chosen(self) -> None:
+        self._load_s = self._now_s
+
+    def _enforce_stops(self) -> None:
+        """End answers that the worker does not stop. A worker that goes on with a slow step is left alone."""
+        self._stops = {id_: at_s for id_, at_s in self._stops.items() if self._answers.is_streaming(id_)}
+        overdue = [id_ for id_, at_s in self._stops.items() if self._now_s - at_s >= OBEDIENCE_S]
+        if not overdue:
+            return
+        if self._is_just_slow:
+            for message_id in overdue:
+                self._answers.give_up(message_id)
+        else:
+            self._restart(Sentence("The model process did not stop within {num} seconds.", num=round(OBEDIENCE_S)))
+
+    def _enforce_load(self) -> None:
+        """End a worker that does not load the model that the user chose. What it does is not wanted any more."""
+        if self._load_s is None or self._session.is_load_begun:
+            self._load_s = None
+        elif self._heartbeat is None or self._heartbeat.activity == "starting":
+            # Another process would start no sooner.
+            self._load_s = self._now_s
+        elif self._now_s - self._load_s >= OBEDIENCE_S:
+            self._restart(Sentence("The model process did not stop for another model."))
+
+    @property
+    def _is_just_slow(self) -> bool:
+        """Whether the worker lives, in a step that ends by itself: it computes, or reads a model."""
+        heartbeat = self._heartbeat
+        if heartbeat is None or self._now_s - self._heard_s > SILENCE_S:
+            return False
+        match heartbeat.activity:
+            case "starting" | "loading" | "saving" | "reading" | "decoding":
+                return heartbeat.lasted_s < _patience_s(heartbeat)
+            case "idle" | "template" | "constraint" | "hook":
+                return False
+        assert_never(heartbeat.activity)
+
+    def _restart(self, why: Sentence) -> None:
+        self._stops.clear()
+        self._load_s = None
+        self._session.restart(
+            Sentence("{why} Its last report: {activity}.", why=why, activity=_described(self._heartbeat))
+        )
+
+
+def _patience_s(heartbeat: Heartbeat) -> float:
+    return max(_PATIENCE_S[heartbeat.activity], _UNUSUAL * heartbeat.usual_s)
+
+
+def _clock_time(ago_s: float) -> str:
+    return f"{datetime.now().astimezone() - timedelta(seconds=ago_s):%H:%M:%S}"
+
+
+def _described(heartbeat: Heartbeat | None) -> Sentence:
+    """Return a phrase on what the worker does."""
+    if heartbeat is None:
+        return Sentence("it is starting")
+    match heartbeat.activity:
+        case "starting":
+            return Sentence("it is starting")
+        case "idle":
+            return Sentence("it waits for a message")
+        case "loading" if heartbeat.detail:
+            return Sentence("it loads the model ({stage})", stage=verbatim(heartbeat.detail))
+        case "loading":
+            return Sentence("it loads the model")
+        case "template":
+            return Sentence("it applies the model's chat template")
+        case "constraint":
+            return Sentence("it prepares the answer format")
+        case "reading":
+            return Sentence(
+                "it reads the prompt ({done} of {total} tokens)", done=heartbeat.done, total=heartbeat.total
+            )
+        case "decoding":
+            return Sentence("it computes the next token")
+        case "hook":
+            return Sentence("it runs the hook “{hook}”", hook=heartbeat.detail)
+        case "saving":
+            return Sentence("it saves its cache to disk")
+    assert_never(heartbeat.activity)
