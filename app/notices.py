@@ -81,18 +81,12 @@ NoticeAction: TypeAlias = (
     | UndoDelete
     | UndoArchive
     | LoadGuide
-<<<<<<< HEAD
+    | RestartWorker
     | OpenMemorySettings
     | ShowFile
     | ShowConversation
     | ShowBackups
     | StartEmpty
-=======
-    | RestartWorker
-    | OpenMemorySettings
-    | ShowFile
-    | ShowConversation
->>>>>>> 523b33c (A stuck worker is noticed, and Stop ends one that does not obey)
     | EditAgain
 )
 
@@ -101,9 +95,9 @@ Kind: TypeAlias = Literal["information", "warning", "danger"]
 KINDS: tuple[Kind, ...] = ("information", "warning", "danger")
 """From the least to the most serious."""
 
-Cause: TypeAlias = Literal["store", "saving", "settings", "files", "model"]
+Cause: TypeAlias = Literal["store", "saving", "settings", "files", "model", "worker"]
 """A state of the program that lasts: the store that was opened, text or settings that can't be saved, files that were
-set aside, a model that did not load."""
+set aside, a model that did not load, a worker that does not respond."""
 
 
 @dataclass(frozen=True)

@@ -59,6 +59,7 @@ class Program(QObject):
         self.conversations = Conversations(
             store=store, answers=answers, session=session, cache_folder=cache_folder, notices=self.notices
         )
+        self.worker_watch = WorkerWatch(session, answers)
         self._archive = Lazy(self._make_archive)
         self._drafts = Lazy(self._make_drafts)
         answers.saving_failed.connect(self.report_unsaved)
@@ -197,10 +198,10 @@ class Program(QObject):
         self.session.restart(Sentence("You restarted the model process."))
 
     def _on_worker_stuck(self, what: Sentence) -> None:
-        self.notices.post(Notice(what, "warning", action=RestartWorker()))
+        self.notices.post(Notice(what, "warning", action=RestartWorker(), cause="worker"))
 
     def _on_worker_recovered(self) -> None:
-        self.notices.withdraw(RestartWorker)
+        self.notices.end("worker")
 
     def _on_worker_died(self, what: Sentence) -> None:
         error = Sentence("{what_happened} The text so far is kept.", what_happened=what)

@@ -7,6 +7,7 @@ machine that sleeps nor a window that is blocked makes a worker look stuck.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import assert_never
 
@@ -51,13 +52,14 @@ class WorkerWatch(QObject):
     recovered = Signal()
     """The worker goes on, or another one has taken its place."""
 
-    def __init__(self, session: ModelSession, answers: Answers) -> None:
+    def __init__(self, session: ModelSession, answers: Answers, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
+        self._clock = clock
         self._session = session
         self._answers = answers
         self._now_s = 0.0
         """The time that was spent watching."""
-        self._looked_s = time.monotonic()
+        self._looked_s = clock()
         self._pid: int | None = None
         self._heartbeat: Heartbeat | None = None
         self._heard_s = 0.0
@@ -69,10 +71,10 @@ class WorkerWatch(QObject):
         """In what the worker is reported as stuck; None if it is not."""
         answers.stopping.connect(self._on_stopping)
         session.chosen.connect(self._on_chosen)
-        self._timer = QTimer(self)
-        self._timer.setInterval(TICK_MS)
-        self._timer.timeout.connect(self.look)
-        self._timer.start()
+        self.timer = QTimer(self)
+        self.timer.setInterval(TICK_MS)
+        self.timer.timeout.connect(self.look)
+        self.timer.start()
 
     @property
     def is_stuck(self) -> bool:
@@ -81,7 +83,7 @@ class WorkerWatch(QObject):
 
     def look(self) -> None:
         """Look at the worker, as the timer does twice a second."""
-        looked_s = time.monotonic()
+        looked_s = self._clock()
         self._now_s += min(looked_s - self._looked_s, _MAX_TICK_S)
         self._looked_s = looked_s
         link = self._session.link
@@ -104,16 +106,16 @@ class WorkerWatch(QObject):
         activity: Activity = "starting" if heartbeat is None else heartbeat.activity
         if silent_s > (_STARTING_SILENCE_S if activity == "starting" else SILENCE_S):
             sentence = Sentence(
-                "The model process has not responded since {time}. Its last report: {activity}. It may go on by "
-                "itself. If it does not, restart it: the model is loaded again, and the text so far is kept.",
+                "The model process has not responded since {time}. Last report: {activity}. "
+                "Wait, or restart it: the model is then loaded again, and the text so far is kept.",
                 time=_clock_time(silent_s),
                 activity=_described(heartbeat),
             )
             return activity, sentence
         if heartbeat is not None and heartbeat.lasted_s > _patience_s(heartbeat):
             sentence = Sentence(
-                "The model process takes unusually long. Since {time}: {activity}. It may go on by itself. If you "
-                "don't want to wait, restart it: the model is loaded again, and the text so far is kept.",
+                "The model process takes unusually long. Since {time}: {activity}. "
+                "Wait, or restart it: the model is then loaded again, and the text so far is kept.",
                 time=_clock_time(silent_s + heartbeat.lasted_s),
                 activity=_described(heartbeat),
             )
@@ -156,7 +158,7 @@ class WorkerWatch(QObject):
             # Another process would start no sooner.
             self._load_s = self._now_s
         elif self._now_s - self._load_s >= OBEDIENCE_S:
-            self._restart(Sentence("The model process did not stop for another model."))
+            self._restart(Sentence("The model process was ended, as it did not begin to load another model."))
 
     @property
     def _is_just_slow(self) -> bool:
@@ -174,9 +176,7 @@ class WorkerWatch(QObject):
     def _restart(self, why: Sentence) -> None:
         self._stops.clear()
         self._load_s = None
-        self._session.restart(
-            Sentence("{why} Its last report: {activity}.", why=why, activity=_described(self._heartbeat))
-        )
+        self._session.restart(Sentence("{why} Last report: {activity}.", why=why, activity=_described(self._heartbeat)))
 
 
 def _patience_s(heartbeat: Heartbeat) -> float:
@@ -187,31 +187,41 @@ def _clock_time(ago_s: float) -> str:
     return f"{datetime.now().astimezone() - timedelta(seconds=ago_s):%H:%M:%S}"
 
 
+def _stage(stage: str) -> Sentence:
+    match stage:
+        case "building the model":
+            return Sentence("building it")
+        case "reading the weights":
+            return Sentence("reading the weights")
+        case "warming up":
+            return Sentence("warming up")
+        case _:
+            return verbatim(stage)
+
+
 def _described(heartbeat: Heartbeat | None) -> Sentence:
     """Return a phrase on what the worker does."""
     if heartbeat is None:
-        return Sentence("it is starting")
+        return Sentence("starting")
     match heartbeat.activity:
         case "starting":
-            return Sentence("it is starting")
+            return Sentence("starting")
         case "idle":
-            return Sentence("it waits for a message")
+            return Sentence("waiting for a message")
         case "loading" if heartbeat.detail:
-            return Sentence("it loads the model ({stage})", stage=verbatim(heartbeat.detail))
+            return Sentence("loading the model ({stage})", stage=_stage(heartbeat.detail))
         case "loading":
-            return Sentence("it loads the model")
+            return Sentence("loading the model")
         case "template":
-            return Sentence("it applies the model's chat template")
+            return Sentence("applying the chat template")
         case "constraint":
-            return Sentence("it prepares the answer format")
+            return Sentence("preparing the answer format")
         case "reading":
-            return Sentence(
-                "it reads the prompt ({done} of {total} tokens)", done=heartbeat.done, total=heartbeat.total
-            )
+            return Sentence("reading the prompt ({done} of {total} tokens)", done=heartbeat.done, total=heartbeat.total)
         case "decoding":
-            return Sentence("it computes the next token")
+            return Sentence("computing the next token")
         case "hook":
-            return Sentence("it runs the hook “{hook}”", hook=heartbeat.detail)
+            return Sentence("running the hook “{hook}”", hook=heartbeat.detail)
         case "saving":
-            return Sentence("it saves its cache to disk")
+            return Sentence("saving its cache to disk")
     assert_never(heartbeat.activity)

@@ -27,11 +27,8 @@ from app.notices import (
     Notice,
     NoticeAction,
     OpenMemorySettings,
-<<<<<<< HEAD
-    ShowBackups,
-=======
     RestartWorker,
->>>>>>> 523b33c (A stuck worker is noticed, and Stop ends one that does not obey)
+    ShowBackups,
     ShowConversation,
     ShowFile,
     StartEmpty,

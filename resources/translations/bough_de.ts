@@ -312,6 +312,10 @@
         <translation>Den Guide öffnen</translation>
     </message>
     <message>
+        <source>Restart</source>
+        <translation>Neu starten</translation>
+    </message>
+    <message>
         <source>Open settings</source>
         <translation>Einstellungen öffnen</translation>
     </message>
@@ -460,6 +464,10 @@
     <message>
         <source>Sampling: {name}</source>
         <translation>Sampling: {name}</translation>
+    </message>
+    <message>
+        <source>Stopping…</source>
+        <translation>Wird angehalten …</translation>
     </message>
     <message>
         <source>Stop</source>
@@ -3082,6 +3090,18 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>Die Gespräche in {path} lassen sich nicht verwenden ({error}). Nichts wurde geändert. Prüfen Sie den Datenträger, und versuchen Sie es noch einmal.</translation>
     </message>
     <message>
+        <source>The model process did not stop within {num} seconds.</source>
+        <translation>Der Modellprozess hielt nicht innerhalb von {num} Sekunden an.</translation>
+    </message>
+    <message>
+        <source>The model process has not responded since {time}. Last report: {activity}. Wait, or restart it: the model is then loaded again, and the text so far is kept.</source>
+        <translation>Der Modellprozess reagiert seit {time} nicht. Letzte Meldung: {activity}. Warten Sie, oder starten Sie ihn neu: dann wird das Modell noch einmal geladen, und der bisherige Text bleibt erhalten.</translation>
+    </message>
+    <message>
+        <source>The model process stopped ({how}).</source>
+        <translation>Der Modellprozess wurde beendet ({how}).</translation>
+    </message>
+    <message>
         <source>The prompt is empty. Send at least one token of text.</source>
         <translation>Der Prompt ist leer. Senden Sie mindestens ein Token Text.</translation>
     </message>
@@ -3638,10 +3658,6 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
         <translation>Der Modellprozess ließ sich nicht starten ({error}). Ihre Gespräche sind sicher. Schließen Sie andere Programme, und wählen Sie das Modell dann noch einmal.</translation>
     </message>
     <message>
-        <source>The model process stopped ({how}). The text so far is kept.</source>
-        <translation>Der Modellprozess wurde beendet ({how}). Der bisherige Text bleibt erhalten.</translation>
-    </message>
-    <message>
         <source>The model process stopped {num_times} times in a row with the draft model “{draft_model}” ({how}). It now runs without a draft model.</source>
         <translation>Der Modellprozess wurde mit dem Entwurfsmodell „{draft_model}“ {num_times}-mal nacheinander beendet ({how}). Er läuft jetzt ohne Entwurfsmodell.</translation>
     </message>
@@ -3652,6 +3668,14 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
     <message>
         <source>The model process stopped.</source>
         <translation>Der Modellprozess wurde beendet.</translation>
+    </message>
+    <message>
+        <source>The model process takes unusually long. Since {time}: {activity}. Wait, or restart it: the model is then loaded again, and the text so far is kept.</source>
+        <translation>Der Modellprozess braucht ungewöhnlich lange. Seit {time}: {activity}. Warten Sie, oder starten Sie ihn neu: dann wird das Modell noch einmal geladen, und der bisherige Text bleibt erhalten.</translation>
+    </message>
+    <message>
+        <source>The model process was ended, as it did not begin to load another model.</source>
+        <translation>Der Modellprozess wurde beendet, weil er nicht begann, ein anderes Modell zu laden.</translation>
     </message>
     <message>
         <source>The model runs on the CPU, with OpenBLAS {version} and its kernel {kernel}.</source>
@@ -3788,8 +3812,24 @@ Ein Token mit einer Wahrscheinlichkeit unter `threshold` wird mit niedrigerer `t
 Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
+        <source>You restarted the model process.</source>
+        <translation>Sie haben den Modellprozess neu gestartet.</translation>
+    </message>
+    <message>
+        <source>applying the chat template</source>
+        <translation>Anwenden der Chatvorlage</translation>
+    </message>
+    <message>
+        <source>building it</source>
+        <translation>Aufbau</translation>
+    </message>
+    <message>
         <source>circular links between messages, cut</source>
         <translation>kreisförmige Verknüpfungen von Nachrichten, aufgetrennt</translation>
+    </message>
+    <message>
+        <source>computing the next token</source>
+        <translation>Berechnen des nächsten Tokens</translation>
     </message>
     <message>
         <source>config.json in {path} says `{key}`: {number}, but the weight files hold {num_tensors} tensors. Download the model again, or choose another one.</source>
@@ -3884,6 +3924,14 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>die erste Nachricht fehlt</translation>
     </message>
     <message>
+        <source>loading the model</source>
+        <translation>Laden des Modells</translation>
+    </message>
+    <message>
+        <source>loading the model ({stage})</source>
+        <translation>Laden des Modells ({stage})</translation>
+    </message>
+    <message>
         <source>message {id} can&apos;t be read ({error})</source>
         <translation>Nachricht {id} lässt sich nicht lesen ({error})</translation>
     </message>
@@ -3912,6 +3960,26 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Bilder und Dateien, die nicht in der Datei sind, durch Platzhalter ersetzt</translation>
     </message>
     <message>
+        <source>preparing the answer format</source>
+        <translation>Vorbereiten des Antwortformats</translation>
+    </message>
+    <message>
+        <source>reading the prompt ({done} of {total} tokens)</source>
+        <translation>Lesen des Prompts ({done} von {total} Tokens)</translation>
+    </message>
+    <message>
+        <source>reading the weights</source>
+        <translation>Lesen der Gewichte</translation>
+    </message>
+    <message>
+        <source>running the hook “{hook}”</source>
+        <translation>Ausführen des Hooks „{hook}“</translation>
+    </message>
+    <message>
+        <source>saving its cache to disk</source>
+        <translation>Speichern des Caches auf die Festplatte</translation>
+    </message>
+    <message>
         <source>signal SIGALRM: a hook did not return, see the terminal</source>
         <translation>Signal SIGALRM: Ein Hook kam nicht zurück, siehe Terminal</translation>
     </message>
@@ -3922,6 +3990,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>signal {signal}</source>
         <translation>Signal {signal}</translation>
+    </message>
+    <message>
+        <source>starting</source>
+        <translation>Start</translation>
     </message>
     <message>
         <source>status lines of LM Studio, left out</source>
@@ -3978,6 +4050,14 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>unreadable branch choices</source>
         <translation>unlesbare Zweigauswahlen</translation>
+    </message>
+    <message>
+        <source>waiting for a message</source>
+        <translation>Warten auf eine Nachricht</translation>
+    </message>
+    <message>
+        <source>warming up</source>
+        <translation>Aufwärmen</translation>
     </message>
     <message>
         <source>{error} The conversations imported so far are in the trash.</source>
@@ -4064,8 +4144,16 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>{token} (zu {probability} wahrscheinlich)</translation>
     </message>
     <message>
+        <source>{what_happened} The text so far is kept.</source>
+        <translation>{what_happened} Der bisherige Text bleibt erhalten.</translation>
+    </message>
+    <message>
         <source>{what} can&apos;t read this text ({error}). Nothing was lost. Change the text, or choose another model.</source>
         <translation>{what} kann diesen Text nicht lesen ({error}). Nichts ging verloren. Ändern Sie den Text, oder wählen Sie ein anderes Modell.</translation>
+    </message>
+    <message>
+        <source>{why} Last report: {activity}.</source>
+        <translation>{why} Letzte Meldung: {activity}.</translation>
     </message>
     <message>
         <source>{why} New text stays on the screen and is saved as soon as possible.</source>

@@ -36,6 +36,7 @@ from worker.protocol import (
     Timing,
     Usage,
 )
+from worker.pulse import Heartbeat
 from worker.sentence import verbatim
 
 
@@ -49,6 +50,12 @@ class ScriptedLink(WorkerLink):
         self.cannot_start = False
         self.on_send: Callable[[Command], None] = lambda _: None
         self._is_up = False
+        self.last_heartbeat: Heartbeat | None = None
+
+    @property
+    @override
+    def heartbeat(self) -> Heartbeat | None:
+        return self.last_heartbeat
 
     @property
     @override
