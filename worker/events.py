@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, TypeAlias
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Struct, UnsetType
 
 from worker.sentence import Sentence, SentenceParts, received
 from worker.values import CacheKind, Confinement, FailureKind, FinishReason, Origin, RequestId, Tier, Value
@@ -358,3 +358,23 @@ Event: TypeAlias = (
     | Done
     | Failed
 )
+
+
+Activity: TypeAlias = Literal[
+    "starting", "idle", "loading", "template", "constraint", "reading", "decoding", "hook", "saving"
+]
+
+
+class Heartbeat(Struct, frozen=True, array_like=True):
+    """A report on what the worker does. It comes beside the events, see `worker.pulse`."""
+
+    activity: Activity
+    lasted_s: float
+    """For how long, since its last sign of progress."""
+    usual_s: float
+    """The longest time that this activity took before; 0 if unknown."""
+    detail: str
+    """The stage of a load or the name of a hook; else empty."""
+    done: int
+    """Tokens of the prompt that are read."""
+    total: int

@@ -24,8 +24,8 @@ from worker.answers.hook_listing import needs_of_hooks
 from worker.blas import preload
 from worker.confinement import confine
 from worker.encoding import command_from_msgpack, event_from_msgpack, to_msgpack
-from worker.protocol import Command, Event, Shutdown
-from worker.pulse import Heartbeat, Pulse
+from worker.protocol import Command, Event, Heartbeat, Shutdown
+from worker.pulse import Pulse
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection

@@ -25,6 +25,7 @@ from worker.commands import (
     Validate as Validate,
 )
 from worker.events import (
+    Activity as Activity,
     Alternative as Alternative,
     Answered as Answered,
     CacheStatsReport as CacheStatsReport,
@@ -37,6 +38,7 @@ from worker.events import (
     Finished as Finished,
     Forked as Forked,
     HookOption as HookOption,
+    Heartbeat as Heartbeat,
     HooksListed as HooksListed,
     HookUse as HookUse,
     ListedHook as ListedHook,

@@ -10,13 +10,10 @@ import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-Activity: TypeAlias = Literal[
-    "starting", "idle", "loading", "template", "constraint", "reading", "decoding", "hook", "saving"
-]
+from worker.events import Activity, Heartbeat
 
 BEAT_S = 0.5
 """Time between two heartbeats."""
@@ -24,21 +21,6 @@ _MIN_GAP_S = 0.1
 """A new activity is reported at once, unless the last report was this recent."""
 _MAX_DETAIL_CHARS = 80
 """A heartbeat has at most 512 bytes. The system writes that many to a pipe in one piece, or none of them."""
-
-
-class Heartbeat(Struct, frozen=True, array_like=True):
-    """A report on what the worker does."""
-
-    activity: Activity
-    lasted_s: float
-    """For how long, since its last sign of progress."""
-    usual_s: float
-    """The longest time that this activity took before; 0 if unknown."""
-    detail: str
-    """The stage of a load or the name of a hook; else empty."""
-    done: int
-    """Tokens of the prompt that are read."""
-    total: int
 
 
 class EngineStep(Struct, frozen=True):

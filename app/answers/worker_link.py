@@ -14,8 +14,7 @@ from typing import Protocol
 
 from PySide6.QtCore import QObject, Signal
 
-from worker.protocol import Command, Event
-from worker.pulse import Heartbeat
+from worker.protocol import Command, Event, Heartbeat
 from worker.sentence import Sentence
 
 

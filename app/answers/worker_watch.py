@@ -16,7 +16,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from app.answers.answers import Answers
 from app.answers.model_session import ModelSession
 from app.model.message import MessageId
-from worker.pulse import Activity, Heartbeat
+from worker.protocol import Activity, Heartbeat
 from worker.sentence import Sentence, verbatim
 
 TICK_MS = 500

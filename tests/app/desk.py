@@ -30,13 +30,13 @@ from worker.protocol import (
     Finished,
     FinishReason,
     Generate,
+    Heartbeat,
     LoadModel,
     ModelLoaded,
     PrefillProgress,
     Timing,
     Usage,
 )
-from worker.pulse import Heartbeat
 from worker.sentence import verbatim
 
 

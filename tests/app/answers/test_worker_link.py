@@ -12,8 +12,7 @@ from pytestqt.qtbot import QtBot
 from app.answers.worker_link import WorkerLink
 from tests.waiting import PATIENCE_MS
 from worker.process import WorkerExitedError
-from worker.protocol import Command, Done, Event, Shutdown
-from worker.pulse import Heartbeat
+from worker.protocol import Command, Done, Event, Heartbeat, Shutdown
 
 pytestmark = pytest.mark.usefixtures("nothing_leaks")
 

@@ -8,7 +8,7 @@ import pytest
 
 from app.answers.worker_watch import WorkerWatch
 from tests.app.desk import Desk
-from worker.pulse import Activity, Heartbeat
+from worker.protocol import Activity, Heartbeat
 
 pytestmark = pytest.mark.usefixtures("nothing_leaks")
 
