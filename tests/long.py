@@ -17,3 +17,10 @@ def in_long_runs(cases: Iterable[object]) -> list[ParameterSet]:
         pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.long)  # pyright: ignore[reportUnknownArgumentType]
         for case in cases
     ]
+
+
+def every_third(cases: Iterable[str], first: int = 0) -> list[ParameterSet | str]:
+    """Return parameters of which each third one, from `first` on, runs always and the rest in `make test-long`."""
+    return [
+        case if number % 3 == first else pytest.param(case, marks=pytest.mark.long) for number, case in enumerate(cases)
+    ]

@@ -239,6 +239,7 @@ def test_unsent_text_is_there_when_bough_is_opened_again(open_bough: OpenBough, 
     assert open_bough(model=str(fox_model)).window.composer.text.content == ""
 
 
+@pytest.mark.long
 def test_ten_million_characters_are_kept_and_a_plain_sentence_says_why_there_is_no_answer(
     qtbot: QtBot, fox_model: Path, tmp_path: Path
 ) -> None:
@@ -271,6 +272,7 @@ def test_ten_million_characters_are_kept_and_a_plain_sentence_says_why_there_is_
     store.close()
 
 
+@pytest.mark.long
 def test_two_programs_with_the_same_conversations_take_nothing_from_each_other(
     open_bough: OpenBough, qtbot: QtBot, endless_model: Path
 ) -> None:

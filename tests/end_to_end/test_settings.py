@@ -22,6 +22,7 @@ from app.model.settings import CacheSettings, Settings, save_settings
 from app.ui.settings.settings_window import SettingsWindow
 from tests.architectures import small_llama, small_mamba, write_random_model
 from tests.end_to_end.conftest import OpenBough
+from tests.long import in_long_runs
 from tests.models import chain, write_scripted_model
 from tests.waiting import PATIENCE_MS
 from worker.cache.disk_cache import DEFAULT_LIMIT_BYTES
@@ -201,6 +202,7 @@ def test_settings_survive_a_restart_and_kept_state_comes_back_from_disk(open_bou
     assert again.session.kept.limit_bytes == chosen.limit_bytes
 
 
+@pytest.mark.long
 def test_with_the_disk_switched_off_nothing_is_kept_on_it(open_bough: OpenBough, qtbot: QtBot, fox_model: Path) -> None:
     user = _User(open_bough(model=str(fox_model)), qtbot)
     user.ask("u1")
@@ -218,6 +220,7 @@ def test_with_the_disk_switched_off_nothing_is_kept_on_it(open_bough: OpenBough,
     assert settings.memory_page.empty_button.isEnabled()
 
 
+@pytest.mark.long
 def test_a_small_disk_limit_is_obeyed(open_bough: OpenBough, qtbot: QtBot, tmp_path: Path) -> None:
     limit_bytes = 1_500_000
     settings = Settings(
@@ -235,7 +238,7 @@ def test_a_small_disk_limit_is_obeyed(open_bough: OpenBough, qtbot: QtBot, tmp_p
     assert 0 < user.controller.program.cache_folder.num_bytes <= limit_bytes
 
 
-@pytest.mark.parametrize(("option", "shrinks_by"), [(1, 3.2), (2, 5.5)])
+@pytest.mark.parametrize(("option", "shrinks_by"), [(2, 5.5), *in_long_runs([(1, 3.2)])])
 def test_fewer_bits_take_less_memory(
     open_bough: OpenBough, qtbot: QtBot, tmp_path: Path, byte_level: Tokenizer, option: int, shrinks_by: float
 ) -> None:
@@ -354,6 +357,7 @@ def test_emptying_removes_everything_that_was_read_and_the_model_stays_usable(
     assert _read_tokens(again.controller.shown.path[-1]) == 1
 
 
+@pytest.mark.long
 def test_running_and_waiting_answers_survive_emptying(open_bough: OpenBough, qtbot: QtBot, endless_model: Path) -> None:
     user = _User(open_bough(model=str(endless_model), max_tokens=400), qtbot)
     user.controller.send("u1")
@@ -393,6 +397,7 @@ def test_only_one_settings_window_opens_and_it_closes_with_the_program(open_boug
     assert not first.isVisible()
 
 
+@pytest.mark.long
 def test_the_automatic_disk_size_is_the_workers(open_bough: OpenBough, qtbot: QtBot) -> None:
     settings = _User(open_bough(), qtbot).open_settings()
     assert f"{size_text(DEFAULT_LIMIT_BYTES)} for all models together" in _texts(settings)

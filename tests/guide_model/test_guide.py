@@ -108,6 +108,7 @@ def test_an_unknown_question_gets_the_answer_that_names_another_model(worker: St
     assert all("Open folder…" in text for text in corpus.answers[UNKNOWN])
 
 
+@pytest.mark.long
 def test_the_published_accuracy_is_good_enough():
     figures = json.loads((SCRIPTS / "accuracy.json").read_text(encoding="utf-8"))
     cases = [json.loads(line) for line in (SCRIPTS / "blind.jsonl").read_text(encoding="utf-8").splitlines()]

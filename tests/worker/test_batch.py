@@ -12,6 +12,7 @@ import pytest
 from mlx_lm.models.cache import make_prompt_cache
 
 from tests.architectures import ARCHITECTURES, build_random_model
+from tests.long import every_third
 from worker.batch import Batch, can_batch
 from worker.cache.prompt_cache import PromptCache
 from worker.layers import Layers, arrays_in, num_bytes_in, stacks_of
@@ -53,7 +54,7 @@ def test_can_batch_knows_which_architectures_can_be_batched(name: str):
     )
 
 
-@pytest.mark.parametrize("name", [name for name in ARCHITECTURES if name not in NOT_BATCHED])
+@pytest.mark.parametrize("name", every_third([name for name in ARCHITECTURES if name not in NOT_BATCHED]))
 def test_rows_that_join_and_leave_equal_single_sequences_and_continue_in_the_cache(name: str):
     """Every few steps a row joins or leaves, beyond the length of windows. The rows that left are continued alone."""
     rng = Random(len(name))

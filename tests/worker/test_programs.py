@@ -14,6 +14,7 @@ import pytest
 from tokenizers import Tokenizer
 
 from tests.driver import PATIENCE_S, ROOT
+from tests.long import in_long_runs
 from tests.models import chain, write_scripted_model
 
 # --- chat ------------------------------------------------------------------------------------------------------
@@ -109,6 +110,7 @@ def test_a_chat_without_a_model_shows_the_reason_and_ends():
     assert done.stderr == ""
 
 
+@pytest.mark.long
 def test_any_bytes_can_be_typed(speaker: Path):
     done = subprocess.run(
         [sys.executable, "-m", "worker", "chat", "--model", str(speaker)],
@@ -122,6 +124,7 @@ def test_any_bytes_can_be_typed(speaker: Path):
     assert done.stderr == b""
 
 
+@pytest.mark.long
 def test_next_after_back_returns_to_the_branch_that_was_left(speaker: Path):
     done = chat(speaker, "Is it green?", "/back", "/next", "And red?", "/back", "/back", "/previous", "/tree", "/next")
     assert done.stdout.count("[version 1 of 1] Is it green?") == 2
@@ -130,7 +133,7 @@ def test_next_after_back_returns_to_the_branch_that_was_left(speaker: Path):
     assert "There is no fork on this branch yet." in tree
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+@pytest.mark.parametrize("encoding", ["ascii", *in_long_runs(["latin-1"])])
 def test_characters_that_a_terminal_cannot_show_become_question_marks(speaker: Path, encoding: str):
     done = subprocess.run(
         [sys.executable, "-m", "worker", "chat", "--model", str(speaker)],
@@ -146,6 +149,7 @@ def test_characters_that_a_terminal_cannot_show_become_question_marks(speaker: P
     assert b"? assistant: Yes." in done.stdout
 
 
+@pytest.mark.long
 def test_a_chat_whose_output_is_closed_ends_silently(speaker: Path):
     command = 'printf "Hi\\nHi\\n" | "$0" -m worker chat --model "$1" | head -n 1'
     done = subprocess.run(
@@ -160,6 +164,7 @@ def test_a_chat_whose_output_is_closed_ends_silently(speaker: Path):
     assert done.stderr == b""
 
 
+@pytest.mark.long
 def test_a_chat_without_an_input_ends(speaker: Path):
     done = subprocess.run(
         ["/bin/sh", "-c", 'exec "$0" -m worker chat --model "$1" <&-', sys.executable, str(speaker)],

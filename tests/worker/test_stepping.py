@@ -17,6 +17,7 @@ import pytest
 import worker.decision
 import worker.step
 import worker.stepping
+from tests.long import in_long_runs
 from worker.answers.hook_chain import Hook
 from worker.answers.hook_folder import HookFolder
 from worker.cache.prompt_cache import PromptCache
@@ -239,7 +240,7 @@ class Chance:
 
 @pytest.mark.parametrize("stop", [[], ["e", "re", "th"]])
 @pytest.mark.parametrize("kind", ["any", "regex"])
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", [*range(5), *in_long_runs(range(5, 10))])
 def test_with_any_hook_decisions_the_answer_equals_the_engines(
     model: LanguageModel, seed: int, kind: str, stop: list[str]
 ) -> None:
@@ -263,7 +264,7 @@ def test_with_any_hook_decisions_the_answer_equals_the_engines(
 
 
 @pytest.mark.parametrize("stop", [[], ["e", "re", "th"]])
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", [*range(5), *in_long_runs(range(5, 12))])
 def test_forks_equal_the_engines_forks(model: LanguageModel, seed: int, stop: list[str]) -> None:
     size = len(model.vocabulary)
     make = lambda: Chance(seed, size, may_fork=True)  # noqa: E731

@@ -18,6 +18,7 @@ import psutil
 import pytest
 
 from tests.driver import PATIENCE_S, ROOT, StdioWorker
+from tests.long import in_long_runs
 from worker.process import WorkerClient, WorkerExitedError
 from worker.protocol import (
     CacheStats,
@@ -188,7 +189,7 @@ def test_a_worker_that_cannot_stop_is_killed(loaded: WorkerClient):
 # --- large and many messages -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("num_chars", [300_000, 10_000_000])
+@pytest.mark.parametrize("num_chars", [10_000_000, *in_long_runs([300_000])])
 def test_large_commands_to_a_worker_that_reads_nothing_do_not_block_the_sender(client: WorkerClient, num_chars: int):
     client.send(CacheStats(request_id="up"))
     client.receive()
@@ -298,14 +299,20 @@ def start_parent(tmp_path: Path, endless_model: Path) -> Iterator[Callable[..., 
         parent.communicate()
 
 
-@pytest.mark.parametrize("doing", [doing for doing in DOING if doing != "leaves much unread"])
+@pytest.mark.parametrize(
+    "doing",
+    [
+        "reads a long prompt",
+        *in_long_runs(sorted(DOING.keys() - {"reads a long prompt", "leaves much unread"})),
+    ],
+)
 def test_a_worker_ends_when_its_parent_is_killed(start_parent: Any, doing: str):
     parent, worker = start_parent(doing, "input()")
     parent.kill()
     assert has_ended(worker)
 
 
-@pytest.mark.parametrize("doing", ["starts", "is idle", "answers", "writes to nobody"])
+@pytest.mark.parametrize("doing", ["writes to nobody", *in_long_runs(["starts", "is idle", "answers"])])
 def test_a_worker_ends_when_the_app_ends_without_stopping_it(start_parent: Any, doing: str):
     parent, worker = start_parent(doing, "")
     _, errors = parent.communicate(timeout=PATIENCE_S)
@@ -407,7 +414,7 @@ def test_a_headless_worker_whose_output_is_no_longer_read_ends(endless_model: Pa
     worker.stderr.close()
 
 
-@pytest.mark.parametrize("closed", ["<&-", "2>&-", "<&- 2>&-"])
+@pytest.mark.parametrize("closed", ["<&- 2>&-", *in_long_runs(["<&-", "2>&-"])])
 def test_a_headless_worker_without_standard_input_or_error_ends_in_good_order(closed: str):
     """A service may be started like this: a missing descriptor must not cause a hang or a crash."""
     command = f'exec "$0" -m worker --stdio {closed}'

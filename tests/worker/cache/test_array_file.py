@@ -9,6 +9,7 @@ from typing import Any
 import mlx.core as mx
 import pytest
 
+from tests.long import in_long_runs
 from worker.cache.array_file import DamagedFileError, NotStorableError, from_bytes, read_header, to_buffers
 
 DTYPES = (
@@ -80,7 +81,7 @@ def random_value(rng: Random, depth: int = 0) -> Any:
             return rng.choice([None, True, False, 0, -5, 2**40, 0.1, -1e300, float("inf"), "", "ä\n"])
 
 
-@pytest.mark.parametrize("seed", range(300))
+@pytest.mark.parametrize("seed", [*range(40), *in_long_runs(range(40, 300))])
 def test_stored_values_come_back_bit_for_bit(seed: int):
     value = random_value(Random(seed))
     data = as_bytes(value)
@@ -110,7 +111,7 @@ def test_values_that_cannot_be_stored_are_refused(value: Any):
         to_buffers(value, {})
 
 
-@pytest.mark.parametrize("seed", range(200))
+@pytest.mark.parametrize("seed", [*range(40), *in_long_runs(range(40, 200))])
 def test_changed_bytes_are_read_or_raise_a_damaged_file_error(seed: int):
     """Checksums are another module's job, but no other error may come from here."""
     rng = Random(seed)

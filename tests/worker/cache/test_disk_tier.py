@@ -15,7 +15,7 @@ import pytest
 from mlx_lm.models.cache import make_prompt_cache
 
 from tests.architectures import ARCHITECTURES, build_random_model
-from tests.long import in_long_runs
+from tests.long import every_third, in_long_runs
 from tests.worker.cache.test_disk_cache import DAMAGES, replace_by_a_folder, replace_by_a_link
 from tests.worker.cache.test_prompt_cache import (
     KINDS,
@@ -67,7 +67,7 @@ def test_evicted_tokens_and_those_of_an_earlier_cache_come_back_unchanged(
     walk(model, tmp_path, seed, num_steps)
 
 
-@pytest.mark.parametrize("name", ARCHITECTURES)
+@pytest.mark.parametrize("name", every_third(ARCHITECTURES, first=1))
 def test_tokens_come_back_unchanged_for_every_architecture(name: str, tmp_path: Path):
     walk(build_random_model(ARCHITECTURES[name], vocab_size=VOCAB_SIZE), tmp_path, seed=len(name), num_steps=5)
 

@@ -18,7 +18,7 @@ from tests.long import in_long_runs
 CONFIGS: dict[str, Callable[[int], dict[str, Any]]] = {"llama": small_llama, "lfm2": lambda _: small_lfm2()}
 
 
-@pytest.fixture(scope="module", params=CONFIGS)
+@pytest.fixture(scope="module", params=["lfm2", *in_long_runs(["llama"])])
 def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, byte_level: Tokenizer) -> Path:
     size = byte_level.get_vocab_size(with_added_tokens=True)
     return write_random_model(

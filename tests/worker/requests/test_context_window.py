@@ -241,7 +241,7 @@ def test_a_long_conversation_in_a_small_context_is_rarely_read_again(worker: Std
     messages: Messages = [SYSTEM]
     dropped: list[int] = []
     num_held = num_new = num_read = 0
-    for number in range(110):
+    for number in range(60):
         messages.append(user(f"And number {number}, what of the fox?"))
         finished = worker.result("generate", messages=messages, overflow="drop_oldest", max_tokens=NUM_NEW)
         usage, choice = finished["usage"], finished["choices"][0]
@@ -255,7 +255,7 @@ def test_a_long_conversation_in_a_small_context_is_rarely_read_again(worker: Std
         messages.append({"role": "assistant", "content": choice["text"], "token_ids": choice["turn_token_ids"]})
     assert dropped == sorted(dropped)
     assert dropped[0] == 0
-    assert dropped[-1] > 100
+    assert dropped[-1] > 40
     num_cuts = len(set(dropped)) - 1
     said = length(worker, messages)
     # At most once for each quarter of the context.

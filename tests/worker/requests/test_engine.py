@@ -303,7 +303,7 @@ def test_a_load_cancelled_after_any_step_reports_what_is_loaded(random_llama: Pa
     num_steps = len(list(host.load(load, Ticket("load"))))
     assert num_steps > 5
     for is_loaded in (True, False):
-        for num_before in (1, 2, 3, num_steps // 2, num_steps - 1):
+        for num_before in (1, 2, 3, num_steps - 1):
             if is_loaded:
                 assert isinstance([*host.load(load, Ticket("load"))][-1], ModelLoaded)
             else:

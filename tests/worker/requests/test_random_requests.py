@@ -303,7 +303,13 @@ def _tokens(chunks: list[Chunk]) -> list[Token]:
     return [token for chunk in chunks for token in chunk.tokens]
 
 
-@pytest.fixture(scope="module", params=MODELS)
+@pytest.fixture(
+    scope="module",
+    params=[
+        *("llama", "gemma3", "lfm2", "deepseek_v32"),
+        *in_long_runs(["mamba", "falcon_h1", "llama4", "llama in 8 bits"]),
+    ],
+)
 def oracle(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, byte_level: Tokenizer) -> Oracle:
     config = MODELS[request.param](byte_level.get_vocab_size(with_added_tokens=True))
     inner = config.get("text_config")

@@ -19,6 +19,7 @@ from tokenizers import Tokenizer
 
 from tests.architectures import small_gemma3, small_lfm2, small_llama, small_mamba, write_random_model
 from tests.driver import StdioWorker, shown_text
+from tests.long import in_long_runs
 from tests.worker.rounding import agree
 from worker.answers.writing import Writing
 from worker.batch import Batch
@@ -44,7 +45,7 @@ NewEngine = Callable[[LanguageModel], Engine]
 PROMPT: dict[str, Any] = {"messages": [{"role": "user", "content": "Hello there, how are the branches today?"}]}
 
 
-@pytest.fixture(scope="module", params=CONFIGS)
+@pytest.fixture(scope="module", params=["llama", "lfm2", *in_long_runs(sorted(CONFIGS.keys() - {"llama", "lfm2"}))])
 def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, byte_level: Tokenizer) -> Path:
     size = byte_level.get_vocab_size(with_added_tokens=True)
     return write_random_model(
@@ -57,7 +58,7 @@ def llama(random_llama: Path) -> LanguageModel:
     return loaded(random_llama)
 
 
-@pytest.fixture(params=[False, True, None], ids=["looks at each token", "looks ahead", "in turns"])
+@pytest.fixture(params=[False, True, *in_long_runs([None])], ids=["looks at each token", "looks ahead", "in turns"])
 def new_engine(request: pytest.FixtureRequest) -> NewEngine:
     """In turns: as on a CPU whose steps vary between short and long."""
     looks_ahead: bool | None = request.param
@@ -326,7 +327,7 @@ def test_answers_that_do_not_fit_in_memory_together_run_one_after_another(
     assert agree(llama, request, ended(events)[1].choices, expected.choices)
 
 
-@pytest.mark.parametrize("looks_ahead", [False, True])
+@pytest.mark.parametrize("looks_ahead", [True, *in_long_runs([False])])
 @pytest.mark.parametrize("name", ["llama", "lfm2"])
 def test_answers_that_outgrow_the_memory_wait_and_continue_later(
     looks_ahead: bool, name: str, tmp_path: Path, byte_level: Tokenizer

@@ -16,6 +16,7 @@ import pytest
 from tokenizers import Tokenizer
 
 from tests.architectures import small_gemma3, small_lfm2, small_llama, write_random_model
+from tests.long import in_long_runs
 from tests.models import chain, write_scripted_model
 from tests.tokenizers import bare_tokenizer
 from worker.errors import BadRequestError, ConstraintInvalidError, ContextOverflowError
@@ -33,7 +34,7 @@ ANSWERS = ["ab", "abba", "babb", "bba", "c"]
 Logprobs = Callable[[tuple[int, ...]], npt.NDArray[np.float64]]
 
 
-@pytest.fixture(scope="module", params=["llama", "gemma3", "lfm2"])
+@pytest.fixture(scope="module", params=["llama", "lfm2", *in_long_runs(["gemma3"])])
 def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Random weights over seven tokens, with positions only, windows or states."""
     tokenizer = bare_tokenizer(["a", "b", "c", "ab", "ba"])
@@ -191,7 +192,7 @@ def test_a_wide_search_finds_the_best_of_all_possible_sequences(
     assert_is(state, best(found, min(9, len(found)), length_penalty), len(oracle.prompt))
 
 
-@pytest.mark.parametrize("width", [1, 2, 5])
+@pytest.mark.parametrize("width", [1, 5, *in_long_runs([2])])
 @pytest.mark.parametrize(("answers", "stop", "length_penalty"), CASES)
 @pytest.mark.parametrize("can_batch", [True, False])
 def test_a_search_of_any_width_finds_the_same_as_a_plain_one(
