@@ -6,6 +6,7 @@ quotes are shown as plain text.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -96,7 +97,12 @@ def formula_plugin(parser: MarkdownIt) -> None:
 
 def as_written(token: Token) -> str:
     """Return a formula with its delimiters."""
-    return f"{token.markup}{token.content}{_CLOSINGS.get(token.markup, token.markup)}"
+    return with_marks(token.content, token.markup)
+
+
+def with_marks(latex: str, opening: str) -> str:
+    """Return LaTeX with the mark before it and the one after it."""
+    return f"{opening}{latex}{_CLOSINGS.get(opening, opening)}"
 
 
 def _inline(state: StateInline, silent: bool) -> bool:
@@ -214,6 +220,18 @@ def _note_mark(state: StateInline, silent: bool) -> bool:
 _PARSERS = {depth: _new_parser(depth) for depth in _DEPTHS}
 """Shared by all documents, because a text's state is in the environment passed to `parse`."""
 _FLAT_PARSER = _new_parser().disable(["list", "blockquote"])
+
+
+_DEFINITION = re.compile(r"^ {0,3}\[[^\]\n]{1,200}\]:[ \t]*[^\s][^\n]{0,2000}$", re.MULTILINE)
+_MAX_DEFINITIONS = 500
+
+
+def definitions(text: str) -> dict[str, Any]:
+    """Return the link definitions on lines of their own, also those of a code block; at most 500."""
+    references: dict[str, Any] = {}
+    for found in itertools.islice(_DEFINITION.finditer(text), _MAX_DEFINITIONS):
+        _FLAT_PARSER.parse(found[0], {"references": references})
+    return references
 
 
 def parsed(text: str, references: dict[str, Any]) -> list[Token]:

@@ -2322,6 +2322,10 @@
         <translation>Mit den Formeln {formulas}</translation>
     </message>
     <message>
+        <source>Show more ({count} more characters)</source>
+        <translation>Mehr anzeigen (noch {count} Zeichen)</translation>
+    </message>
+    <message>
         <source>… and {count} more characters. Copy or export the message to get the whole text.</source>
         <translation>… und {count} weitere Zeichen. Kopieren oder exportieren Sie die Nachricht, um den ganzen Text zu erhalten.</translation>
     </message>

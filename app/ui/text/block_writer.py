@@ -7,7 +7,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QTextBlockFormat, QTextCharFormat, QTextCursor, QTextListFormat
 
 from app.ui.text.code_blocks import CODE_LINE, CODE_PADDING_PX, FIRST_LINE, line_format
-from app.ui.text.text_formats import BULLET_LEVEL, QUOTE_DEPTH, TextFormats
+from app.ui.text.text_formats import BULLET_LEVEL, CONTINUES_LINE, QUOTE_DEPTH, TextFormats
 from app.ui.theme import LINE_PX, scaled
 
 BLOCK_GAP_PX = 10
@@ -96,6 +96,12 @@ class BlockWriter:
             self._opens_list = False
         else:
             self._leave_inherited_list(block)
+
+    def continue_line(self) -> None:
+        """Mark the block as the rest of the line above, which was too long for one block."""
+        format_ = self._cursor.blockFormat()
+        format_.setProperty(CONTINUES_LINE, True)
+        self._cursor.setBlockFormat(format_)
 
     def begin_paragraph(self, *, is_after_blank: bool) -> None:
         """Begin a paragraph; `is_after_blank` says whether the source has an empty line above it."""

@@ -53,6 +53,11 @@ class CodeSpan:
     def last(self) -> QTextBlock:
         return self.start.document().findBlockByNumber(self.first.blockNumber() + self.num_lines - 1)
 
+    @property
+    def position(self) -> int:
+        """The position of its first line in the document."""
+        return self.start.position()
+
     def rect(self, width_px: int) -> QRectF:
         """Return the rectangle of the frame in a document that is `width_px` wide."""
         layout = self.start.document().documentLayout()

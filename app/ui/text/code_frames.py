@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Callable, Sequence
 from functools import partial
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import TypeVar
 
 from PySide6.QtCore import QCoreApplication, QPointF, QRect, QRectF, Qt, QTimer
@@ -204,6 +205,7 @@ class Frames:
         self._theme = theme
         self.code: list[CodeFrame] = []
         self.tables: list[TableFrame] = []
+        self._stops: list[QWidget] = []
 
     @property
     def bottom(self) -> int:
@@ -219,16 +221,24 @@ class Frames:
         stops += [(frame.rect.bottom(), frame.bar) for frame in self.tables]
         return [widget for _, widget in sorted(stops, key=itemgetter(0)) if widget is not None]
 
-    def show(self, spans: Sequence[CodeSpan], tables: Sequence[QTextTable], width_px: int) -> bool:
-        """Place frames around these spans and tables; return whether `tab_stops` changed."""
-        before = self.tab_stops
+    def show(
+        self, spans: Sequence[CodeSpan], tables: Sequence[QTextTable], width_px: int, *, changed_from: int = 0
+    ) -> bool:
+        """Place frames around these spans and tables; return whether `tab_stops` changed.
+
+        Nothing changed in the document before the position `changed_from`.
+        """
+        before = self._stops
         self._resize(self.code, len(spans), CodeFrame)
         self._resize(self.tables, len(tables), TableFrame)
-        for table_frame, table in zip(self.tables, tables, strict=True):
-            table_frame.show(table, width_px)
-        for frame, span in zip(self.code, spans, strict=True):
+        first_table = max(0, bisect.bisect(tables, changed_from, key=QTextTable.firstPosition) - 1)
+        for number in range(first_table, len(tables)):
+            self.tables[number].show(tables[number], width_px, self.tables[number - 1] if number else None)
+        first_code = max(0, bisect.bisect(spans, changed_from, key=attrgetter("position")) - 1)
+        for frame, span in zip(self.code[first_code:], spans[first_code:], strict=True):
             frame.show(span, width_px)
-        return self.tab_stops != before
+        self._stops = self.tab_stops
+        return self._stops != before
 
     def _resize(self, frames: list[_Frame], count: int, new: Callable[[QWidget, Theme], _Frame]) -> None:
         while len(frames) > count:

@@ -11,6 +11,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QTextBlock, QTextCursor, QTextDocument, QTextLine, QTextTable
 
 from app.ui.text.formulas import FORMULA, formula_key, formula_source
+from app.ui.text.text_formats import CONTINUES_LINE
 
 _MAX_HIDDEN_CHARS = 2_000
 """The longest run of source that is not shown; link addresses are the longest."""
@@ -20,6 +21,7 @@ _OBJECT = "\ufffc"
 _LONG_RUN = re.compile(r"([^\s\u200b]{1000})\u200b")
 """A run of text and the break that `inline_writer.breakable` inserted."""
 _BREAK = "\u200b"
+_INSERTED = frozenset((_BREAK, "\u2029"))
 
 
 def source_position(cursor: QTextCursor, source: str, start: int) -> int:
@@ -39,7 +41,7 @@ def raw_position(cursor: QTextCursor, source: str) -> int:
     position = 0
     units = cursor.document().toRawText().encode("utf-16-le", "surrogatepass")
     for character in units[: 2 * cursor.position()].decode("utf-16-le", "surrogatepass"):
-        if character == "\u200b" and source[position : position + 1] != character:
+        if _is_inserted(character, source[position : position + 1]):
             continue
         position += 2 if source.startswith("\r\n", position) else 1
     return min(position, len(source))
@@ -90,13 +92,20 @@ def copied_text(cursor: QTextCursor) -> str:
         selected.setPosition(min(end, block.position() + block.length() - 1), QTextCursor.MoveMode.KeepAnchor)
         above, table_above, row_above = bool(texts), table, row
         table, row = _table_row(selected)
-        if above:
+        if above and block.blockFormat().hasProperty(CONTINUES_LINE):
+            texts.append(_BREAK)
+        elif above:
             texts.append("\t" if table is not None and (table, row) == (table_above, row_above) else "\n")
         if block.length() > 1 or table is not None or not _is_filler(selected):
             texts.append(_text_with_formulas(selected))
         elif above:
             texts.pop()
     return _LONG_RUN.sub(r"\1", "".join(texts)).replace("\u2028", "\n")
+
+
+def _is_inserted(shown: str, source: str) -> bool:
+    """Return whether a character of the document is a break in a long line, and not the next one of the source."""
+    return shown in _INSERTED and shown != source and (shown == _BREAK or source not in {"\n", "\r", "\u2028"})
 
 
 def _table_row(cursor: QTextCursor) -> tuple[QTextTable | None, int]:
@@ -185,14 +194,14 @@ class CharacterPositions:
         cursor.setPosition(unit)
         cursor.movePosition(QTextCursor.MoveOperation.End, QTextCursor.MoveMode.KeepAnchor)
         shown = cursor.selectedText()
-        if len(shown) == cursor.position() - unit and _BREAK not in shown:
+        if len(shown) == cursor.position() - unit and not _INSERTED.intersection(shown):
             # Each character is one UTF-16 unit.
             num = min(len(shown), len(text) - index)
             self._positions += range(unit + 1, unit + num + 1)
             return
         for character in shown:
             unit += num_units(character)
-            if character == _BREAK and text[index : index + 1] != _BREAK:
+            if _is_inserted(character, text[index : index + 1]):
                 self._positions[-1] = unit
             elif index < len(text):
                 self._positions.append(unit)

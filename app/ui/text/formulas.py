@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import queue
 import threading
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from PySide6.QtCore import QByteArray, QObject, QPointF, QRect, QRectF, QSizeF, Qt, Signal
+from PySide6.QtCore import QByteArray, QObject, QPointF, QRect, QRectF, QSizeF, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QColor,
     QFont,
@@ -24,6 +25,7 @@ from PySide6.QtSvg import QSvgRenderer
 from typing_extensions import override
 
 from app.model.exports.formula import Formula, formula
+from app.model.markdown_parser import with_marks
 from app.ui.parts.labels import as_tool_tip
 from app.ui.theme import TEXT_PX, scaled, text_font
 
@@ -32,10 +34,14 @@ FORMULA = QTextFormat.ObjectTypes.UserObject.value + 1
 """The object type of a formula's character in a document."""
 _LATEX = QTextFormat.Property.UserProperty.value + 10
 _IS_INLINE = _LATEX + 1
+_TEXT_FONT = _LATEX + 2
+"""The font of the text around the formula."""
 
 _SIZE_PX = TEXT_PX + 1
 """The letters of formulas are a little smaller than those of text."""
 _PLACEHOLDER_PX = 20
+_TELL_MS = 30
+"""Documents hear of new pictures this often, so that a paragraph of many formulas is not laid out for each."""
 _OBJECT = "\ufffc"
 
 
@@ -50,8 +56,8 @@ class FormulaKey(NamedTuple):
 class Formulas(QObject):
     """Renders formulas in a thread and caches them: rendering one takes some hundredths of a second."""
 
-    rendered = Signal(object)
-    """The `FormulaKey` of a formula that was rendered, or that can't be."""
+    rendered = Signal()
+    """Some more formulas were rendered, or are known to be invalid."""
     _finished = Signal(object, object)
 
     def __init__(self) -> None:
@@ -62,7 +68,13 @@ class Formulas(QObject):
         self._pixmaps: dict[tuple[FormulaKey, str, int], QPixmap] = {}
         self._queue: queue.SimpleQueue[FormulaKey] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
+        self._teller = QTimer(self, interval=_TELL_MS, singleShot=True)
+        self._teller.timeout.connect(self.rendered)
         self._finished.connect(self._keep)
+
+    def is_known(self, key: FormulaKey) -> bool:
+        """Return whether a formula is rendered, or known to be impossible to render."""
+        return key in self._pictures
 
     def is_invalid(self, key: FormulaKey) -> bool:
         """Return whether a formula is known to be impossible to render."""
@@ -103,7 +115,8 @@ class Formulas(QObject):
     def _keep(self, key: FormulaKey, picture: Formula | None) -> None:
         self._pictures[key] = picture
         self._pending.discard(key)
-        self.rendered.emit(key)
+        if not self._teller.isActive():
+            self._teller.start()
 
 
 @lru_cache(maxsize=1)
@@ -125,19 +138,40 @@ def _pixmap(picture: Formula, colour: QColor, scale: float) -> QPixmap:
     return pixmap
 
 
-def insert_formula(cursor: QTextCursor, latex: str, base: QTextCharFormat, *, is_inline: bool) -> bool:
-    """Insert a formula as a picture; return False if it is known that it can't be rendered."""
+@dataclass
+class PlacedFormula:
+    """A formula in a document."""
+
+    position: int
+    key: FormulaKey
+    markup: str
+    """The mark before it in the source."""
+    is_fitted: bool
+    """Whether the document has room for its picture."""
+
+    @property
+    def source(self) -> str:
+        """The formula as it was written."""
+        return with_marks(self.key.latex, self.markup)
+
+
+def insert_formula(
+    cursor: QTextCursor, latex: str, base: QTextCharFormat, *, markup: str, is_inline: bool
+) -> PlacedFormula | None:
+    """Insert a formula as a picture; return None if it is known that it can't be rendered."""
     key = FormulaKey(latex, is_inline, scaled(_SIZE_PX))
     if formulas().is_invalid(key):
-        return False
+        return None
+    placed = PlacedFormula(cursor.position(), key, markup, formulas().is_known(key))
     format_ = QTextCharFormat(base)
+    format_.setProperty(_TEXT_FONT, base.font())
     format_.setObjectType(FORMULA)
     format_.setProperty(_LATEX, latex)
     format_.setProperty(_IS_INLINE, is_inline)
     format_.setToolTip(as_tool_tip(latex))
     _align_baseline(format_, key)
     cursor.insertText(_OBJECT, format_)
-    return True
+    return placed
 
 
 def formula_key(format_: QTextCharFormat) -> FormulaKey:
@@ -150,30 +184,30 @@ def formula_source(format_: QTextCharFormat) -> str:
     return f"{mark}{format_.property(_LATEX)}{mark}"
 
 
-def is_formula(document: QTextDocument, position: int, key: FormulaKey) -> bool:
-    """Return whether the character at a position is this formula."""
-    format_ = _character(document, position).charFormat()
-    return format_.objectType() == FORMULA and formula_key(format_) == key
-
-
-def formula_source_at(document: QTextDocument, position: int) -> str:
-    """Return the Markdown source of the formula at a position."""
-    return formula_source(_character(document, position).charFormat())
-
-
-def fit_formula(document: QTextDocument, position: int, key: FormulaKey) -> None:
-    """Lay out the formula at a position again, after its picture was rendered."""
-    cursor = _character(document, position)
-    format_ = cursor.charFormat()
-    _align_baseline(format_, key)
+def fit_formula(cursor: QTextCursor, placed: PlacedFormula) -> None:
+    """Lay out a formula again, after its picture was rendered. An edit block of the cursor must be open."""
+    format_ = _select(cursor, placed)
+    _align_baseline(format_, placed.key)
     cursor.setCharFormat(format_)
+    placed.is_fitted = True
 
 
-def _character(document: QTextDocument, position: int) -> QTextCursor:
-    cursor = QTextCursor(document)
-    cursor.setPosition(position)
-    cursor.movePosition(QTextCursor.MoveOperation.NextCharacter, QTextCursor.MoveMode.KeepAnchor)
-    return cursor
+def text_format_at(cursor: QTextCursor, placed: PlacedFormula) -> QTextCharFormat:
+    """Select a formula, and return the format of the text around it. An edit block of the cursor must be open."""
+    format_ = _select(cursor, placed)
+    font = format_.property(_TEXT_FONT)
+    for property_ in (_LATEX, _IS_INLINE, _TEXT_FONT, QTextFormat.Property.TextToolTip.value):
+        format_.clearProperty(property_)
+    format_.setObjectType(QTextFormat.ObjectTypes.NoObject.value)
+    format_.setFont(font)
+    return format_
+
+
+def _select(cursor: QTextCursor, placed: PlacedFormula) -> QTextCharFormat:
+    """Select a formula and return its format. Within an edit block this lays out nothing."""
+    cursor.setPosition(placed.position)
+    cursor.setPosition(placed.position + 1, QTextCursor.MoveMode.KeepAnchor)
+    return cursor.charFormat()
 
 
 def _align_baseline(format_: QTextCharFormat, key: FormulaKey) -> None:
@@ -200,8 +234,8 @@ def _font(px: int) -> QFont:
 class FormulaObject(QPyTextObject):
     """Qt's handler for formulas in a document: measures and paints them."""
 
-    rendered = Signal(object)
-    """A `FormulaKey`; see `Formulas.rendered`."""
+    rendered = Signal()
+    """See `Formulas.rendered`."""
 
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)

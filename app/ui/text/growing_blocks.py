@@ -12,8 +12,10 @@ from PySide6.QtGui import QTextCursor, QTextTable
 
 from app.ui.text.code_blocks import CodeSpan, apply_pieces, insert_code
 from app.ui.text.document_text import num_units
+from app.ui.text.formulas import PlacedFormula
 from app.ui.text.highlight import Piece, highlighted
-from app.ui.text.tables import Cell, rows_of, write_row
+from app.ui.text.slices import MAX_CELLS_AT_ONCE, num_marks
+from app.ui.text.tables import Cell, clear_row, continued, is_too_wide, rows_of, write_row
 from app.ui.text.text_formats import TextFormats
 from app.ui.theme import Theme
 
@@ -25,6 +27,8 @@ _ITEM = re.compile(r" {0,3}([-*+]|\d{1,9}[.)])[ \t]+\S")
 _WORD = re.compile(r"[^\W_]+ (?=[^\W_])")
 _LONG_PARAGRAPH = 16_000
 """A longer last paragraph is divided, so that only the rest is written again."""
+_LONG_BLOCK = 40_000
+_MANY_PARTS = 1_000
 _OPENING = re.compile(r"(?P<marker>`{3,}|~{3,})[^\n]*\n")
 _WINDOW = 300
 """Characters of code before the end that are highlighted again; the code above keeps its colours."""
@@ -63,10 +67,21 @@ class LastBlock(NamedTuple):
     """Whether no text that follows can change what is above."""
 
     @property
-    def is_long_paragraph(self) -> bool:
-        """Whether the text is one paragraph that is too long to be written again with each token."""
-        is_paragraph = bool(self.tokens) and self.tokens[0].type == "paragraph_open"
-        return is_paragraph and not self.above and len(self.source) > _LONG_PARAGRAPH
+    def is_paragraph(self) -> bool:
+        return bool(self.tokens) and self.tokens[0].type == "paragraph_open"
+
+    @property
+    def is_long(self) -> bool:
+        """Whether the text is one block that is too long to be written again with each token.
+
+        Code and tables are not: only their end is written again.
+        """
+        if self.above or not self.tokens or self.tokens[0].type == "fence" or open_table(self) is not None:
+            return False
+        if len(self.source) > (_LONG_PARAGRAPH if self.is_paragraph else _LONG_BLOCK):
+            return True
+        num_parts = sum(1 + len(token.children or ()) for token in self.tokens)
+        return num_parts > _MANY_PARTS or (self.is_paragraph and num_marks(self.source) > _MANY_PARTS)
 
 
 class OpenTable(NamedTuple):
@@ -103,8 +118,13 @@ def last_block(source: str, tokens: list[Token]) -> LastBlock:
 
 def paragraph_split(paragraph: str) -> int:
     """Return the position at which a very long paragraph is divided: at a space near its end."""
-    split = len(paragraph) - _LONG_PARAGRAPH // 4
-    return next((found.end() for found in _WORD.finditer(paragraph, split - 1_000, split)), split)
+    split = len(paragraph) - min(_LONG_PARAGRAPH, len(paragraph)) // 4
+    return next((found.end() for found in _WORD.finditer(paragraph, max(0, split - 1_000), split)), split)
+
+
+def block_split(block: str) -> int:
+    """Return the position at which a very long list item or quote is divided: at the beginning of its last line."""
+    return block.rstrip("\n").rfind("\n") + 1 or len(block)
 
 
 def open_table(block: LastBlock) -> OpenTable | None:
@@ -117,7 +137,7 @@ def open_table(block: LastBlock) -> OpenTable | None:
         return None
     num_rows = sum(token.type == "tr_open" for token in tokens)
     # Only rows follow the header, not even an empty line.
-    is_open = num_rows + 1 == len(lines) - (0 if lines[-1] else 1)
+    is_open = not is_too_wide(tokens) and num_rows + 1 == len(lines) - (0 if lines[-1] else 1)
     return OpenTable(f"{lines[0]}\n{lines[1]}\n", lines[-1]) if is_open else None
 
 
@@ -167,6 +187,16 @@ class GrowingCode:
         self._show((complete if is_end else self._pending).rstrip("\n"))
         self._settle(complete.rstrip("\n"))
         return None
+
+    @property
+    def num_unfinished(self) -> int:
+        """The length of the line at its end."""
+        return len(self._pending) - self._pending.rfind("\n") - 1
+
+    def move(self, num_units: int) -> None:
+        """Take into account that the text above grew by some UTF-16 units."""
+        self._stable_end += num_units
+        self._window_start += num_units
 
     def _show(self, text: str) -> None:
         cursor = QTextCursor(self.span.start.document())
@@ -225,7 +255,10 @@ def opening_fence(source: str) -> Fence | None:
 
 
 class GrowingTable:
-    """An unindented table at the end of the text; only its last row is written again."""
+    """An unindented table at the end of the text; only its last row is written again.
+
+    Qt lays out all rows of a table for each new one, so a long table is written as several, one below another.
+    """
 
     def __init__(
         self, table: QTextTable, head: str, unfinished: str, theme: Theme, parse: Callable[[str], list[Token]]
@@ -234,8 +267,10 @@ class GrowingTable:
         self.table = table
         self.pending = unfinished
         """The source of the incomplete last row."""
-        self.formula_positions: list[int] = []
-        """The positions of formulas in the rows that the last `append` wrote."""
+        self.formulas: list[PlacedFormula] = []
+        """The formulas in the rows that the last `append` wrote."""
+        self.continuations: list[QTextTable] = []
+        """The tables that the last `append` began."""
         self._head = head
         self._theme = theme
         self._parse = parse
@@ -249,16 +284,27 @@ class GrowingTable:
 
     def append(self, text: str) -> str | None:
         """Append source text; return the text after the table once it has ended, else None."""
-        if self.pending:
+        is_row_empty = bool(self.pending) and self.table.rows() == 1
+        if is_row_empty:
+            # Without a row Qt would delete the table.
+            clear_row(self.table, 0)
+        elif self.pending:
             self.table.removeRows(self.table.rows() - 1, 1)
-        source, self.pending, self.formula_positions = self.pending + text, "", []
+        source, self.pending, self.formulas = self.pending + text, "", []
+        self.continuations = []
         while source:
             line, end, rest = source.partition("\n")
             cells = self._cells(line)
             if cells is None:
                 return source
-            self.table.appendRows(1)
-            self.formula_positions += write_row(self.table, self.table.rows() - 1, cells, self._theme, quote_depth=0)
+            if is_row_empty:
+                is_row_empty = False
+            elif self.table.rows() * self.table.columns() >= MAX_CELLS_AT_ONCE:
+                self.table = continued(self.table)
+                self.continuations.append(self.table)
+            else:
+                self.table.appendRows(1)
+            self.formulas += write_row(self.table, self.table.rows() - 1, cells, self._theme, quote_depth=0)
             if not end:
                 self.pending = line
             source = rest

@@ -10,7 +10,7 @@ from PySide6.QtGui import QFont, QTextCharFormat, QTextCursor
 
 from app.model import markdown_parser
 from app.ui.text.code_blocks import PARAGRAPH_ENDS
-from app.ui.text.formulas import insert_formula
+from app.ui.text.formulas import PlacedFormula, insert_formula
 from app.ui.text.text_formats import TextFormats, changed
 
 _LONG_RUN = re.compile(r"\S{1000}(?=\S)")
@@ -22,12 +22,12 @@ _LINE_SEPARATOR = "\u2028"
 
 
 class InlineWriter:
-    """Writes at a cursor and collects the positions of formulas."""
+    """Writes at a cursor and collects the formulas."""
 
     def __init__(self, cursor: QTextCursor, formats: TextFormats) -> None:
         self._cursor = cursor
         self._formats = formats
-        self.formula_positions: list[int] = []
+        self.formulas: list[PlacedFormula] = []
 
     def write(self, token: Token, base: QTextCharFormat) -> None:
         """Write the content of an inline token; `base` is the format of its plain text."""
@@ -67,9 +67,9 @@ class InlineWriter:
     def formula(self, token: Token, format_: QTextCharFormat) -> bool:
         """Write a formula; return False if it is not valid LaTeX and was written as code."""
         is_inline = token.type == markdown_parser.INLINE
-        position = self._cursor.position()
-        if insert_formula(self._cursor, token.content, format_, is_inline=is_inline):
-            self.formula_positions.append(position)
+        placed = insert_formula(self._cursor, token.content, format_, markup=token.markup, is_inline=is_inline)
+        if placed is not None:
+            self.formulas.append(placed)
             return True
         self.insert(markdown_parser.as_written(token), self._formats.code_inline(format_))
         return False

@@ -3,27 +3,48 @@
 from __future__ import annotations
 
 import bisect
+import time
+from collections import deque
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Any
 
 from markdown_it.token import Token
-from PySide6.QtGui import QTextBlockFormat, QTextCursor, QTextDocument, QTextTable
+from PySide6.QtCore import QObject, Qt, QTimer, Signal
+from PySide6.QtGui import QTextBlockFormat, QTextCursor, QTextDocument, QTextFormat, QTextTable
 
-from app.model.markdown_parser import parsed
+from app.model.markdown_parser import definitions, parsed
 from app.ui.text.block_writer import LIST_INDENT_PX
-from app.ui.text.code_blocks import CODE_LINE, HEAD_PX, CodeHighlighter, CodeSpan, highlight_now
-from app.ui.text.formulas import (
-    FORMULA,
-    FormulaKey,
-    FormulaObject,
-    fit_formula,
-    formula_source_at,
-    formulas,
-    is_formula,
+from app.ui.text.code_blocks import CODE_LINE, HEAD_PX, PARAGRAPH_ENDS, CodeHighlighter, CodeSpan, highlight_now
+from app.ui.text.formulas import FORMULA, FormulaObject, PlacedFormula, fit_formula, formulas, text_format_at
+from app.ui.text.growing_blocks import (
+    GrowingCode,
+    GrowingTable,
+    LastBlock,
+    block_split,
+    last_block,
+    open_table,
+    opening_fence,
+    paragraph_split,
 )
-from app.ui.text.growing_blocks import GrowingCode, GrowingTable, last_block, open_table, opening_fence, paragraph_split
+from app.ui.text.inline_writer import breakable
 from app.ui.text.markdown_writer import SHORT_CODE, Lines, MarkdownWriter, language_of
+from app.ui.text.slices import (
+    FIRST_LIMITS,
+    FIRST_SLICE,
+    MAX_BLOCK_CHARS,
+    MAX_CELLS,
+    MAX_CODES,
+    MAX_FORMATTED_COST,
+    MAX_FORMULAS,
+    MAX_LINE_CHARS,
+    next_slice,
+)
+from app.ui.text.text_formats import TextFormats
 from app.ui.theme import Theme, text_font
+
+_WORK_S = 0.010
+"""How long the document is written at a time."""
 
 
 @dataclass(frozen=True)
@@ -46,13 +67,21 @@ class _FinalPart:
     num_tables: int = 0
 
 
-class MarkdownDocument:
+class MarkdownDocument(QObject):
     """Shows Markdown in a `QTextDocument`.
 
     The cost of appending text depends on the length of the last block only, in an open code fence on that of the line.
+    Long texts are written in slices: the beginning at once, the rest while the event loop is idle.
     """
 
+    grown = Signal()
+    """A slice was written."""
+    completed = Signal()
+    """The last slice was written."""
+
     def __init__(self, document: QTextDocument, theme: Theme) -> None:
+        # The document owns it, so that the work ends with the document.
+        super().__init__(document)
         self.document = document
         document.setUndoRedoEnabled(False)
         document.setDocumentMargin(0)
@@ -68,9 +97,22 @@ class MarkdownDocument:
         self.spans: list[CodeSpan] = []
         """The code frames from top to bottom."""
         self.tables: list[QTextTable] = []
-        self.formula_positions: list[int] = []
+        self._formulas: list[PlacedFormula] = []
+        self.is_writing = False
+        """Whether a slice is being written; `grown` follows."""
+        self._changed_from: int | None = None
+        document.contentsChange.connect(self._note_change)
+        self._waiting = ""
+        """The end of the text, which is not written yet."""
+        self._limits = FIRST_LIMITS
+        self._cost = 0
+        """What the written text cost."""
+        self._is_as_written = False
+        """Whether the text goes on as it was written, because it has too much to be formatted."""
+        self._timer = QTimer(self, interval=0)
+        self._timer.timeout.connect(self._work)
         handler = FormulaObject(document)
-        handler.rendered.connect(self._on_formula_rendered)
+        handler.rendered.connect(self._work)
         document.documentLayout().registerHandler(FORMULA, handler)
 
     @property
@@ -80,22 +122,140 @@ class MarkdownDocument:
     @property
     def formulas(self) -> list[str]:
         """The Markdown sources of its formulas."""
-        return [formula_source_at(self.document, position) for position in self.formula_positions]
+        return [placed.source for placed in self._formulas]
+
+    @property
+    def formula_positions(self) -> list[int]:
+        return [placed.position for placed in self._formulas]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether as much of the text is written as is to be shown."""
+        return not self._waiting or self._is_full
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is left to do but to wait for pictures of formulas."""
+        return not self._timer.isActive()
+
+    @property
+    def num_hidden(self) -> int:
+        """The number of characters that `show_more` would show, or the beginning of them."""
+        return len(self._waiting) if self._is_full else 0
+
+    def show_more(self) -> None:
+        """Show more of a very long text, as it was written."""
+        self._limits = self._limits.raised
+        self._start_work()
 
     def set_source(self, source: str) -> None:
         """Show a new text."""
-        self._source = _normalized(source)
-        self._is_plain = False
+        self._begin(is_plain=False)
+        self._waiting = source
+        if len(source) > FIRST_SLICE:
+            # A definition may follow its uses.
+            self._references = definitions(source)
+        self._write_first()
+
+    def set_plain(self, text: str) -> None:
+        """Show a new text as plain text."""
+        self._begin(is_plain=True)
+        self._waiting = text
+        self._write_first()
+
+    def append(self, text: str) -> None:
+        """Append source text."""
+        is_busy = bool(self._waiting)
+        self._waiting += text
+        if not is_busy:
+            self._write_first()
+
+    def write_all(self) -> None:
+        """Write the rest of the text at once."""
+        while not self.is_complete:
+            self._write_slice()
+        self._start_work()
+
+    def _begin(self, *, is_plain: bool) -> None:
+        """Empty the document."""
+        self._source = self._waiting = ""
+        self._is_plain = is_plain
+        self._is_as_written = False
+        self._limits = FIRST_LIMITS
+        self._cost = 0
         self._references = {}
         self._final = _FinalPart()
         self._growing = None
         self._write_tail()
 
-    def append(self, text: str) -> None:
-        """Append source text."""
-        if self._is_plain:
-            self._append_plain(text)
-            return
+    def _write_first(self) -> None:
+        """Write the beginning of what waits; the rest follows in slices."""
+        room = FIRST_SLICE
+        while not self.is_complete and room > 0:
+            room -= self._write_slice()
+        self._start_work()
+
+    def _write_slice(self) -> int:
+        """Write the next slice; return what it cost."""
+        length, cost = next_slice(self._waiting)
+        text, self._waiting = self._waiting[:length], self._waiting[length:]
+        self._cost += cost
+        begins = not self._is_plain and not self._is_as_written and self._is_too_much
+        if begins:
+            self._is_as_written = True
+            self._growing = None
+        if self._is_plain or self._is_as_written:
+            self._source += text
+            self._append_plain(text, begins=begins)
+        else:
+            self._append_source(text)
+        return cost
+
+    @property
+    def _is_full(self) -> bool:
+        """Whether as much is written as is shown without being asked for more."""
+        return len(self._source) >= self._limits.chars or self.document.blockCount() >= self._limits.blocks
+
+    @property
+    def _is_too_much(self) -> bool:
+        """Whether there is already as much as can be formatted."""
+        is_too_costly = self._cost > MAX_FORMATTED_COST or len(self.spans) > MAX_CODES
+        if isinstance(self._growing, GrowingCode):
+            # More lines of code cost little, but a line is laid out as a whole.
+            return len(self.spans) > MAX_CODES or self._growing.num_unfinished > MAX_LINE_CHARS
+        num_cells = sum(table.rows() * table.columns() for table in self.tables)
+        return is_too_costly or num_cells > MAX_CELLS or len(self._formulas) > MAX_FORMULAS
+
+    def take_changed_from(self) -> int:
+        """Return the first position that changed since the last call; the end if nothing did."""
+        changed, self._changed_from = self._changed_from, None
+        return self.document.characterCount() if changed is None else changed
+
+    def _note_change(self, position: int, _removed: int, _added: int) -> None:
+        self._changed_from = position if self._changed_from is None else min(position, self._changed_from)
+
+    def _start_work(self) -> None:
+        has_work = not self.is_complete or any(self._is_to_fit(placed) for placed in self._formulas)
+        if has_work and not self._timer.isActive():
+            self._timer.start()
+
+    def _work(self) -> None:
+        """Write slices, or make room for pictures of formulas, for a short time."""
+        end = time.monotonic() + _WORK_S
+        was_complete = self.is_complete
+        self.is_writing = True
+        while not self.is_complete and time.monotonic() < end:
+            self._write_slice()
+        num_fitted = self._fit_formulas(end)
+        self.is_writing = False
+        if num_fitted or not was_complete:
+            self.grown.emit()
+            if self.is_complete and not was_complete:
+                self.completed.emit()
+        self._timer.stop()
+        self._start_work()
+
+    def _append_source(self, text: str) -> None:
         if self._source.endswith("\r"):
             # It may be the first half of a CRLF.
             self._source, text = self._source[:-1], f"\r{text}"
@@ -114,24 +274,16 @@ class MarkdownDocument:
         if isinstance(self._growing, GrowingCode):
             self._highlight(self._growing.span)
 
-    def set_plain(self, text: str) -> None:
-        """Show a new text as plain text."""
-        self.set_source("")
-        self._is_plain = True
-        self._append_plain(text)
-
-    def replace_last_block(self, text: str) -> None:
-        """Replace the text of the last block."""
-        cursor = QTextCursor(self.document)
-        cursor.movePosition(QTextCursor.MoveOperation.End)
-        cursor.movePosition(QTextCursor.MoveOperation.StartOfBlock, QTextCursor.MoveMode.KeepAnchor)
-        cursor.insertText(text)
-
-    def _append_plain(self, text: str) -> None:
+    def _append_plain(self, text: str, *, begins: bool = False) -> None:
         cursor = QTextCursor(self.document)
         cursor.movePosition(QTextCursor.MoveOperation.End)
         cursor.beginEditBlock()
-        MarkdownWriter(cursor, self._theme, in_empty_block=not cursor.position()).write_plain(text)
+        writer = MarkdownWriter(cursor, self._theme, in_empty_block=not cursor.position())
+        if begins:
+            writer.begin_plain()
+        elif cursor.block().length() > MAX_BLOCK_CHARS and not text.startswith("\n"):
+            writer.continue_line()
+        writer.write_plain(text)
         cursor.endEditBlock()
 
     def set_theme(self, theme: Theme) -> None:
@@ -139,6 +291,8 @@ class MarkdownDocument:
         self._theme = theme
         self.document.setDefaultFont(text_font())
         self.highlighter.set_theme(theme)
+
+    # --- writing -------------------------------------------------------------------------------------------
 
     def _write_tail(self) -> None:
         tail = self._source[self._final.source :]
@@ -164,7 +318,7 @@ class MarkdownDocument:
             span = writer.begin_code(language_of(last.tokens[0]))
             code = self._growing = GrowingCode(span, self._theme, fence.marker)
         else:
-            writer.write(self._write_beginning(writer, last.source) if last.is_long_paragraph else last.tokens)
+            writer.write(self._write_beginning(writer, last) if last.is_long else last.tokens)
             if (rows := open_table(last)) is not None:
                 # The text above the table may define links.
                 parsed(last.above_source, self._references)
@@ -176,14 +330,14 @@ class MarkdownDocument:
         if fence is not None and code is not None:
             self._grow_code(code, fence.code)
 
-    def _write_beginning(self, writer: MarkdownWriter, paragraph: str) -> list[Token]:
-        """Write most of a very long paragraph as final; return the rest, which continues it without a gap."""
-        split = paragraph_split(paragraph)
-        writer.write(self._parse(paragraph[:split]))
-        self._set_final(len(self._source) - len(paragraph) + split, writer.cursor, writer)
-        self._final = replace(self._final, in_paragraph=True)
-        writer.continues_paragraph = True
-        return self._parse(paragraph[split:])
+    def _write_beginning(self, writer: MarkdownWriter, last: LastBlock) -> list[Token]:
+        """Write most of a very long last block as final; return the rest, which continues a paragraph without a gap."""
+        split = paragraph_split(last.source) if last.is_paragraph else block_split(last.source)
+        writer.write(self._parse(last.source[:split]))
+        self._set_final(len(self._source) - len(last.source) + split, writer.cursor, writer)
+        self._final = replace(self._final, in_paragraph=last.is_paragraph)
+        writer.continues_paragraph = last.is_paragraph
+        return self._parse(last.source[split:])
 
     def _clear_tail(self) -> QTextCursor:
         """Begin an edit block and remove everything after the final part; return a cursor at its end."""
@@ -197,7 +351,7 @@ class MarkdownDocument:
             cursor.setBlockFormat(self._final.block_format)
         del self.spans[self._final.num_spans :]
         del self.tables[self._final.num_tables :]
-        del self.formula_positions[bisect.bisect_left(self.formula_positions, self._final.position) :]
+        self._drop_formulas(self._final.position)
         return cursor
 
     def _set_final(self, source: int, cursor: QTextCursor, writer: MarkdownWriter | None) -> None:
@@ -219,7 +373,7 @@ class MarkdownDocument:
     def _collect(self, writer: MarkdownWriter) -> None:
         self.spans += writer.spans
         self.tables += writer.tables
-        self.formula_positions += writer.formula_positions
+        self._formulas += writer.formulas
         self.highlighter.keep_only(self.spans)
         for span in writer.long_spans:
             self.highlighter.add(span)
@@ -245,11 +399,13 @@ class MarkdownDocument:
         """Append text to a table; once it has ended, write the text after it as Markdown."""
         cursor = QTextCursor(self.document)
         cursor.beginEditBlock()
-        del self.formula_positions[bisect.bisect_left(self.formula_positions, growing.stable_end) :]
+        self._drop_formulas(growing.stable_end)
         rest = growing.append(text)
-        self.formula_positions += growing.formula_positions
+        self._formulas += growing.formulas
         source = len(self._source) - len(growing.pending if rest is None else rest)
-        self._final = replace(self._final, source=source, position=growing.table.lastPosition() + 1)
+        self.tables += growing.continuations
+        position, num_tables = growing.table.lastPosition() + 1, len(self.tables)
+        self._final = replace(self._final, source=source, position=position, num_tables=num_tables)
         cursor.endEditBlock()
         if rest is not None:
             self._growing = None
@@ -262,14 +418,56 @@ class MarkdownDocument:
         else:
             highlight_now(span, self._theme)
 
-    def _on_formula_rendered(self, key: FormulaKey) -> None:
-        positions = [position for position in self.formula_positions if is_formula(self.document, position, key)]
-        if positions and formulas().is_invalid(key):
-            # Write the text again, with the formula's source instead.
-            self.set_source(self._source)
-            return
-        for position in positions:
-            fit_formula(self.document, position, key)
+    # --- formulas ------------------------------------------------------------------------------------------
+
+    def _drop_formulas(self, position: int) -> None:
+        """Forget the formulas from a position on."""
+        del self._formulas[bisect.bisect_left(self._formulas, position, key=attrgetter("position")) :]
+
+    @staticmethod
+    def _is_to_fit(placed: PlacedFormula) -> bool:
+        return not placed.is_fitted and formulas().is_known(placed.key)
+
+    def _fit_formulas(self, end: float) -> int:
+        """Make room for pictures that were rendered, one paragraph after another, until the time `end`.
+
+        Return for how many.
+        """
+        waiting = deque(placed for placed in self._formulas if self._is_to_fit(placed))
+        num_waiting = len(waiting)
+        while waiting and time.monotonic() < end:
+            paragraph = self.document.findBlock(waiting[0].position)
+            below = paragraph.position() + paragraph.length()
+            cursor = QTextCursor(self.document)
+            cursor.beginEditBlock()
+            while waiting and waiting[0].position < below:
+                placed = waiting.popleft()
+                if formulas().is_invalid(placed.key):
+                    below += self._show_source(cursor, placed)
+                else:
+                    fit_formula(cursor, placed)
+            cursor.endEditBlock()
+        return num_waiting - len(waiting)
+
+    def _show_source(self, cursor: QTextCursor, placed: PlacedFormula) -> int:
+        """Replace a formula that can't be rendered by its source; return by how much the text grew."""
+        format_ = text_format_at(cursor, placed)
+        source = placed.source
+        cursor.insertText(breakable(source).translate(PARAGRAPH_ENDS), TextFormats(self._theme).code_inline(format_))
+        if cursor.blockFormat().alignment() == Qt.AlignmentFlag.AlignHCenter and cursor.currentTable() is None:
+            block = cursor.blockFormat()
+            block.clearProperty(QTextFormat.Property.BlockAlignment.value)
+            cursor.setBlockFormat(block)
+        delta = cursor.position() - placed.position - 1
+        index = bisect.bisect_left(self._formulas, placed.position, key=attrgetter("position"))
+        del self._formulas[index]
+        for below in self._formulas[index:]:
+            below.position += delta
+        if placed.position < self._final.position:
+            self._final = replace(self._final, position=self._final.position + delta)
+        if isinstance(self._growing, GrowingCode):
+            self._growing.move(delta)
+        return delta
 
     def _make_room_above(self) -> None:
         """Make room for the header of a code frame at the top, where Qt ignores the block's margin."""

@@ -16,10 +16,11 @@ from PySide6.QtGui import QBrush, QColor, QFontMetricsF, QTextBlockFormat, QText
 from app.model import markdown_parser
 from app.ui.text.block_writer import BLOCK_GAP_PX, TIGHT_GAP_PX, BlockWriter
 from app.ui.text.code_blocks import CodeSpan, insert_code
+from app.ui.text.formulas import PlacedFormula
 from app.ui.text.highlight import highlighted
 from app.ui.text.inline_writer import InlineWriter
-from app.ui.text.tables import write_table
-from app.ui.text.text_formats import BULLET_LEVEL, TextFormats
+from app.ui.text.tables import is_too_wide, write_table
+from app.ui.text.text_formats import BULLET_LEVEL, CONTINUES_LINE, TextFormats
 from app.ui.theme import TEXT_PX, Theme
 
 _HEADING_PX = {"h1": 20, "h2": 17, "h3": 15}
@@ -84,8 +85,8 @@ class MarkdownWriter:
         return self._blocks.next_number
 
     @property
-    def formula_positions(self) -> list[int]:
-        return self._inline.formula_positions
+    def formulas(self) -> list[PlacedFormula]:
+        return self._inline.formulas
 
     @property
     def cursor(self) -> QTextCursor:
@@ -101,11 +102,26 @@ class MarkdownWriter:
         if self._cursor.position() > 0:
             self._blocks.shrink_empty_block()
 
+    def begin_plain(self) -> None:
+        """Begin plain text below Markdown."""
+        self._blocks.begin(top_px=BLOCK_GAP_PX)
+
+    def continue_line(self) -> None:
+        """Begin a block that continues the line above."""
+        self._blocks.begin(top_px=0)
+        self._blocks.continue_line()
+
     def write_plain(self, text: str) -> None:
         """Write plain text, one block for each line; the first line continues at the cursor."""
         format_ = self._formats.text(is_quoted=False)
         if self.in_empty_block:
             self._blocks.begin(top_px=0)
+        block = self._cursor.blockFormat()
+        if block.hasProperty(CONTINUES_LINE) and "\n" in text:
+            rest, _, text = text.partition("\n")
+            self._inline.insert_more(rest, format_)
+            block.clearProperty(CONTINUES_LINE)
+            self._cursor.insertBlock(block)
         # At each line break Qt begins a block with the format of the current one.
         self._inline.insert_more(text, format_)
 
@@ -131,6 +147,9 @@ class MarkdownWriter:
                 self._code(token.content, language_of(token))
             case "table_open":
                 end = _end_of(tokens, index, "table_close")
+                if is_too_wide(tokens[index : end + 1]):
+                    self._lines(token)
+                    return end + 1
                 self._table(tokens[index : end + 1])
                 return end + 1
             case "bullet_list_open" | "ordered_list_open":
@@ -164,6 +183,7 @@ class MarkdownWriter:
         box = _box(inline) if blocks.begins_item else ""
         if self.continues_paragraph:
             blocks.begin(top_px=0)
+            blocks.continue_line()
             self.continues_paragraph = False
         else:
             blocks.begin_paragraph(is_after_blank=self._source.is_after_blank(inline))
@@ -215,12 +235,18 @@ class MarkdownWriter:
             insert_code(self._cursor, span.code, self._formats.code())
             self.long_spans.append(span)
 
+    def _lines(self, token: Token) -> None:
+        """Write a block as it was written."""
+        first, last = token.map or (0, 0)
+        self._blocks.begin(top_px=BLOCK_GAP_PX)
+        self._inline.insert("\n".join(self._source.lines[first:last]), self._blocks.text_format)
+
     def _table(self, tokens: list[Token]) -> None:
         if not any(token.type == "tr_open" for token in tokens):
             return
         blocks = self._blocks
         blocks.shrink_empty_block()
-        table, formula_positions = write_table(
+        table, placed = write_table(
             self._cursor,
             tokens,
             self._theme,
@@ -229,7 +255,7 @@ class MarkdownWriter:
             quote_depth=blocks.quote_depth,
         )
         self.tables.append(table)
-        self._inline.formula_positions += formula_positions
+        self._inline.formulas += placed
         blocks.in_empty_block = True
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from PySide6.QtCore import QCoreApplication, QEvent, QMimeData, QPoint, QSize, Qt, QUrl, Signal
+from PySide6.QtCore import QEvent, QMimeData, QPoint, QSize, Qt, QUrl, Signal
 from PySide6.QtGui import (
     QKeyEvent,
     QKeySequence,
@@ -17,7 +17,7 @@ from PySide6.QtGui import (
     QTextCursor,
     QWheelEvent,
 )
-from PySide6.QtWidgets import QFrame, QSizePolicy, QTextBrowser, QWidget
+from PySide6.QtWidgets import QFrame, QPushButton, QSizePolicy, QTextBrowser, QWidget
 from typing_extensions import override
 
 from app.model.thoughts import Thought, may_become_thought, may_end_thought, split_thought
@@ -31,19 +31,18 @@ from app.ui.text.text_painting import TextOrnaments, paint_caret, paint_cursor, 
 from app.ui.text.token_reader import TokenReader
 from app.ui.theme import COLUMN_PX, LINE_PX, Theme, scaled
 
-_MAX_CHARS = 200_000
-"""The layout of a longer text would take seconds."""
+_MORE_GAP_PX = 6
+_MAX_HEIGHT_PX = 10_000_000
+"""Qt limits the height of widgets to 16,777,215 pixels."""
 
 
 @dataclass(frozen=True)
 class VisibleText:
-    """The part of a message's text that is laid out: without the thought before the answer, up to `_MAX_CHARS`."""
+    """The part of a message's text that is shown: without the thought before the answer."""
 
     text: str = ""
-    """If it is cut, it ends with a line that says so."""
     thought: Thought | None = None
     """The model's thought before the answer."""
-    is_cut: bool = False
     can_append: bool = False
     """Whether further text can simply be appended."""
 
@@ -52,22 +51,6 @@ class VisibleText:
         """Its position in the whole text."""
         return 0 if self.thought is None else self.thought.answer_start
 
-    @property
-    def end(self) -> int:
-        """Its largest possible end in the whole text."""
-        return self.start + _MAX_CHARS
-
-    def appended(self, before: str, text: str) -> tuple[str, bool]:
-        """Return the visible part of `text`, which follows `before`, and whether it is cut.
-
-        If the text was cut before, that part replaces the line at its end.
-        """
-        room = self.end - len(before)
-        if self.is_cut:
-            return _rest(len(text) - room), True
-        is_cut = len(text) > room
-        return (f"{text[:room]}\n\n{_rest(len(text) - room)}" if is_cut else text), is_cut
-
     def may_end_thought(self, whole: str, num_new: int) -> bool:
         """Return whether the last `num_new` characters may turn the text before them into a thought."""
         return self.thought is None and may_end_thought(whole, num_new)
@@ -75,8 +58,7 @@ class VisibleText:
 
 def _visible_source(whole: str) -> VisibleText:
     """Return the visible part of a text that is shown as plain text."""
-    text, is_cut = VisibleText().appended("", whole)
-    return VisibleText(text, None, is_cut, can_append=True)
+    return VisibleText(whole, can_append=True)
 
 
 def _visible_answer(whole: str, *, grows: bool) -> VisibleText:
@@ -85,15 +67,7 @@ def _visible_answer(whole: str, *, grows: bool) -> VisibleText:
     may_be_mark = may_become_thought(whole)
     start = VisibleText(thought=thought).start
     shown = "" if may_be_mark and grows else whole[start:]
-    text, is_cut = VisibleText().appended("", shown)
-    return VisibleText(text, thought, is_cut, can_append=not may_be_mark and (thought is None or bool(shown)))
-
-
-def _rest(num_chars: int) -> str:
-    text = QCoreApplication.translate(
-        "MessageText", "… and {count} more characters. Copy or export the message to get the whole text."
-    )
-    return text.format(count=counted(num_chars))
+    return VisibleText(shown, thought, can_append=not may_be_mark and (thought is None or bool(shown)))
 
 
 class MessageText(QTextBrowser):
@@ -102,6 +76,8 @@ class MessageText(QTextBrowser):
     token_chosen = Signal(int, int)
     """A token's index, and the id of the alternative that the user chose for it."""
     tab_stops_changed = Signal()
+    grown = Signal()
+    """More of a long text is shown, which is written in slices."""
     key_pressed = Signal(QKeyEvent)
     """A key that does not move the cursor or copy."""
 
@@ -118,6 +94,9 @@ class MessageText(QTextBrowser):
         self._theme = theme
         self._is_markdown = is_markdown
         self._markdown = MarkdownDocument(self.document(), theme)
+        self._markdown.grown.connect(self._on_grown)
+        self._more: QPushButton | None = None
+        """Shows more of a very long text."""
         self._frames = Frames(self.viewport(), theme)
         self.ornaments = TextOrnaments(self)
         self._content = ""
@@ -125,9 +104,12 @@ class MessageText(QTextBrowser):
         self._is_raw = False
         self._visible = VisibleText()
         self._is_fitting = False
+        self._fitted_px = 0
+        """The width that the frames are placed for."""
         self._is_cursor_placed = False
         self.links = TextLinks(self)
         self._tokens: TokenReader | None = None
+        self._pieces: Sequence[TokenPiece] = ()
         # The usual width, so that the first height is mostly right.
         self.document().setTextWidth(COLUMN_PX)
         self.document().documentLayout().documentSizeChanged.connect(self._fit)
@@ -158,17 +140,12 @@ class MessageText(QTextBrowser):
 
     def append(self, text: str) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Append text; the text above is not laid out again."""
-        visible, before = self._visible, self._content
+        visible = self._visible
         self._content += text
         if not visible.can_append or (self._is_rendered and visible.may_end_thought(self._content, len(text))):
             self._show_content()
             return
-        more, is_cut = visible.appended(before, text)
-        if visible.is_cut:
-            self._markdown.replace_last_block(more)
-        else:
-            self._markdown.append(more)
-        self._visible = replace(visible, is_cut=is_cut)
+        self._markdown.append(text)
         self._fit()
 
     @property
@@ -201,7 +178,8 @@ class MessageText(QTextBrowser):
             if self._tokens is None:
                 self._tokens = TokenReader(self, self._theme)
                 self._tokens.chosen.connect(self.token_chosen)
-            self._tokens.show(self._content[: self._visible.end], pieces, can_fork=can_fork)
+            self._pieces = pieces
+            self._tokens.show(self._content, pieces, can_fork=can_fork)
         elif self._tokens is not None:
             self._tokens.end()
             self._tokens = None
@@ -209,7 +187,8 @@ class MessageText(QTextBrowser):
     def show_more_tokens(self, pieces: Sequence[TokenPiece]) -> None:
         """Mark the tokens that were added at the end of `pieces`, if tokens are shown."""
         if self._tokens is not None:
-            self._tokens.grow(self._content[: self._visible.end], pieces)
+            self._pieces = pieces
+            self._tokens.grow(self._content, pieces)
 
     @property
     def is_raw(self) -> bool:
@@ -238,6 +217,51 @@ class MessageText(QTextBrowser):
             self.tr("With the formulas {formulas}").format(formulas=formulas) if formulas else ""
         )
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether as much of the text is written as is to be shown; long texts are written in slices."""
+        return self._markdown.is_complete
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is left to do but to wait for pictures of formulas."""
+        return self._markdown.is_idle
+
+    @property
+    def num_hidden(self) -> int:
+        """The number of characters that are not shown until the user asks for more."""
+        return self._markdown.num_hidden
+
+    def _on_grown(self) -> None:
+        self._fit()
+        if self._tokens is not None:
+            self._tokens.grow(self._content, self._pieces)
+        if self.is_complete:
+            self._describe_formulas()
+        self.grown.emit()
+
+    def _show_more_button(self, below: int) -> int:
+        """Show the button below the text if there is more; return its height, 0 without it."""
+        num_hidden = self._markdown.num_hidden
+        if not num_hidden:
+            if self._more is not None:
+                self._more.hide()
+            return 0
+        if self._more is None:
+            self._more = QPushButton(self.viewport())
+            self._more.setCursor(Qt.CursorShape.ArrowCursor)
+            self._more.clicked.connect(self._markdown.show_more)
+        if below < _MAX_HEIGHT_PX:
+            self._more.setText(self.tr("Show more ({count} more characters)").format(count=counted(num_hidden)))
+        else:
+            text = self.tr("… and {count} more characters. Copy or export the message to get the whole text.")
+            self._more.setText(text.format(count=counted(num_hidden)))
+        self._more.setEnabled(below < _MAX_HEIGHT_PX)
+        size = self._more.sizeHint()
+        self._more.setGeometry(0, below + _MORE_GAP_PX, size.width(), size.height())
+        self._more.show()
+        return size.height() + 2 * _MORE_GAP_PX
+
     def set_theme(self, theme: Theme) -> None:
         self._theme = theme
         self._markdown.set_theme(theme)
@@ -258,12 +282,17 @@ class MessageText(QTextBrowser):
             self.viewport().update()
 
     def _fit(self) -> None:
-        if self._is_fitting:
+        if self._is_fitting or self._markdown.is_writing:
             return
         self._is_fitting = True
-        have_stops_changed = self._frames.show(self._markdown.spans, self._markdown.tables, self.viewport().width())
+        width_px = self.viewport().width()
+        changed_from = self._markdown.take_changed_from() if width_px == self._fitted_px else 0
+        self._fitted_px = width_px
+        spans, tables = self._markdown.spans, self._markdown.tables
+        have_stops_changed = self._frames.show(spans, tables, width_px, changed_from=changed_from)
         # An empty answer is as high as one line.
         height = max(scaled(LINE_PX), round(self.document().size().height() + 0.5), self._frames.bottom)
+        height += self._show_more_button(height)
         if height != self.height():
             self.setFixedHeight(height)
         self._is_fitting = False

@@ -25,7 +25,9 @@ from PySide6.QtWidgets import QScrollBar, QWidget
 
 from app.model.text import is_right_to_left
 from app.ui.text.document_text import is_mirrored
+from app.ui.text.formulas import PlacedFormula
 from app.ui.text.inline_writer import InlineWriter
+from app.ui.text.slices import MAX_COLUMNS
 from app.ui.text.text_formats import QUOTE_DEPTH, TextFormats
 from app.ui.theme import LINE_PX, Theme, scaled
 
@@ -36,6 +38,8 @@ _MARGIN_PX = 8
 """Below a table."""
 _INSET = QTextFormat.Property.UserProperty.value + 20
 """Table property: its indentation in pixels when it is not scrolled."""
+_CONTINUES = _INSET + 1
+"""Table property: its rows continue the table above."""
 _NARROW_PX = 140
 """A table scrolls rather than making columns with long text narrower than this."""
 _WIDE_PX = 260
@@ -108,6 +112,8 @@ class TableFrame:
         """Its left edge when it is not scrolled."""
         self._is_mirrored = False
         self._widths: tuple[tuple[float, float], ...] = ()
+        self.column_widths: Sequence[float] = ()
+        """The widths of the text in the columns, in pixels."""
         name = QCoreApplication.translate("TableFrame", "Scroll table horizontally")
         self._scroll = SideScroll(viewport, name, self._scroll_to)
 
@@ -120,8 +126,8 @@ class TableFrame:
         """The visible rectangle of the table; None if all of it is visible."""
         return None if self.bar is None else self.rect.adjusted(1, 0, -1, 0)
 
-    def show(self, table: QTextTable, width_px: int) -> None:
-        """Fit a table into a page that is `width_px` wide."""
+    def show(self, table: QTextTable, width_px: int, above: TableFrame | None) -> None:
+        """Fit a table into a page that is `width_px` wide; it may continue the table of the frame `above`."""
         size = (table.rows(), table.lastPosition() - table.firstPosition())
         if table is not self._table or size != self._size:
             # A growing table changes only at its end.
@@ -137,6 +143,9 @@ class TableFrame:
         least = sum(max(least, min(most, _NARROW_PX)) + paddings for least, most in self._widths)
         # Qt rounds cell widths down to whole pixels.
         fixed = [math.ceil(max(least, min(most, _WIDE_PX))) for least, most in self._widths] if least > room else []
+        if above is not None and format_.boolProperty(_CONTINUES):
+            fixed = above.column_widths
+        self.column_widths = fixed
         constraints = [QTextLength(QTextLength.Type.FixedLength, px + paddings) for px in fixed]
         is_other = constraints != list(format_.columnWidthConstraints())
         is_right = self._is_mirrored and not constraints
@@ -145,6 +154,8 @@ class TableFrame:
             format_.setAlignment(Qt.AlignmentFlag.AlignRight if is_right else Qt.AlignmentFlag.AlignLeft)
             format_.setBottomMargin(_MARGIN_PX + (_BAR_ROOM_PX if constraints else 0))
             table.setFormat(format_)
+        if not fixed:
+            self.column_widths = _column_widths(table)
         bounds = _bounds(table, paddings / 2)
         shown_px = min(room, bounds.width())
         left_px = bounds.left() if is_right else self._left_px
@@ -178,6 +189,13 @@ class TableFrame:
             painter.drawLine(self.rect.topLeft(), self.rect.bottomLeft())
 
 
+def _column_widths(table: QTextTable) -> list[float]:
+    """Return how wide Qt made the text in each column."""
+    layout = table.document().documentLayout()
+    cells = (table.cellAt(0, column).firstCursorPosition().block() for column in range(table.columns()))
+    return [layout.blockBoundingRect(cell).width() for cell in cells]
+
+
 def _bounds(table: QTextTable, padding: float) -> QRectF:
     """Return the rectangle of a table; Qt's own is that of the first cell's text."""
     layout = table.document().documentLayout()
@@ -202,8 +220,8 @@ def _widths(table: QTextTable, first: int, known: Sequence[tuple[float, float]])
 
 def write_table(
     cursor: QTextCursor, tokens: list[Token], theme: Theme, *, inset_px: int, top_px: int, quote_depth: int
-) -> tuple[QTextTable, list[int]]:
-    """Write a table and move the cursor after it; return the table and the positions of formulas in it.
+) -> tuple[QTextTable, list[PlacedFormula]]:
+    """Write a table and move the cursor after it; return the table and the formulas in it.
 
     The columns run from right to left if the header does.
     """
@@ -211,17 +229,50 @@ def write_table(
     mirrored = is_right_to_left(" ".join(inline.content for inline, _ in rows[0]))
     format_ = _table_format(theme, inset_px, top_px, is_mirrored=mirrored)
     table = cursor.insertTable(len(rows), max(map(len, rows)), format_)
-    formula_positions: list[int] = []
+    placed: list[PlacedFormula] = []
     for row, cells in enumerate(rows):
-        formula_positions += write_row(table, row, cells, theme, quote_depth=quote_depth)
+        placed += write_row(table, row, cells, theme, quote_depth=quote_depth)
     cursor.setPosition(table.lastPosition() + 1)
-    return table, formula_positions
+    return table, placed
 
 
-def write_row(table: QTextTable, row: int, cells: Sequence[Cell], theme: Theme, *, quote_depth: int) -> list[int]:
-    """Write the cells of an empty row; return the positions of formulas in it."""
+def continued(table: QTextTable) -> QTextTable:
+    """Begin a table of one empty row that continues a table at the end of a document, with columns as wide."""
+    format_ = table.format().toTableFormat()
+    above = QTextTableFormat(format_)
+    above.setBottomMargin(0)
+    table.setFormat(above)
+    format_.setProperty(_CONTINUES, True)
+    format_.setHeaderRowCount(0)
+    format_.setTopMargin(0)
+    cursor = QTextCursor(table.document())
+    cursor.setPosition(table.lastPosition() + 1)
+    low = cursor.blockFormat()
+    below = cursor.insertTable(1, table.columns(), format_)
+    cursor.setPosition(below.lastPosition() + 1)
+    cursor.setBlockFormat(low)
+    return below
+
+
+def clear_row(table: QTextTable, row: int) -> None:
+    for column in range(table.columns()):
+        cell = table.cellAt(row, column)
+        cursor = cell.firstCursorPosition()
+        cursor.setPosition(cell.lastPosition(), QTextCursor.MoveMode.KeepAnchor)
+        cursor.removeSelectedText()
+
+
+def is_too_wide(tokens: Sequence[Token]) -> bool:
+    """Return whether a parsed table has too many columns to be shown as a table."""
+    return sum(token.type == "th_open" for token in tokens) > MAX_COLUMNS
+
+
+def write_row(
+    table: QTextTable, row: int, cells: Sequence[Cell], theme: Theme, *, quote_depth: int
+) -> list[PlacedFormula]:
+    """Write the cells of an empty row; return the formulas in it."""
     formats = TextFormats(theme)
-    formula_positions: list[int] = []
+    placed: list[PlacedFormula] = []
     mirrored = is_mirrored(table)
     # Qt cannot mirror tables, so the document has the cells of a row in visual order.
     for column, (inline, align) in enumerate(reversed(cells) if mirrored else cells):
@@ -230,7 +281,7 @@ def write_row(table: QTextTable, row: int, cells: Sequence[Cell], theme: Theme, 
         cell_format = cell.format().toTableCellFormat()
         cell_format.setTopPadding(PADDING_PX - LIFT_PX)
         cell_format.setBottomPadding(PADDING_PX + LIFT_PX)
-        if row == 0:
+        if row == 0 and not table.format().boolProperty(_CONTINUES):
             text_format.setFontWeight(QFont.Weight.DemiBold)
             cell_format.setBackground(QBrush(QColor(theme.sunken)))
         cell.setFormat(cell_format)
@@ -242,8 +293,8 @@ def write_row(table: QTextTable, row: int, cells: Sequence[Cell], theme: Theme, 
         cursor.setBlockFormat(block)
         writer = InlineWriter(cursor, formats)
         writer.write(inline, text_format)
-        formula_positions += writer.formula_positions
-    return formula_positions
+        placed += writer.formulas
+    return placed
 
 
 def _mirrored_alignment(align: Qt.AlignmentFlag) -> Qt.AlignmentFlag:

@@ -15,6 +15,9 @@ QUOTE_DEPTH = QTextFormat.Property.UserProperty.value + 1
 BULLET_LEVEL = QUOTE_DEPTH + 1
 """Block property: the number of lists around a block that begins with a bullet. TextOrnaments paints it."""
 
+CONTINUES_LINE = QUOTE_DEPTH + 4
+"""Block property: the block is the rest of the line above, which was too long for one block."""
+
 
 class TextFormats:
     """Creates character formats in a theme's colours."""

@@ -100,6 +100,7 @@ def test_only_the_end_of_growing_code_is_written_again(qapp: QApplication) -> No
     assert qapp is not None
     document = _document()
     document.set_source(f"```python\n{_LONG}last = ")
+    document.write_all()
     document.document.documentLayout()  # Without a layout the document does not emit contentsChange.
     num_chars = document.document.characterCount()
     changed: list[int] = []

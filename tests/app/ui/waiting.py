@@ -10,7 +10,7 @@ from app.ui.transcript.message_list import MessageList
 
 
 def are_formulas_rendered() -> bool:
-    return not formulas()._pending  # pyright: ignore[reportPrivateUsage]
+    return not (formulas()._pending or formulas()._teller.isActive())  # pyright: ignore[reportPrivateUsage]
 
 
 def is_highlighted(document: MarkdownDocument) -> bool:

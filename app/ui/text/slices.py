@@ -1,0 +1,73 @@
+"""Cuts a long text into slices that are cheap enough to be written one at a time. Independent of Qt."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+
+class Limits(NamedTuple):
+    """How much of one message is shown."""
+
+    chars: int
+    blocks: int
+    """The number of paragraphs, lines of code and the like."""
+
+    @property
+    def raised(self) -> Limits:
+        """The limits after the user asked for more."""
+        return Limits(self.chars + _MORE_CHARS, self.blocks + _MORE_BLOCKS)
+
+
+FIRST_LIMITS = Limits(200_000, 10_000)
+_MORE_CHARS, _MORE_BLOCKS = 100_000, 5_000
+MAX_FORMATTED_COST = 1_000_000
+"""Text that costs more is shown as it was written from there on. An ordinary answer of 100,000 characters costs a
+quarter of it."""
+MAX_CODES, MAX_CELLS, MAX_FORMULAS = 300, 6_000, 2_000
+"""The same for the number of code frames, table cells and formulas in a message."""
+MAX_BLOCK_CHARS = 4_000
+"""A longer line of plain text is written as several blocks, because Qt lays out a block as a whole."""
+MAX_LINE_CHARS = 10_000
+"""The same for a line of code."""
+MAX_CELLS_AT_ONCE = 300
+"""The number of cells that Qt lays out together."""
+MAX_COLUMNS = 40
+"""A wider table is shown as it was written."""
+
+FIRST_SLICE = 6_000
+"""What may be written at once costs this much: about 4,000 characters of an ordinary answer."""
+_MAX_COST = 2_000
+_MAX_CHARS = 2_000
+_MIN_CHARS = 100
+_LINE_COST = 40
+_MARK_COST = 20
+_MARK = re.compile(r"[\[\]$*_`|<>&~!#\\]")
+
+
+def num_marks(text: str) -> int:
+    """Return the number of characters that may be marks of Markdown."""
+    return len(_MARK.findall(text))
+
+
+def next_slice(text: str) -> tuple[int, int]:
+    """Return the length of the first slice of a text, which is not empty, and what it costs to write.
+
+    A character costs 1. Line ends and marks of Markdown cost more. A slice ends at a line end, if there is one.
+    """
+    window = text[:_MAX_CHARS]
+    length = cost = 0
+    for line in window.splitlines(keepends=True):
+        of_line = len(line) + _LINE_COST + _MARK_COST * num_marks(line)
+        if length and cost + of_line > _MAX_COST:
+            break
+        if of_line > _MAX_COST:
+            # Too much even for a slice of its own.
+            return max(_MIN_CHARS, len(line) * _MAX_COST // of_line), of_line
+        length += len(line)
+        cost += of_line
+    if length < len(text) and not text[:length].endswith("\n"):
+        # The beginning of a line that is longer, or the last line of the window.
+        at = text.rfind("\n", 0, length) + 1
+        length = at or length
+    return length, cost
