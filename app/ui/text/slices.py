@@ -21,9 +21,9 @@ class Limits(NamedTuple):
 
 FIRST_LIMITS = Limits(200_000, 10_000)
 _MORE_CHARS, _MORE_BLOCKS = 100_000, 5_000
-MAX_FORMATTED_COST = 1_000_000
-"""Text that costs more is shown as it was written from there on. An ordinary answer of 100,000 characters costs a
-quarter of it."""
+MAX_FORMATTED_COST = 600_000
+"""Text that costs more is shown as it was written from there on. An ordinary answer of 100,000 characters costs less
+than half of it."""
 MAX_CODES, MAX_CELLS, MAX_FORMULAS = 300, 6_000, 2_000
 """The same for the number of code frames, table cells and formulas in a message."""
 MAX_BLOCK_CHARS = 4_000
@@ -63,7 +63,8 @@ def next_slice(text: str) -> tuple[int, int]:
             break
         if of_line > _MAX_COST:
             # Too much even for a slice of its own.
-            return max(_MIN_CHARS, len(line) * _MAX_COST // of_line), of_line
+            length = min(len(line), max(_MIN_CHARS, len(line) * _MAX_COST // of_line))
+            return length, length * of_line // len(line)
         length += len(line)
         cost += of_line
     if length < len(text) and not text[:length].endswith("\n"):
