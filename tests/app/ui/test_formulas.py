@@ -74,13 +74,8 @@ def text(qapp: QApplication, qtbot: QtBot) -> MessageText:
     return text
 
 
-<<<<<<< HEAD
-def _wait(qtbot: QtBot) -> None:
-    qtbot.waitUntil(lambda: are_formulas_rendered(), timeout=PATIENCE_MS)
-=======
 def _wait(qtbot: QtBot, text: MessageText | None = None) -> None:
-    qtbot.waitUntil(lambda: are_formulas_rendered() and (text is None or text.is_idle), timeout=_PATIENCE_MS)
->>>>>>> 97d8bf4 (Long and hostile texts are written in slices, so that no text blocks the window)
+    qtbot.waitUntil(lambda: are_formulas_rendered() and (text is None or text.is_idle), timeout=PATIENCE_MS)
 
 
 def _all_of(document: QTextDocument) -> str:
