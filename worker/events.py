@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Literal, TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType
@@ -107,6 +108,23 @@ class Timing(Value, frozen=True):
     decode_tokens_per_s: float = 0.0
 
 
+class Notice(Value, frozen=True):
+    """A sentence for the user about something that is no failure."""
+
+    message: str
+    # The message for translation.
+    parts: SentenceParts | UnsetType = UNSET
+
+    @property
+    def sentence(self) -> Sentence:
+        return received(self.message, self.parts)
+
+
+def said(sentences: Iterable[Sentence]) -> list[Notice]:
+    """Return sentences as they are sent."""
+    return [Notice(message=str(sentence), parts=sentence.parts) for sentence in sentences]
+
+
 class HookUse(Value, frozen=True):
     """The time that a hook took. `is_off`: it was too slow too often, so it was switched off for this answer."""
 
@@ -198,6 +216,8 @@ class ModelLoaded(_Event, tag="model_loaded", frozen=True):
     # The name of that switch in `template_options` (true: think), and its default.
     thinking_option: str | None = None
     thinking_default: bool = False
+    # What is odd about the model, though it can be used; usually empty.
+    notices: list[Notice] = []
     # What the worker's process can't do.
     confinement: Confinement = Confinement()
 
@@ -263,6 +283,8 @@ class Finished(_Event, tag="finished", frozen=True):
     usage: Usage
     timing: Timing
     hooks: list[HookUse] = []
+    # Text of the prompt that the model's template or tokenizer left out or changed; usually empty.
+    notices: list[Notice] = []
 
 
 class Planned(_Event, tag="planned", frozen=True):

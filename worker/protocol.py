@@ -44,6 +44,7 @@ from worker.events import (
     ListedHook as ListedHook,
     ModelLoaded as ModelLoaded,
     ModelLoading as ModelLoading,
+    Notice as Notice,
     Planned as Planned,
     PrefillProgress as PrefillProgress,
     PromptPlan as PromptPlan,

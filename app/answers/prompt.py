@@ -23,7 +23,7 @@ from app.model.message import (
 )
 from worker import protocol
 from worker.protocol import Choice, Continuation, Finished, Generate, RequestId, Token
-from worker.sentence import Sentence
+from worker.sentence import Sentence, SentenceParts
 
 _STATES: dict[str, State] = {"length": "cut", "cancelled": "stopped"}
 
@@ -135,6 +135,7 @@ def finished(
         stop=choice.stop,
         error=None,
         error_parts=None,
+        notices=_new_notices(event, prompt),
         ended_ms=_now_ms(),
         hook_records=tuple(
             HookRecord(
@@ -162,6 +163,12 @@ def finished(
     )
     state = _STATES.get(choice.reason, "complete")
     return msgspec.structs.replace(message, text=message.text + choice.text, state=state, record=record)
+
+
+def _new_notices(event: Finished, prompt: Sequence[Message]) -> tuple[SentenceParts, ...]:
+    """Return the notices of an answer that no earlier answer of its branch has."""
+    said = {repr(notice) for message in prompt if message.record is not None for notice in message.record.notices}
+    return tuple(notice.sentence.parts for notice in event.notices if repr(notice.sentence.parts) not in said)
 
 
 def broken_off(message: Message, state: State, error: Sentence | None) -> Message:

@@ -3602,6 +3602,14 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
         <translation>Der Cache hat jetzt {now} und hatte zuvor {then}.</translation>
     </message>
     <message>
+        <source>The chat template of this model leaves out or changes messages, so the model did not see them as they are. The first begins with “{beginning}”.</source>
+        <translation>Die Chatvorlage dieses Modells lässt Nachrichten weg oder ändert sie; das Modell hat sie nicht so gesehen, wie sie dastehen. Die erste beginnt mit „{beginning}“.</translation>
+    </message>
+    <message>
+        <source>The chat template of this model leaves out the system prompt, so the model did not see it.</source>
+        <translation>Die Chatvorlage dieses Modells lässt den Systemprompt weg; das Modell hat ihn nicht gesehen.</translation>
+    </message>
+    <message>
         <source>The conversation was moved to the trash in the meantime. Nothing was exported.</source>
         <translation>Das Gespräch wurde inzwischen in den Papierkorb gelegt. Nichts wurde exportiert.</translation>
     </message>
@@ -3756,6 +3764,14 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
     <message>
         <source>The tokenizer of this model</source>
         <translation>Der Tokenizer dieses Modells</translation>
+    </message>
+    <message>
+        <source>The tokenizer of this model leaves out or replaces some characters, so the model did not see them: {characters}</source>
+        <translation>Der Tokenizer dieses Modells lässt manche Zeichen weg oder ersetzt sie; das Modell hat sie nicht gesehen: {characters}</translation>
+    </message>
+    <message>
+        <source>The tokenizer of this model leaves out white space, so the model did not see every indent and line break.</source>
+        <translation>Der Tokenizer dieses Modells lässt Leerraum weg; das Modell hat nicht jede Einrückung und jeden Zeilenumbruch gesehen.</translation>
     </message>
     <message>
         <source>The tokens after token {position} were not compared.</source>

@@ -453,3 +453,100 @@ def test_a_folder_can_not_change_a_prompt_unseen(
         victim.check()
     else:
         assert prompts(victim) == untouched
+
+
+def template(text: str) -> Damage:
+    def damage(folder: Path) -> None:
+        (folder / "chat_template.jinja").write_text(text)
+        edit("tokenizer_config.json", chat_template=text)(folder)
+
+    return damage
+
+
+def each_message(text: str) -> Damage:
+    return template("{% for m in messages %}" + text + "{% endfor %}<|im_start|>assistant\n")
+
+
+def added(content: str, **more: bool) -> Damage:
+    """Make a token of the vocabulary an added one, which is found in text before all others."""
+    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": False}
+
+    def add(described: dict[str, Any]) -> None:
+        token_id = described["model"]["vocab"][content]
+        described["added_tokens"].append({"id": token_id, "content": content, **flags, **more})
+
+    return lambda folder: _edit_tokenizer(folder, add)
+
+
+TURN = "<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n"
+CONVERSATION = [
+    {"role": "system", "content": "You are a pirate."},
+    {"role": "user", "content": "Hello there, who are you?"},
+    {"role": "assistant", "content": "<think>Who am I?</think>A pirate."},
+    {"role": "user", "content": "Say it:\n    café  twice"},
+]
+# By name: the damage, and words of each notice.
+SAID: dict[str, tuple[Damage, list[str]]] = {
+    "no system prompt": (each_message("{% if m.role != 'system' %}" + TURN + "{% endif %}"), ["system prompt"]),
+    "the last message alone": (
+        template("{{ messages[-1].content }}"),
+        ["system prompt", "“Hello there, who are you?”"],
+    ),
+    "cut messages": (each_message("{{ m.content[:9] }}"), ["system prompt", "“Hello there"]),
+    "unknown roles": (each_message("{% if m.role == 'user' %}" + TURN + "{% endif %}"), ["system prompt", "“<think>"]),
+    "other words": (each_message("{{ m.content | replace('pirate', 'robot') }}"), ["system prompt", "“<think>"]),
+    "nothing": (template("<|im_start|>"), ["system prompt", "“Hello"]),
+    "a normalizer that deletes": (normalizers(replace("twice", "")), ["some characters"]),
+    "a normalizer that replaces": (normalizers(replace("pirate", "robot")), ["some characters"]),
+    "a normalizer that strips lines": (normalizers(replace("\n    ", " ")), ["white space"]),
+    "a token that swallows space": (added("c", lstrip=True), ["white space"]),
+    "text that disappears": (split("[a-m]+"), []),
+    "removed text": (
+        tokenizer(
+            pre_tokenizer={
+                "type": "Sequence",
+                "pretokenizers": [
+                    {"type": "Split", "pattern": {"String": "twice"}, "behavior": "Removed", "invert": False},
+                    {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True},
+                ],
+            }
+        ),
+        ["some characters"],
+    ),
+}
+NOT_SAID: dict[str, Damage] = {
+    "trimmed messages": each_message("<|im_start|>{{ m.role }}\n{{ m.content | trim }}<|im_end|>\n"),
+    "no earlier reasoning": each_message("<|im_start|>{{ m.role }}\n{{ m.content.split('</think>')[-1] }}<|im_end|>"),
+    "a system prompt in the question": template(
+        "{% if messages[0].role == 'system' %}{{ raise_exception('no') }}{% endif %}"
+        "{% for m in messages %}" + TURN + "{% endfor %}<|im_start|>assistant\n"
+    ),
+    "composed characters": tokenizer(normalizer={"type": "NFKC"}),
+    "lower case": tokenizer(normalizer={"type": "Lowercase"}),
+    "no accents": normalizers({"type": "NFD"}, {"type": "StripAccents"}),
+    "nothing odd": each_message(TURN),
+}
+
+
+def notices(victim: Victim, folder: Path, messages: Sequence[dict[str, str]]) -> list[str]:
+    loaded = victim.end_of("load_model", model=str(folder))
+    assert loaded["type"] == "model_loaded", loaded
+    finished = victim.end_of("generate", messages=messages, max_tokens=1)
+    assert finished["type"] == "finished", finished
+    return [notice["message"] for notice in finished["notices"]]
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_what_a_folder_leaves_out_of_a_prompt_is_said(victim: Victim, folder: Path, name: str):
+    damage, words = SAID[name]
+    damage(folder)
+    found = notices(victim, folder, CONVERSATION)
+    assert len(found) == len(words), found
+    for notice, expected in zip(found, words, strict=True):
+        assert expected in notice, found
+
+
+@pytest.mark.parametrize("name", NOT_SAID)
+def test_what_models_do_on_purpose_is_not_said(victim: Victim, folder: Path, name: str):
+    NOT_SAID[name](folder)
+    assert notices(victim, folder, CONVERSATION) == []

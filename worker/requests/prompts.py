@@ -81,6 +81,14 @@ class Prompts:
             raise BadRequestError(Sentence("The prompt is empty. Send at least one token of text."))
         return ids
 
+    def changes(self, prompt: Prompt) -> list[Sentence]:
+        """Return what the user should know about text that the model's files leave out or change; usually nothing."""
+        if prompt.messages is not UNSET:
+            template = self._model.chat_template
+            options = prompt.template_options if prompt.template_options is not UNSET else {}
+            return template.changes(template.turns(prompt.messages), options)
+        return []
+
     def check(self, token_ids: Sequence[int], name: str) -> None:
         """Raise `BadRequestError` for ids without an embedding, which would read memory out of bounds."""
         highest = max(token_ids, default=0)

@@ -20,6 +20,7 @@ from worker.decoding.draft import Draft, Drafting
 from worker.decoding.sampled_token import SampledToken
 from worker.decoding.sampler import Sampler
 from worker.errors import HookFailedError
+from worker.events import said
 from worker.language_model import LanguageModel
 from worker.protocol import (
     Answered,
@@ -102,6 +103,7 @@ class Request:
         """Tokens of the prompt that were kept from before."""
         self.num_read = 0
         self._prompt_ids = prompts.ids(self.command.prompt)
+        self._notices = prompts.changes(self.command.prompt)
         with (pulse or Pulse()).during("constraint"):
             plans, given_text = plans_of(command, model, given_ids, given_text)
         kept_ids = Answer(model.vocabulary, (), given_ids, given_text).kept_ids
@@ -302,6 +304,7 @@ class Request:
                 ttft_ms=prefill_ms if self._first else 0.0,
                 decode_tokens_per_s=num_timed / decode_s if num_timed > 0 and decode_s > 0 else 0.0,
             ),
+            notices=said(self._notices),
             hooks=[
                 HookUse(
                     choice=steering.choice,

@@ -13,7 +13,7 @@ import textwrap
 from array import array
 from collections import deque
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from jinja2 import TemplateError
 from tokenizers import Tokenizer
@@ -21,6 +21,7 @@ from tokenizers import Tokenizer
 from worker.errors import BadRequestError
 from worker.protocol import Message
 from worker.sentence import Sentence, verbatim
+from worker.templates.changes import changed, left_out
 from worker.templates.memo import Memo
 from worker.templates.rendering import Render, TimeTexts, fold_system, no_time_texts
 from worker.templates.turn import PRIVATE, Marks, Span, Turn, Turns
@@ -51,9 +52,15 @@ _MAX_PROMPT_BYTES = 64 << 20
 """Memory for whole prompts: enough for a hundred nodes of a tree of 160,000 tokens."""
 _MAX_PIECE_BYTES = 16 << 20
 _BYTES_PER_TURN = 16
+_MAX_CHECKED_TURNS = 1 << 16
 
 _Spans = dict[int, Span]
 """The marked span of each turn, by the turn's index."""
+
+
+class _Prompt(NamedTuple):
+    ids: array[int]
+    left_out: tuple[Sentence, ...]
 
 
 class ChatTemplate:
@@ -70,7 +77,8 @@ class ChatTemplate:
         # Ids that stand for text without a token. No text is written as such an id.
         self._unknown_ids = vocabulary.control_ids & set(self._plain_ids("\U0010fffd"))
         self._turns = Turns(vocabulary)
-        self._prompts: Memo[tuple[object, ...], array[int]] = Memo(_MAX_PROMPT_BYTES)
+        self._prompts: Memo[tuple[object, ...], _Prompt] = Memo(_MAX_PROMPT_BYTES)
+        self._changes: Memo[Turn, tuple[Sentence, ...]] = Memo(_MAX_CHECKED_TURNS)
         self._pieces: Memo[tuple[str, str, bool], array[int]] = Memo(_MAX_PIECE_BYTES)
 
     def prompt_ids(self, messages: Sequence[Message], options: Mapping[str, Any]) -> list[int]:
@@ -83,6 +91,33 @@ class ChatTemplate:
 
     def ids_of(self, turns: tuple[Turn, ...], options: Mapping[str, Any]) -> array[int]:
         """Return the ids of a prompt, up to the next answer. They must not be changed. Raises `BadRequestError`."""
+        return self._prompt(turns, options).ids
+
+    def changes(self, turns: tuple[Turn, ...], options: Mapping[str, Any]) -> list[Sentence]:
+        """Return what the user should know about messages that the model's files leave out or change; usually nothing.
+
+        Raises `BadRequestError`.
+        """
+        found = list(self._prompt(turns, options).left_out)
+        for turn in turns:
+            known = self._changes.get(turn)
+            if known is None:
+                # Answers keep the ids that the model wrote.
+                spelled = None if turn.role == "assistant" else self._vocabulary.text_of(self._known(turn.text))
+                sentence = None if spelled is None else changed(turn.text, spelled)
+                known = () if sentence is None else (sentence,)
+                self._changes.put(turn, known, 1)
+            found += known
+        return list(dict.fromkeys(found))
+
+    def _known(self, text: str) -> list[int]:
+        """Tokenize a text as a prompt does. Ids that stand for text without a token are left out."""
+        ids = self._plain_ids(text)
+        if max(ids, default=0) >= len(self._vocabulary):
+            ids = self._vocabulary.encode(text)
+        return [token_id for token_id in ids if token_id not in self._unknown_ids]
+
+    def _prompt(self, turns: tuple[Turn, ...], options: Mapping[str, Any]) -> _Prompt:
         if not turns:
             raise BadRequestError(Sentence("`messages` is empty. Send at least one message."))
         time_texts = self._time_texts()
@@ -96,9 +131,10 @@ class ChatTemplate:
         marks = _marks(turns)
         text, spans = self._render_with_spans(turns, options, marks)
         ids = self._ids(self._split_at_edges(text, spans, turns, options, marks), list(spans.values()), marks)
+        prompt = _Prompt(ids, left_out(turns, marks, text.replace(marks.begin, "").replace(marks.end, "")))
         if time_texts is not None and time_texts == self._time_texts():
-            self._prompts.put(key, ids, _BYTES_PER_ID * len(ids) + _BYTES_PER_TURN * len(turns) + 500)
-        return ids
+            self._prompts.put(key, prompt, _BYTES_PER_ID * len(ids) + _BYTES_PER_TURN * len(turns) + 500)
+        return prompt
 
     def _render_with_spans(self, turns: Sequence[Turn], options: Mapping[str, Any], marks: Marks) -> tuple[str, _Spans]:
         """Render with marks around turns that the model wrote. Return the text and the spans it contains unchanged."""

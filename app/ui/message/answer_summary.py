@@ -7,6 +7,7 @@ from PySide6.QtCore import QCoreApplication
 from app.model.message import Figures, Message, Record
 from app.numbers import counted, sized
 from app.sentences import translated
+from worker.sentence import received
 
 _MAX_STOP_CHARS = 24
 
@@ -40,6 +41,8 @@ def ending(message: Message) -> tuple[str, str]:
     num_left_out = message.record.figures.left_out_messages if message.record is not None else 0
     if num_left_out:
         text = f"{text} {_left_out(num_left_out)}".lstrip()
+    for notice in message.record.notices if message.record is not None else ():
+        text = f"{text} {translated(received('', notice))}".lstrip()
     return text, kind
 
 

@@ -1,0 +1,112 @@
+"""Sees where a model's template or tokenizer leaves out or changes text, and says it in a sentence.
+
+Many models do some of it on purpose: templates trim messages and drop earlier reasoning, tokenizers compose characters
+or write them in lower case. That is not worth a sentence.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from worker.sentence import Sentence
+from worker.templates.turn import Marks, Turn
+from worker.text.control_tokens import reasoning_end
+
+_MAX_MISSING = 8
+"""After this many missing messages no further ones are looked for, as each costs a search of the whole text."""
+_NUM_QUOTED_CHARS = 40
+_MAX_COMPARED_CHARS = 200_000
+"""Comparing more of one message would be felt."""
+
+
+def left_out(turns: Sequence[Turn], marks: Marks, rendered: str) -> tuple[Sentence, ...]:
+    """Return what the user should know about messages that a template leaves out or changes; usually nothing.
+
+    `rendered`: the turns as the template writes them, with marks in control tokens alone.
+    """
+    missing = list(_missing(turns, marks, rendered))
+    sentences: list[Sentence] = []
+    if any(turn.role == "system" for turn in missing):
+        sentences.append(
+            Sentence("The chat template of this model leaves out the system prompt, so the model did not see it.")
+        )
+    others = [turn for turn in missing if turn.role != "system"]
+    if others:
+        sentences.append(
+            Sentence(
+                "The chat template of this model leaves out or changes messages, so the model did not see them as they "
+                "are. The first begins with “{beginning}”.",
+                beginning=" ".join(others[0].text[: 4 * _NUM_QUOTED_CHARS].split())[:_NUM_QUOTED_CHARS],
+            )
+        )
+    return tuple(sentences)
+
+
+def _missing(turns: Sequence[Turn], marks: Marks, rendered: str) -> Iterable[Turn]:
+    position = num_missing = 0
+    dense: str | None = None
+    for turn in turns:
+        text = _expected(turn, marks)
+        found = rendered.find(text, position) if text else position
+        if found >= 0:
+            # They usually come in their order, so that the whole text is searched once.
+            position = found
+            continue
+        if text in rendered:
+            continue
+        dense = _dense(rendered) if dense is None else dense
+        if _dense(text) not in dense:
+            yield turn
+            num_missing += 1
+            if num_missing >= _MAX_MISSING:
+                return
+
+
+def _expected(turn: Turn, marks: Marks) -> str:
+    """Return the part of a turn that every template should write; empty if there is none."""
+    if turn.role == "tool":
+        return ""  # Templates write results of tools in many forms.
+    if turn.role == "assistant" and reasoning_end(turn.text):
+        return "" if turn.answer is None else turn.answer.text
+    return turn.rendered(marks, None)["content"].strip()
+
+
+def _dense(text: str) -> str:
+    """Return a text without white space."""
+    return "".join(text.split())
+
+
+def changed(text: str, spelled: str) -> Sentence | None:
+    """Return what the user should know if a tokenizer turns `text` into tokens that spell `spelled`; usually None."""
+    if spelled in (text, f" {text}") or len(text) > _MAX_COMPARED_CHARS:
+        return None
+    lost = Counter(_letters(text)) - Counter(_letters(spelled))
+    if lost:
+        first = "".join(dict.fromkeys(character for character in text if lost.keys() & set(_letters(character))))
+        return Sentence(
+            "The tokenizer of this model leaves out or replaces some characters, so the model did not see them: "
+            "{characters}",
+            characters=first[:_NUM_QUOTED_CHARS],
+        )
+    if _num_blanks(spelled) < _num_blanks(text):
+        return Sentence(
+            "The tokenizer of this model leaves out white space, so the model did not see every indent and line break."
+        )
+    return None
+
+
+def _letters(text: str) -> str:
+    """Return the visible characters of a text without case, accents and other forms."""
+    plain = unicodedata.normalize("NFKD", text.casefold()).casefold()
+    return "".join(character for character in plain if unicodedata.category(character)[0] not in "CMZ")
+
+
+def _num_blanks(text: str) -> int:
+    """Return how many line breaks and further white space after white space a text has."""
+    blanks = [character.isspace() for character in text.strip()]
+    return sum(
+        character == "\n" or (is_blank and before)
+        for character, before, is_blank in zip(text.strip()[1:], blanks, blanks[1:], strict=False)
+    )
