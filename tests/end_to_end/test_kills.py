@@ -28,7 +28,9 @@ from tests.models import chain, write_scripted_model
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="Only Linux tells of the death of others' children")
 
+_NUM_KILLS = 500
 _NUM_WORDS = 400
+_PROMISED_MS = 250
 _WORD_CHARS = len(" word0000")
 
 
@@ -138,7 +140,8 @@ def _report(kills: _Kills) -> str:
     lost = sorted(kills.lost_ms)
     return (
         f"{len(lost)} kills, {kills.num_continued} answers continued; lost: median {statistics.median(lost):.0f} ms, "
-        f"p95 {lost[int(len(lost) * 0.95)]:.0f} ms, most {lost[-1]:.0f} ms"
+        f"p95 {lost[int(len(lost) * 0.95)]:.0f} ms, most {lost[-1]:.0f} ms, "
+        f"{sum(each > _PROMISED_MS for each in lost)} over {_PROMISED_MS} ms"
     )
 
 
@@ -150,10 +153,11 @@ def test_whichever_process_is_killed_no_shown_text_is_lost(tmp_path: Path, talka
 
 
 @pytest.mark.long
-def test_after_two_hundred_kills_every_stored_answer_is_right(tmp_path: Path, talkative: Path) -> None:
+@pytest.mark.timeout(24 * 3600)
+def test_after_five_hundred_kills_every_stored_answer_is_right(tmp_path: Path, talkative: Path) -> None:
     """How much was lost is printed: a quarter of a second is promised, and a busy machine may take longer."""
     kills = _Kills(tmp_path, talkative, seed=2)
-    for _ in range(200):
+    for _ in range(_NUM_KILLS):
         kills.kill(kills.draw.choice(("app", "app", "worker", "both")))
     print(_report(kills))
-    assert kills.num_continued > 20
+    assert kills.num_continued > _NUM_KILLS / 10
