@@ -33,6 +33,74 @@ _NEW_FILES = (
 )
 _CONTENTS = (b"", b"{}", b"[]", b'{"a": 1}', b"\xff\xfe", b'{"<|new|>": 5, "a": 1000000}', b"[" * 100_000)
 
+_HUGE = 10**7
+# Parts of a tokenizer that explode, and that cut or pad what they are given.
+_HOSTILE_PARTS: tuple[tuple[str, Any], ...] = (
+    ("normalizer", {"type": "Prepend", "prepend": "x" * _HUGE}),
+    (
+        "normalizer",
+        {
+            "type": "Sequence",
+            "normalizers": [{"type": "Replace", "pattern": {"String": "l"}, "content": "l" * 1000}] * 4,
+        },
+    ),
+    ("normalizer", {"type": "Replace", "pattern": {"Regex": "(l|l)*z"}, "content": ""}),
+    ("pre_tokenizer", {"type": "Split", "pattern": {"Regex": "((e|l)+)+$"}, "behavior": "Isolated", "invert": False}),
+    ("truncation", {"direction": "Right", "max_length": 1, "strategy": "LongestFirst", "stride": 0}),
+    (
+        "padding",
+        {
+            "strategy": {"Fixed": _HUGE},
+            "direction": "Left",
+            "pad_to_multiple_of": None,
+            "pad_id": 0,
+            "pad_type_id": 0,
+            "pad_token": "a",
+        },
+    ),
+    (
+        "post_processor",
+        {
+            "type": "TemplateProcessing",
+            "single": [{"SpecialToken": {"id": "a", "type_id": 0}}] * 10**5,
+            "pair": [],
+            "special_tokens": {"a": {"id": "a", "ids": [5] * 100, "tokens": ["a"] * 100}},
+        },
+    ),
+)
+_HOSTILE_TEMPLATES = (
+    *(
+        "{{ 'x' * 10**10 }}",
+        "{% for a in range(10**10) %}{% endfor %}",
+        "{{ lipsum(10**6) }}",
+        "{{ '%9999999999d' % 1 }}",
+    ),
+    *("{{ 'x'.center(10**10) }}", "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "{{ raise_exception('No.') }}"),
+    *(
+        "{{ [1] * 10**10 }}",
+        "{{ ''.__class__.__mro__ }}",
+        "{% include 'x' %}",
+        "{{ messages[10**9] }}",
+        "{{ 9**9**9 }}",
+    ),
+    *(
+        "{{ 'x' * 20_000_000 }}",
+        "{{ (range(10**8) | list)[0] }}",
+        "{% set a = 'x' %}" + "{% set a = a ~ a %}" * 40 + "{{ a }}",
+    ),
+)
+_HOSTILE_SETTINGS: tuple[tuple[str, Any], ...] = (
+    *(("num_hidden_layers", _HUGE), ("hidden_size", _HUGE), ("vocab_size", 10**12), ("num_attention_heads", 0)),
+    *(("head_dim", -1), ("num_key_value_heads", 0), ("max_position_embeddings", 0), ("rms_norm_eps", 0.0)),
+    *(
+        ("rope_scaling", {"type": "yarn", "factor": 0}),
+        ("rope_theta", 0),
+        ("eos_token_id", -1),
+        ("eos_token_id", [10**9]),
+    ),
+    *(("sliding_window", 0), ("quantization", {"group_size": 0, "bits": 3}), ("max_position_embeddings", 2**63)),
+)
+
 Mutation: TypeAlias = Callable[[random.Random, Path], str]
 """Changes a model folder; returns the change in words."""
 
@@ -225,6 +293,25 @@ def _change_template(draw: random.Random, folder: Path) -> str:
     return f"template: {words}"
 
 
+def _make_hostile(draw: random.Random, folder: Path) -> str:
+    """Put in a part that is known to take long, to take all memory, or to change a prompt."""
+    match draw.choice(("tokenizer", "template", "config")):
+        case "tokenizer":
+            file = folder / "tokenizer.json"
+            name, value = draw.choice(_HOSTILE_PARTS)
+            file.write_text(json.dumps(_json(file) | {name: value}))
+            return f"tokenizer: {name} = {str(value)[:80]}"
+        case "template":
+            template = draw.choice(_HOSTILE_TEMPLATES)
+            (folder / "chat_template.jinja").write_text(template)
+            return f"template: {template[:60]}"
+        case _:
+            file = folder / "config.json"
+            name, value = draw.choice(_HOSTILE_SETTINGS)
+            file.write_text(json.dumps(_json(file) | {name: value}))
+            return f"config: {name} = {value}"
+
+
 def _change_header(draw: random.Random, folder: Path) -> str:
     file = _weights(draw, folder)
     data = _read(file)
@@ -311,5 +398,5 @@ def _is_plain(file: Path) -> bool:
 
 _MUTATIONS: tuple[Mutation, ...] = (
     *(_change_config, _change_config, _scale_number, _change_settings, _change_tokenizer, _change_tokenizer),
-    *(_change_template, _change_header, _change_weights, _change_bytes, _swap, _replace, _add_file),
+    *(_change_template, _change_header, _change_weights, _change_bytes, _swap, _replace, _add_file, _make_hostile),
 )
