@@ -19,7 +19,7 @@ class Figures:
     faults: list[str] = field(default_factory=list[str])
     slowest: list[tuple[float, str]] = field(default_factory=list[tuple[float, str]])
     largest: list[tuple[float, str]] = field(default_factory=list[tuple[float, str]])
-    """Peaks of memory in MB."""
+    """Peaks of memory in MB; 0 where it was not measured."""
     _began_at: float = field(default_factory=time.monotonic)
 
     def add(self, end: str, seconds: float, megabytes: float, attack: str) -> None:
@@ -38,5 +38,5 @@ class Figures:
         lines = [f"{self.num_rounds} rounds in {time.monotonic() - self._began_at:.0f} s, {len(self.faults)} faults"]
         lines += [f"  {number} × {end}" for end, number in self.ends.most_common()]
         lines += [f"  {seconds} s: {attack}" for seconds, attack in self.slowest]
-        lines += [f"  {megabytes:.0f} MB: {attack}" for megabytes, attack in self.largest]
+        lines += [f"  {megabytes:.0f} MB: {attack}" for megabytes, attack in self.largest if megabytes]
         return "\n".join(lines)
