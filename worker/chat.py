@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import TextIO
 
-from worker.process import WorkerClient, WorkerExitedError
+from worker.process import WorkerClient, WorkerExitedError, WorkerSilentError
 from worker.protocol import (
     Cancel,
     Chunk,
@@ -37,6 +37,9 @@ Write a message and press Enter. Commands:
   /tree              the whole conversation
   /quit              leave (so does Ctrl+D); Ctrl+C stops an answer
 """
+
+_PATIENCE_S = 10.0
+"""The user hears of a worker that has been silent for this long."""
 
 # Control characters are replaced, so that a model can't move the cursor or set the terminal's title.
 _SHOWN = dict.fromkeys((*range(0x20), *range(0x7F, 0xA0)), "\ufffd") | {0x09: "\t", 0x0A: "\n"}
@@ -84,6 +87,8 @@ class Chat:
         self._out = out
         self._request_ids = (f"chat-{number}" for number in itertools.count(1))
         self._root = _Node("system", "")
+        self._is_silent = False
+        """Whether the worker does not respond."""
         self._here = self._root
         """The last message of the visible branch."""
 
@@ -174,11 +179,15 @@ class Chat:
             self._say(end.message)
 
     def _wait_for_end(self, command: Command) -> Event:
-        """Send a command, write the text that streams, and return the last event. Ctrl+C cancels the command."""
+        """Send a command, write the text that streams, and return the last event.
+
+        Ctrl+C cancels the command, and ends a worker that does not respond.
+        """
         self._client.send(command)
+        self._is_silent = False
         with _on_interrupt(lambda: self._cancel(command)):
             while True:
-                event = self._client.receive()
+                event = self._next_event()
                 if event.request_id != command.request_id:
                     continue
                 match event:
@@ -190,7 +199,21 @@ class Chat:
                     case _:
                         pass
 
+    def _next_event(self) -> Event:
+        while not self._is_silent:
+            try:
+                return self._client.receive_unless_silent(_PATIENCE_S)
+            except WorkerSilentError:
+                self._is_silent = True
+                self._say("[The worker does not respond. Wait, or press Ctrl+C to end this chat.]")
+        event = self._client.receive()
+        self._is_silent = False
+        return event
+
     def _cancel(self, command: Command) -> None:
+        if self._is_silent:
+            self._client.end()
+            return
         self._client.send(Cancel(request_id=next(self._request_ids), target=command.request_id))
 
     def _switch(self, step: int) -> None:

@@ -25,7 +25,7 @@ from worker.blas import preload
 from worker.confinement import confine
 from worker.encoding import command_from_msgpack, event_from_msgpack, to_msgpack
 from worker.protocol import Command, Event, Heartbeat, Shutdown
-from worker.pulse import Pulse
+from worker.pulse import BEAT_S, Pulse
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -41,6 +41,10 @@ _KILL_S = 2.0
 
 class WorkerExitedError(Exception):
     """The worker process has ended."""
+
+
+class WorkerSilentError(Exception):
+    """The worker process does not respond, not even with heartbeats."""
 
 
 class WorkerClient:
@@ -102,6 +106,19 @@ class WorkerClient:
             return event_from_msgpack(self._events.recv_bytes())
         except (EOFError, OSError):
             raise WorkerExitedError from None
+
+    def receive_unless_silent(self, patience_s: float) -> Event:
+        """Like `receive`, but raise `WorkerSilentError` after `patience_s` seconds without an event or a heartbeat.
+
+        Only time that passes while this process waits is counted, so that neither of them need run all the time.
+        """
+        num_waits, last = 0, self._heartbeat
+        while not self.poll(BEAT_S):
+            num_waits = num_waits + 1 if self._heartbeat is last else 0
+            last = self._heartbeat
+            if num_waits * BEAT_S >= patience_s:
+                raise WorkerSilentError
+        return self.receive()
 
     def poll(self, timeout_s: float) -> bool:
         """Return whether `receive` would return or raise within that time."""
@@ -171,7 +188,7 @@ def main(
     # First, because it binds only the threads that start later.
     confinement = confine(cache_folder, needs_of_hooks(hooks_folder))
     threading.Thread(target=_end_with_parent, name="parent watch", daemon=True).start()
-    pulse = Pulse(None if beats is None else _heart(beats))
+    pulse = Pulse(None if beats is None else heart(beats))
     pulse.start()
     preload()
     # These import MLX, which must happen after `preload`.
@@ -210,7 +227,7 @@ def main(
     os._exit(exit_code)
 
 
-def _heart(beats: Connection) -> Callable[[Heartbeat], None]:
+def heart(beats: Connection) -> Callable[[Heartbeat], None]:
     """Return a function that sends a heartbeat, or drops it if the pipe is full."""
     os.set_blocking(beats.fileno(), False)
 

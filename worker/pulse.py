@@ -17,6 +17,8 @@ from worker.events import Activity, Heartbeat
 
 BEAT_S = 0.5
 """Time between two heartbeats."""
+_MAX_BEAT_S = 1.0
+"""More time than this between two heartbeats does not count: the process was stopped."""
 _MIN_GAP_S = 0.1
 """A new activity is reported at once, unless the last report was this recent."""
 _MAX_DETAIL_CHARS = 80
@@ -31,15 +33,21 @@ class EngineStep(Struct, frozen=True):
     detail: str
     done: int
     total: int
+    num_beats: int
+    """How many heartbeats there had been before."""
 
 
 class Pulse:
     """Knows what the engine thread does. Only that thread calls `enter` and `during`."""
 
-    def __init__(self, send: Callable[[Heartbeat], None] | None = None) -> None:
+    def __init__(
+        self, send: Callable[[Heartbeat], None] | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         """`send` must not block, and is called by two threads. None means that nobody listens."""
         self._send = send
-        self.step = EngineStep("starting", time.monotonic(), "", 0, 0)
+        self._clock = clock
+        self._num_beats = 0
+        self.step = EngineStep("starting", clock(), "", 0, 0, 0)
         self._usual_s: dict[Activity, float] = {}
         self.check: Callable[[], None] = _no_check
         """What the thread also does at each beat; it must not block."""
@@ -47,13 +55,13 @@ class Pulse:
 
     def start(self) -> None:
         """Start the thread that sends heartbeats."""
-        threading.Thread(target=self._beat, name="pulse", daemon=True).start()
+        threading.Thread(target=self._run, name="pulse", daemon=True).start()
 
     def enter(self, activity: Activity, detail: str = "", done: int = 0, total: int = 0) -> None:
         """Note what the engine thread does from now on. To enter the same activity again is a sign of progress."""
-        now = time.monotonic()
+        now = self._clock()
         self._note_end(now)
-        self.step = EngineStep(activity, now, detail, done, total)
+        self.step = EngineStep(activity, now, detail, done, total, self._num_beats)
         reported, at_s = self._reported
         if activity != reported and now - at_s > _MIN_GAP_S:
             # Without Python's lock, the thread could not report it later.
@@ -71,25 +79,34 @@ class Pulse:
 
     def go_back(self, outer: EngineStep) -> None:
         """Note that a part of `outer` is over."""
-        self._note_end(time.monotonic())
+        self._note_end(self._clock())
         self.step = outer
 
     def _note_end(self, now: float) -> None:
-        activity, took_s = self.step.activity, now - self.step.began_s
+        activity, took_s = self.step.activity, self._lasted_s(self.step, now)
         if took_s > self._usual_s.get(activity, 0.0):
             self._usual_s[activity] = took_s
 
+    def _lasted_s(self, step: EngineStep, now: float) -> float:
+        """Return how long a step has lasted, without the time for which the process was stopped."""
+        return min(now - step.began_s, (self._num_beats - step.num_beats + 2) * _MAX_BEAT_S)
+
+    def beat(self) -> None:
+        """Send a heartbeat, as the thread does twice a second."""
+        self._num_beats += 1
+        self._report()
+
     def _report(self) -> None:
-        step, now = self.step, time.monotonic()
+        step, now = self.step, self._clock()
         self._reported = step.activity, now
         if self._send is not None:
-            usual_s = self._usual_s.get(step.activity, 0.0)
+            lasted_s, usual_s = self._lasted_s(step, now), self._usual_s.get(step.activity, 0.0)
             detail = step.detail[:_MAX_DETAIL_CHARS]
-            self._send(Heartbeat(step.activity, now - step.began_s, usual_s, detail, step.done, step.total))
+            self._send(Heartbeat(step.activity, lasted_s, usual_s, detail, step.done, step.total))
 
-    def _beat(self) -> None:
+    def _run(self) -> None:
         while True:
-            self._report()
+            self.beat()
             time.sleep(BEAT_S)
             self.check()
 

@@ -10,11 +10,13 @@ from typing import NamedTuple
 from app.model.message import Message
 from app.replay.replay import Replay, why_not_replayable
 from app.replay.verdict import Verdict
-from worker.process import WorkerClient, WorkerExitedError
+from worker.process import WorkerClient, WorkerExitedError, WorkerSilentError
 from worker.protocol import CacheOptions, Failed, LoadModel, ModelLoaded
 from worker.sentence import Sentence, verbatim
 
 _REFUSED_BITS = "`cache.kv_bits`"
+_PATIENCE_S = 30.0
+"""A worker that has been silent for this long is ended."""
 
 
 class Progress(NamedTuple):
@@ -58,6 +60,10 @@ def replay_answers(
                     yield from _replay(client, request, loaded, kv_bits, number, len(requests))
     except WorkerExitedError:
         yield _not_run(runs[-1][1].answer, Sentence("The model process stopped."))
+    except WorkerSilentError:
+        why = Sentence("The model process did not respond for {num} seconds, so it was ended.", num=round(_PATIENCE_S))
+        client.end()
+        yield _not_run(runs[-1][1].answer, why)
     finally:
         client.stop()
 
@@ -74,7 +80,7 @@ def _replay(
     client.send(replay.start())
     while replay.verdict is None:
         yield Progress(number, num_requests, replay.progress)
-        for command in replay.take(client.receive()):
+        for command in replay.take(client.receive_unless_silent(_PATIENCE_S)):
             client.send(command)
     yield replay.verdict
 
@@ -95,7 +101,7 @@ def _load(
     request_id = f"load {name} {bits}"
     client.send(LoadModel(request_id=request_id, model=name, cache=CacheOptions(disk_limit_bytes=0, kv_bits=bits)))
     while True:
-        match client.receive():
+        match client.receive_unless_silent(_PATIENCE_S):
             case ModelLoaded(request_id=found) as loaded if found == request_id:
                 return loaded, bits, None
             case Failed(request_id=found) as failed if found == request_id:

@@ -3670,6 +3670,10 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
         <translation>Der Modellprozess ließ sich nicht starten ({error}). Ihre Gespräche sind sicher. Schließen Sie andere Programme, und wählen Sie das Modell dann noch einmal.</translation>
     </message>
     <message>
+        <source>The model process did not respond for {num} seconds, so it was ended.</source>
+        <translation>Der Modellprozess reagierte {num} Sekunden lang nicht, deshalb wurde er beendet.</translation>
+    </message>
+    <message>
         <source>The model process stopped {num_times} times in a row with the draft model “{draft_model}” ({how}). It now runs without a draft model.</source>
         <translation>Der Modellprozess wurde mit dem Entwurfsmodell „{draft_model}“ {num_times}-mal nacheinander beendet ({how}). Er läuft jetzt ohne Entwurfsmodell.</translation>
     </message>
