@@ -27,7 +27,9 @@ def main(arguments: list[str] | None = None) -> int:
 
         serve_if_asked()
     from app.command_line import parser
+    from worker.printable import print_printable_text
 
+    print_printable_text()
     chosen = parser().parse_args(arguments)
     try:
         return _run(chosen)

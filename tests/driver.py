@@ -116,10 +116,13 @@ class StdioWorker:
         return event
 
     def close_input(self) -> int:
-        """Close the input. Return the exit code."""
+        """Close the input and read all output. Return the exit code."""
         assert self.process.stdin is not None
         self.process.stdin.close()
-        return self.process.wait(timeout=PATIENCE_S)
+        code = self.process.wait(timeout=PATIENCE_S)
+        for thread in self._threads:
+            thread.join(PATIENCE_S)
+        return code
 
     def _read(self) -> None:
         assert self.process.stdout is not None

@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import TextIO
 
+from worker.printable import printable
 from worker.process import WorkerClient, WorkerExitedError, WorkerSilentError
 from worker.protocol import (
     Cancel,
@@ -40,9 +41,6 @@ Write a message and press Enter. Commands:
 
 _PATIENCE_S = 10.0
 """The user hears of a worker that has been silent for this long."""
-
-# Control characters are replaced, so that a model can't move the cursor or set the terminal's title.
-_SHOWN = dict.fromkeys((*range(0x20), *range(0x7F, 0xA0)), "\ufffd") | {0x09: "\t", 0x0A: "\n"}
 
 
 @dataclass(eq=False)
@@ -192,7 +190,7 @@ class Chat:
                     continue
                 match event:
                     case Chunk():
-                        self._out.write(event.text.translate(_SHOWN))
+                        self._out.write(printable(event.text))
                         self._out.flush()
                     case Finished() | Failed() | ModelLoaded():
                         return event
@@ -250,7 +248,7 @@ class Chat:
             waiting += [(child, depth) for child in reversed(node.children)]
 
     def _say(self, text: str) -> None:
-        self._out.write(f"{text}\n".translate(_SHOWN))
+        self._out.write(printable(f"{text}\n"))
         self._out.flush()
 
 
@@ -272,8 +270,8 @@ def chat(model: str) -> int:
     """Chat on standard input and output; return the exit code."""
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(errors="replace")  # messages must be valid Unicode
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # the terminal's encoding may lack some characters
+    if reconfigure := getattr(sys.stdout, "reconfigure", None):
+        reconfigure(errors="replace")  # the terminal's encoding may lack some characters
     client = WorkerClient()
     try:
         return Chat(client, sys.stdin or io.StringIO(), sys.stdout).run(model)

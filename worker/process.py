@@ -24,6 +24,7 @@ from worker.answers.hook_listing import needs_of_hooks
 from worker.blas import preload
 from worker.confinement import confine
 from worker.encoding import command_from_msgpack, event_from_msgpack, to_msgpack
+from worker.printable import print_printable_text
 from worker.protocol import Command, Event, Heartbeat, Shutdown
 from worker.pulse import BEAT_S, Pulse
 
@@ -182,6 +183,7 @@ def main(
     `cache_folder`: where to keep the prompt cache on disk; None: nowhere. `hooks_folder`: the user's own hooks.
     `beats`: where to send heartbeats; None: nowhere.
     """
+    print_printable_text()
     logging.basicConfig(format="worker: %(levelname)s %(name)s: %(message)s")
     # Ctrl+C in a terminal reaches the whole process group; the parent decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)

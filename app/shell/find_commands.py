@@ -9,7 +9,7 @@ from app.model.message import Conversation
 from app.model.search import Hit
 from app.model.search_filters import split_query
 from app.model.store import Store
-from app.shell.terminal import one_line, print_json, print_line
+from app.shell.terminal import print_fields, print_json, print_line
 
 _MAX_HITS = 100
 
@@ -24,7 +24,7 @@ def search(store: Store, words: Sequence[str], *, as_json: bool) -> int:
     else:
         for hit in hits:
             version = f" · version {hit.version} of {hit.num_versions}" if hit.num_versions > 1 else ""
-            print_line(one_line(f"{hit.conversation.name} · {hit.message.role}{version} · {hit.excerpt}"))
+            print_line(" ".join(f"{hit.conversation.name} · {hit.message.role}{version} · {hit.excerpt}".split()))
     return 0
 
 
@@ -56,7 +56,7 @@ def list_conversations(store: Store, *, as_json: bool) -> int:
         print_json(conversations)
     else:
         for conversation in conversations:
-            print_line(f"{conversation.id}\t{one_line(conversation.name)}")
+            print_fields(str(conversation.id), conversation.name)
     return 0
 
 

@@ -30,10 +30,10 @@ _CANCELLED = 130
 def run(chosen: argparse.Namespace, places: Places) -> int:
     """Run one of the commands; return the exit code."""
     signal.signal(signal.SIGTERM, _interrupt)
-    # Characters that the terminal lacks must not stop the command; file names are printed with their original bytes.
-    is_utf8 = sys.stdout.encoding.lower() == "utf-8"
-    cast("TextIOWrapper", sys.stdout).reconfigure(errors="surrogateescape" if is_utf8 else "backslashreplace")
+    # Characters that the terminal lacks must not stop the command.
+    cast("TextIOWrapper", sys.stdout).reconfigure(errors="backslashreplace")
     try:
+        _check_store(places)
         if chosen.command == "import" and chosen.plan:
             return run_plan(chosen, places)
         with contextlib.closing(_store(places, is_written=chosen.command == "import")) as store:
@@ -69,6 +69,12 @@ def _run_with_store(store: Store, chosen: argparse.Namespace, places: Places) ->
             return replay(store, chosen, places)
         case _:
             return list_conversations(store, as_json=chosen.json)
+
+
+def _check_store(places: Places) -> None:
+    """Raise `FailedError` if reading the store would never end."""
+    if places.store.exists() and not places.store.is_file():
+        raise FailedError(f"{places.store} is not a file. Name another folder with --data-dir.")
 
 
 def _store(places: Places, *, is_written: bool) -> Store:

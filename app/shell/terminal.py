@@ -1,4 +1,7 @@
-"""Output of the shell commands: results on standard output, errors and progress on standard error."""
+"""Output of the shell commands: results on standard output, errors and progress on standard error.
+
+Each result and each error is one line, or JSON. Names and texts in it come from other people's files.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-_CONTROLS = dict.fromkeys((*range(32), *range(127, 160)), "\ufffd")
-"""Control characters, which could move a terminal's cursor or worse."""
+from worker.printable import PrintableStream, one_line, printable_json
 
 _P = TypeVar("_P")
 _R = TypeVar("_R")
@@ -22,26 +24,29 @@ class FailedError(Exception):
 def run_to_end(work: Generator[_P, None, _R], line: Callable[[_P], str]) -> _R:
     """Run a generator to its end and return its result; show its progress if standard error is a terminal."""
     is_terminal = sys.stderr.isatty()
+    # Only here the terminal's cursor is moved.
+    terminal = sys.stderr.behind if isinstance(sys.stderr, PrintableStream) else sys.stderr
     try:
         while True:
             progress = next(work)
             if is_terminal:
-                sys.stderr.write(f"\r\x1b[K{line(progress)}")
-                sys.stderr.flush()
+                terminal.write(f"\r\x1b[K{one_line(line(progress))}")
+                terminal.flush()
     except StopIteration as end:
         return end.value
     finally:
         work.close()
         if is_terminal:
-            sys.stderr.write("\r\x1b[K")
-
-
-def one_line(text: str) -> str:
-    return " ".join(text.split()).translate(_CONTROLS)
+            terminal.write("\r\x1b[K")
 
 
 def print_line(line: str) -> None:
-    print(line)  # noqa: T201
+    print(one_line(line))  # noqa: T201
+
+
+def print_fields(*fields: str) -> None:
+    """Print a line of fields with tabs between them."""
+    print("\t".join(map(one_line, fields)))  # noqa: T201
 
 
 def print_json(value: Any) -> None:
@@ -49,8 +54,8 @@ def print_json(value: Any) -> None:
     sys.stdout.flush()
     # A `Sentence` is written as its English text.
     encoded = msgspec.json.encode(value, enc_hook=str)
-    sys.stdout.buffer.write(msgspec.json.format(encoded, indent=2) + b"\n")
+    sys.stdout.buffer.write(printable_json(msgspec.json.format(encoded, indent=2)) + b"\n")
 
 
 def print_error(line: str) -> None:
-    print(line, file=sys.stderr)  # noqa: T201
+    print(one_line(line), file=sys.stderr)  # noqa: T201

@@ -3848,6 +3848,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Aufbau</translation>
     </message>
     <message>
+        <source>a conversation in it has more than {max_bytes}</source>
+        <translation>eine Unterhaltung darin hat mehr als {max_bytes}</translation>
+    </message>
+    <message>
         <source>circular links between messages, cut</source>
         <translation>kreisförmige Verknüpfungen von Nachrichten, aufgetrennt</translation>
     </message>
@@ -3890,6 +3894,18 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>it has an invalid time</source>
         <translation>hat eine ungültige Zeit</translation>
+    </message>
+    <message>
+        <source>it is a device or a terminal, not a file</source>
+        <translation>das ist ein Gerät oder ein Terminal, keine Datei</translation>
+    </message>
+    <message>
+        <source>it is a pipe that no program writes into</source>
+        <translation>das ist eine Pipe, in die kein Programm schreibt</translation>
+    </message>
+    <message>
+        <source>it is a socket, not a file</source>
+        <translation>das ist ein Socket, keine Datei</translation>
     </message>
     <message>
         <source>it is neither JSON nor UTF-8 text</source>

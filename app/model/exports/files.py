@@ -15,6 +15,8 @@ from collections.abc import Generator, Iterable
 from pathlib import Path
 from typing import BinaryIO, Literal, NamedTuple, TypeAlias, get_args
 
+from worker.printable import one_line
+
 Format: TypeAlias = Literal[
     "md", "html", "pdf", "txt", "odt", "openai-jsonl", "sharegpt-jsonl", "preference-jsonl", "bough"
 ]
@@ -31,7 +33,7 @@ _SUFFIXES: dict[Format, str] = {
 }
 
 _MAX_NAME_BYTES = 120
-_FORBIDDEN = re.compile(r'[\x00-\x1f\x7f<>:"/\\|?*\u2028\u2029]+')
+_FORBIDDEN = re.compile(r'[<>:"/\\|?*]+')
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)", re.IGNORECASE)
 
 _TEMPORARY = re.compile(r"\.bough-[0-9a-f]{16}")
@@ -63,8 +65,8 @@ def file_name(name: str, suffix: str, taken: set[str]) -> str:
 
     It differs from all names in `taken`, which are case-folded.
     """
-    stem = " ".join(_FORBIDDEN.sub(" ", name).split()).strip(". ") or "Conversation"
-    while len(stem.encode("utf-8", "replace")) > _MAX_NAME_BYTES:
+    stem = " ".join(_FORBIDDEN.sub(" ", one_line(name, " ")).split()).strip(". ") or "Conversation"
+    while len(stem.encode()) > _MAX_NAME_BYTES:
         stem = stem[:-1].rstrip()
     if _RESERVED.fullmatch(stem):
         stem += " (conversation)"

@@ -14,10 +14,15 @@ from typing import IO, Any, TypeAlias
 
 import ijson
 
+from app.model.imports.foreign import UnreadableError
+from worker.sentence import Sentence
+
 Json: TypeAlias = Any
 """A value as a JSON parser returns it."""
 
 _CHUNK_BYTES = 1 << 16
+_MAX_ITEM_BYTES = (256 << 20) + 1
+"""Bytes of one conversation; no more are kept in memory."""
 _MAX_WORD_BYTES = 1_000
 """Longer words are text such as base64, not numbers."""
 _WORD = b"+-.0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
@@ -48,31 +53,39 @@ class CountedFile:
         self._advance = advance
         self._ahead = b""
         self.num_bytes = 0
+        self._item_begins = 0
+
+    def end_item(self) -> None:
+        """Note that a conversation was read to its end."""
+        self._item_begins = self.num_bytes
 
     def peek(self, size: int) -> bytes:
-        self._ahead = self._ahead or self._file.read(size)
+        self._ahead = self._ahead or self._file.read(size) or b""
         return self._ahead
 
     def read(self, size: int) -> bytes:
+        """Return up to `size` bytes; none at the end. Raises `UnreadableError` if a conversation does not end."""
         data = self._ahead[:size]
         self._ahead = self._ahead[size:]
         if len(data) < size:
-            data += self._file.read(size - len(data))
+            # Some files of the system have nothing to read, though they do not end; None stands for that.
+            data += self._file.read(size - len(data)) or b""
         self.num_bytes += len(data)
+        if self.num_bytes - self._item_begins > _MAX_ITEM_BYTES:
+            raise UnreadableError(Sentence("a conversation in it has more than {max_bytes}", max_bytes=_MAX_ITEM_BYTES))
         self._advance(len(data))
         return data
 
     def lines(self) -> Iterator[bytes]:
-        rest = b""
+        begun: list[bytes] = []
         while chunk := self.read(_CHUNK_BYTES):
-            if b"\n" not in chunk:
-                rest += chunk
-                continue
-            *whole, rest_of_chunk = chunk.split(b"\n")
-            yield rest + whole[0]
-            yield from whole[1:]
-            rest = rest_of_chunk
-        if rest:
+            first, *others = chunk.split(b"\n")
+            begun.append(first)
+            if others:
+                yield b"".join(begun)
+                yield from others[:-1]
+                begun = [others[-1]]
+        if rest := b"".join(begun):
             yield rest
 
 

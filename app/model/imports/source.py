@@ -34,6 +34,7 @@ from app.model.imports import (
 )
 from app.model.imports.blocks import AttachedFile, FindFile, no_files, object_of, text_of
 from app.model.imports.foreign import ForeignConversation, UnreadableError, grafted
+from app.model.imports.input_file import opened
 from app.model.imports.json_stream import CountedFile, Json, json_values_in
 from worker.sentence import Sentence, verbatim
 
@@ -77,7 +78,7 @@ def conversations_in(path: Path, now_ms: int, advance: Callable[[int], None]) ->
         return
     try:
         # The file is opened only once, since it may be a pipe.
-        with path.open("rb") as file:
+        with opened(path) as file:
             if file.seekable() and zipfile.is_zipfile(file):
                 with zipfile.ZipFile(file) as archive:
                     yield from _in_archive(archive, str(path), now_ms, advance)
@@ -89,6 +90,8 @@ def conversations_in(path: Path, now_ms: int, advance: Callable[[int], None]) ->
                 yield Problem(verbatim(str(path)), Sentence("the archive is incomplete or damaged"))
                 return
             yield from _in_file(counted, path.name, str(path), now_ms, no_files)
+    except UnreadableError as error:
+        yield Problem(verbatim(str(path)), error.sentence)
     except Exception as error:  # noqa: BLE001 (the other files must be read, whatever the error)
         # An archive may be damaged, encrypted, or compressed with an unknown method.
         why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
@@ -146,6 +149,7 @@ def _in_file(file: CountedFile, name: str, where: str, now_ms: int, find_file: F
     is_empty = True
     for number, item in enumerate(items, 1):
         is_empty = False
+        file.end_item()
         if isinstance(item, Problem):
             yield item
             continue
