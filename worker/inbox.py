@@ -1,11 +1,14 @@
-"""The inbox: commands on their way from a transport to the server. What it holds is limited, and reading never waits.
+"""The inbox: commands and signals on their way to the server. What it holds is limited, and reading never waits.
 
 One thread puts messages in, another takes them out.
 """
 
 from __future__ import annotations
 
+import os
 import queue
+import signal
+import threading
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
@@ -84,3 +87,24 @@ class Inbox:
     def release(self, command: Command) -> None:
         """Note that a command has ended, so that others can come in."""
         self._num_bytes_released += self._sizes.pop(id(command), 0)
+
+
+class InterruptSignals:
+    """Signals that end the worker. The first one cancels all requests, a second one ends the process at once."""
+
+    def __init__(self, inbox: Inbox, *numbers: signal.Signals, patience_s: float) -> None:
+        """Handle these signals. After `patience_s` the process ends even if nobody reads its last events."""
+        self._inbox = inbox
+        self._patience_s = patience_s
+        self.exit_code = 0
+        """The exit code of the process: 128 and the number of the signal, or 0 if none came."""
+        for number in numbers:
+            signal.signal(number, self._interrupt)
+
+    def _interrupt(self, number: int, _: object) -> None:
+        self.exit_code = 128 + number
+        signal.signal(number, signal.SIG_DFL)
+        self._inbox.put(Interrupt())
+        timer = threading.Timer(self._patience_s, os._exit, (self.exit_code,))
+        timer.daemon = True
+        timer.start()

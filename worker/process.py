@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from worker.inbox import Inbox
 
 _FEEDER_S = 0.5
+_ENDING_S = 5.0
+"""How long a worker may take to end after SIGTERM."""
 _KILL_S = 2.0
 """The system may take long to end a process that waits for a device."""
 
@@ -195,21 +197,12 @@ def main(
     preload()
     # These import MLX, which must happen after `preload`.
     from worker.answers.hook_folder import HookFolder
-    from worker.inbox import Inbox, Interrupt
+    from worker.inbox import Inbox, InterruptSignals
     from worker.server import Server
     from worker.watchdog import Watchdog
 
     inbox = Inbox()
-    exit_code = 0
-
-    def interrupt(number: int, _: object) -> None:
-        nonlocal exit_code
-        exit_code = 128 + number
-        # A second signal ends the process at once.
-        signal.signal(number, signal.SIG_DFL)
-        inbox.put(Interrupt())
-
-    signal.signal(signal.SIGTERM, interrupt)
+    signals = InterruptSignals(inbox, signal.SIGTERM, patience_s=_ENDING_S)
     threading.Thread(target=_read, args=(commands, inbox), name="commands", daemon=True).start()
 
     def emit(event: Event) -> None:
@@ -226,7 +219,7 @@ def main(
     Server(inbox, emit, cache_folder, hooks, confinement=confinement, pulse=pulse).run()
     logging.shutdown()
     # Exit at once, so that the process has ended with its exit code when the parent sees the end of the pipe.
-    os._exit(exit_code)
+    os._exit(signals.exit_code)
 
 
 def heart(beats: Connection) -> Callable[[Heartbeat], None]:

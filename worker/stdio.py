@@ -22,7 +22,8 @@ _STDIN, _STDERR = 0, 2
 
 _REST_BYTES = 1 << 20
 _SAVING_S = 10.0
-_SIGNALLED = 128
+_ENDING_S = 5.0
+"""How long ending may take after a signal, beside saving the prompt cache."""
 """Added to the number of the signal that ended the worker, this is its exit code, as in a shell."""
 _NO_OUTPUT = 2
 
@@ -43,20 +44,13 @@ def serve(cache_folder: Path | None = None, hooks_folder: Path | None = None, ho
     # These import MLX, which must happen after `preload`. They may also print, so standard output is claimed before.
     from worker.answers.hook_folder import HookFolder
     from worker.encoding import to_json
-    from worker.inbox import Inbox, Interrupt
+    from worker.inbox import Inbox, InterruptSignals
     from worker.pulse import Pulse
     from worker.server import Server
     from worker.watchdog import Watchdog
 
     inbox = Inbox()
-    exit_code = 0
-
-    def interrupt(number: int, _: object) -> None:
-        nonlocal exit_code
-        exit_code = _SIGNALLED + number
-        # A second signal ends the process at once.
-        signal.signal(number, signal.SIG_DFL)
-        inbox.put(Interrupt())
+    signals = InterruptSignals(inbox, signal.SIGINT, signal.SIGTERM, patience_s=_SAVING_S + _ENDING_S)
 
     def emit(event: Event) -> None:
         try:
@@ -65,8 +59,6 @@ def serve(cache_folder: Path | None = None, hooks_folder: Path | None = None, ho
         except ConnectionError:  # the reader has closed its end
             os._exit(0)
 
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, interrupt)
     threading.Thread(target=_read, args=(inbox,), name="stdin", daemon=True).start()
     # Modules live as long as the process. Collecting garbage among them takes 50 ms, even in the middle of an answer.
     gc.freeze()
@@ -76,7 +68,7 @@ def serve(cache_folder: Path | None = None, hooks_folder: Path | None = None, ho
     pulse.start()
     hooks = HookFolder(hooks_folder, watchdog, confinement=confinement)
     Server(inbox, emit, cache_folder, hooks, confinement, pulse, saving_s=_SAVING_S).run()
-    return exit_code
+    return signals.exit_code
 
 
 def _read(inbox: Inbox) -> None:
