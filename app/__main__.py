@@ -73,10 +73,10 @@ def _run(chosen: argparse.Namespace) -> int:
             file=sys.stderr,
         )
         return 1
-    return open_window(chosen.data_dir)
+    return open_window(chosen.data_dir, is_safe=chosen.safe_mode)
 
 
-def open_window(data_dir: Path | None) -> int:
+def open_window(data_dir: Path | None, *, is_safe: bool = False) -> int:
     """Run the window; return the exit code. After a backup is restored, the window opens again."""
     from app.qt_runtime import restore_import
 
@@ -93,7 +93,7 @@ def open_window(data_dir: Path | None) -> int:
     notice = None
     while True:
         try:
-            application = Application(places)
+            application = Application(places, is_safe=is_safe)
         except StoreError as error:
             print(f"bough: {error}", file=sys.stderr)  # noqa: T201
             from PySide6.QtWidgets import QMessageBox

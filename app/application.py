@@ -35,6 +35,10 @@ if TYPE_CHECKING:
     from app.model.upkeep import Upkeep
 
 _INTERRUPTED = Sentence("Bough was closed while this answer was being written. The text so far is kept.")
+_SAFE_MODE = Sentence(
+    "This is the safe mode: default settings, and none of your hooks, drafts, window places and the cache on disk. "
+    "They stay as they are. Start Bough without --safe-mode to use them again."
+)
 
 
 def make_qt_application(arguments: list[str]) -> QApplication:
@@ -51,7 +55,7 @@ def make_qt_application(arguments: list[str]) -> QApplication:
     return application
 
 
-def _start_worker(cache_folder: Path, hook_folder: Path) -> Client:
+def _start_worker(cache_folder: Path | None, hook_folder: Path | None) -> Client:
     from worker.process import WorkerClient
 
     return WorkerClient(cache_folder, hook_folder)
@@ -67,10 +71,13 @@ class Application(QObject):
     _store_problem_found = Signal(object)
     """A `Sentence`, emitted in the thread of `Upkeep`."""
 
-    def __init__(self, places: Places) -> None:
-        """Open the store, read-only if it can't be written. The worker starts after the first paint."""
+    def __init__(self, places: Places, *, is_safe: bool = False) -> None:
+        """Open the store, read-only if it can't be written. The worker starts after the first paint.
+
+        `is_safe`: without the user's settings, hooks, drafts and cache on disk, which stay as they are.
+        """
         super().__init__()
-        self.preferences = preferences = Preferences(places.config / "settings.json")
+        self.preferences = preferences = Preferences(places.config / "settings.json", is_safe=is_safe)
         path = places.data / "conversations.sqlite3"
         lost: LostError | None = None
         try:
@@ -83,7 +90,8 @@ class Application(QObject):
             self.store.clean_up(_INTERRUPTED)
         cache_folder = CacheFolder(places.cache / "prompt-cache")
         self._upkeep: Upkeep | None = None
-        self.link = WorkerLink(partial(_start_worker, cache_folder.folder, places.config / "hooks"))
+        folders = (None, None) if is_safe else (cache_folder.folder, places.config / "hooks")
+        self.link = WorkerLink(partial(_start_worker, *folders))
         self.session = ModelSession(self.link)
         self.answers = Answers(self.link, self.store)
         self.program = Program(
@@ -102,6 +110,10 @@ class Application(QObject):
         if self.store.why_read_only:
             action = None if lost is None else ShowBackups() if lost.has_backup else StartEmpty()
             self._on_store_problem(self.store.why_read_only, action)
+        if preferences.problem is not None:
+            self.program.notices.post(Notice(preferences.problem, "warning", cause="files"))
+        if is_safe:
+            self.program.notices.post(Notice(_SAFE_MODE, cause="files"))
         self._is_closed = False
         # Starting a process takes as long as painting the window, so it comes later.
         self.window.first_paint.over.connect(self._load_model)

@@ -15,6 +15,11 @@ def parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     made = argparse.ArgumentParser(prog="bough", description="A chat program in which a conversation is a tree.")
     made.add_argument("--data-dir", type=Path, help="keep conversations and settings in this folder")
+    made.add_argument(
+        "--safe-mode",
+        action="store_true",
+        help="open the window with default settings, without your hooks, drafts, window places and cache on disk",
+    )
     commands = made.add_subparsers(dest="command")
     tour = commands.add_parser("tour", help="play through Bough's main features and save pictures")
     tour.add_argument("--out", type=Path, required=True, help="the folder for pictures, transcript and tour.json")

@@ -23,14 +23,21 @@ class Preferences(QObject):
     """A `Sentence` that says why the file can't be written. It is tried again until it succeeds or the program ends."""
     saved_again = Signal()
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, is_safe: bool = False) -> None:
+        """`is_safe`: all settings have their defaults, and the file is neither read nor written."""
         super().__init__()
         self._path = path
-        self.settings: Settings = load_settings(path)
+        self.is_safe = is_safe
+        self.problem: Sentence | None = None
+        """What of the file could not be used; None if everything was."""
+        self.settings: Settings = Settings() if is_safe else load_settings(path, self._note)
         self._saved = self.settings
         self._can_save = True
         self._timer = QTimer(self, singleShot=True, interval=_SAVE_AFTER_MS)
         self._timer.timeout.connect(self.save)
+
+    def _note(self, problem: Sentence) -> None:
+        self.problem = problem
 
     def change(self, **changes: object) -> None:
         """Change fields of `Settings` by name."""
@@ -45,7 +52,7 @@ class Preferences(QObject):
     def save(self) -> None:
         """Write the settings if they changed since the last save."""
         self._timer.stop()
-        if self.settings == self._saved:
+        if self.is_safe or self.settings == self._saved:
             return
         try:
             save_settings(self._path, self.settings)

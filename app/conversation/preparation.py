@@ -120,7 +120,7 @@ class Preparation(QObject):
     def save(self) -> None:
         """Store all changes. Those that can't be stored are kept in memory, and it is tried again."""
         self._timer.stop()
-        if self._store.why_read_only or not self._unsaved:
+        if self._store.why_read_only or self._program.preferences.is_safe or not self._unsaved:
             return
         try:
             for conversation_id, prepared in list(self._unsaved.items()):
@@ -141,6 +141,8 @@ class Preparation(QObject):
     def _read(self, conversation_id: int | None) -> Prepared:
         if conversation_id in self._unsaved:
             return self._unsaved[conversation_id]
+        if self._program.preferences.is_safe:
+            return Prepared()
         try:
             return self._store.preparations.get(conversation_id)
         except StoreError:

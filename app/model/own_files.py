@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 from pathlib import Path
@@ -30,3 +31,15 @@ def make_folder(path: Path) -> None:
 def open_own(path: str, flags: int) -> int:
     """Open a file, a new one for its owner alone; return its descriptor. A pipe in its place does not block."""
     return os.open(path, flags | os.O_NONBLOCK, 0o600)
+
+
+def read_own(path: Path, max_bytes: int) -> bytes:
+    """Return the bytes of a file. Raises `OSError`, also for a folder, a pipe, a device or a larger file."""
+    handle = open_own(str(path), os.O_RDONLY)
+    with os.fdopen(handle, "rb") as file:
+        found = os.fstat(handle)
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(errno.EINVAL, "it is not a file")
+        if found.st_size > max_bytes:
+            raise OSError(errno.EFBIG, f"it has more than {max_bytes >> 20} MB")
+        return file.read(max_bytes)

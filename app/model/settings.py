@@ -3,16 +3,32 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
+import json
 import os
+import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar, cast, get_args, get_origin
 
 import msgspec
 from msgspec import Meta, Struct, field, structs
 
 from app.model.generation_settings import GenerationSettings, Preset
 from app.model.message import Overflow
+from app.model.own_files import make_folder, read_own, restrict
+from app.model.text import clean
+from worker.sentence import Sentence
 
+_MAX_BYTES = 16 << 20
+"""Of the file. It usually has a few thousand."""
+_MAX_DEPTH = 40
+
+Name: TypeAlias = Annotated[str, Meta(max_length=4096)]
+"""The name or path of a model, or another short text."""
+ConversationId: TypeAlias = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+_Pixel: TypeAlias = Annotated[int, Meta(ge=-100_000, le=100_000)]
+_Extent: TypeAlias = Annotated[int, Meta(ge=1, le=100_000)]
 Size: TypeAlias = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 """Bytes."""
 Theme: TypeAlias = Literal["system", "light", "dark"]
@@ -41,26 +57,26 @@ class CacheSettings(Struct, frozen=True, kw_only=True):
 class WindowPlace(Struct, frozen=True, kw_only=True):
     """The position of a window on the screen, and the conversation that it showed."""
 
-    x: int
-    y: int
-    width: Annotated[int, Meta(ge=1)]
-    height: Annotated[int, Meta(ge=1)]
+    x: _Pixel
+    y: _Pixel
+    width: _Extent
+    height: _Extent
     is_maximized: bool = False
-    conversation: int | None = None
+    conversation: ConversationId | None = None
 
 
 class Settings(Struct, frozen=True, kw_only=True):
     """All settings. Missing fields of a file have their defaults; unknown ones are dropped."""
 
-    model: str = "guide"
-    recent_models: tuple[str, ...] = ()
-    draft_models: dict[str, str] = {}
+    model: Name = "guide"
+    recent_models: Annotated[tuple[Name, ...], Meta(max_length=64)] = ()
+    draft_models: Annotated[dict[str, Name], Meta(max_length=64)] = {}
     """The draft models, by the names of their main models."""
-    recent_drafts: tuple[str, ...] = ()
+    recent_drafts: Annotated[tuple[Name, ...], Meta(max_length=64)] = ()
     """Models that were draft models, the last one first."""
     generation: GenerationSettings = field(default=GenerationSettings(), name="asking")
     """The settings of conversations that have none of their own."""
-    presets: tuple[Preset, ...] = ()
+    presets: Annotated[tuple[Preset, ...], Meta(max_length=1000)] = ()
     """The user's own presets."""
     cache_settings: CacheSettings = field(default=CacheSettings(), name="keeping")
     overflow: Overflow = "fail"
@@ -69,20 +85,20 @@ class Settings(Struct, frozen=True, kw_only=True):
     tree_visible: bool = False
     tokens_visible: bool = False
     """Whether the tokens of answers are tinted. If so, alternatives are requested with each answer."""
-    language: str = ""
+    language: Name = ""
     """A language code; empty means the language of the system."""
     text_percent: Annotated[int, Meta(ge=MIN_TEXT_PERCENT, le=MAX_TEXT_PERCENT)] = 100
     motion: Motion = "system"
     has_conversations: bool = False
     """Whether the store had conversations when Bough was closed. If they are gone at the next start, that is said."""
-    last_conversation: int | None = None
-    windows: tuple[WindowPlace, ...] = ()
+    last_conversation: ConversationId | None = None
+    windows: Annotated[tuple[WindowPlace, ...], Meta(max_length=16)] = ()
     """The windows that were open when Bough was closed, the first one first."""
-    folded_sections: tuple[str, ...] = ("archive",)
+    folded_sections: Annotated[tuple[Name, ...], Meta(max_length=10_000)] = ("archive",)
     """The folded sections of the sidebar, by their keys."""
     names_conversations: bool = True
     """Whether conversations are named after their first exchange."""
-    keys: dict[str, str] = {}
+    keys: Annotated[dict[str, Name], Meta(max_length=1000)] = {}
     """The keys that the user chose, by action; empty means no key."""
 
     def with_loaded(self, model: str, draft: str) -> Settings:
@@ -107,61 +123,151 @@ def _first(name: str, names: tuple[str, ...]) -> tuple[str, ...]:
     return (name, *(other for other in names if other != name))[:MAX_RECENT_MODELS]
 
 
-def load_settings(path: Path) -> Settings:
+def load_settings(path: Path, report: Callable[[Sentence], None] = lambda _: None) -> Settings:
     """Read the settings. Without a file, all settings have their defaults.
 
-    From a damaged file all valid settings are read; the file is kept with the suffix `.damaged`.
+    What is invalid or out of bounds gets its default, and everything else is kept. The file is then kept beside, and
+    `report` is called with a sentence about it.
     """
-    data = b""
     try:
-        data = path.read_bytes()
-        return msgspec.json.decode(data, type=Settings)
+        restrict(path)
+        found = _parsed(read_own(path, _MAX_BYTES))
     except FileNotFoundError:
         return Settings()
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        settings = _recovered(data)
-        with contextlib.suppress(OSError):
-            path.replace(path.with_suffix(".damaged"))
-            if settings != Settings():
+    except (OSError, ValueError, RecursionError) as error:
+        settings, left_out, why = Settings(), [""], str(error)
+    else:
+        left_out, why = [], ""
+        settings = _with_valid_fields(Settings, found, "", left_out)
+    if left_out:
+        kept = _set_aside(path)
+        if settings != Settings():
+            with contextlib.suppress(OSError):
                 save_settings(path, settings)
-        return settings
+        names = ", ".join(name for name in left_out if name)
+        report(_said(names, why, path if kept is None else kept))
+    return settings
 
 
-def _recovered(data: bytes) -> Settings:
+def _said(names: str, why: str, kept: Path) -> Sentence:
+    if names:
+        return Sentence(
+            "Some settings are invalid and were set aside: {names}. The others are used. The file is kept as {file}.",
+            names=names,
+            file=kept,
+        )
+    return Sentence(
+        "The settings can't be read ({error}), so all have their defaults. The file is kept as {file}.",
+        error=why or "they are not a JSON object",
+        file=kept,
+    )
+
+
+def _parsed(data: bytes) -> object:
+    """Parse JSON, also with lone surrogates, invalid UTF-8 or NaN. Raises `ValueError` and `RecursionError`."""
     try:
-        return _with_valid_fields(Settings, msgspec.json.decode(data))
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return Settings()
+        return msgspec.json.decode(data)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return json.loads(data.decode("utf-8-sig", "replace"), parse_constant=lambda _: None)
 
 
-def _with_valid_fields(kind: type[_S], found: object) -> _S:
-    """Return a `kind` with the valid fields of `found`; all others have their defaults."""
+def _with_valid_fields(kind: type[_S], found: object, within: str, left_out: list[str]) -> _S:
+    """Return a `kind` with the valid fields of `found`; others have their defaults, and are named in `left_out`."""
+    if not isinstance(found, dict):
+        left_out.append(within)
+        return kind()
+    values = cast("dict[str, object]", found)
     valid: dict[str, object] = {}
-    values = msgspec.convert(found, dict[str, object]) if isinstance(found, dict) else {}
     for info in structs.fields(kind):
         if info.encode_name not in values:
             continue
-        value = values[info.encode_name]
-        if isinstance(info.type, type) and issubclass(info.type, Struct):
-            valid[info.name] = _with_valid_fields(info.type, value)
-        else:
-            with contextlib.suppress(msgspec.ValidationError):
-                valid[info.name] = msgspec.convert(value, info.type)
+        name = f"{within}.{info.encode_name}".lstrip(".")
+        try:
+            value = _cleaned(values[info.encode_name])
+            valid[info.name] = msgspec.convert(value, info.type)
+        except _TooDeepError:
+            left_out.append(name)
+        except msgspec.ValidationError:
+            value = _cleaned(values[info.encode_name])
+            if isinstance(info.type, type) and issubclass(info.type, Struct):
+                valid[info.name] = _with_valid_fields(info.type, value, name, left_out)
+                continue
+            left_out.append(name)
+            part = _valid_part(value, info.type)
+            if part is not None:
+                valid[info.name] = part
     return kind(**valid)
+
+
+def _valid_part(value: object, type_: Any) -> object:
+    """Return the valid entries of a list or mapping, at most as many as its type allows; None for other values."""
+    bounds = [meta.max_length for meta in getattr(type_, "__metadata__", ()) if isinstance(meta, Meta)]
+    plain = type_.__origin__ if bounds else type_
+    inner: tuple[Any, ...] = get_args(plain)[-2:] if get_origin(plain) in {tuple, dict} else ()
+    match value:
+        case list() if get_origin(plain) is tuple:
+            entries = (entry for entry in cast("list[object]", value) if _is_valid(entry, inner[0]))
+            return msgspec.convert(list(itertools.islice(entries, *bounds or [None])), plain)
+        case dict() if get_origin(plain) is dict:
+            all_pairs = cast("dict[str, object]", value).items()
+            pairs = ((key, entry) for key, entry in all_pairs if _is_valid(entry, inner[1]))
+            return msgspec.convert(dict(itertools.islice(pairs, *bounds or [None])), plain)
+        case _:
+            return None
+
+
+def _is_valid(value: object, type_: Any) -> bool:
+    try:
+        msgspec.convert(value, type_)
+    except msgspec.ValidationError:
+        return False
+    return True
+
+
+class _TooDeepError(ValueError):
+    pass
+
+
+def _cleaned(value: object, depth: int = _MAX_DEPTH) -> object:
+    """Return a JSON value with texts that can be stored. Raises `_TooDeepError`."""
+    if not depth:
+        raise _TooDeepError
+    match value:
+        case str():
+            return clean(value)
+        case list():
+            return [_cleaned(entry, depth - 1) for entry in cast("list[object]", value)]
+        case dict():
+            return {clean(key): _cleaned(entry, depth - 1) for key, entry in cast("dict[str, object]", value).items()}
+        case _:
+            return value
+
+
+def _set_aside(path: Path) -> Path | None:
+    """Rename a file, so that it is not read again; return its new path, or None if that is not possible."""
+    for kept in (path.with_suffix(".damaged"), path.with_suffix(f".{time.time_ns()}.damaged")):
+        with contextlib.suppress(OSError):
+            if not os.path.lexists(kept):
+                path.rename(kept)
+                return kept
+    return None
 
 
 def save_settings(path: Path, settings: Settings) -> None:
     """Write the settings atomically. Raises `OSError`."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, msgspec.json.format(msgspec.json.encode(settings), indent=2))
+    make_folder(path.parent)
+    write_atomically(path, msgspec.json.format(msgspec.json.encode(settings), indent=2), is_own=True)
 
 
-def write_atomically(path: Path, data: bytes) -> None:
-    """Replace the file at `path`, or leave it unchanged. Raises `OSError`."""
-    # A new file beside it, so that it gets the usual permissions of the user's files.
+def write_atomically(path: Path, data: bytes, *, is_own: bool = False) -> None:
+    """Replace the file at `path`, or leave it unchanged. Raises `OSError`.
+
+    `is_own`: only the user may read it; otherwise it gets the usual permissions of the user's files.
+    """
     temporary = path.with_name(f".bough-{os.urandom(8).hex()}")
     try:
-        with temporary.open("xb") as file:
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if is_own else 0o666)
+        with os.fdopen(handle, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())

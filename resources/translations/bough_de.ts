@@ -3586,6 +3586,10 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
         <translation>Setzen Sie den Cursor in eine Antwort, hinter die Wörter, die Sie behalten möchten.</translation>
     </message>
     <message>
+        <source>Some settings are invalid and were set aside: {names}. The others are used. The file is kept as {file}.</source>
+        <translation>Einige Einstellungen sind ungültig und wurden beiseitegelegt: {names}. Die übrigen gelten. Die Datei bleibt als {file} erhalten.</translation>
+    </message>
+    <message>
         <source>The answer can&apos;t continue from this token: another model wrote it, or the token is only a part of a character. Nothing was changed. Load the model that wrote the answer, or choose the token before.</source>
         <translation>Von diesem Token aus kann die Antwort nicht weitergehen: Ein anderes Modell hat sie geschrieben, oder das Token ist nur ein Teil eines Zeichens. Nichts wurde geändert. Laden Sie das Modell, das die Antwort geschrieben hat, oder wählen Sie das Token davor.</translation>
     </message>
@@ -3762,6 +3766,10 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
         <translation>Der Seed der Token {first} bis {last} ist unbekannt.</translation>
     </message>
     <message>
+        <source>The settings can&apos;t be read ({error}), so all have their defaults. The file is kept as {file}.</source>
+        <translation>Die Einstellungen können nicht gelesen werden ({error}), daher gelten die Voreinstellungen. Die Datei bleibt als {file} erhalten.</translation>
+    </message>
+    <message>
         <source>The token was {then} and is {now} now.</source>
         <translation>Das Token war {then} und ist jetzt {now}.</translation>
     </message>
@@ -3812,6 +3820,10 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
     <message>
         <source>This is not an answer of a model.</source>
         <translation>Das ist keine Antwort eines Modells.</translation>
+    </message>
+    <message>
+        <source>This is the safe mode: default settings, and none of your hooks, drafts, window places and the cache on disk. They stay as they are. Start Bough without --safe-mode to use them again.</source>
+        <translation>Dies ist der abgesicherte Modus: Voreinstellungen, ohne Ihre Hooks, Entwürfe, Fensterplätze und den Cache auf dem Datenträger. Sie bleiben, wie sie sind. Starten Sie Bough ohne --safe-mode, um sie wieder zu verwenden.</translation>
     </message>
     <message>
         <source>This model does not support a {num_bits}-bit cache, so it uses full precision. The answers are as good, but they take more memory. To avoid this message, choose “Full precision” in the settings.</source>
