@@ -12,6 +12,7 @@ from tokenizers import AddedToken, Tokenizer
 
 from tests.architectures import small_llama, write_random_model
 from tests.models import CHATML, byte_level_tokenizer, sentencepiece_tokenizer, write_tokenizer
+from tests.trials import TRIALS
 from worker.templates.chat_template import ChatTemplate
 from worker.templates.rendering import chat_renderer, time_texts_of
 from worker.text.vocabulary import Vocabulary
@@ -423,7 +424,7 @@ def chat_template_of(family: Family, folder: Path) -> tuple[ChatTemplate, Vocabu
     wrapper = load_tokenizer(folder)
     vocabulary = Vocabulary(wrapper.backend_tokenizer, wrapper.eos_token_ids)
     moment = time_texts_of(wrapper)
-    return ChatTemplate(chat_renderer(wrapper), wrapper.backend_tokenizer, vocabulary, moment), vocabulary
+    return ChatTemplate(chat_renderer(wrapper, TRIALS), wrapper.backend_tokenizer, vocabulary, moment), vocabulary
 
 
 def write_family_model(folder: Path, family: Family, *, context_length: int = 4096) -> tuple[Path, Vocabulary]:

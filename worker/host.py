@@ -50,6 +50,8 @@ from worker.pulse import Pulse
 from worker.requests.engine import Engine
 from worker.requests.request import Ticket
 from worker.sentence import Sentence, joined
+from worker.templates.rendering import TRIAL_MODULES
+from worker.trial import StoppedError, TrialProcess
 from worker.values import Confinement
 
 log = logging.getLogger(__name__)
@@ -72,14 +74,17 @@ class ModelHost:
         hooks: HookFolder | None = None,
         confinement: Confinement = Confinement(),  # noqa: B008 (a frozen value)
         pulse: Pulse | None = None,
+        trials: TrialProcess | None = None,
     ) -> None:
         """`cache_folder`: where to keep the prompt cache on disk; None: nowhere. `hooks`: the available hooks.
 
-        `confinement`: what this process gave up. `pulse` learns what is being done.
+        `confinement`: what this process gave up. `pulse` learns what is being done. `trials` runs chat
+        templates; None means a new process.
         """
         self._pulse = pulse or Pulse()
         self._confinement = confinement
         self._hooks = hooks or HookFolder()
+        self._trials = trials or TrialProcess(TRIAL_MODULES)
         self._cache_folder = cache_folder
         self._engine: Engine | None = None
         self._loaded: tuple[LoadModel, ModelLoaded] | None = None
@@ -98,6 +103,9 @@ class ModelHost:
             for step in self._change_draft(command) if self._differs_in_draft_only(command) else self._load(command):
                 yield step
                 _refuse_if_cancelled(command, ticket)
+        except StoppedError:
+            _refuse_if_cancelled(command, ticket)
+            raise
         except WorkerError as error:
             raise type(error)(joined([error.sentence, self._what_is_loaded()])) from error
         except Exception as error:
@@ -116,7 +124,7 @@ class ModelHost:
 
     def _load(self, command: LoadModel) -> Iterator[ModelLoading | ModelLoaded]:
         yield _loading(command, Loading(0.0, "building the model"))
-        unread = UnreadModel(find_model(command.model))
+        unread = UnreadModel(find_model(command.model), self._trials)
         yield _loading(command, Loading(0.1, "reading the weights"))
         # Drop the old model before reading the new weights: memory seldom holds both.
         self._drop()
@@ -165,7 +173,7 @@ class ModelHost:
                 "{architecture} models can't take tokens back, so this model answers without a draft model.",
                 architecture=model.folder.architecture,
             )
-        draft = yield from _read(command, UnreadModel(find_model(command.draft_model)), "draft model: ")
+        draft = yield from _read(command, UnreadModel(find_model(command.draft_model), self._trials), "draft model: ")
         if not _spell_alike(draft, model):
             raise BadRequestError(
                 Sentence(

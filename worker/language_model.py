@@ -41,9 +41,10 @@ from worker.models.tokenizer_file import check_tokenizer
 from worker.protocol import CacheKind
 from worker.sentence import Sentence
 from worker.templates.chat_template import ChatTemplate
-from worker.templates.rendering import chat_renderer, thinking_of, time_texts_of
+from worker.templates.rendering import TRIAL_MODULES, chat_renderer, sources_of, thinking_of, time_texts_of
 from worker.text.constraint import Constraints
 from worker.text.vocabulary import Vocabulary
+from worker.trial import StoppedError, TrialProcess
 
 _GROUP_SIZES = (64, 32)
 """How many numbers share a scale in quantized keys and values. It must divide the width of a head."""
@@ -78,9 +79,10 @@ class Loading:
 class UnreadModel:
     """A model with its tokenizer, whose weights are still on disk."""
 
-    def __init__(self, folder: ModelFolder) -> None:
-        """Raises a `WorkerError` that says what to do."""
+    def __init__(self, folder: ModelFolder, trials: TrialProcess | None = None) -> None:
+        """Raises a `WorkerError` that says what to do. `trials` runs the chat template; None means a new process."""
         self._folder = folder
+        self._trials = trials or TrialProcess(TRIAL_MODULES)
         self._on_cpu = mx.default_device() == mx.Device(mx.cpu)
         if self._on_cpu:
             # On a CPU, fused kernels gain nothing, and each first use runs the C++ compiler.
@@ -110,13 +112,23 @@ class UnreadModel:
             for fraction in _read_weights(self._model, as_float32=self._on_cpu):
                 yield Loading(0.1 + 0.85 * fraction, "reading the weights")
             yield Loading(0.95, "warming up")
-            yield LanguageModel(self._folder, self._model, self._tokenizer, self._config)
+            if sources_of(self._tokenizer):
+                # It is ready when the first prompt comes.
+                self._trials.start()
+            yield LanguageModel(self._folder, self._model, self._tokenizer, self._config, self._trials)
 
 
 class LanguageModel:
     """A model: computes logits, and knows the bytes of its tokens and the ids of its prompts."""
 
-    def __init__(self, folder: ModelFolder, model: nn.Module, tokenizer: Any, config: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        folder: ModelFolder,
+        model: nn.Module,
+        tokenizer: Any,
+        config: Mapping[str, Any],
+        trials: TrialProcess,
+    ) -> None:
         self.folder = folder
         self._model = model
         self._config = config
@@ -132,9 +144,9 @@ class LanguageModel:
         self.weights_bytes: int = sum(array.nbytes for _, array in _arrays(model))
         self.tokenizer: Tokenizer = tokenizer.backend_tokenizer
         self.vocabulary = Vocabulary(self.tokenizer, tokenizer.eos_token_ids, self.vocab_size)
-        render = chat_renderer(tokenizer)
+        render = chat_renderer(tokenizer, trials)
         self.chat_template = ChatTemplate(render, self.tokenizer, self.vocabulary, time_texts_of(tokenizer))
-        self.thinking = thinking_of(render)
+        self.thinking = thinking_of(render, sources_of(tokenizer))
 
     def identity(self) -> str:
         """Return a hash that two models share if one can use the other's cache."""
@@ -271,7 +283,7 @@ def _explained(folder: ModelFolder, part: Literal["model", "tokenizer"] = "model
     """Turn errors of mlx-lm, transformers and the model's files into a `WorkerError` with a sentence for the user."""
     try:
         yield
-    except (WorkerError, MemoryError):
+    except (WorkerError, StoppedError, MemoryError):
         raise
     except BaseException as error:
         # Some of mlx-lm's modules exit if a package is missing.

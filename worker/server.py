@@ -6,6 +6,9 @@ need no computing (`plan`, `tokenize`, `validate`, `cache_stats`, `list_hooks`).
 for loads that came before them, so that the model that the sender expects replies.
 
 Taking in a command takes the same short time however many wait. Beyond `MAX_WAITING`, new ones are refused.
+
+Chat templates run in a trial process. While the server waits for it, commands are read, too: a cancelled request stops
+waiting at once, and so does a question when its model is about to be replaced.
 """
 
 from __future__ import annotations
@@ -54,6 +57,8 @@ from worker.protocol import (
 from worker.pulse import Pulse
 from worker.requests.request import Ticket, cancelled_unbegun
 from worker.sentence import Sentence
+from worker.templates.rendering import TRIAL_MODULES
+from worker.trial import StoppedError, TrialProcess
 from worker.values import Confinement
 from worker.waiting_line import Job, WaitingLine
 
@@ -95,7 +100,8 @@ class Server:
         self._inbox = inbox
         self._emit = emit
         self._pulse = pulse or Pulse()
-        self._host = ModelHost(cache_folder, hooks, confinement, self._pulse)
+        self._trials = TrialProcess(TRIAL_MODULES, self._is_still_wanted)
+        self._host = ModelHost(cache_folder, hooks, confinement, self._pulse, self._trials)
         self._open: dict[RequestId, Command] = {}
         """The accepted commands that have not ended. `cancel` and `shutdown` are never among them."""
         self._waiting = WaitingLine()
@@ -105,7 +111,13 @@ class Server:
         """Refusals, and the ends of `cancel`s, that wait for their turn."""
         self._running: tuple[Job, Ticket, Iterator[Event | None]] | None = None
         self._answering: dict[RequestId, Ticket] = {}
+        self._is_replying = False
+        """Whether a question is being answered."""
+        self._stepping: tuple[Job, Ticket, Iterator[Event | None]] | None = None
+        """The job whose step is being done."""
         self._is_ending = False
+        self._ends_soon = False
+        """Whether everything was cancelled, to end."""
         self._shutdown: Shutdown | None = None
         self._shutdown_at = 0.0
         self._last_work_s = 0.0
@@ -120,12 +132,13 @@ class Server:
             self._reply_some()
             self._start_next()
             if self._running is not None:
-                self._step(*self._running)
+                self._step(self._running)
             elif self._host.is_answering:
                 self._step_answers()
             else:
                 continue
             self._last_work_s, self._is_saved = time.monotonic(), False
+        self._trials.close()
         self._host.save(self._saving_s)
         # Refuse commands that came after the last step, so that they are answered, too.
         self._read_commands()
@@ -142,6 +155,18 @@ class Server:
             self._receive(self._wait())
         for _ in range(len(self._inbox)):
             self._receive(self._inbox.get())
+
+    def _is_still_wanted(self) -> bool:
+        """Read commands while the trial process works. Return whether its work is still wanted."""
+        for _ in range(len(self._inbox)):
+            self._receive(self._inbox.get())
+        while self._notes:
+            self._emit_note()
+        if self._is_replying:
+            return not self._waiting.num_jobs and not self._ends_soon
+        if self._stepping is not None:
+            return self._stepping is self._running and not self._stepping[1].is_cancelled
+        return not any(ticket.is_cancelled for ticket in self._answering.values())
 
     def _wait(self) -> Incoming:
         """Wait for a command. Shortly after the last work, save the prompt cache meanwhile, one file at a time.
@@ -242,7 +267,7 @@ class Server:
         self._emit(event)
 
     def _end_soon(self) -> None:
-        self._is_ending = True
+        self._is_ending = self._ends_soon = True
         for request_id in list(self._open):
             self._cancel(request_id)
 
@@ -293,21 +318,31 @@ class Server:
         end = time.perf_counter() + _REPLYING_S
         while (self._notes or self._questions) and time.perf_counter() < end:
             if self._notes:
-                note = self._notes.popleft()
-                self._emit(_overloaded(note) if isinstance(note, Overload) else note)
+                self._emit_note()
             if self._questions:
                 question = self._questions.popleft()
                 self._end(self._reply_to(question))
 
+    def _emit_note(self) -> None:
+        note = self._notes.popleft()
+        self._emit(_overloaded(note) if isinstance(note, Overload) else note)
+
     def _reply_to(self, question: Question) -> Event:
         if self._shutdown is not None and time.monotonic() > self._shutdown_at + _PARTING_S:
             return failed(question.request_id, BadRequestError(_SHUTTING_DOWN))
+        self._is_replying = True
         try:
             return self._host.reply(question)
+        except StoppedError:
+            sentence = Sentence("This was not computed, because the model is being replaced. Ask again afterwards.")
+            error = BadRequestError(_SHUTTING_DOWN) if self._ends_soon else SupersededError(sentence)
+            return failed(question.request_id, error)
         except BaseException as error:  # see _step
             if not is_failure(error):
                 raise
             return failed(question.request_id, error)
+        finally:
+            self._is_replying = False
 
     # --- work ----------------------------------------------------------------------------------------------
 
@@ -329,14 +364,20 @@ class Server:
                 case Plan() | Validate() | Tokenize() | CacheStats() | ListHooks():
                     self._questions.append(job)
 
-    def _step(self, job: Job, _: Ticket, steps: Iterator[Event | None]) -> None:
+    def _step(self, running: tuple[Job, Ticket, Iterator[Event | None]]) -> None:
+        job, _, steps = self._stepping = running
         try:
             event = next(steps)
         except BaseException as error:  # one request's bug must not take the others down
             if not is_failure(error):
                 raise
-            self._running = None
-            self._end(self._failed(job, error))
+            if self._running is running:  # otherwise another load has ended it during this step
+                self._running = None
+                self._end(self._failed(job, error))
+            return
+        finally:
+            self._stepping = None
+        if self._running is not running:
             return
         if isinstance(event, ModelLoaded | Done):
             # The job is over: it can no longer be cancelled or superseded.

@@ -315,7 +315,7 @@ def _serve(call: bytes, write_end: int) -> None:
 
 def _text_of(error: BaseException) -> str:
     try:
-        return str(error)[:_MAX_ERROR_CHARS].encode("utf-8", "backslashreplace").decode()
+        return (str(error) or type(error).__name__)[:_MAX_ERROR_CHARS].encode("utf-8", "backslashreplace").decode()
     except Exception:  # noqa: BLE001 (the text of an error may be any program's)
         return type(error).__name__
 

@@ -3502,6 +3502,10 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
         <translation>Bough wurde geschlossen, während diese Antwort geschrieben wurde. Der bisherige Text bleibt erhalten.</translation>
     </message>
     <message>
+        <source>Choose another model, or download this one again.</source>
+        <translation>Wählen Sie ein anderes Modell, oder laden Sie dieses noch einmal herunter.</translation>
+    </message>
+    <message>
         <source>Everything in the record is unchanged, but the log-probability of the stored token was {then} and is {now} now. Something computes differently.</source>
         <translation>Alles in der Aufzeichnung ist unverändert, aber die Log-Wahrscheinlichkeit des gespeicherten Tokens war {then} und ist jetzt {now}. Etwas rechnet anders.</translation>
     </message>
@@ -3702,6 +3706,22 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
         <translation>Das Modell läuft auf der CPU, mit OpenBLAS {version} und dessen Kernel {kernel}.</translation>
     </message>
     <message>
+        <source>The model&apos;s chat template did not finish within {seconds} seconds, so it was stopped. {what_to_do}</source>
+        <translation>Die Chat-Vorlage des Modells war nach {seconds} Sekunden nicht fertig und wurde beendet. {what_to_do}</translation>
+    </message>
+    <message>
+        <source>The model&apos;s chat template ended the process that it ran in (exit code {exit_code}). {what_to_do}</source>
+        <translation>Die Chat-Vorlage des Modells hat den Prozess beendet, in dem sie lief (Exit-Code {exit_code}). {what_to_do}</translation>
+    </message>
+    <message>
+        <source>The model&apos;s chat template makes a prompt of more than {limit_bytes} of these messages. {what_to_do}</source>
+        <translation>Die Chat-Vorlage des Modells macht aus diesen Nachrichten einen Prompt von mehr als {limit_bytes}. {what_to_do}</translation>
+    </message>
+    <message>
+        <source>The model&apos;s chat template needs more than {limit_bytes} of memory, so it was stopped. {what_to_do}</source>
+        <translation>Die Chat-Vorlage des Modells braucht mehr als {limit_bytes} Speicher und wurde beendet. {what_to_do}</translation>
+    </message>
+    <message>
         <source>The model&apos;s context ends at token {position}.</source>
         <translation>Der Kontext des Modells endet bei Token {position}.</translation>
     </message>
@@ -3744,6 +3764,10 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
     <message>
         <source>The newest intact backup is {file}.</source>
         <translation>Die neueste intakte Sicherung ist {file}.</translation>
+    </message>
+    <message>
+        <source>The process for the model&apos;s chat template could not be started: {reason}. Close other programs, then try again.</source>
+        <translation>Der Prozess für die Chat-Vorlage des Modells konnte nicht gestartet werden: {reason}. Schließen Sie andere Programme, und versuchen Sie es dann noch einmal.</translation>
     </message>
     <message>
         <source>The prompt has {num_tokens} tokens now and had {num_before} before: a message above the answer, the chat template, or its options have changed.</source>
@@ -3832,6 +3856,10 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
     <message>
         <source>Too many requests wait, so this one was not accepted. Wait until some of them have ended, then send it again.</source>
         <translation>Es warten zu viele Anfragen, deshalb wurde diese nicht angenommen. Warten Sie, bis einige davon beendet sind, und senden Sie sie dann noch einmal.</translation>
+    </message>
+    <message>
+        <source>This was not computed, because the model is being replaced. Ask again afterwards.</source>
+        <translation>Dies wurde nicht berechnet, weil das Modell gerade ersetzt wird. Fragen Sie danach noch einmal.</translation>
     </message>
     <message>
         <source>Uncertain pause: when the model is unsure about a token, samples that token again, more carefully.</source>

@@ -30,6 +30,7 @@ from worker.requests.prompts import Prompts
 from worker.requests.queue import Queue, SequenceGroup
 from worker.requests.request import Request, Ticket
 from worker.sentence import Sentence
+from worker.trial import StoppedError
 
 log = logging.getLogger(__name__)
 
@@ -175,6 +176,8 @@ class Engine:
                 try:
                     self._check(command)
                     request = Request(command, ticket, self._prompts, self.model, self._hooks, self._pulse)
+                except StoppedError:
+                    return  # a request was cancelled; if it is another one, this one is begun again
                 except Exception as error:  # noqa: BLE001 (one request's bug must not end the others)
                     del queue.requests[ticket]
                     yield failed(command.request_id, error)

@@ -7,7 +7,6 @@ change earlier ids. The user can't forge a turn: a control token typed in a mess
 
 from __future__ import annotations
 
-import contextlib
 import re
 import textwrap
 from array import array
@@ -18,7 +17,7 @@ from typing import Any, NamedTuple
 from jinja2 import TemplateError
 from tokenizers import Tokenizer
 
-from worker.errors import BadRequestError
+from worker.errors import BadRequestError, WorkerError
 from worker.protocol import Message
 from worker.sentence import Sentence, verbatim
 from worker.templates.changes import changed, left_out
@@ -28,6 +27,7 @@ from worker.templates.turn import PRIVATE, Marks, Span, Turn, Turns
 from worker.text.control_tokens import pattern_of
 from worker.text.tokenizing import plain_ids
 from worker.text.vocabulary import Vocabulary
+from worker.trial import StoppedError
 
 # Parameters of transformers' `apply_chat_template` that are not options of a template.
 _RESERVED_OPTIONS = {
@@ -82,7 +82,7 @@ class ChatTemplate:
         self._pieces: Memo[tuple[str, str, bool], array[int]] = Memo(_MAX_PIECE_BYTES)
 
     def prompt_ids(self, messages: Sequence[Message], options: Mapping[str, Any]) -> list[int]:
-        """Return the ids of a prompt, up to the next answer. Raises `BadRequestError`."""
+        """Return the ids of a prompt, up to the next answer. Raises as `ids_of`."""
         return self.ids_of(self.turns(messages), options).tolist()
 
     def turns(self, messages: Sequence[Message]) -> tuple[Turn, ...]:
@@ -90,13 +90,16 @@ class ChatTemplate:
         return self._turns.of(messages)
 
     def ids_of(self, turns: tuple[Turn, ...], options: Mapping[str, Any]) -> array[int]:
-        """Return the ids of a prompt, up to the next answer. They must not be changed. Raises `BadRequestError`."""
+        """Return the ids of a prompt, up to the next answer. They must not be changed.
+
+        Raises `BadRequestError`, `ModelInvalidError` if the template meets a limit, and `StoppedError`.
+        """
         return self._prompt(turns, options).ids
 
     def changes(self, turns: tuple[Turn, ...], options: Mapping[str, Any]) -> list[Sentence]:
         """Return what the user should know about messages that the model's files leave out or change; usually nothing.
 
-        Raises `BadRequestError`.
+        Raises as `ids_of`.
         """
         found = list(self._prompt(turns, options).left_out)
         for turn in turns:
@@ -177,11 +180,17 @@ class ChatTemplate:
         rendered = [turn.rendered(marks, spans.get(index), at_edges=at_edges) for index, turn in enumerate(turns)]
         try:
             return _unicode(self._render_text(rendered, options))
+        except (WorkerError, StoppedError):
+            raise
         except TemplateError as error:
             folded = fold_system(rendered)
             if folded is not None:
-                with contextlib.suppress(Exception):
+                try:
                     return _unicode(self._render_text(folded, options))
+                except (WorkerError, StoppedError):
+                    raise
+                except Exception:  # noqa: BLE001, S110 (see below; the first failure is the one to report)
+                    pass
             sentence = Sentence("The model's chat template rejects these messages: {error}.", error=_short(error))
             raise BadRequestError(sentence) from error
         except Exception as error:

@@ -3,10 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
+
+from jinja2 import TemplateError
+from transformers import PreTrainedTokenizerBase
+
+from worker.errors import ModelInvalidError
+from worker.sentence import Sentence
+from worker.templates.environment import rendered
+from worker.trial import (
+    CrashedError,
+    Limits,
+    RaisedError,
+    StoppedError,
+    TooLargeError,
+    TooMuchMemoryError,
+    TooSlowError,
+    TrialError,
+    TrialProcess,
+)
 
 Render: TypeAlias = Callable[[list[dict[str, Any]], Mapping[str, Any]], str]
 """Renders messages (`role`, `content`) with template options as the text of a prompt, up to the answer."""
@@ -19,15 +37,119 @@ _TIME = re.compile(r"\bstrftime_now\b(?!\s+is\b)")
 _LITERAL_TIME = re.compile(r"""\bstrftime_now\(\s*(?:'([^'\\]*)'|"([^"\\]*)")\s*\)""")
 
 
-def chat_renderer(tokenizer: Any) -> Render:
-    """Return a function that renders messages with the chat template of an mlx-lm tokenizer."""
+TRIAL_MODULES = ("worker.templates.environment",)
+"""What a trial process imports at its start, so that the first rendering takes no longer than others."""
+
+
+def chat_renderer(tokenizer: Any, trials: TrialProcess) -> Render:
+    """Return a function that renders messages with the chat template of an mlx-lm tokenizer.
+
+    A template is a program that comes with the model. It runs in a trial process, with limits. Besides what a template
+    may raise, the function raises `ModelInvalidError` at a limit and `StoppedError`.
+    """
     if not tokenizer.has_chat_template:
         return plain_transcript
+    if sources_of(tokenizer):
+        # mlx-lm's wrapper adds an option and calls this.
+        own: Any = tokenizer._tokenizer  # noqa: SLF001
+        own.apply_chat_template = LimitedTemplate(own, trials).render
 
     def render(messages: list[dict[str, Any]], options: Mapping[str, Any]) -> str:
         return tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True, **options)
 
     return render
+
+
+class LimitedTemplate:
+    """transformers' `apply_chat_template` of a tokenizer, in a trial process."""
+
+    def __init__(self, tokenizer: Any, trials: TrialProcess) -> None:
+        self._tokenizer = tokenizer
+        self._trials = trials
+        self._patience = 1.0
+        """A factor of the time limit. It is small after a failure, so that the next ones come sooner."""
+
+    def render(self, messages: list[dict[str, Any]], tools: Any = None, documents: Any = None, **options: Any) -> str:
+        """Render messages as transformers does with `tokenize=False`."""
+        for name in ("tokenize", "return_dict"):
+            options.pop(name, None)
+        for tool in [] if tools is None else tools:
+            if not isinstance(tool, dict):
+                raise TypeError("Tools should be a list of JSON schemas")
+        for document in [] if documents is None else documents:
+            if not isinstance(document, dict):
+                raise TypeError("Documents should be a list of dicts with 'title' and 'text' keys")
+        source = self._tokenizer.get_chat_template(None, tools)
+        variables = {**self._tokenizer.special_tokens_map, **options}
+        variables |= {"messages": messages, "tools": tools, "documents": documents}
+        size = sum(len(message["content"]) for message in messages) + len(str(options)) + len(str((tools, documents)))
+        limits = _limits(len(messages), size, self._patience)
+        try:
+            text = self._trials.run(limits, rendered, source, variables)
+        except RaisedError as error:
+            if "TemplateError" in error.names:
+                raise TemplateError(str(error)) from None
+            raise
+        except StoppedError:
+            raise
+        except TrialError as error:
+            self._patience = max(_LEAST_PATIENCE, self._patience / 2)
+            raise ModelInvalidError(_sentence(error, limits)) from None
+        self._patience = 1.0
+        return text
+
+
+_LEAST_PATIENCE = 1 / 16
+_MIB = 1 << 20
+
+
+def _limits(num_messages: int, num_chars: int, patience: float) -> Limits:
+    """Return limits that no ordinary template meets, on a slow machine either.
+
+    10,000 messages of 4 million characters take 0.1 to 0.5 s here, and about 100 MB.
+    """
+    return Limits(
+        seconds=patience * (10 + num_messages / 100 + num_chars / 100_000),
+        memory_bytes=512 * _MIB + 64 * num_chars,
+        result_bytes=4 * _MIB + 4000 * num_messages + 32 * num_chars,
+    )
+
+
+def _sentence(error: TrialError, limits: Limits) -> Sentence:
+    match error:
+        case TooSlowError():
+            return Sentence(
+                "The model's chat template did not finish within {seconds} seconds, so it was stopped. {what_to_do}",
+                seconds=f"{limits.seconds:.3g}",
+                what_to_do=_WHAT_TO_DO,
+            )
+        case TooMuchMemoryError():
+            return Sentence(
+                "The model's chat template needs more than {limit_bytes} of memory, so it was stopped. {what_to_do}",
+                limit_bytes=limits.memory_bytes,
+                what_to_do=_WHAT_TO_DO,
+            )
+        case TooLargeError():
+            return Sentence(
+                "The model's chat template makes a prompt of more than {limit_bytes} of these messages. {what_to_do}",
+                limit_bytes=limits.result_bytes,
+                what_to_do=_WHAT_TO_DO,
+            )
+        case CrashedError():
+            return Sentence(
+                "The model's chat template ended the process that it ran in (exit code {exit_code}). {what_to_do}",
+                exit_code=str(error.exit_code),
+                what_to_do=_WHAT_TO_DO,
+            )
+        case _:
+            return Sentence(
+                "The process for the model's chat template could not be started: {reason}. "
+                "Close other programs, then try again.",
+                reason=error,
+            )
+
+
+_WHAT_TO_DO = Sentence("Choose another model, or download this one again.")
 
 
 def plain_transcript(messages: list[dict[str, Any]], _options: Mapping[str, Any]) -> str:
@@ -50,20 +172,40 @@ class Thinking:
     """Whether the model thinks if the option is left out."""
 
 
-def thinking_of(render: Render) -> Thinking | None:
-    """Return the thinking switch of a template, or None. An option is a switch if it changes the prompt."""
+def thinking_of(render: Render, sources: Sequence[str]) -> Thinking | None:
+    """Return the thinking switch of a template, or None. An option is a switch if it changes the prompt.
+
+    `sources`: the templates; an option whose name is nowhere in them is not tried.
+    """
 
     def prompt(**options: bool) -> str:
         try:
             return render([{"role": "user", "content": "Hello"}], options)
+        except StoppedError:
+            raise
         except Exception:  # noqa: BLE001 (the model's template may raise anything)
             return ""
 
     for option in _THINKING_OPTIONS:
+        if sources and not any(option in source for source in sources):
+            continue
         on, off = prompt(**{option: True}), prompt(**{option: False})
         if on and off and on != off:
             return Thinking(option, is_default=prompt() == on)
     return None
+
+
+def sources_of(tokenizer: Any) -> list[str]:
+    """Return the chat templates of an mlx-lm tokenizer; several if they have names.
+
+    There are none if mlx-lm or transformers write its prompts in Python.
+    """
+    wrapped: Any = tokenizer._tokenizer  # noqa: SLF001 (mlx-lm offers no other way)
+    is_own = type(wrapped).apply_chat_template is PreTrainedTokenizerBase.apply_chat_template
+    template: str | dict[str, str] | None = tokenizer.chat_template
+    if template is None or not is_own or tokenizer._chat_template is not None:  # noqa: SLF001
+        return []
+    return list(template.values()) if isinstance(template, dict) else [template]
 
 
 def no_time_texts() -> tuple[str, ...]:
@@ -73,11 +215,8 @@ def no_time_texts() -> tuple[str, ...]:
 
 def time_texts_of(tokenizer: Any) -> TimeTexts:
     """Return a function for the time as the chat template of an mlx-lm tokenizer writes it; some write the date."""
-    template = tokenizer.chat_template
-    # A model may have several named templates.
-    texts = list(cast("dict[str, str]", template).values()) if isinstance(template, dict) else [template or ""]
     formats: set[str] = set()
-    for text in texts:
+    for text in sources_of(tokenizer):
         literals = {match.start(): match[1] or match[2] or "" for match in _LITERAL_TIME.finditer(text)}
         if any(match.start() not in literals for match in _TIME.finditer(text)):
             return lambda: None

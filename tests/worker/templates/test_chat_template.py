@@ -18,6 +18,7 @@ from tokenizers import AddedToken, Tokenizer, normalizers
 
 from tests.chat_families import FAMILIES, Family, chat_template_of, family
 from tests.models import CHATML, write_tokenizer
+from tests.trials import TRIALS
 from worker.errors import BadRequestError
 from worker.protocol import Message, Role
 from worker.templates.chat_template import ChatTemplate
@@ -396,7 +397,7 @@ def test_a_prompt_has_the_ids_of_the_models_own_tokenizer(made: Made, tmp_path: 
     tokenizer = own_family.tokenizer()
     write_tokenizer(tmp_path, tokenizer, own_family.template)
     rendered: list[str] = []
-    render = chat_renderer(load_tokenizer(tmp_path))
+    render = chat_renderer(load_tokenizer(tmp_path), TRIALS)
 
     def recording_render(messages: list[dict[str, Any]], options: Mapping[str, Any]) -> str:
         rendered.append(render(messages, options))
@@ -445,7 +446,7 @@ def test_ids_do_not_depend_on_what_the_memos_hold(made: Made, limit_bytes: int, 
 def _renderer_of(own_family: Family) -> Render:
     with tempfile.TemporaryDirectory() as folder:
         write_tokenizer(Path(folder), own_family.tokenizer(), own_family.template)
-        return chat_renderer(load_tokenizer(Path(folder)))
+        return chat_renderer(load_tokenizer(Path(folder)), TRIALS)
 
 
 def test_a_repeated_prompt_is_not_rendered_again_unless_its_options_differ(tmp_path: Path, byte_level: Tokenizer):

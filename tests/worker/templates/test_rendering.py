@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from mlx_lm.utils import load_tokenizer
@@ -11,14 +13,16 @@ from mlx_lm.utils import load_tokenizer
 from tests.chat_families import FAMILIES, Family, family, write_family_model
 from tests.driver import StdioWorker
 from tests.models import write_tokenizer
-from worker.templates.rendering import Thinking, chat_renderer, plain_transcript, thinking_of
+from tests.trials import TRIALS
+from worker.templates.rendering import Thinking, chat_renderer, plain_transcript, sources_of, thinking_of
 
 SEES_A_QUESTION = "{% for m in messages %}{{ m.content }}{% endfor %}"
 
 
 def switch_of(made: Family, folder: Path) -> Thinking | None:
     write_tokenizer(folder, made.tokenizer(), made.template)
-    return thinking_of(chat_renderer(load_tokenizer(folder)))
+    tokenizer = load_tokenizer(folder)
+    return thinking_of(chat_renderer(tokenizer, TRIALS), sources_of(tokenizer))
 
 
 @pytest.mark.parametrize("made", FAMILIES, ids=lambda made: made.name)
@@ -42,7 +46,7 @@ def test_a_switch_is_found_by_trying(end: str, switch: Thinking | None, tmp_path
 
 
 def test_a_model_without_a_template_has_no_switch():
-    assert thinking_of(plain_transcript) is None
+    assert thinking_of(plain_transcript, []) is None
 
 
 def test_a_loaded_model_reports_its_switch(tmp_path: Path, shared_worker: StdioWorker):
@@ -56,3 +60,46 @@ def test_a_loaded_model_reports_its_switch(tmp_path: Path, shared_worker: StdioW
         assert {field: loaded[field] for field in fields} == fields
     prompts = [{"messages": [{"role": "user", "content": "Hello"}]}]
     assert shared_worker.result("plan", prompts=prompts)["type"] == "planned"
+
+
+_BLOCKS = """
+  {% generation %}  answer{% endgeneration %}
+{% set ns = namespace(self=1, found='é"<') %}{% set ns.found = ns.found ~ messages[0].content %}
+{{- ns.found | tojson }}{{ [1, {'b': 2.5, 'a': none}] | tojson(indent=2, sort_keys=true) }}{{ dict(a=ns.self) }}
+{% for i in range(9) %}{% if i == 3 %}{% continue %}{% elif i == 5 %}{% break %}{% endif %}{{ i }}{% endfor %}
+{{ bos_token }}|{{ eos_token }}
+{{ tools }}|{{ documents }}|{{ enable_thinking }}|{{ shout }}|{{ add_generation_prompt }}
+{{ messages | map(attribute='role') | join(',') }} {{ 'x'.format_map }} {{ dict.fromkeys('ab') }}
+"""
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        *(made.template for made in FAMILIES),
+        _BLOCKS,
+        {"default": "{{ messages[0].content }}", "tool_use": "{{ tools | tojson }}"},
+        "{% set n = namespace(_x=1) %}",
+        "{{ raise_exception('no') }}",
+        "{{ messages.append(1) }}",
+        "{{ ''.__class__.__mro__ }}",
+        "{{ dict.__class__ }}{{ no.such.name }}",
+        "{% if %}",
+    ],
+)
+def test_a_template_writes_what_transformers_writes(template: str | dict[str, str], tmp_path: Path):
+    write_tokenizer(tmp_path, FAMILIES[0].tokenizer(), cast("str", template))
+    limited, plain = load_tokenizer(tmp_path), load_tokenizer(tmp_path)
+    render = chat_renderer(limited, TRIALS)
+    roles = ("user", "assistant", "user")
+    messages = [{"role": role, "content": f" <b>ü {role}'s\n"} for role in roles]
+    for options in ({}, {"shout": [1]}, {"tools": [{"type": "f"}], "documents": [{"text": "t"}]}, {"eos_token": "E"}):
+
+        def written(apply: Callable[..., str], **fields: Any) -> str:
+            try:
+                return re.sub(" at 0x[0-9a-f]+", "", apply(messages, **fields))
+            except Exception as error:  # noqa: BLE001 (the two must fail alike)
+                return f"failed: {error}"
+
+        expected = written(plain.apply_chat_template, tokenize=False, add_generation_prompt=True, **options)
+        assert written(render, options=options) == expected

@@ -1,0 +1,25 @@
+"""Trials in this process: tests that render thousands of prompts would take twice as long with another one.
+
+`tests/worker/test_trial.py` and `tests/attacks/test_templates.py` test the process itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from typing_extensions import override
+
+from worker.trial import Limits, RaisedError, TrialProcess
+
+
+class _DirectTrials(TrialProcess):
+    @override
+    def run(self, limits: Limits, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:
+            raise RaisedError(str(error), [each.__name__ for each in type(error).__mro__]) from error
+
+
+TRIALS = _DirectTrials()
