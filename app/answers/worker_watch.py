@@ -25,6 +25,9 @@ _MAX_TICK_S = 0.75
 SILENCE_S = 2.0
 _STARTING_SILENCE_S = 15.0
 """While a process starts, it loads libraries, and the system may not let it do anything else."""
+_BUSY_SILENCE_S = 6.0
+_BUSY_S = 60.0
+"""After a silence that was over by itself, the next one within this time must be longer: the machine may be busy."""
 OBEDIENCE_S = 3.0
 """A worker that does not obey for this long is ended."""
 _MIN_COMPUTING_S = 30.0
@@ -63,6 +66,8 @@ class WorkerWatch(QObject):
         self._pid: int | None = None
         self._heartbeat: Heartbeat | None = None
         self._heard_s = 0.0
+        self._recovered_s = -_BUSY_S
+        """When a worker that was reported as stuck went on by itself."""
         self._stops: dict[MessageId, float] = {}
         """Answers that the user has stopped, and when."""
         self._load_s: float | None = None
@@ -87,6 +92,10 @@ class WorkerWatch(QObject):
         self._now_s += min(looked_s - self._looked_s, _MAX_TICK_S)
         self._looked_s = looked_s
         link = self._session.link
+        if link.pid != self._pid:
+            self._recovered_s = -_BUSY_S
+        elif self._reported is not None and link.heartbeat is not self._heartbeat:
+            self._recovered_s = self._now_s
         if (link.heartbeat, link.pid) != (self._heartbeat, self._pid):
             self._heartbeat, self._pid, self._heard_s = link.heartbeat, link.pid, self._now_s
         if not link.is_started:
@@ -104,7 +113,7 @@ class WorkerWatch(QObject):
         """Return what the worker is stuck in, and a sentence on that; None if it is not stuck."""
         silent_s, heartbeat = self._now_s - self._heard_s, self._heartbeat
         activity: Activity = "starting" if heartbeat is None else heartbeat.activity
-        if silent_s > (_STARTING_SILENCE_S if activity == "starting" else SILENCE_S):
+        if silent_s > self._patience_with_silence_s(activity):
             sentence = Sentence(
                 "The model process has not responded since {time}. Last report: {activity}. "
                 "Wait, or restart it: the model is then loaded again, and the text so far is kept.",
@@ -121,6 +130,11 @@ class WorkerWatch(QObject):
             )
             return activity, sentence
         return None
+
+    def _patience_with_silence_s(self, activity: Activity) -> float:
+        if activity == "starting":
+            return _STARTING_SILENCE_S
+        return _BUSY_SILENCE_S if self._now_s - self._recovered_s < _BUSY_S else SILENCE_S
 
     def _report(self, problem: tuple[Activity, Sentence] | None) -> None:
         activity = None if problem is None else problem[0]

@@ -11,12 +11,14 @@ import pytest
 from msgspec import structs
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
+from tokenizers import Tokenizer
 
 from app.application import Application
 from app.model.message import Message
 from app.notices import RestartWorker
 from tests.end_to_end.conftest import OpenBough, endless_model, open_bough
 from tests.long import in_long_runs
+from tests.models import CHATML, write_scripted_model
 
 __all__ = ["endless_model", "open_bough"]
 
@@ -28,6 +30,12 @@ import re
 def hook(step):
     return None if len(step.text) < 5 else re.match("(a+)+$", "a" * 40 + "b")
 """
+
+
+_LOOPS = (
+    "{% if 'loop' in messages[-1]['content'] %}"
+    "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}{% endif %}"
+)
 
 
 class _Desk:
@@ -164,6 +172,28 @@ def test_the_user_restarts_a_stopped_worker_with_the_keyboard(desk: _Desk) -> No
     desk.wait(lambda: "You restarted the model process." in desk.banner.label.text())
     desk.check_it_works()
     assert desk.pid != pid
+
+
+@pytest.mark.long
+def test_stop_ends_a_template_that_loops_for_ever(
+    open_bough: OpenBough, qtbot: QtBot, tmp_path: Path, byte_level: Tokenizer
+) -> None:
+    a, b, line_break = (byte_level.encode(text).ids[0] for text in ("a", "b", "\n"))
+    folder = write_scripted_model(
+        tmp_path / "looping",
+        byte_level,
+        {line_break: a, a: b, b: a},
+        context_length=1_000_000,
+        chat_template=_LOOPS + CHATML,
+    )
+    desk = _Desk(open_bough(model=str(folder)), qtbot)
+    desk.ask("Please loop.")
+    desk.wait(lambda: desk.controller.shown.streaming_message is not None)
+    desk.controller.stop()
+    desk.wait(lambda: desk.controller.shown.streaming_message is None)
+    # The window would ask for the cost of this conversation.
+    desk.controller.shown.new_conversation()
+    desk.check_it_works()
 
 
 @pytest.mark.long

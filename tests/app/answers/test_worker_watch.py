@@ -62,6 +62,17 @@ def test_silence_is_reported_once_and_withdrawn_when_the_worker_goes_on(watched:
     assert len(watched.told) == 2
 
 
+def test_the_report_does_not_flap_on_a_busy_machine(watched: _Watched) -> None:
+    for _ in range(10):
+        watched.pass_time(4)
+        watched.beat("decoding")
+    assert len(watched.told) == 2
+    # It is not busy for ever.
+    watched.work("decoding", 70)
+    watched.pass_time(4)
+    assert len(watched.told) == 3
+
+
 def test_a_machine_that_slept_and_a_window_that_was_blocked_report_nothing(watched: _Watched) -> None:
     for _ in range(20):
         watched.now_s += 3600
