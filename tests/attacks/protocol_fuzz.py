@@ -18,8 +18,10 @@ from tests.attacks.figures import Figures
 from tests.attacks.mutations import changed_bytes, changed_json
 from tests.attacks.victim import LIMIT_S, Victim
 from tests.driver import TERMINAL, Event
+from tests.models import byte_level_tokenizer, write_random_llama
 
 _BATCH = 100
+_CONTEXT_LENGTH = 96
 _MESSAGES = [
     {"role": "system", "content": "Be brief."},
     {"role": "user", "content": "Hello there"},
@@ -77,19 +79,29 @@ _COMMANDS: list[dict[str, Any]] = [
 ]
 
 
-def fuzz_protocol(model: Path, num_lines: int, seed: int) -> Figures:
-    """Send lines to workers that have loaded `model`, which should have a short context. A fault ends a worker."""
+def write_small_model(folder: Path) -> Path:
+    """Write a model with a short context, so that no answer is long."""
+    write_random_llama(folder, byte_level_tokenizer(), hidden_size=32)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"max_position_embeddings": _CONTEXT_LENGTH}))
+    return folder
+
+
+def fuzz_protocol(model: Path, num_lines: int, seed: int, *, first: int = 0) -> Figures:
+    """Send lines to workers that load `model` before each batch. A fault ends a worker.
+
+    `first`: the number of the first batch, to repeat a part of a run.
+    """
     figures = Figures()
-    num_batches = -(-num_lines // _BATCH)
-    batch = 0
-    while batch < num_batches:
+    batch, end = first, first + -(-num_lines // _BATCH)
+    while batch < end:
         with Victim() as victim:
-            while batch < num_batches:
-                batch += 1
+            fault = None
+            while batch < end and fault is None:
                 fault = _send_batch(victim, model, random.Random(f"{seed} {batch}"), batch, figures)
                 if fault is not None:
                     figures.blame(f"seed {seed}, batch {batch}: {fault}")
-                    break
+                batch += 1
     return figures
 
 

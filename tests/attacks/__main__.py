@@ -1,0 +1,44 @@
+"""Random attacks from the command line: `python -m tests.attacks AREA ROUNDS`; a fault names its seed and number."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+
+from worker.blas import preload
+
+preload()
+
+from tests.attacks.file_fuzz import fuzz_imports, fuzz_stores
+from tests.attacks.folder_fuzz import fuzz_folders
+from tests.attacks.protocol_fuzz import fuzz_protocol, write_small_model
+from tests.attacks.victim import LIMIT_S
+
+
+def main() -> int:
+    """Run the attacks and print their figures. Return 1 if there was a fault."""
+    parser = argparse.ArgumentParser(prog="python -m tests.attacks", description="Attack Bough at random.")
+    parser.add_argument("area", choices=("protocol", "folders", "stores", "imports"))
+    parser.add_argument("rounds", type=int, help="how many lines, folders, stores or files")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--first", type=int, default=0, help="number of the first batch, folder, store or file")
+    parser.add_argument("--limit-s", type=float, default=LIMIT_S, help="how long a step of a folder may take")
+    chosen = parser.parse_args()
+    rounds, seed, first = chosen.rounds, chosen.seed, chosen.first
+    match chosen.area:
+        case "protocol":
+            with tempfile.TemporaryDirectory() as place:
+                figures = fuzz_protocol(write_small_model(Path(place, "model")), rounds, seed, first=first)
+        case "folders":
+            figures = fuzz_folders(rounds, seed, limit_s=chosen.limit_s, first=first)
+        case "stores":
+            figures = fuzz_stores(rounds, seed, first=first)
+        case _:
+            figures = fuzz_imports(rounds, seed, first=first)
+    print(figures)
+    return 1 if figures.faults else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
