@@ -88,8 +88,13 @@ def copied_text(cursor: QTextCursor) -> str:
     table, row = None, -1
     for block in in_reading_order(blocks_between(cursor.document(), start, end)):
         selected = QTextCursor(block)
-        selected.setPosition(max(start, block.position()))
-        selected.setPosition(min(end, block.position() + block.length() - 1), QTextCursor.MoveMode.KeepAnchor)
+        last = block.position() + block.length() - 1
+        text = block.text() if start <= block.position() and last <= end else _OBJECT
+        if _OBJECT in text:
+            # Only part of it is selected, or it has formulas.
+            selected.setPosition(max(start, block.position()))
+            selected.setPosition(min(end, last), QTextCursor.MoveMode.KeepAnchor)
+            text = _text_with_formulas(selected)
         above, table_above, row_above = bool(texts), table, row
         table, row = _table_row(selected)
         if above and block.blockFormat().hasProperty(CONTINUES_LINE):
@@ -97,7 +102,7 @@ def copied_text(cursor: QTextCursor) -> str:
         elif above:
             texts.append("\t" if table is not None and (table, row) == (table_above, row_above) else "\n")
         if block.length() > 1 or table is not None or not _is_filler(selected):
-            texts.append(_text_with_formulas(selected))
+            texts.append(text)
         elif above:
             texts.pop()
     return _LONG_RUN.sub(r"\1", "".join(texts)).replace("\u2028", "\n")

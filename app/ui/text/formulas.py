@@ -40,6 +40,7 @@ _TEXT_FONT = _LATEX + 2
 _SIZE_PX = TEXT_PX + 1
 """The letters of formulas are a little smaller than those of text."""
 _PLACEHOLDER_PX = 20
+_LEAST_ROOM_PX = 40.0
 _TELL_MS = 30
 """Documents hear of new pictures this often, so that a paragraph of many formulas is not laid out for each."""
 _OBJECT = "\ufffc"
@@ -248,7 +249,9 @@ class FormulaObject(QPyTextObject):
         if picture is None:
             return QSizeF(min(_room_px(doc, posInDocument), 0.5 * TEXT_PX * len(key.latex)), _PLACEHOLDER_PX)
         _, below = _font_with_descent(picture.below_px)
-        shrunk = min(1.0, _room_px(doc, posInDocument) / picture.width_px)
+        # Qt asks often, and the room need not be known for a narrow formula.
+        is_narrow = picture.width_px <= _LEAST_ROOM_PX
+        shrunk = 1.0 if is_narrow else min(1.0, _room_px(doc, posInDocument) / picture.width_px)
         above = picture.height_px - picture.below_px
         return QSizeF(picture.width_px * shrunk, above * shrunk + below)
 
@@ -284,4 +287,4 @@ def _aligned(point: QPointF, painter: QPainter, ratio: float) -> QPointF:
 def _room_px(document: QTextDocument, position: int) -> float:
     block = document.findBlock(position).blockFormat()
     taken = block.leftMargin() + block.rightMargin() + document.indentWidth() * block.indent()
-    return max(40.0, document.textWidth() - taken)
+    return max(_LEAST_ROOM_PX, document.textWidth() - taken)

@@ -112,8 +112,7 @@ class TableFrame:
         """Its left edge when it is not scrolled."""
         self._is_mirrored = False
         self._widths: tuple[tuple[float, float], ...] = ()
-        self.column_widths: Sequence[float] = ()
-        """The widths of the text in the columns, in pixels."""
+        self._fixed: Sequence[float] = ()
         name = QCoreApplication.translate("TableFrame", "Scroll table horizontally")
         self._scroll = SideScroll(viewport, name, self._scroll_to)
 
@@ -144,8 +143,8 @@ class TableFrame:
         # Qt rounds cell widths down to whole pixels.
         fixed = [math.ceil(max(least, min(most, _WIDE_PX))) for least, most in self._widths] if least > room else []
         if above is not None and format_.boolProperty(_CONTINUES):
-            fixed = above.column_widths
-        self.column_widths = fixed
+            fixed = above.column_widths()
+        self._fixed = fixed
         constraints = [QTextLength(QTextLength.Type.FixedLength, px + paddings) for px in fixed]
         is_other = constraints != list(format_.columnWidthConstraints())
         is_right = self._is_mirrored and not constraints
@@ -154,14 +153,16 @@ class TableFrame:
             format_.setAlignment(Qt.AlignmentFlag.AlignRight if is_right else Qt.AlignmentFlag.AlignLeft)
             format_.setBottomMargin(_MARGIN_PX + (_BAR_ROOM_PX if constraints else 0))
             table.setFormat(format_)
-        if not fixed:
-            self.column_widths = _column_widths(table)
         bounds = _bounds(table, paddings / 2)
         shown_px = min(room, bounds.width())
         left_px = bounds.left() if is_right else self._left_px
         self.rect = QRectF(left_px, bounds.top(), shown_px, bounds.height()).toAlignedRect()
         below = self.rect.adjusted(0, 0, 0, _BAR_ROOM_PX)
         self._scroll.show(below, round(bounds.width() - shown_px), round(shown_px), begins_at_end=self._is_mirrored)
+
+    def column_widths(self) -> Sequence[float]:
+        """Return the widths of the text in the columns, in pixels."""
+        return self._fixed or ([] if self._table is None else _column_widths(self._table))
 
     def _scroll_to(self, value: int) -> None:
         if self._table is None:

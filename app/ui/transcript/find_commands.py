@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QColor, QTextCharFormat, QTextCursor
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from app.ui.text.message_text import MessageText
     from app.ui.transcript.find_bar import FindBar
 
+_MAX_HIGHLIGHTS = 500
+"""The number of hits in one message that are highlighted, around the current one."""
 _MARGIN_PX = 66
 """How much is visible above and below a hit."""
 
@@ -162,9 +164,9 @@ class FindCommands(QObject):
             view = self._transcript.reveal(message_id, part=(0, 0))
             if view is not None:
                 self._unfold_thought(view, index_in_message)
-                cursors = self._cursors(view)
-                if (index := self._current_index(view, len(cursors))) is not None:
-                    text, cursor = cursors[index]
+                places = self._places(view)
+                if (index := self._current_index(view, len(places))) is not None:
+                    text, cursor = places[index].text, places[index].cursor()
                     text.frames.reveal(cursor)
                     y = text.y_of(cursor.selectionStart(), view)
                     self._transcript.reveal(message_id, part=(y - _MARGIN_PX, y + _MARGIN_PX))
@@ -176,22 +178,22 @@ class FindCommands(QObject):
             view.toggle_thought()
             self._transcript.arrange()
 
-    def _cursors(self, view: MessageView) -> list[tuple[MessageText, QTextCursor]]:
-        """Return the hits in the texts that a view shows, as selections, from top to bottom."""
+    def _places(self, view: MessageView) -> list[_Place]:
+        """Return the hits in the texts that a view shows, from top to bottom."""
         thought = view.thought
         above = thought.text if thought is not None and thought.is_open else None
         texts = [view.text] if above is None else [above, view.text]
-        return [(text, cursor) for text in texts for cursor in _selections(text, self._hits.query)]
+        return [place for text in texts for place in _places(text, self._hits.query)]
 
-    def _current_index(self, view: MessageView, num_cursors: int) -> int | None:
-        """Return the index of the current hit among `_cursors`, None if it is in another message."""
+    def _current_index(self, view: MessageView, num_places: int) -> int | None:
+        """Return the index of the current hit among `_places`, None if it is in another message."""
         message_id, index = self._hits.hit(self._current) if self._hits.num_hits else (0, 0)
-        if message_id != view.message.id or not num_cursors:
+        if message_id != view.message.id or not num_places:
             return None
         if view.thought is None or not view.thought.is_open:
             # The hits in a folded thought have no cursors.
             index = max(0, index - self._num_in_thought(view))
-        return min(index, num_cursors - 1)
+        return min(index, num_places - 1)
 
     def _num_in_thought(self, view: MessageView) -> int:
         thought = view.text.thought
@@ -207,28 +209,47 @@ class FindCommands(QObject):
             self._highlight(view)
 
     def _highlight(self, view: MessageView) -> None:
-        cursors = self._cursors(view)
-        current = self._current_index(view, len(cursors))
-        selections = _highlighted([cursor for _, cursor in cursors], current, self._theme)
+        places = self._places(view)
+        current = self._current_index(view, len(places))
+        # Qt looks at all highlights whenever it paints any text.
+        first = max(0, min((current or 0) - _MAX_HIGHLIGHTS // 2, len(places) - _MAX_HIGHLIGHTS))
+        places = places[first : first + _MAX_HIGHLIGHTS]
+        cursors = [place.cursor() for place in places]
+        selections = _highlighted(cursors, None if current is None else current - first, self._theme)
         for text in (view.text, *([view.thought.text] if view.thought is not None and view.thought.text else [])):
-            of_text = [selection for (owner, _), selection in zip(cursors, selections, strict=True) if owner is text]
+            of_text = [selection for place, selection in zip(places, selections, strict=True) if place.text is text]
             if of_text or text.extraSelections():
                 text.setExtraSelections(of_text)
 
 
-def _selections(text: MessageText, query: str) -> list[QTextCursor]:
-    """Return a cursor for each hit in a text, with the hit selected."""
+class _Place(NamedTuple):
+    """A hit in a text; positions in UTF-16 units, which Qt counts."""
+
+    text: MessageText
+    start: int
+    end: int
+
+    def cursor(self) -> QTextCursor:
+        """Return a cursor that selects the hit."""
+        cursor = QTextCursor(self.text.document())
+        cursor.setPosition(self.start)
+        cursor.setPosition(self.end, QTextCursor.MoveMode.KeepAnchor)
+        return cursor
+
+
+def _places(text: MessageText, query: str) -> list[_Place]:
+    """Return each hit in a text."""
     shown = text.toPlainText() if query else ""
     found = occurrences(shown, query)
-    # Qt counts UTF-16 code units.
-    is_bmp = not found or max(shown) <= "\uffff"
-    cursors: list[QTextCursor] = []
+    if not found or max(shown) <= "\uffff":
+        return [_Place(text, start, end) for start, end in found]
+    places: list[_Place] = []
+    before = unit = 0
     for start, end in found:
-        cursor = QTextCursor(text.document())
-        cursor.setPosition(start if is_bmp else _num_utf16(shown[:start]))
-        cursor.setPosition(end if is_bmp else _num_utf16(shown[:end]), QTextCursor.MoveMode.KeepAnchor)
-        cursors.append(cursor)
-    return cursors
+        first = unit + _num_utf16(shown[before:start])
+        unit, before = first + _num_utf16(shown[start:end]), end
+        places.append(_Place(text, first, unit))
+    return places
 
 
 def _num_utf16(text: str) -> int:

@@ -183,6 +183,7 @@ def test_streamed_formulas_look_like_formulas_set_as_a_whole(qapp: QApplication,
         grown.append(character)
     whole.set_source(source)
     _wait(qtbot)
+    qtbot.waitUntil(lambda: grown.is_idle and whole.is_idle, timeout=PATIENCE_MS)
     assert _all_of(grown.document) == _all_of(whole.document)
     assert grown.formula_positions == whole.formula_positions
     assert len(grown.formula_positions) == 6
