@@ -70,6 +70,7 @@ class Program(QObject):
         self.worker_watch.recovered.connect(self._on_worker_recovered)
         session.load_failed.connect(self._on_load_failed)
         session.draft_refused.connect(self._on_draft_refused)
+        session.noticed.connect(self._on_model_noticed)
         session.precision_refused.connect(self._on_precision_refused)
         preferences.changed.connect(self.settings_changed)
         preferences.not_saved.connect(self._on_settings_not_saved)
@@ -222,6 +223,9 @@ class Program(QObject):
 
     def _on_load_failed(self, why: Sentence) -> None:
         self.notices.post(Notice(why, "danger", action=LoadGuide(), cause="model"))
+
+    def _on_model_noticed(self, what: Sentence) -> None:
+        self.notices.post(Notice(what, "warning"))
 
     def _on_draft_refused(self, why: Sentence) -> None:
         self.notices.post(Notice(why, "warning"))

@@ -24,6 +24,7 @@ from worker.errors import (
     WorkerOutOfMemoryError,
     is_out_of_memory,
 )
+from worker.events import said
 from worker.language_model import LanguageModel, Loading, UnreadModel, release, versions
 from worker.models.folder import find_model
 from worker.protocol import (
@@ -350,4 +351,5 @@ def _loaded(command: LoadModel, model: LanguageModel, identity: str, draft_refus
         thinking=thinking is not None,
         thinking_option=None if thinking is None else thinking.option,
         thinking_default=thinking is not None and thinking.is_default,
+        notices=said(model.notices),
     )

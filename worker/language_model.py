@@ -18,6 +18,7 @@ from typing import Any, Literal, cast
 import mlx.core as mx
 import mlx.nn as nn
 import mlx_lm
+import numpy as np
 import tokenizers
 from mlx.utils import tree_flatten
 from mlx_lm.models.cache import KVCache, QuantizedKVCache, make_prompt_cache
@@ -32,6 +33,7 @@ from worker.errors import (
     ModelInvalidError,
     ModelUntrustedError,
     WorkerError,
+    WorkerOutOfMemoryError,
     is_out_of_memory,
     is_panic,
 )
@@ -81,6 +83,7 @@ class UnreadModel:
 
     def __init__(self, folder: ModelFolder, trials: TrialProcess | None = None) -> None:
         """Raises a `WorkerError` that says what to do. `trials` runs the chat template; None means a new process."""
+        _refuse_if_far_too_large(folder)
         self._folder = folder
         self._trials = trials or TrialProcess(TRIAL_MODULES)
         self._on_cpu = mx.default_device() == mx.Device(mx.cpu)
@@ -109,13 +112,16 @@ class UnreadModel:
     def read(self) -> Iterator[Loading | LanguageModel]:
         """Read the weights into memory step by step. The last value is the model. Raises a `WorkerError`."""
         with _explained(self._folder):
-            for fraction in _read_weights(self._model, as_float32=self._on_cpu):
+            odd: list[str] = []
+            for fraction in _read_weights(self._model, odd, as_float32=self._on_cpu):
                 yield Loading(0.1 + 0.85 * fraction, "reading the weights")
             yield Loading(0.95, "warming up")
             if sources_of(self._tokenizer):
                 # It is ready when the first prompt comes.
                 self._trials.start()
-            yield LanguageModel(self._folder, self._model, self._tokenizer, self._config, self._trials)
+            model = LanguageModel(self._folder, self._model, self._tokenizer, self._config, self._trials)
+            model.notices += _notices(odd)
+            yield model
 
 
 class LanguageModel:
@@ -130,6 +136,8 @@ class LanguageModel:
         trials: TrialProcess,
     ) -> None:
         self.folder = folder
+        self.notices: list[Sentence] = []
+        """What the user should know about the model, though it can be used; usually nothing."""
         self._model = model
         self._config = config
         self._quantization: tuple[int, int] | None = None
@@ -323,6 +331,21 @@ def _explained(folder: ModelFolder, part: Literal["model", "tokenizer"] = "model
         raise ModelInvalidError(sentence) from error
 
 
+def _refuse_if_far_too_large(folder: ModelFolder) -> None:
+    """Refuse weights that fit in no memory, however much of it the system keeps on disk."""
+    memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if folder.weights_bytes > 2 * memory_bytes:
+        raise WorkerOutOfMemoryError(
+            Sentence(
+                "The weights in {path} take {weights_bytes}, but this computer has {memory_bytes} of memory. "
+                "Choose a smaller model.",
+                path=folder.path,
+                weights_bytes=folder.weights_bytes,
+                memory_bytes=memory_bytes,
+            )
+        )
+
+
 def _keep_whole(tokenizer: Tokenizer) -> None:
     """Switch off what a tokenizer's files may ask for and would change prompts unseen.
 
@@ -347,8 +370,10 @@ def _speed_up_module_lookup(model: nn.Module) -> None:
                 module.__dict__[name] = value
 
 
-def _read_weights(model: nn.Module, *, as_float32: bool) -> Iterator[float]:
+def _read_weights(model: nn.Module, odd: list[str], *, as_float32: bool) -> Iterator[float]:
     """Read the weights into memory one by one. Yields the fraction that is read, at most a hundred times.
+
+    Names of arrays with infinities, or with values that are no numbers, are appended to `odd`.
 
     `as_float32`: convert them, because on a CPU MLX computes float32 about thirty times faster than 16-bit floats.
     """
@@ -357,12 +382,38 @@ def _read_weights(model: nn.Module, *, as_float32: bool) -> Iterator[float]:
     arrays = _arrays(model)
     total = sum(array.nbytes for _, array in arrays) or 1
     done = reported = 0
-    for _, array in arrays:
+    for name, array in arrays:
         mx.eval(array)
+        if not _is_finite(array):
+            odd.append(name)
         done += array.nbytes
         if (done - reported) * 100 >= total:
             reported = done
             yield done / total
+
+
+def _is_finite(array: mx.array) -> bool:
+    """Return whether all numbers of an array are finite."""
+    if not mx.issubdtype(array.dtype, mx.floating):
+        return True
+    if array.dtype == mx.float32 and mx.default_device() == mx.Device(mx.cpu):
+        # Infinities and NaN stay in a sum. NumPy's takes a hundredth of the time to read and hash the array.
+        with np.errstate(all="ignore"):
+            if np.isfinite(np.sum(np.array(array, copy=False))):
+                return True
+    return bool(mx.all(mx.isfinite(array)).item())
+
+
+def _notices(odd: Sequence[str]) -> list[Sentence]:
+    if not odd:
+        return []
+    return [
+        Sentence(
+            "Some weights of this model are damaged: {name} holds values that are infinite or no numbers. Its answers "
+            "may make no sense. Download the model again, or choose another one.",
+            name=odd[0],
+        )
+    ]
 
 
 def _arrays(model: nn.Module) -> list[tuple[str, mx.array]]:

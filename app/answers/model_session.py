@@ -55,6 +55,8 @@ class ModelSession(QObject):
     """A model could not be loaded, or kills every worker; a `Sentence` on why, and what to do."""
     draft_refused = Signal(object)
     """The requested draft model can't be used; a `Sentence` on why."""
+    noticed = Signal(object)
+    """A loaded model is odd, though it can be used; a `Sentence` on why. Emitted once for each model."""
     precision_refused = Signal(int)
     """The model does not support a cache with this number of bits; it is loaded without it."""
     kept_changed = Signal()
@@ -74,6 +76,8 @@ class ModelSession(QObject):
         """Why the worker is being ended from here; None if it is not."""
         self.is_load_begun = False
         """Whether the worker has begun to load the model, or has refused it."""
+        self._noticed: set[tuple[str, str]] = set()
+        """The notices that were emitted, with the identity of their model."""
         self._stats_ids = (f"kept-{number}" for number in itertools.count(1))
         self._stats_id = ""
         self._remove: Callable[[], None] | None = None
@@ -263,6 +267,11 @@ class ModelSession(QObject):
         self._be_ready(_Good(self.name, self.draft, event))
         if why:
             self.draft_refused.emit(why)
+        for notice in event.notices:
+            key = (event.identity, notice.message)
+            if key not in self._noticed:
+                self._noticed.add(key)
+                self.noticed.emit(notice.sentence)
 
     def _be_ready(self, good: _Good) -> None:
         self._good = good

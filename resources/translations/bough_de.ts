@@ -3594,6 +3594,10 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
         <translation>Einige Einstellungen sind ungültig und wurden beiseitegelegt: {names}. Die übrigen gelten. Die Datei bleibt als {file} erhalten.</translation>
     </message>
     <message>
+        <source>Some weights of this model are damaged: {name} holds values that are infinite or no numbers. Its answers may make no sense. Download the model again, or choose another one.</source>
+        <translation>Einige Gewichte dieses Modells sind beschädigt: {name} enthält Werte, die unendlich oder keine Zahlen sind. Seine Antworten können unsinnig sein. Laden Sie das Modell noch einmal herunter, oder wählen Sie ein anderes.</translation>
+    </message>
+    <message>
         <source>The answer can&apos;t continue from this token: another model wrote it, or the token is only a part of a character. Nothing was changed. Load the model that wrote the answer, or choose the token before.</source>
         <translation>Von diesem Token aus kann die Antwort nicht weitergehen: Ein anderes Modell hat sie geschrieben, oder das Token ist nur ein Teil eines Zeichens. Nichts wurde geändert. Laden Sie das Modell, das die Antwort geschrieben hat, oder wählen Sie das Token davor.</translation>
     </message>
@@ -3828,6 +3832,10 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
     <message>
         <source>The weight files in {path} list too many tensors. Download the model again, or choose another one.</source>
         <translation>Die Gewichtsdateien in {path} führen zu viele Tensoren auf. Laden Sie das Modell noch einmal herunter, oder wählen Sie ein anderes.</translation>
+    </message>
+    <message>
+        <source>The weights in {path} take {weights_bytes}, but this computer has {memory_bytes} of memory. Choose a smaller model.</source>
+        <translation>Die Gewichte in {path} brauchen {weights_bytes}, dieser Rechner hat aber {memory_bytes} Speicher. Wählen Sie ein kleineres Modell.</translation>
     </message>
     <message>
         <source>The weights that wrote it are unknown.</source>

@@ -20,6 +20,7 @@ from app.notices import Notice
 from app.preferences import Preferences
 from app.program import Program
 from worker.errors import ModelNotFoundError, failed
+from worker.events import said
 from worker.protocol import (
     Cancel,
     Choice,
@@ -37,7 +38,7 @@ from worker.protocol import (
     Timing,
     Usage,
 )
-from worker.sentence import verbatim
+from worker.sentence import Sentence, verbatim
 
 
 class ScriptedLink(WorkerLink):
@@ -108,7 +109,9 @@ class ScriptedLink(WorkerLink):
 
     # --- events ----------------------------------------------------------------------------------------------
 
-    def loaded(self, draft_refused: str = "", thinking_option: str | None = None) -> None:
+    def loaded(
+        self, draft_refused: str = "", thinking_option: str | None = None, notices: Sequence[Sentence] = ()
+    ) -> None:
         """Report that the last requested model is loaded, with its draft model unless another is given."""
         load = self.loads[-1]
         self.say(
@@ -123,6 +126,7 @@ class ScriptedLink(WorkerLink):
                 kv_bytes_per_token=1,
                 cache_kind="trimmable",
                 draft_model=None if draft_refused else load.draft_model,
+                notices=said(notices),
                 draft_refused=draft_refused,
                 thinking=thinking_option is not None,
                 thinking_option=thinking_option,

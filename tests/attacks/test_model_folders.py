@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import os
 import shutil
 import socket
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from safetensors.numpy import load_file, save_file
 
 from tests.attacks.victim import Attack, Victim, rows
 from worker.errors import ModelInvalidError
@@ -550,3 +552,45 @@ def test_what_a_folder_leaves_out_of_a_prompt_is_said(victim: Victim, folder: Pa
 def test_what_models_do_on_purpose_is_not_said(victim: Victim, folder: Path, name: str):
     NOT_SAID[name](folder)
     assert notices(victim, folder, CONVERSATION) == []
+
+
+# --- weights -----------------------------------------------------------------------------------------------------
+
+
+def weights_with(value: float, dtype: str, name: str) -> Damage:
+    def damage(folder: Path) -> None:
+        weights = load_file(folder / "model.safetensors")
+        weights = {each: array.astype(dtype) for each, array in weights.items()}
+        weights[name].reshape(-1)[-1] = value
+        save_file(weights, folder / "model.safetensors", metadata={"format": "mlx"})
+
+    return damage
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_weights_that_are_no_numbers_are_said_when_they_are_loaded(
+    victim: Victim, folder: Path, value: float, dtype: str
+):
+    weights_with(value, dtype, EMBED)(folder)
+    loaded = victim.end_of("load_model", model=str(folder))
+    assert loaded["type"] == "model_loaded", loaded
+    assert [EMBED in notice["message"] for notice in loaded["notices"]] == [True]
+
+
+def test_weights_that_fit_in_no_memory_are_refused(victim: Victim, folder: Path):
+    file = folder / "model.safetensors"
+    shape = [2_000_000, 500_000]
+    entries = {EMBED: {"dtype": "F32", "shape": shape, "data_offsets": [0, 4 * math.prod(shape)]}}
+    described = json.dumps(entries).encode()
+    file.write_bytes(struct.pack("<Q", len(described)) + described)
+    os.truncate(file, file.stat().st_size + 4 * math.prod(shape))
+    failed = victim.end_of("load_model", model=str(folder))
+    assert failed["kind"] == "out_of_memory"
+    assert "3,725 GiB" in failed["message"], failed
+    victim.check()
+
+
+def test_large_weights_are_ordinary_weights(victim: Victim, folder: Path):
+    weights_with(3e38, "float32", EMBED)(folder)
+    assert victim.end_of("load_model", model=str(folder))["notices"] == []
