@@ -67,6 +67,18 @@ class HookFailedError(WorkerError):
         """Events to emit before the failure: text of the answer that was held back."""
 
 
+class NotFiniteError(WorkerError):
+    kind = "model_invalid"
+
+    def __init__(self) -> None:
+        super().__init__(
+            Sentence(
+                "The model computed values that are not finite numbers, so the answer ended. The text so far is kept. "
+                "Its weights are probably damaged. Download it again, or choose another model."
+            )
+        )
+
+
 class WorkerOutOfMemoryError(WorkerError):
     kind = "out_of_memory"
 

@@ -178,6 +178,54 @@ def stacks_of(layers: Layers) -> list[Stack]:
     return [make(caches) for make, caches in found.values()]
 
 
+class Undo:
+    """Takes back what is read into layers from now on, whether or not it is evaluated. All else stays, bit for bit.
+
+    The old arrays are put back, as unevaluated new ones would bring their whole computation along. But memory that is
+    changed in place would have to be copied while old arrays share it. So call `release` before a layer is evaluated:
+    from then on, the new positions of plain attention are cut off instead.
+    """
+
+    def __init__(self, layers: Layers) -> None:
+        self._held: dict[int, tuple[Any, dict[str, Any]]] = {
+            id(cache): (cache, _shared(dict(cache.__dict__))) for cache in _single(layers)
+        }
+
+    def release(self, layers: Layers) -> None:
+        """Note that these layers are evaluated next."""
+        for cache in _single(layers):
+            _, held = self._held[id(cache)]
+            if type(cache) in (KVCache, QuantizedKVCache) and held["keys"] is not None:
+                self._held[id(cache)] = (cache, {"offset": held["offset"]})
+
+    def restore(self) -> None:
+        """Take everything back that was read since this object was made."""
+        for cache, held in self._held.values():
+            cache.__dict__.update(held)
+
+
+def has_finite_end(layers: Layers, num_tokens: int) -> mx.array:
+    """Return whether the last layer's latest `num_tokens` positions, or its state, are finite; unevaluated.
+
+    What is not a number in one layer reaches all layers after it, at the same and later positions.
+    """
+    last = next((cache for cache in reversed(list(_single(layers))) if arrays_of(cache)), None)
+    match last:
+        case KVCache() | QuantizedKVCache() | ChunkedKVCache():
+            end = last.offset - getattr(last, "start_position", 0)
+            held = arrays_in([last.keys, last.values])
+            return mx.isfinite(_sum_of([array[..., max(end - num_tokens, 0) : end, :] for array in held]))
+        case _:
+            # A state may hold -inf, as a maximum of nothing.
+            return mx.logical_not(mx.isnan(_sum_of(arrays_of(last))))
+
+
+def _sum_of(arrays: Iterable[mx.array]) -> mx.array:
+    """Return the sum of all floats, which is not finite if one of them isn't."""
+    sums = [array.astype(mx.float32).sum() for array in arrays if mx.issubdtype(array.dtype, mx.floating)]
+    return mx.stack(sums).sum() if sums else mx.array(0.0)
+
+
 def quantized(layers: Layers, bits: int, group_size: int) -> tuple[Layers, int]:
     """Return layers that keep keys and values in fewer bits, and how many of them do.
 

@@ -3678,6 +3678,10 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
         <translation>Die Bibliothek für Antwortformate</translation>
     </message>
     <message>
+        <source>The model computed values that are not finite numbers, so the answer ended. The text so far is kept. Its weights are probably damaged. Download it again, or choose another model.</source>
+        <translation>Das Modell hat Werte berechnet, die keine endlichen Zahlen sind, deshalb endete die Antwort. Der bisherige Text bleibt erhalten. Wahrscheinlich sind seine Gewichte beschädigt. Laden Sie es noch einmal herunter, oder wählen Sie ein anderes Modell.</translation>
+    </message>
+    <message>
         <source>The model process could not be started ({error}). Your conversations are safe. Close other programs, then choose the model again.</source>
         <translation>Der Modellprozess ließ sich nicht starten ({error}). Ihre Gespräche sind sicher. Schließen Sie andere Programme, und wählen Sie das Modell dann noch einmal.</translation>
     </message>

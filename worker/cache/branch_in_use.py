@@ -292,6 +292,12 @@ class BranchInUse:
             run, at = found
             run.kept.set_states(at, computed(copy_of(run.kept.states[at])))
 
+    def drop_marks(self) -> None:
+        """Forget all marked positions."""
+        for mark in self._marks:
+            self._drop_mark(mark)
+        self._marks = []
+
     def keep_marks(self) -> None:
         """Keep all marked positions permanently."""
         self._marks = []

@@ -142,6 +142,12 @@ class PromptCache:
         self.branch.begin(self._new_layers())
         self._eviction.prune()
 
+    def drop_path(self) -> None:
+        """Use new layers and drop what the old ones alone hold, because it must not be used again."""
+        self.branch.drop_marks()
+        self.branch.begin(self._new_layers())
+        self._eviction.prune()
+
     # --- branches computed in other layers -----------------------------------------------------------------
 
     def states_of(self, layers: Layers, length: int) -> States | None:

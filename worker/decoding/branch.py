@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from worker.cache.prompt_cache import MAX_MARKS, States
 from worker.cache.token_tree import num_common
-from worker.decoding.sampled_token import PendingToken, SampledToken, report
+from worker.decoding.sampled_token import PendingToken, SampledToken, checksum, report
 from worker.decoding.sampler import Sampler
 from worker.text.masks import Mask, both
 
@@ -214,7 +214,8 @@ class Branch:
                 self._drawn_after = self._position
             mask = None if allowed is None else self._as_array(allowed)
             token = self._sampler.draw(self._logits, self._recent, self._position, visit, mask, temperature)
-            self._draw = PendingToken(token, report(self._logits, token, self._num_top) if self._num_top else ())
+            reported = report(self._logits, token, self._num_top) if self._num_top else ()
+            self._draw = PendingToken(token, checksum(self._logits), reported)
             self._recent = self._sampler.advance(self._recent, token)
             self._position += 1
             self._logits = None

@@ -21,7 +21,7 @@ from worker.cache.prompt_cache import PromptCache
 from worker.decoding.branch import Branch
 from worker.decoding.sampled_token import SampledToken
 from worker.language_model import LanguageModel
-from worker.layers import arrays_of
+from worker.layers import Layers, arrays_of, has_finite_end
 
 _SHORT_STEP_S = 0.02
 """On a CPU, steps are launched ahead only if they are shorter.
@@ -216,7 +216,10 @@ class Decoder:
         return arrays_of(layers[len(layers) // 2])
 
     def _look(self, branches: Sequence[Branch]) -> list[tuple[Branch, SampledToken]]:
-        return [(branch, branch.look(draw.drawn())) for branch in branches if (draw := branch.under_way()) is not None]
+        draws = [(branch, branch.under_way()) for branch in branches]
+        # Know all tokens before any branch changes, so that a failure changes none.
+        drawn = [(branch, draw.drawn()) for branch, draw in draws if draw is not None]
+        return [(branch, branch.look(each)) for branch, each in drawn]
 
     def _note_read(self, numbers: list[int]) -> None:
         read = [branch.read(number) for branch, number in zip(self.branches, numbers, strict=True)]
@@ -263,10 +266,15 @@ class Decoder:
         self._drop_guesses()
         row = self.branches.index(branch)
         if self._batch is None:
-            self._cache.keep()
-            self._cache.branch.unmark(num_tokens)
+            if self._ends_finite(self._cache.branch.layers):
+                self._cache.keep()
+                self._cache.branch.unmark(num_tokens)
+            else:
+                self._cache.drop_path()
         else:
-            self._cache.enter(branch.ids, self._batch.row(row, len(branch.ids)), branch.marked(num_tokens))
+            layers = self._batch.row(row, len(branch.ids))
+            if self._ends_finite(layers):
+                self._cache.enter(branch.ids, layers, branch.marked(num_tokens))
             self._batch.remove(row, len(self.branches))
         del self.branches[row]
         self._new = [each for each in self._new if each is not branch]
@@ -274,6 +282,11 @@ class Decoder:
             self._batch = None
             mx.clear_cache()
         self._count_bytes()
+
+    @staticmethod
+    def _ends_finite(layers: Layers) -> bool:
+        """Return whether the last token may be kept. The logits after it were perhaps never looked at."""
+        return bool(has_finite_end(layers, 1).item())
 
     def dissolve(self) -> list[Branch]:
         """Give up all branches, for example after a failed step. Return them; their `sequence`s can be read again."""

@@ -9,14 +9,16 @@ from __future__ import annotations
 import logging
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from typing import Protocol, cast
 
 import mlx.core as mx
 import numpy as np
 
+from worker.cache.branch_in_use import BranchInUse
 from worker.cache.prompt_cache import PromptCache
 from worker.cache.token_tree import as_ids, num_common
+from worker.decoding.chunk import CHUNK, ChunkReader
 from worker.decoding.decode import MAX_GUESSES
 from worker.language_model import LanguageModel
 from worker.text.constraint import Constraint
@@ -30,7 +32,6 @@ _MAX_PAUSE = 64
 _GRAM = 3
 """This many equal tokens make a match."""
 _NO_TOKEN = (1 << 32) - 1
-_CHUNK = 512
 
 
 class Draft(Protocol):
@@ -40,7 +41,7 @@ class Draft(Protocol):
         """Return at most `most` tokens that may follow `sequence`. Leaves `constraint` in the same state."""
         ...
 
-    def read(self, sequence: Sequence[int], /) -> Iterator[None]:
+    def read(self, sequence: Sequence[int], /) -> Generator[None]:
         """Read a prompt in order to guess after it; yield after each step."""
         ...
 
@@ -140,7 +141,7 @@ class PromptLookUp:
         index = 0 if self._position is None else int(np.searchsorted(positions, self._position))
         return int(positions[index] if index < len(positions) else positions[0])
 
-    def read(self, _sequence: Sequence[int], /) -> Iterator[None]:
+    def read(self, _sequence: Sequence[int], /) -> Generator[None]:
         yield from ()
 
 
@@ -152,6 +153,7 @@ class DraftModel:
         self._num_ids = model.vocab_size if num_ids is None else min(num_ids, model.vocab_size)
         self.model = model
         self.cache = cache
+        self._chunks = ChunkReader(self._read_lazily)
 
     def guess(self, sequence: Sequence[int], most: int, constraint: Constraint | None, /) -> list[int]:
         guesses: list[int] = []
@@ -183,7 +185,7 @@ class DraftModel:
             guesses.append(token_id)
             coming = [token_id]
 
-    def read(self, sequence: Sequence[int], /) -> Iterator[None]:
+    def read(self, sequence: Sequence[int], /) -> Generator[None]:
         """Read all but the last token of a sequence; yield after each chunk."""
         try:
             yield from self._read(sequence)
@@ -191,7 +193,7 @@ class DraftModel:
             self.cache.give_up_path()
             raise
 
-    def _read(self, sequence: Sequence[int]) -> Iterator[None]:
+    def _read(self, sequence: Sequence[int]) -> Generator[None]:
         cache = self.cache
         num_held = len(cache.branch.token_ids)
         num_same = min(num_common(cache.branch.token_ids, as_ids(sequence)), len(sequence) - 1)
@@ -199,17 +201,20 @@ class DraftModel:
             cache.rewind_to(sequence)
         while len(cache.branch.token_ids) < len(sequence) - 1:
             done = len(cache.branch.token_ids)
-            self._forward(list(sequence[done : min(done + _CHUNK, len(sequence) - 1)]))
-            mx.eval([layer.state for layer in cache.branch.layers])
+            yield from self._chunks.read(sequence[done : min(done + CHUNK, len(sequence) - 1)], cache.branch)
             yield
 
     def _forward(self, token_ids: list[int]) -> mx.array:
-        self.cache.branch.make_room(len(token_ids))
+        branch = self.cache.branch
+        branch.make_room(len(token_ids))
+        logits = self._read_lazily(token_ids, branch)
+        branch.extend(token_ids)
+        return logits
+
+    def _read_lazily(self, token_ids: Sequence[int], branch: BranchInUse) -> mx.array:
         # Ids that only the other model has are read as id 0. This can only make the guess worse.
         known = [token_id if token_id < self.model.vocab_size else 0 for token_id in token_ids]
-        logits = self.model.forward(mx.array([known]), self.cache.branch.layers)
-        self.cache.branch.extend(token_ids)
-        return logits
+        return self.model.forward(mx.array([known]), branch.layers)
 
 
 def _array(values: np.ndarray) -> mx.array:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple, cast
 
 import mlx.core as mx
 import numpy as np
+
+from worker.errors import NotFiniteError
 
 
 class SampledToken(NamedTuple):
@@ -24,16 +27,20 @@ class PendingToken(NamedTuple):
 
     token: mx.array
     """Shape [1]."""
+    checksum: mx.array
+    """The sum of the logits, from `checksum`."""
     report: tuple[mx.array, ...]
     """The arrays that `report` returns; empty if no log-probabilities were requested."""
 
     @property
     def arrays(self) -> tuple[mx.array, ...]:
-        return (self.token, *self.report)
+        return (self.token, self.checksum, *self.report)
 
     def drawn(self) -> SampledToken:
-        """Wait for the token and return it."""
+        """Wait for the token and return it. Raises `NotFiniteError`."""
         token_id = int(cast("int", self.token.item()))
+        if not cast("float", self.checksum.item()) < math.inf:
+            raise NotFiniteError
         if not self.report:
             return SampledToken(token_id)
         logprob, top_ids, top_logprobs = self.report
@@ -43,6 +50,14 @@ class PendingToken(NamedTuple):
             float(cast("float", logprob.item())),
             sorted(top, key=lambda pair: (-pair[1], pair[0])),
         )
+
+
+def checksum(logits: mx.array) -> mx.array:
+    """Return a sum, unevaluated, that is less than infinity if no logit is NaN or infinity. Minus infinity is one.
+
+    `logits` has shape [1, vocabulary].
+    """
+    return logits.astype(mx.float32).sum()
 
 
 def report(logits: mx.array, token: mx.array, num_top: int) -> tuple[mx.array, ...]:

@@ -1,14 +1,15 @@
 """The engine: answers several requests with one model, step by step. Independent of transports and of the server.
 
 Prompts are read one after another, in chunks, in the prompt cache's working layers. All running answers get one token a
-step. A chunk of a prompt is read between two such steps, so that answers keep streaming.
+step. A few layers of a chunk are computed between two such steps, so that answers keep streaming.
 """
 
 from __future__ import annotations
 
 import logging
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import closing
 
 import mlx.core as mx
 
@@ -20,7 +21,7 @@ from worker.decoding.decode import MAX_GUESSES, Decoder
 from worker.decoding.draft import Draft, DraftModel, PromptLookUp
 from worker.decoding.prefill import Prefill
 from worker.decoding.sampled_token import SampledToken
-from worker.errors import BadRequestError, HookFailedError, failed, is_failure
+from worker.errors import BadRequestError, HookFailedError, NotFiniteError, failed, is_failure
 from worker.language_model import LanguageModel
 from worker.protocol import Event, Generate, Plan, Prompt, PromptPlan, Tier
 from worker.pulse import Pulse
@@ -65,7 +66,7 @@ class Engine:
         self._draft_model = draft
         self._decoder = Decoder(model, self.cache, looks_ahead=looks_ahead)
         self._queue = Queue()
-        self._reading: tuple[SequenceGroup, Iterator[list[Event]]] | None = None
+        self._reading: tuple[SequenceGroup, Generator[list[Event]]] | None = None
         self._num_read = 0
         """Tokens that are read of the sequence that is being read."""
         self._running: dict[Branch, tuple[Request, int]] = {}
@@ -202,8 +203,8 @@ class Engine:
     def _read(self, group: SequenceGroup, steps: Iterator[list[Event]]) -> Iterator[Event]:
         yield from group.drop_cancelled()
         if not group.choices:
-            # All its answers were cancelled. Keep what was read.
-            self._reading = None
+            # All its answers were cancelled. Keep all chunks that were read whole.
+            self._stop_reading()
             self.cache.keep()
             return
         self._pulse.enter("reading", done=self._num_read, total=len(group.sequence))
@@ -219,24 +220,33 @@ class Engine:
         else:
             yield from progress
 
-    def _begun(self, group: SequenceGroup) -> Iterator[list[Event]]:
+    def _stop_reading(self) -> None:
+        """Take back the chunk that is being read, if any."""
+        if self._reading is not None:
+            steps = self._reading[1]
+            self._reading = None
+            steps.close()
+
+    def _begun(self, group: SequenceGroup) -> Generator[list[Event]]:
         """Read the part of a group's sequence that is not kept, then continue it. Yield events after each step."""
         request, sequence = group.request, group.sequence
         is_first = not request.num_read
         before: int | None = None
-        for done in self._prefill.read(sequence, in_company=lambda: bool(self._running)):
-            if before is not None:
-                request.note_read(before, done)
-            elif is_first:
-                request.num_kept = done
-            # A sequence that is read again after a failure reports no progress.
-            yield [request.progress(done)] if is_first else []
-            before = self._num_read = done
+        with closing(self._prefill.read(sequence)) as steps:
+            for done in steps:
+                if before is not None:
+                    request.note_read(before, done)
+                elif is_first:
+                    request.num_kept = done
+                # A sequence that is read again after a failure reports no progress.
+                yield [request.progress(done)] if is_first and done != before else []
+                before = self._num_read = done
         draft = self._draft_for(group)
         if draft is not None:
             try:
-                for _ in draft.read(sequence):
-                    yield []
+                with closing(draft.read(sequence)) as draft_steps:
+                    for _ in draft_steps:
+                        yield []
             except Exception as error:  # noqa: BLE001 (the answer is the same without guesses)
                 log.warning("A draft failed; the answer continues without it: %s", error)
                 draft = None
@@ -377,6 +387,8 @@ class Engine:
         """Recover from a failed step: a single answer ends; several are continued one after another."""
         if self._decoder.is_alone:
             [(request, _)] = self._running.values()
+            if isinstance(error, NotFiniteError):
+                self.cache.drop_path()
             self._decoder.dissolve()
             self._running.clear()
             yield from self._fail(request, error)
@@ -398,12 +410,14 @@ class Engine:
         if isinstance(error, HookFailedError):
             yield from error.events
             yield from request.let_go("hook")
+        elif isinstance(error, NotFiniteError):
+            yield from request.let_go("cancelled")
         for branch in [branch for branch, (owner, _) in self._running.items() if owner is request]:
             self._decoder.leave(branch, len(request.sequence))
             del self._running[branch]
         self._queue.drop(request)
         if self._reading is not None and self._reading[0].request is request:
-            self._reading = None
+            self._stop_reading()
         yield failed(request.request_id, error)
 
     def _fail_all(self, error: BaseException) -> list[Event]:
@@ -412,7 +426,7 @@ class Engine:
         if self._reading is not None:
             requests.add(self._reading[0].request.request_id)
         self._running.clear()
-        self._reading = None
+        self._stop_reading()
         self._decoder.dissolve()
         self.cache.give_up_path()
         return [failed(request_id, error) for request_id in requests]

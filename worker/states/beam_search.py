@@ -196,7 +196,7 @@ class BeamSearch:
         Returns the logits after it, shape [1, vocabulary], and how many of its tokens were cached.
         """
         try:
-            num_kept, *_ = self._prefill.read(sequence, in_company=lambda: False)
+            num_kept, *_ = self._prefill.read(sequence)
             logits = self._prefill.forward(sequence[-1:])
             mx.eval(logits, [layer.state for layer in self._cache.branch.layers])
             self._cache.keep()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from worker.decoding.prefill import Pace
+from worker.decoding.chunk import Pace
 
 
 def test_the_rate_is_unknown_before_the_first_chunk():
@@ -16,7 +16,6 @@ def test_the_rate_is_that_of_all_tokens_and_not_the_mean_of_the_chunks():
     pace.note(512, 1.0)
     pace.note(8, 0.5)
     assert pace.tokens_per_s == pytest.approx(520 / 1.5)
-    assert pace.last_tokens_per_s == 16
 
 
 def test_old_chunks_are_forgotten():
