@@ -7,13 +7,10 @@ undone. So `confine` is called first, in the main thread, before MLX and BLAS st
 
 from __future__ import annotations
 
-import compileall
 import ctypes
-import importlib.metadata
 import importlib.util
 import os
 import platform
-import subprocess
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
@@ -53,13 +50,8 @@ def _has_gpu() -> bool:
     """Return whether MLX may use a GPU. Its driver may need what would be given up; that has not been tried."""
     if sys.platform == "darwin":
         return platform.machine() == "arm64"
-    for name in ("mlx-cuda", "mlx-cuda-12", "mlx-cuda-13"):
-        try:
-            importlib.metadata.distribution(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-        return True
-    return False
+    # `importlib.metadata` would take longer than all else here.
+    return any(any(Path(folder).glob("mlx_cuda*.dist-info")) for folder in sys.path)
 
 
 def _made(folder: Path | None) -> list[Path]:
@@ -80,19 +72,30 @@ def _keep_bytecode() -> None:
     package = Path(__file__).parent
     if sys.dont_write_bytecode or getattr(sys, "frozen", False):
         return
-    if os.access(package, os.W_OK):
+    if os.access(package, os.W_OK) and not all(map(_has_bytecode, package.rglob("*.py"))):
+        import compileall
+
         compileall.compile_dir(package, quiet=2)
     spec = importlib.util.find_spec("mlx_lm")
-    if spec is None or spec.origin is None:
+    if spec is None or spec.origin is None or _has_bytecode(Path(spec.origin)):
         return
-    kept = Path(importlib.util.cache_from_source(spec.origin))
-    if not kept.exists() and os.access(kept.parent.parent, os.W_OK):
+    if os.access(Path(spec.origin).parent, os.W_OK):
+        import subprocess
+
         # The child is not confined, so importing keeps them.
         subprocess.run(
             [sys.executable, "-c", "import worker.server"],
             cwd=package.parent, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             timeout=60, check=False,
         )  # fmt: skip
+
+
+def _has_bytecode(source: Path) -> bool:
+    """Return whether Python has kept the compiled form of this file, or of a later version."""
+    try:
+        return os.stat(importlib.util.cache_from_source(str(source))).st_mtime >= source.stat().st_mtime  # noqa: PTH116
+    except OSError:
+        return False
 
 
 def _give_up(wanted: Collection[str], own: Sequence[Path]) -> set[str]:

@@ -144,6 +144,8 @@ class Trial:
         (folder / "hooks" / "_attempts.txt").write_text(attempts)
         (folder / "hooks" / "tries.py").write_text(HOOK)
         (folder / "hooks" / "writes.py").write_text(f"def hook(step):\n    open({str(folder / 'x')!r}, 'w')\n")
+        # No hook: the worker must not wait for a writer.
+        os.mkfifo(folder / "hooks" / "pipe.py")
         options = ["--hooks-folder", str(folder / "hooks"), "--hook-patience-s", "200"]
         with StdioWorker(folder / "cache", options) as worker:
             self.loaded = worker.load("guide")
@@ -161,6 +163,7 @@ class Trial:
             (folder / "hooks" / "late.py").write_text("NEEDS = ['network']\ndef hook(step): ...\n")
             self.late = worker.result("generate", hooks=["late"], **request)
             self.fine = worker.result("generate", **request)
+            self.hooks = worker.result("list_hooks")["hooks"]
         self.precious = folder / "outside" / "precious"
 
 
@@ -199,6 +202,24 @@ def test_a_hook_that_is_refused_is_told_how_to_ask(trial: Trial):
         "The hook “late” needs the network, which the model's process gave up when it started. "
         "Start Bough again, then ask again."
     )
+
+
+def test_a_pipe_among_the_hooks_is_a_sentence(trial: Trial):
+    (pipe,) = [hook for hook in trial.hooks if hook["name"] == "pipe"]
+    assert pipe["problem"] == "pipe.py can't be read: it is no file with a program."
+
+
+def test_python_keeps_what_it_compiles(tmp_path: Path):
+    """The modules that are imported when files can't be written any more would be compiled at every start."""
+    (tmp_path / "worker").mkdir()
+    for name in ("__init__.py", "confinement.py", "values.py"):
+        (tmp_path / "worker" / name).write_bytes((ROOT / "worker" / name).read_bytes())
+    (tmp_path / "worker" / "later.py").write_text("x = 1\n")
+    (tmp_path / "mlx_lm.py").write_text("")
+    code = "from worker.confinement import confine; assert confine(None).files; import worker.later"
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env={**environment, "PYTHONPATH": ""}, check=True)
+    assert list((tmp_path / "worker" / "__pycache__").glob("later.*.pyc"))
 
 
 def test_a_hook_gets_what_it_asks_for(tmp_path: Path):
