@@ -97,6 +97,8 @@ class Usage(Value, frozen=True):
     # How many of the oldest messages after the system prompt were left out, as `overflow` allows.
     dropped_messages: int = 0
     peak_memory_bytes: int = 0
+    # The prompt was read in chunks of this many tokens. In other chunks, a model rounds differently. 0: not recorded.
+    chunk_tokens: int = 0
 
 
 class Timing(Value, frozen=True):

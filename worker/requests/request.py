@@ -16,6 +16,7 @@ from worker.answers.steering import Steering, Taken
 from worker.answers.writing import Writing
 from worker.cache.token_tree import Provenance
 from worker.decoding.branch import Branch
+from worker.decoding.chunk import CHUNK
 from worker.decoding.draft import Draft, Drafting
 from worker.decoding.sampled_token import SampledToken
 from worker.decoding.sampler import Sampler
@@ -297,6 +298,7 @@ class Request:
                 accepted_tokens=sum(drafting.num_right for drafting in self._draftings),
                 dropped_messages=self._num_dropped,
                 peak_memory_bytes=mx.get_peak_memory(),
+                chunk_tokens=CHUNK,
             ),
             timing=Timing(
                 queue_ms=self.ticket.waited_ms(self._began),
