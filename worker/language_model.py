@@ -152,6 +152,7 @@ class LanguageModel:
         self.weights_bytes: int = sum(array.nbytes for _, array in _arrays(model))
         self.tokenizer: Tokenizer = tokenizer.backend_tokenizer
         self.vocabulary = Vocabulary(self.tokenizer, tokenizer.eos_token_ids, self.vocab_size)
+        self._trials = trials
         render = chat_renderer(tokenizer, trials)
         self.chat_template = ChatTemplate(render, self.tokenizer, self.vocabulary, time_texts_of(tokenizer))
         self.thinking = thinking_of(render, sources_of(tokenizer))
@@ -219,7 +220,7 @@ class LanguageModel:
     @cached_property
     def constraints(self) -> Constraints:
         """Makes constraints for its answers."""
-        return Constraints(self.vocabulary)
+        return Constraints(self.vocabulary, self._trials)
 
     def num_bytes_at(self, num_tokens: int) -> int:
         """Return how much memory the layers' caches take after this many tokens."""

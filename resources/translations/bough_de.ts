@@ -3602,6 +3602,10 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
         <translation>Von diesem Token aus kann die Antwort nicht weitergehen: Ein anderes Modell hat sie geschrieben, oder das Token ist nur ein Teil eines Zeichens. Nichts wurde geändert. Laden Sie das Modell, das die Antwort geschrieben hat, oder wählen Sie das Token davor.</translation>
     </message>
     <message>
+        <source>The answer format has {num_chars} characters; at most {limit} are allowed. Make it shorter.</source>
+        <translation>Das Antwortformat hat {num_chars} Zeichen; höchstens {limit} sind erlaubt. Kürzen Sie es.</translation>
+    </message>
+    <message>
         <source>The backup {backup} could not be restored ({error}). Your conversations are unchanged.</source>
         <translation>Die Sicherung {backup} ließ sich nicht wiederherstellen ({error}). Ihre Gespräche sind unverändert.</translation>
     </message>
@@ -3852,6 +3856,22 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
     <message>
         <source>There is no intact backup.</source>
         <translation>Es gibt keine intakte Sicherung.</translation>
+    </message>
+    <message>
+        <source>This answer format can&apos;t be read: {reason}. Change it.</source>
+        <translation>Dieses Antwortformat kann nicht gelesen werden: {reason}. Ändern Sie es.</translation>
+    </message>
+    <message>
+        <source>This answer format is nested too deeply or too large. Make it simpler or shorter.</source>
+        <translation>Dieses Antwortformat ist zu tief verschachtelt oder zu groß. Vereinfachen oder kürzen Sie es.</translation>
+    </message>
+    <message>
+        <source>This answer format needs more than {limit_bytes} of memory. Make it simpler or shorter.</source>
+        <translation>Dieses Antwortformat braucht mehr als {limit_bytes} Speicher. Vereinfachen oder kürzen Sie es.</translation>
+    </message>
+    <message>
+        <source>This answer format takes more than {seconds} seconds to read. Make it simpler or shorter.</source>
+        <translation>Dieses Antwortformat zu lesen dauert länger als {seconds} Sekunden. Vereinfachen oder kürzen Sie es.</translation>
     </message>
     <message>
         <source>This is not an answer of a model.</source>

@@ -6,6 +6,7 @@ long the answer is.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import textwrap
@@ -14,21 +15,34 @@ from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
-from llguidance import LLMatcher, LLParserLimits, LLTokenizer
+from llguidance import LLMatcher, LLTokenizer
 from msgspec.structs import replace
 
 from worker.errors import ConstraintInvalidError, panics_explained
 from worker.protocol import Constraint as Described
 from worker.sentence import Sentence, verbatim
+from worker.text.constraint_trial import LIMITS, try_grammar
 from worker.text.vocabulary import Vocabulary
+from worker.trial import (
+    CrashedError,
+    Limits,
+    StoppedError,
+    TooMuchMemoryError,
+    TooSlowError,
+    TrialError,
+    TrialProcess,
+)
 
 _BITS = 32
 _NUM_QUOTED_CHARS = 24
 """Length of the part of a wrong regular expression that its error quotes."""
 _REGEX_ERROR = re.compile(r"regex parse error:\n    (?P<regex>.*)\n    (?P<marks> *\^+) *\nerror: (?P<why>.+)")
 
-_LIMITS = LLParserLimits(max_items_in_row=200_000, step_max_items=1_000_000)
-"""A choice may have thousands of texts, and an object as many properties; their first tokens take some milliseconds."""
+_MAX_CHARS = 4_000_000
+"""The length of a grammar, with all texts of a choice."""
+_TRIAL_LIMITS = Limits(seconds=10.0, memory_bytes=1 << 30, result_bytes=1000)
+"""Ordinary answer formats take milliseconds, and a choice of 40,000 texts a second."""
+_MAX_TRIED = 1000
 
 _DEAD_END = "NoExtension"
 """llguidance's name for a state that no token can follow, and the beginning of its error message for it."""
@@ -58,17 +72,26 @@ class _Tokens:
 class Constraints:
     """Makes the constraints of one vocabulary."""
 
-    def __init__(self, vocabulary: Vocabulary) -> None:
+    def __init__(self, vocabulary: Vocabulary, trials: TrialProcess | None = None) -> None:
+        """`trials` tries each grammar first; None means a new process."""
         self._size = len(vocabulary)
+        self._trials = trials or TrialProcess()
+        self._tried: dict[bytes, Sentence] = {}
+        """What trials found wrong with grammars, by their hashes; empty if nothing."""
         with panics_explained(_LIBRARY):
             self._tokenizer = LLTokenizer(
                 cast("Any", _Tokens(vocabulary)), n_vocab=len(vocabulary), eos_token=sorted(vocabulary.eos_ids) or [0]
             )
 
     def new(self, described: Described) -> Constraint:
-        """Return a constraint in its initial state. Raises `ConstraintInvalidError` with llguidance's message."""
+        """Return a constraint in its initial state.
+
+        Raises `ConstraintInvalidError` with llguidance's message, and `StoppedError`.
+        """
         with panics_explained(_LIBRARY):
-            matcher = LLMatcher(self._tokenizer, _grammar(described), log_level=0, limits=_LIMITS)
+            grammar = _grammar(described)
+            self._try(grammar)
+            matcher = LLMatcher(self._tokenizer, grammar, log_level=0, limits=LIMITS)
         if matcher.is_error():
             error = matcher.get_error()
             of_regex = _regex_message(error) if described.kind == "regex" else None
@@ -78,6 +101,51 @@ class Constraints:
         if matcher.is_stopped() and matcher.stop_reason() != _DEAD_END:
             raise ConstraintInvalidError(_NOTHING_FITS)
         return constraint
+
+    def _try(self, grammar: str) -> None:
+        """Raise `ConstraintInvalidError` for a grammar that is too large, or that llguidance can't bear."""
+        if len(grammar) > _MAX_CHARS:
+            raise ConstraintInvalidError(
+                Sentence(
+                    "The answer format has {num_chars} characters; at most {limit} are allowed. Make it shorter.",
+                    num_chars=len(grammar),
+                    limit=_MAX_CHARS,
+                )
+            )
+        key = hashlib.sha256(grammar.encode("utf-8", "surrogatepass")).digest()
+        problem = self._tried.get(key)
+        if problem is None:
+            try:
+                self._trials.run(_TRIAL_LIMITS, try_grammar, grammar)
+            except StoppedError:
+                raise
+            except TrialError as error:
+                problem = _trial_problem(error)
+            else:
+                problem = verbatim("")
+            if len(self._tried) >= _MAX_TRIED:
+                self._tried.clear()
+            self._tried[key] = problem
+        if problem:
+            raise ConstraintInvalidError(problem)
+
+
+def _trial_problem(error: TrialError) -> Sentence:
+    match error:
+        case TooSlowError():
+            return Sentence(
+                "This answer format takes more than {seconds} seconds to read. Make it simpler or shorter.",
+                seconds=f"{_TRIAL_LIMITS.seconds:g}",
+            )
+        case TooMuchMemoryError():
+            return Sentence(
+                "This answer format needs more than {limit_bytes} of memory. Make it simpler or shorter.",
+                limit_bytes=_TRIAL_LIMITS.memory_bytes,
+            )
+        case CrashedError():
+            return Sentence("This answer format is nested too deeply or too large. Make it simpler or shorter.")
+        case _:
+            return Sentence("This answer format can't be read: {reason}. Change it.", reason=_message(str(error)))
 
 
 class Constraint:
@@ -212,7 +280,9 @@ def _grammar(described: Described) -> str:
                     Sentence("A choice must be a list of texts, none of them empty. Enter at least one.")
                 )
             # A grammar rather than a regular expression: its alternatives may be any text.
-            return LLMatcher.grammar_from_lark("start: " + " | ".join(map(json.dumps, cast("list[str]", choices))))
+            # One terminal: llguidance reads thousands of texts as rules twenty times slower.
+            texts = " | ".join(map(json.dumps, cast("list[str]", choices)))
+            return LLMatcher.grammar_from_lark(f"start: TEXT\nTEXT: {texts}")
 
 
 def _json_grammar(value: Any) -> str:
