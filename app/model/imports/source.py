@@ -244,7 +244,8 @@ def _lines(file: CountedFile, where: str) -> Iterator[Json | Problem]:
 
 def num_bytes(path: Path) -> int:
     """Return the number of bytes to read, for progress; 0 if it is not known."""
-    with contextlib.suppress(OSError, zipfile.BadZipFile):
+    # A damaged archive raises errors of many types.
+    with contextlib.suppress(Exception):
         if path.is_dir():
             return sum(num_bytes(found) for found in path.rglob("*") if found.suffix.lower() in SUFFIXES)
         if not path.is_file():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import random
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -297,6 +298,17 @@ def test_invalid_utf8_is_replaced_even_at_the_boundaries_of_chunks(store: Store,
         (tmp_path / "in.json").write_bytes(data)
         (conversation_id,) = import_all(store, tmp_path / "in.json").conversation_ids
         assert store.messages.shown_by(conversation_id)[-1].text == "a" * before + "漢\ufffd😀x" * 20_000
+
+
+def test_an_archive_of_an_unknown_version_is_reported(store: Store, tmp_path: Path) -> None:
+    path = tmp_path / "export.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("conversations.json", json.dumps(_records(1)))
+    data = bytearray(path.read_bytes())
+    data[data.index(b"PK\x01\x02") + 6] = 79
+    path.write_bytes(data)
+    (problem,) = import_all(store, path).problems
+    assert "zip file version 7.9" in str(problem.why)
 
 
 def test_a_missing_file_is_reported(store: Store, tmp_path: Path) -> None:
