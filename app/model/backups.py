@@ -17,6 +17,9 @@ NUM_KEPT = 7
 NUM_KEPT_OF_OLDER_VERSIONS = 2
 NUM_KEPT_OF_REPLACED = 2
 
+UNREADABLE = (sqlite3.Error, OSError, UnicodeDecodeError)
+"""Raised for a damaged database. SQLite quotes its schema in messages, which Python can't always decode."""
+
 _TIME = "%Y%m%dT%H%M%S%f"
 _PAGES_PER_STEP = 2000
 _ABANDONED_S = 24 * 3600
@@ -50,7 +53,7 @@ class Backups:
 
     def num_messages(self, file: Path) -> int:
         """Return the number of messages in a backup; 0 if it can't be read."""
-        with contextlib.suppress(sqlite3.Error, OSError), contextlib.closing(opened_backup(file)) as connection:
+        with contextlib.suppress(*UNREADABLE), contextlib.closing(opened_backup(file)) as connection:
             return connection.execute("SELECT count(*) FROM message").fetchone()[0]
         return 0
 

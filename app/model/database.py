@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from app.model.backups import Backups
-from app.model.loss import erased_ids, had_conversations, has_conversations, have_more, to_show
+from app.model.loss import erased_ids, had_conversations, has_conversations, have_more, is_lost, to_show
 from app.model.migrations import APPLICATION_ID, MIGRATIONS, migrate, version_of
 from app.model.own_files import make_folder, open_own, restrict
 from worker.sentence import Sentence, SentenceError
@@ -113,7 +113,7 @@ class Database:
         """Open what can be read of the file or of its backups. `why` says why it can't be opened normally."""
         backups = Backups(path)
         for connection in _readable(path):
-            if has_conversations(connection) or not have_more(backups, erased_ids(connection)):
+            if not is_lost(connection, backups):
                 return cls(path, connection, Sentence("{why} You can still read your conversations.", why=why))
             connection.close()
         for backup in to_show(backups):

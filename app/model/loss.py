@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import Container, Iterator
 from pathlib import Path
 
-from app.model.backups import Backups, opened_backup, refuse_unsound
+from app.model.backups import UNREADABLE, Backups, opened_backup, refuse_unsound
 
 
 def has_conversations(connection: sqlite3.Connection) -> bool:
@@ -39,7 +39,7 @@ def erased_ids(connection: sqlite3.Connection) -> set[int]:
 def have_more(backups: Backups, erased: Container[int] = ()) -> bool:
     """Whether a backup has a conversation that the user did not delete."""
     for file in backups.files():
-        with contextlib.suppress(sqlite3.Error, OSError), contextlib.closing(opened_backup(file)) as connection:
+        with contextlib.suppress(*UNREADABLE), contextlib.closing(opened_backup(file)) as connection:
             if any(row[0] not in erased for row in connection.execute("SELECT id FROM conversation")):
                 return True
     return False
@@ -53,9 +53,16 @@ def to_show(backups: Backups) -> Iterator[Path]:
     sizes = {file: backups.num_messages(file) for file in backups.files()}
     fullest = max(sizes.values(), default=0)
     for file in sorted(sizes, key=lambda file: (2 * sizes[file] >= fullest, file), reverse=True):
-        with contextlib.suppress(sqlite3.Error, OSError), contextlib.closing(opened_backup(file)) as connection:
+        with contextlib.suppress(*UNREADABLE), contextlib.closing(opened_backup(file)) as connection:
             refuse_unsound(connection)
             yield file
+
+
+def is_lost(connection: sqlite3.Connection, backups: Backups) -> bool:
+    """Whether a store that was opened to be read has lost its conversations. What can't be read is not lost."""
+    with contextlib.suppress(*UNREADABLE):
+        return not has_conversations(connection) and have_more(backups, erased_ids(connection))
+    return False
 
 
 def _has_table(connection: sqlite3.Connection, name: str) -> bool:

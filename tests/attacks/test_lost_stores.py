@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +18,9 @@ from app.model.store import Store
 from tests.app.model.stores import sql, trashed_ids
 from tests.app.model.watched_upkeep import WatchedUpkeep
 from tests.app.trees import drawn, plant
+from tests.attacks.mutations import changed_bytes
+from tests.long import in_long_runs
+from worker.sentence import Sentence
 
 _PATIENCE_S = 60
 
@@ -215,3 +219,44 @@ def test_a_file_system_without_modes_is_no_reason_to_fail(path: Path, monkeypatc
         store.conversations.rename(1, "renamed")
     with contextlib.closing(sqlite3.connect(path)) as database:
         assert database.execute("SELECT name FROM conversation").fetchone() == ("renamed",)
+
+
+# --- fuzz ------------------------------------------------------------------------------------------------------
+
+
+def _open_and_read(path: Path) -> None:
+    """Open a store as the program does, and read and change it. Only `StoreError` is allowed."""
+    try:
+        store = Store(path)
+    except StoreError as error:
+        store = Store(path, read_only_because=error.sentence)
+    with contextlib.closing(store):
+        for act in (
+            lambda: store.clean_up(Sentence("Interrupted.")),
+            lambda: [store.messages.shown_by(one.id) for one in store.conversations.all()],
+            lambda: store.preparations.get(1),
+            lambda: store.search.find("answer"),
+            lambda: store.create_conversation("new", "", "question"),
+        ):
+            with contextlib.suppress(StoreError, KeyError):
+                act()
+
+
+@pytest.mark.timeout(24 * 3600)
+@pytest.mark.parametrize(("num_stores", "seed"), [(25, 0), *in_long_runs([(2000, 1)])])
+def test_any_bytes_in_place_of_a_store_are_opened_or_refused(path: Path, num_stores: int, seed: int) -> None:
+    draw = random.Random(seed)
+    (backup,) = Backups(path).files()
+    whole, copy = path.read_bytes(), backup.read_bytes()
+    for number in range(num_stores):
+        for end in ("-wal", "-shm"):
+            path.with_name(path.name + end).unlink(missing_ok=True)
+        data = whole
+        for _ in range(draw.choice((1, 2, 5))):
+            # Half of the changes hit the first pages, which hold the schema.
+            head = draw.choice((len(data), 8192))
+            changed, _ = changed_bytes(draw, data[:head])
+            data = changed + data[head:]
+        path.write_bytes(data)
+        backup.write_bytes(changed_bytes(draw, copy)[0] if number % 2 else copy)
+        _open_and_read(path)
