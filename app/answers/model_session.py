@@ -178,7 +178,7 @@ class ModelSession(QObject):
                     kernel=kernel,
                 )
             )
-        found.append(_confined(self.info.confinement))
+        found.append(how_confined(self.info.confinement))
         return found
 
     def with_model(self, record: Record) -> Record:
@@ -359,7 +359,7 @@ class ModelSession(QObject):
         self.load_failed.emit(why)
 
 
-def _confined(confinement: Confinement) -> Sentence:
+def how_confined(confinement: Confinement) -> Sentence:
     """Return what the worker's process gave up, or why it did not."""
     match confinement.network, confinement.files, confinement.why_not:
         case True, True, _:
