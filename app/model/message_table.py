@@ -193,7 +193,8 @@ class MessageTable:
         for message_id, text, tokens in self._database.rows("SELECT message_id, text, tokens FROM piece ORDER BY id"):
             grown = found.setdefault(message_id, StreamedText())
             more = _tokens(tokens)
-            grown.text += text
+            # A damaged row may have any type.
+            grown.text += text if isinstance(text, str) else ""
             grown.sampled = None if grown.sampled is None or more is None else grown.sampled + more
         return found
 
