@@ -18,6 +18,7 @@ from app.answers.worker_link import Client, WorkerLink
 from app.conversation.controller import Controller
 from app.model.cache_folder import CacheFolder
 from app.model.database import LostError, StoreError
+from app.model.own_files import RETRY_MS
 from app.model.store import Store
 from app.notices import Notice, NoticeAction, ShowBackups, StartEmpty
 from app.places import Places
@@ -71,13 +72,16 @@ class Application(QObject):
     _store_problem_found = Signal(object)
     """A `Sentence`, emitted in the thread of `Upkeep`."""
 
-    def __init__(self, places: Places, *, is_safe: bool = False) -> None:
+    def __init__(self, places: Places, *, is_safe: bool = False, retry_ms: int = RETRY_MS) -> None:
         """Open the store, read-only if it can't be written. The worker starts after the first paint.
 
-        `is_safe`: without the user's settings, hooks, drafts and cache on disk, which stay as they are.
+        `is_safe`: without the user's settings, hooks, drafts and cache on disk, which stay as they are. `retry_ms`: the
+        interval of saving what could not be saved.
         """
         super().__init__()
-        self.preferences = preferences = Preferences(places.config / "settings.json", is_safe=is_safe)
+        self.preferences = preferences = Preferences(
+            places.config / "settings.json", is_safe=is_safe, retry_ms=retry_ms
+        )
         path = places.data / "conversations.sqlite3"
         lost: LostError | None = None
         try:
@@ -93,13 +97,14 @@ class Application(QObject):
         folders = (None, None) if is_safe else (cache_folder.folder, places.config / "hooks")
         self.link = WorkerLink(partial(_start_worker, *folders))
         self.session = ModelSession(self.link)
-        self.answers = Answers(self.link, self.store)
+        self.answers = Answers(self.link, self.store, retry_ms=retry_ms)
         self.program = Program(
             store=self.store,
             answers=self.answers,
             session=self.session,
             preferences=preferences,
             cache_folder=cache_folder,
+            retry_ms=retry_ms,
         )
         self.program.expect_last_model()
         self.windows = Windows(self.program, places.data)

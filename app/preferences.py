@@ -7,12 +7,12 @@ from pathlib import Path
 import msgspec
 from PySide6.QtCore import QObject, QTimer, Signal
 
+from app.model.own_files import RETRY_MS
 from app.model.settings import Settings, load_settings, save_settings
 from worker.sentence import Sentence
 
 _SAVE_AFTER_MS = 300
 """Changes often come with a question or a held key, which should not wait for the disk."""
-_RETRY_AFTER_MS = 5000
 
 
 class Preferences(QObject):
@@ -23,9 +23,13 @@ class Preferences(QObject):
     """A `Sentence` that says why the file can't be written. It is tried again until it succeeds or the program ends."""
     saved_again = Signal()
 
-    def __init__(self, path: Path, *, is_safe: bool = False) -> None:
-        """`is_safe`: all settings have their defaults, and the file is neither read nor written."""
+    def __init__(self, path: Path, *, is_safe: bool = False, retry_ms: int = RETRY_MS) -> None:
+        """`is_safe`: all settings have their defaults, and the file is neither read nor written.
+
+        `retry_ms` is the interval of saving while the file can't be written.
+        """
         super().__init__()
+        self._retry_ms = retry_ms
         self._path = path
         self.is_safe = is_safe
         self.problem: Sentence | None = None
@@ -57,7 +61,7 @@ class Preferences(QObject):
         try:
             save_settings(self._path, self.settings)
         except OSError as error:
-            self._timer.start(_RETRY_AFTER_MS)
+            self._timer.start(self._retry_ms)
             if self._can_save:
                 self._can_save = False
                 self.not_saved.emit(

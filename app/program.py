@@ -16,6 +16,7 @@ from app.lazy import Lazy
 from app.model.cache_folder import CacheFolder
 from app.model.generation_settings import GenerationSettings, Preset
 from app.model.message import Overflow
+from app.model.own_files import RETRY_MS
 from app.model.settings import CacheSettings, Settings, Theme
 from app.model.store import Store
 from app.model.text import clean
@@ -48,8 +49,11 @@ class Program(QObject):
         session: ModelSession,
         preferences: Preferences,
         cache_folder: CacheFolder,
+        retry_ms: int = RETRY_MS,
     ) -> None:
+        """`retry_ms` is the interval of saving drafts while the store can't be written."""
         super().__init__()
+        self.retry_ms = retry_ms
         self.store = store
         self.answers = answers
         self.session = session

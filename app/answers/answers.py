@@ -12,6 +12,7 @@ from app.answers.prompt import broken_off, finished, generate
 from app.answers.worker_link import WorkerLink
 from app.model.database import StoreError
 from app.model.message import Message, MessageId
+from app.model.own_files import RETRY_MS
 from app.model.store import Store
 from app.model.token_pieces import TokenPiece
 from worker.protocol import (
@@ -30,8 +31,6 @@ from worker.sentence import Sentence
 
 SAVE_INTERVAL_MS = 200
 """Streamed text is stored at most this much, and one write, later."""
-RETRY_INTERVAL_MS = 5000
-"""The interval while the store can't be written."""
 
 _NO_WORKER = Sentence(
     "There is no answer because no model is running. Your message is kept. Open a model, then try again."
@@ -66,8 +65,10 @@ class Answers(QObject):
     saved_changed = Signal(int)
     """`is_saved` of a message changed."""
 
-    def __init__(self, link: WorkerLink, store: Store) -> None:
+    def __init__(self, link: WorkerLink, store: Store, *, retry_ms: int = RETRY_MS) -> None:
+        """`retry_ms` is the interval of saving while the store can't be written."""
         super().__init__()
+        self._retry_ms = retry_ms
         self._link = link
         self._store = store
         self._streams: dict[MessageId, AnswerStream] = {}
@@ -234,7 +235,7 @@ class Answers(QObject):
         if can_save == self._can_save:
             return
         self._can_save = can_save
-        self._timer.setInterval(SAVE_INTERVAL_MS if can_save else RETRY_INTERVAL_MS)
+        self._timer.setInterval(SAVE_INTERVAL_MS if can_save else self._retry_ms)
         if can_save:
             self.saved_again.emit()
         else:

@@ -18,7 +18,6 @@ NUM_ALTERNATIVES = 5
 """The number of alternatives to request for each token while tokens are visible."""
 _SAVE_AFTER_MS = 300
 """At most this much typing is lost if the program is killed."""
-_RETRY_AFTER_MS = 5000
 _LARGE_CHARS = 200_000
 _SAVE_LARGE_AFTER_MS = 3000
 """The same with large files, which are written again at each save."""
@@ -127,7 +126,7 @@ class Preparation(QObject):
                 self._store.preparations.put(conversation_id, prepared)
                 del self._unsaved[conversation_id]
         except StoreError as error:
-            self._timer.start(_RETRY_AFTER_MS)
+            self._timer.start(self._program.retry_ms)
             if self._can_save:
                 self._can_save = False
                 self._program.report_unsaved(error.sentence)

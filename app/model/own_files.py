@@ -8,6 +8,8 @@ import os
 import stat
 from pathlib import Path
 
+RETRY_MS = 5000
+"""The interval at which to try again to write what could not be written."""
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 

@@ -13,6 +13,7 @@ from tokenizers import Tokenizer
 from app.application import Application, Places
 from app.model.generation_settings import GenerationSettings
 from app.model.message import Sampling
+from app.model.own_files import RETRY_MS
 from app.model.settings import Settings, save_settings
 from tests.leaks import Leaks
 from tests.models import write_scripted_model
@@ -26,12 +27,14 @@ def open_bough(qapp: QApplication, tmp_path: Path) -> Iterator[OpenBough]:
     leaks = Leaks()
     opened: list[Application] = []
 
-    def open_it(*, model: str = "guide", folder: Path = tmp_path, **sampling: object) -> Application:
+    def open_it(
+        *, model: str = "guide", folder: Path = tmp_path, retry_ms: int = RETRY_MS, **sampling: object
+    ) -> Application:
         if not (folder / "settings.json").exists():
             drawn = Sampling(**{"temperature": 0.0, **sampling})  # pyright: ignore[reportArgumentType]
             settings = Settings(model=model, generation=GenerationSettings(sampling=drawn))
             save_settings(folder / "settings.json", settings)
-        application = Application(Places.under(folder))
+        application = Application(Places.under(folder), retry_ms=retry_ms)
         opened.append(application)
         application.window.show()
         return application

@@ -17,6 +17,7 @@ from tests.end_to_end.conftest import OpenBough
 from tests.waiting import PATIENCE_MS
 from worker.sentence import verbatim
 
+_CLOSE = "Some text is not saved. Close Bough and lose it?"
 _WHY = "New text stays on the screen and is saved as soon as possible."
 
 
@@ -33,7 +34,7 @@ def _is_marked(application: Application, message_id: int) -> bool:
 
 def _writing(open_bough: OpenBough, qtbot: QtBot, model: Path) -> tuple[Application, int]:
     """Open Bough with an answer that grows and can't be saved; return it and the answer's id."""
-    application = open_bough(model=str(model))
+    application = open_bough(model=str(model), retry_ms=50)
     controller = application.controller
     qtbot.waitUntil(lambda: application.session.state == "ready", timeout=PATIENCE_MS)
     controller.send("Go on.")
@@ -42,6 +43,23 @@ def _writing(open_bough: OpenBough, qtbot: QtBot, model: Path) -> tuple[Applicat
     _refuse_writes(application, are_refused=True)
     qtbot.waitUntil(lambda: application.answers.has_unsaved, timeout=PATIENCE_MS)
     return application, answer
+
+
+def _close(application: Application, *, is_lost: bool) -> list[str]:
+    """Close the window and answer its question; return the questions."""
+    asked: list[str] = []
+
+    def choose() -> None:
+        (box,) = (found for found in QApplication.topLevelWidgets() if isinstance(found, QMessageBox))
+        asked.append(box.text())
+        if is_lost:
+            next(button for button in box.buttons() if "lose" in button.text()).click()
+        else:
+            box.reject()
+
+    QTimer.singleShot(0, choose)
+    application.window.close()
+    return asked
 
 
 def test_what_is_not_on_the_disk_is_marked_and_saved_when_there_is_room(
@@ -68,6 +86,8 @@ def test_what_is_not_on_the_disk_is_marked_and_saved_when_there_is_room(
     application.window.composer.send()
     assert application.window.composer.text.content == "And now?"
     assert [message.role for message in controller.shown.path][-2:] == ["user", "assistant"]
+    assert _close(application, is_lost=False) == [_CLOSE]
+    assert application.window.isVisible()
     (tmp_path / "settings.json" / "taken").unlink()
     (tmp_path / "settings.json").rmdir()
     _refuse_writes(application, are_refused=False)
@@ -81,26 +101,8 @@ def test_what_is_not_on_the_disk_is_marked_and_saved_when_there_is_room(
         assert store.messages.get(answer).text == whole
 
 
-@pytest.mark.parametrize("is_lost", [False, True])
-def test_unsaved_text_is_lost_only_if_the_user_says_so(
-    open_bough: OpenBough, qtbot: QtBot, endless_model: Path, is_lost: bool
-) -> None:
+@pytest.mark.long
+def test_unsaved_text_is_lost_if_the_user_says_so(open_bough: OpenBough, qtbot: QtBot, endless_model: Path) -> None:
     application, _ = _writing(open_bough, qtbot, endless_model)
-    window = application.window
-    asked: list[str] = []
-
-    def choose() -> None:
-        (box,) = (found for found in QApplication.topLevelWidgets() if isinstance(found, QMessageBox))
-        asked.append(box.text())
-        if is_lost:
-            next(button for button in box.buttons() if "lose" in button.text()).click()
-        else:
-            box.reject()
-
-    QTimer.singleShot(0, choose)
-    window.close()
-    assert asked == ["Some text is not saved. Close Bough and lose it?"]
-    assert window.isVisible() is not is_lost
-    if not is_lost:
-        _refuse_writes(application, are_refused=False)
-        application.answers.save()
+    assert _close(application, is_lost=True) == [_CLOSE]
+    assert not application.window.isVisible()
