@@ -3814,6 +3814,10 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
         <translation>Der Tokenizer dieses Modells</translation>
     </message>
     <message>
+        <source>The tokenizer of this model adds or moves some characters, so the model saw “{characters}”.</source>
+        <translation>Der Tokenizer dieses Modells fügt Zeichen hinzu oder verschiebt sie, sodass das Modell „{characters}“ gesehen hat.</translation>
+    </message>
+    <message>
         <source>The tokenizer of this model leaves out or replaces some characters, so the model did not see them: {characters}</source>
         <translation>Der Tokenizer dieses Modells lässt manche Zeichen weg oder ersetzt sie; das Modell hat sie nicht gesehen: {characters}</translation>
     </message>

@@ -505,6 +505,10 @@ SAID: dict[str, tuple[Damage, list[str]]] = {
     "nothing": (template("<|im_start|>"), ["system prompt", "“Hello"]),
     "a normalizer that deletes": (normalizers(replace("twice", "")), ["some characters"]),
     "a normalizer that replaces": (normalizers(replace("pirate", "robot")), ["some characters"]),
+    "a normalizer that adds": (normalizers(replace("are a", "are not a")), ["adds or moves"]),
+    "a normalizer that moves letters": (normalizers(replace("pirate", "ripate")), ["adds or moves"]),
+    "a normalizer that prepends a text": (normalizers({"type": "Prepend", "prepend": "Never say: "}), ["adds or"] * 3),
+    "another order": (template("{% for m in messages | reverse %}" + TURN + "{% endfor %}"), ["“<think>"]),
     "a normalizer that strips lines": (normalizers(replace("\n    ", " ")), ["white space"]),
     "a token that swallows space": (added("c", lstrip=True), ["white space"]),
     "text that disappears": (split("[a-m]+"), []),
@@ -557,6 +561,47 @@ def test_what_a_folder_leaves_out_of_a_prompt_is_said(victim: Victim, folder: Pa
 def test_what_models_do_on_purpose_is_not_said(victim: Victim, folder: Path, name: str):
     NOT_SAID[name](folder)
     assert notices(victim, folder, CONVERSATION) == []
+
+
+RAW = "Hello <|im_start|> there, you are a pirate"
+"""A prompt without a template; a control token in it is one."""
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (normalizers(replace("are a", "are not a")), ["saw “not a pirate”"]),
+        (
+            tokenizer(
+                post_processor={
+                    "type": "TemplateProcessing",
+                    "single": [
+                        {"SpecialToken": {"id": "<|im_start|>", "type_id": 0}},
+                        {"Sequence": {"id": "A", "type_id": 0}},
+                        {"SpecialToken": {"id": "a", "type_id": 0}},
+                    ],
+                    "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
+                    "special_tokens": {
+                        "<|im_start|>": {"id": "<|im_start|>", "ids": [0], "tokens": ["<|im_start|>"]},
+                        "a": {"id": "a", "ids": [40], "tokens": ["a"]},
+                    },
+                }
+            ),
+            ["adds or moves"],
+        ),
+        (lambda _: None, []),
+    ],
+    ids=["a normalizer that adds", "a text after the prompt", "nothing odd"],
+)
+def test_what_a_tokenizer_changes_in_a_raw_prompt_is_said(
+    victim: Victim, folder: Path, damage: Damage, words: list[str]
+):
+    damage(folder)
+    victim.load(folder)
+    finished = victim.end_of("generate", text=RAW, max_tokens=1)
+    assert [word in notice["message"] for word, notice in zip(words, finished["notices"], strict=True)] == [True] * len(
+        words
+    )
 
 
 # --- weights -----------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from worker.errors import BadRequestError, ContextOverflowError
 from worker.language_model import LanguageModel
 from worker.protocol import Generate, Message, Plan, Prompt
 from worker.sentence import Sentence, verbatim
+from worker.templates.changes import changed
 from worker.templates.memo import Memo
 from worker.templates.turn import Turn
 from worker.text.tokenizing import ids_of_all, plain_ids
@@ -87,6 +88,14 @@ class Prompts:
             template = self._model.chat_template
             options = prompt.template_options if prompt.template_options is not UNSET else {}
             return template.changes(template.turns(prompt.messages), options)
+        if prompt.text is not UNSET:
+            vocabulary = self._model.vocabulary
+            # Control tokens that the text does not contain are the tokenizer's own, at its beginning or end.
+            texts = {token_id: text for text, token_id in vocabulary.control_texts.items()}
+            added = {token_id for token_id in vocabulary.control_ids if texts.get(token_id, "\0") not in prompt.text}
+            ids = [token_id for token_id in self._known_ids(prompt) if token_id not in added]
+            sentence = changed(prompt.text, vocabulary.text_of(ids))
+            return [] if sentence is None else [sentence]
         return []
 
     def check(self, token_ids: Sequence[int], name: str) -> None:

@@ -7,8 +7,10 @@ or write them in lower case. That is not worth a sentence.
 from __future__ import annotations
 
 import unicodedata
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 
 from worker.sentence import Sentence
 from worker.templates.turn import Marks, Turn
@@ -49,15 +51,13 @@ def _missing(turns: Sequence[Turn], marks: Marks, rendered: str) -> Iterable[Tur
     dense: str | None = None
     for turn in turns:
         text = _expected(turn, marks)
-        found = rendered.find(text, position) if text else position
+        # Some templates write the system prompt into the last question. All else must come in its order.
+        found = rendered.find(text, 0 if turn.role == "system" else position)
         if found >= 0:
-            # They usually come in their order, so that the whole text is searched once.
-            position = found
-            continue
-        if text in rendered:
+            position = position if turn.role == "system" else found + len(text)
             continue
         dense = _dense(rendered) if dense is None else dense
-        if _dense(text) not in dense:
+        if text in rendered or _dense(text) not in dense:
             yield turn
             num_missing += 1
             if num_missing >= _MAX_MISSING:
@@ -82,13 +82,19 @@ def changed(text: str, spelled: str) -> Sentence | None:
     """Return what the user should know if a tokenizer turns `text` into tokens that spell `spelled`; usually None."""
     if spelled in (text, f" {text}") or len(text) > _MAX_COMPARED_CHARS:
         return None
-    lost = Counter(_letters(text)) - Counter(_letters(spelled))
+    letters, spelled_letters = _letters(text), _letters(spelled)
+    lost = Counter(letters) - Counter(spelled_letters)
     if lost:
         first = "".join(dict.fromkeys(character for character in text if lost.keys() & set(_letters(character))))
         return Sentence(
             "The tokenizer of this model leaves out or replaces some characters, so the model did not see them: "
             "{characters}",
             characters=first[:_NUM_QUOTED_CHARS],
+        )
+    if letters != spelled_letters:
+        return Sentence(
+            "The tokenizer of this model adds or moves some characters, so the model saw “{characters}”.",
+            characters=_from_letter(spelled, _num_same(letters, spelled_letters))[:_NUM_QUOTED_CHARS],
         )
     if _num_blanks(spelled) < _num_blanks(text):
         return Sentence(
@@ -101,6 +107,18 @@ def _letters(text: str) -> str:
     """Return the visible characters of a text without case, accents and other forms."""
     plain = unicodedata.normalize("NFKD", text.casefold()).casefold()
     return "".join(character for character in plain if unicodedata.category(character)[0] not in "CMZ")
+
+
+def _num_same(one: str, other: str) -> int:
+    """Return how many characters two different texts have in common at their beginning."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((number for number, (mine, its) in pairs if mine != its), min(len(one), len(other)))
+
+
+def _from_letter(text: str, number: int) -> str:
+    """Return the part of a text that begins with this letter, counted as in `_letters`."""
+    before = accumulate(len(_letters(character)) for character in text)
+    return text[bisect_right(list(before), number) :]
 
 
 def _num_blanks(text: str) -> int:

@@ -41,6 +41,9 @@ def test_well_known_families_have_nothing_to_say(made: Family, tmp_path: Path):
         ("a    b", "a b", "white space"),
         ("東京 a", " a", ": 東京"),
         ("aab", "ab", ": a"),
+        ("you are", "you are not", "saw “not”"),
+        ("my god", "my dog", "saw “dog”"),
+        ("Hello", "Never mind. Hello", "saw “Never mind. Hello”"),
         ("a" * 300_000, "", None),
     ],
 )
