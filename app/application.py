@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 _INTERRUPTED = Sentence("Bough was closed while this answer was being written. The text so far is kept.")
 _SAFE_MODE = Sentence(
-    "This is the safe mode: default settings, and none of your hooks, drafts, window places and the cache on disk. "
+    "This is the safe mode: your settings, hooks, drafts, window places and the cache on disk are not used. "
     "They stay as they are. Start Bough without --safe-mode to use them again."
 )
 
@@ -68,15 +68,15 @@ class Application(QObject):
     backup_to_restore: Path | None = None
     """After closing, the caller must put this backup in place of the store and start again."""
     starts_again = False
-    """After closing, the caller must start again."""
+    """Whether the caller must start the program again after it has closed."""
     _store_problem_found = Signal(object)
     """A `Sentence`, emitted in the thread of `Upkeep`."""
 
     def __init__(self, places: Places, *, is_safe: bool = False, retry_ms: int = RETRY_MS) -> None:
         """Open the store, read-only if it can't be written. The worker starts after the first paint.
 
-        `is_safe`: without the user's settings, hooks, drafts and cache on disk, which stay as they are. `retry_ms`: the
-        interval of saving what could not be saved.
+        `is_safe`: ignore the user's settings, hooks, drafts and cache on disk, and leave them as they are.
+        `retry_ms`: the interval of saving what could not be saved.
         """
         super().__init__()
         self.preferences = preferences = Preferences(
@@ -142,7 +142,7 @@ class Application(QObject):
         self._remember_whether_used()
         self.preferences.save()
         self.answers.stop_all()
-        # A worker that is still loading has no answers to finish, and one that is stuck would not.
+        # A worker that is still loading has no answers to finish, and a stuck one would not finish them.
         is_useless = self.session.state == "loading" or self.program.worker_watch.is_stuck
         self.link.stop(patience_s=0.0 if is_useless else 2.0)
         # Deliver the last events of the worker, which the thread of the link has queued.

@@ -66,7 +66,7 @@ class ShowBackups:
 
 @dataclass(frozen=True)
 class StartEmpty:
-    """Start again with an empty store in place of the one that is gone."""
+    """Start Bough again with an empty store, which replaces the missing one."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ KINDS: tuple[Kind, ...] = ("information", "warning", "danger")
 """From the least to the most serious."""
 
 Cause: TypeAlias = Literal["store", "saving", "settings", "files", "model", "worker"]
-"""A state of the program that lasts: the store that was opened, text or settings that can't be saved, files that were
+"""A lasting state of the program: the store that was opened, text or settings that can't be saved, files that were
 set aside, a model that did not load, a worker that does not respond."""
 
 
@@ -108,10 +108,10 @@ class Notice:
     kind: Kind = "information"
     action: NoticeAction | None = None
     cause: Cause | None = None
-    """The notice stays until this ends or the user closes it. None: it stays until a notice as serious comes."""
+    """The notice stays until its cause ends or the user closes it. None: until one at least as serious comes."""
 
     def replaces(self, other: Notice) -> bool:
-        """Whether this notice, the newer one, removes another one from the banner."""
+        """Whether this newer notice removes `other` from the banner."""
         if other.cause is not None:
             return self.cause == other.cause
         return KINDS.index(self.kind) >= KINDS.index(other.kind)
@@ -135,11 +135,11 @@ class Notices(QObject):
 
     @property
     def lasting(self) -> list[Notice]:
-        """The notices whose causes have not ended, for windows that open later."""
+        """Return the notices whose causes have not ended, for windows that open later."""
         return list(self._lasting.values())
 
     def post(self, notice: Notice) -> None:
-        """Show a notice in every window. One with a cause takes the place of the last one with the same cause."""
+        """Show a notice in every window. It replaces the last notice with the same cause, if it has a cause."""
         if notice.cause is not None:
             self._lasting[notice.cause] = notice
         self.posted.emit(notice)

@@ -33,7 +33,7 @@ class Preferences(QObject):
         self._path = path
         self.is_safe = is_safe
         self.problem: Sentence | None = None
-        """What of the file could not be used; None if everything was."""
+        """What could not be read from the file; None if everything was read."""
         self.settings: Settings = Settings() if is_safe else load_settings(path, self._note)
         self._saved = self.settings
         self._can_save = True
@@ -66,8 +66,8 @@ class Preferences(QObject):
                 self._can_save = False
                 self.not_saved.emit(
                     Sentence(
-                        "The settings could not be saved ({error}). They last until you close Bough, or until they "
-                        "can be saved.",
+                        "The settings could not be saved ({error}). Bough tries again. If you close it "
+                        "before it succeeds, your changes are lost.",
                         error=error.strerror,
                     )
                 )

@@ -37,7 +37,7 @@ class Program(QObject):
     """A new window should open, with this conversation id, or an empty page for None."""
     quit_requested = Signal()
     empty_start_requested = Signal()
-    """The program should start again, with an empty store in place of the one that is gone."""
+    """The program should start again with an empty store, which replaces the missing one."""
     restore_requested = Signal(object)
     """All conversations should be replaced by this backup file."""
 
@@ -216,12 +216,12 @@ class Program(QObject):
             self.notices.post(Notice(text, "warning"))
 
     def report_unsaved(self, why: Sentence) -> None:
-        """Say that text on the screen is not on the disk, until `report_saved`."""
+        """Tell the user that some text is not saved, until `report_saved` is called."""
         text = Sentence("{why} New text stays on the screen and is saved as soon as possible.", why=why)
         self.notices.post(Notice(text, "danger", cause="saving"))
 
     def report_saved(self) -> None:
-        """The store can be written again, and all text on the screen is in it."""
+        """Remove the notice of `report_unsaved`: all text is saved again."""
         if not self.answers.has_unsaved and self.notices.end("saving"):
             self.notices.post(Notice(Sentence("Everything is saved again.")))
 

@@ -2,10 +2,10 @@
 
 MLX's CPU wheels come with a reference BLAS (8 GFLOP/s). If OpenBLAS is loaded first, MLX uses it (245 GFLOP/s).
 
-OpenBLAS has a kernel for each generation of CPUs. It chooses one by the CPU's model number, and some versions take the
-kernel of a Pentium 4 (Prescott) for a model that is newer than they are: version 0.3.21 of Debian 12 does so on Intel
-CPUs from Raptor Lake on. Matrix products are then three to five times slower. In that case the kernel is chosen here,
-by what the CPU can do.
+OpenBLAS has a kernel for each generation of CPUs, and chooses one by the CPU's model number. For a CPU newer than
+itself, it may choose the kernel of a Pentium 4 (Prescott): version 0.3.21 of Debian 12 does so on Intel CPUs since
+Raptor Lake. Matrix products are then three to five times slower. In that case this module chooses the kernel, by the
+instructions that the CPU has.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _WITHOUT_AVX2 = {
     *("katmai", "coppermine", "northwood", "prescott", "banias", "atom", "core2", "penryn", "dunnington", "nehalem"),
     *("athlon", "opteron", "opteron_sse3", "barcelona", "nano", "sandybridge", "bobcat"),
 }
-"""The kernels for CPUs without AVX2. The other kernels, also those that are not known here, are left as they are."""
+"""The kernels for CPUs without AVX2. If OpenBLAS chooses any other kernel, its choice is kept."""
 
 
 def preload() -> bool:
@@ -47,7 +47,7 @@ def preload() -> bool:
         return False
     kernel = None if os.environ.get(_KERNEL) else better_kernel(_kernel_of(library), _cpuinfo())
     if kernel is not None:
-        # It chooses a kernel only when it is loaded. Nothing has used it yet.
+        # OpenBLAS chooses a kernel only while it is loaded, so unload it. Nothing has used it yet.
         ctypes.CDLL(None).dlclose(ctypes.c_void_p(library._handle))  # noqa: SLF001 (a documented name)
         _load(kernel)
     return True
@@ -84,13 +84,13 @@ def version_in_use() -> str | None:
         config: bytes = library.openblas_get_config()
     except (OSError, AttributeError):
         return None
-    # It begins like "OpenBLAS 0.3.21 NO_LAPACKE".
+    # The text begins like "OpenBLAS 0.3.21 NO_LAPACKE".
     version = config.decode("ascii", "replace").split()[1:2]
     return " ".join([*version, _kernel_of(library)])
 
 
 def _load(kernel: str | None) -> ctypes.CDLL:
-    """Load OpenBLAS with this kernel, or the one that it chooses. Raises `OSError`."""
+    """Load OpenBLAS with this kernel; without one, OpenBLAS chooses. Raises `OSError`."""
     if kernel is None:
         return ctypes.CDLL(_LIBRARY, mode=ctypes.RTLD_GLOBAL)
     os.environ[_KERNEL] = kernel

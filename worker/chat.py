@@ -40,7 +40,7 @@ Write a message and press Enter. Commands:
 """
 
 _PATIENCE_S = 10.0
-"""The user hears of a worker that has been silent for this long."""
+"""A worker that has been silent for this long is reported to the user."""
 
 
 @dataclass(eq=False)

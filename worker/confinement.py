@@ -1,8 +1,8 @@
-"""Gives up what the worker never needs, before any model is read: the network, and writing outside its own folder.
+"""Confines the worker's process before it reads any model: no network, and no writing outside its own folder.
 
-If something in a model gets through, it has less to take. On Linux this is Landlock (files) and seccomp (sockets), on
-macOS a sandbox profile. They bind the calling thread, the threads and the processes that it starts, and can't be
-undone. So `confine` is called first, in the main thread, before MLX and BLAS start threads.
+A harmful model that takes over the process can then do less harm. Linux uses Landlock (files) and seccomp (sockets),
+macOS a sandbox profile. They bind the calling thread and all threads and processes that it starts later, and can't be
+undone. `confine` is therefore called first, in the main thread, before MLX and BLAS start threads.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from typing import NamedTuple
 from worker.values import Confinement, Need
 
 SETTING = "BOUGH_CONFINEMENT"
-"""The environment variable: `off` gives up nothing; `on` confines also where a GPU is used."""
+"""An environment variable. `off`: nothing is given up. `on`: the process is confined even if it uses a GPU."""
 
 
 def confine(folder: Path | None, needs: Collection[Need] = ()) -> Confinement:
-    """Give up the network and writing files, except for `needs`. Return what was given up, and why not all of it.
+    """Give up the network and writing files, except for `needs`. Return what was given up, and why something was not.
 
-    `folder`: where files may still be written, which is made if it is missing; None: nowhere.
+    `folder`: the only folder that can still be written to, created if missing; None: there is none.
     """
     setting = os.environ.get(SETTING, "")
     if setting == "off":
@@ -47,10 +47,10 @@ def confine(folder: Path | None, needs: Collection[Need] = ()) -> Confinement:
 
 
 def _has_gpu() -> bool:
-    """Return whether MLX may use a GPU. Its driver may need what would be given up; that has not been tried."""
+    """Return whether MLX may use a GPU. Its driver may not work in a confined process; that has not been tried."""
     if sys.platform == "darwin":
         return platform.machine() == "arm64"
-    # `importlib.metadata` would take longer than all else here.
+    # `importlib.metadata` would take longer than everything else here.
     return any(any(Path(folder).glob("mlx_cuda*.dist-info")) for folder in sys.path)
 
 
@@ -65,9 +65,9 @@ def _made(folder: Path | None) -> list[Path]:
 
 
 def _keep_bytecode() -> None:
-    """Compile the modules that are imported later, because Python can't keep their compiled form then.
+    """Compile the modules that are imported later: once confined, Python can't save their compiled form.
 
-    Usually an installer has done so, and this takes some milliseconds.
+    Usually the installer has compiled them; then this takes a few milliseconds.
     """
     package = Path(__file__).parent
     if sys.dont_write_bytecode or getattr(sys, "frozen", False):
@@ -82,7 +82,7 @@ def _keep_bytecode() -> None:
     if os.access(Path(spec.origin).parent, os.W_OK):
         import subprocess
 
-        # The child is not confined, so importing keeps them.
+        # The child process is not confined, so Python saves what it compiles.
         subprocess.run(
             [sys.executable, "-c", "import worker.server"],
             cwd=package.parent, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -91,7 +91,7 @@ def _keep_bytecode() -> None:
 
 
 def _has_bytecode(source: Path) -> bool:
-    """Return whether Python has kept the compiled form of this file, or of a later version."""
+    """Return whether Python has saved a compiled form of this file that is not older than the file."""
     try:
         return os.stat(importlib.util.cache_from_source(str(source))).st_mtime >= source.stat().st_mtime  # noqa: PTH116
     except OSError:
@@ -99,7 +99,7 @@ def _has_bytecode(source: Path) -> bool:
 
 
 def _give_up(wanted: Collection[str], own: Sequence[Path]) -> set[str]:
-    """Give up what is wanted, and return what could be. `own`: folders in which files may be written."""
+    """Give up the abilities in `wanted`; return those that were given up. `own`: folders that stay writable."""
     if sys.platform == "darwin":
         return _enter_sandbox(wanted, own)
     if sys.platform != "linux" or (numbers := _NUMBERS.get(platform.machine())) is None:
@@ -133,10 +133,10 @@ _WRITE_FILE = 1 << 1
 _CHANGE_FOLDER = sum(1 << bit for bit in range(4, 13))
 """Removing and making files, folders, links, pipes, sockets and devices."""
 _REFER, _REFER_ABI = 1 << 13, 2
-"""Moving files between folders."""
+"""Moving files between folders, and the first version of Landlock that controls it."""
 _TRUNCATE, _TRUNCATE_ABI = 1 << 14, 3
 _TCP, _TCP_ABI = 0b11, 4
-"""Listening and connecting. Sockets are refused altogether elsewhere; this is a second lock."""
+"""TCP listening and connecting. The system call filter already refuses all sockets; this is a second lock."""
 _SCOPES, _SCOPES_ABI = 0b11, 6
 """Abstract Unix sockets, and signals to processes outside."""
 
@@ -167,7 +167,7 @@ def _enter_landlock(abi: int, wanted: Collection[str], own: Sequence[Path]) -> b
         if "files" in wanted:
             for path in own:
                 _allow(ruleset, path, files)
-            # Programs start with it as their standard input.
+            # The standard input of programs that are started.
             _allow(ruleset, Path(os.devnull), files & (_WRITE_FILE | _TRUNCATE))
         return _C.syscall(_LANDLOCK_RESTRICT_SELF, ruleset, 0) == 0
     finally:
@@ -199,7 +199,7 @@ class _Numbers(NamedTuple):
     opens: tuple[tuple[int, int], ...]
     """Calls that open a file, with the place of their flags."""
     rights: tuple[int, ...]
-    """Changes to a file's rights, owner and attributes, which Landlock does not know."""
+    """Calls that change a file's rights, owner or attributes, which Landlock does not control."""
 
 
 _NUMBERS = {
@@ -213,14 +213,14 @@ _NUMBERS = {
     ),
 }  # fmt: skip
 _X32 = 0x40000000
-"""x86_64 has the calls of its 32-bit form a second time, at these numbers."""
+"""From this number on, x86_64 repeats its system calls for programs with 32-bit pointers."""
 _IO_URING = (425, 426, 427)
-"""Makes calls that no filter sees."""
+"""io_uring runs operations that no system call filter sees."""
 _OPENAT2 = 437
-"""Has its flags in memory, where no filter sees them."""
+"""`openat2` has its flags in memory, which no filter can read."""
 _SOCK_STREAM, _SOCK_TYPES = 1, 0xF
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
-"""They type into the terminal: the shell would run it."""
+"""Requests that type text into the terminal, which the shell would run."""
 
 _SET_MODE_FILTER, _ALL_THREADS = 1, 1
 _ALLOW, _DENY = 0x7FFF0000, 0x00050000 | 13  # EACCES
@@ -237,7 +237,7 @@ class _Program(ctypes.Structure):
 
 
 def _filter_calls(numbers: _Numbers, wanted: Collection[str], *, can_truncate: bool) -> bool:
-    """Refuse system calls from now on, in all threads. Return False if the system can't."""
+    """Refuse unneeded system calls from now on, in all threads. Return False if the system can't do this."""
     lines = list(_instructions(numbers, wanted, can_truncate=can_truncate))
     program = _Program(len(lines), (_Instruction * len(lines))(*lines))
     return _C.syscall(numbers.seccomp, _SET_MODE_FILTER, _ALL_THREADS, ctypes.byref(program)) == 0
@@ -246,11 +246,11 @@ def _filter_calls(numbers: _Numbers, wanted: Collection[str], *, can_truncate: b
 def _instructions(
     numbers: _Numbers, wanted: Collection[str], *, can_truncate: bool
 ) -> Iterator[tuple[int, int, int, int]]:
-    """Yield the filter: `(code, instructions to skip if it holds, and if not, value)`."""
+    """Yield the filter's instructions: `(code, number to skip if true, number to skip if false, value)`."""
     deny, allow = (_RET, 0, 0, _DENY), (_RET, 0, 0, _ALLOW)
     yield _LD, 0, 0, _ARCH
     yield _JEQ, 1, 0, numbers.arch
-    yield deny  # the calls of another kind of CPU have other numbers
+    yield deny  # a call by the numbers of another kind of CPU
     yield _LD, 0, 0, _NUMBER
     yield _JGE, 0, 1, _X32
     yield deny
@@ -261,7 +261,7 @@ def _instructions(
         yield deny
     if not can_truncate:
         for number, place in numbers.opens:
-            # Opening a file to read it can empty it. Landlock sees only that it is read.
+            # A file that is opened to be read can be emptied by a flag, and older Landlock sees only the reading.
             yield _JEQ, 0, 5, number
             yield _LD, 0, 0, _low(place)
             yield _AND, 0, 0, os.O_TRUNC | os.O_ACCMODE
@@ -269,7 +269,7 @@ def _instructions(
             yield deny
             yield allow
     if "network" in wanted:
-        # A pair of datagram sockets could send to others.
+        # Datagram sockets, even in a pair, could send to other sockets.
         yield _JEQ, 0, 5, numbers.socketpair
         yield _LD, 0, 0, _low(1)
         yield _AND, 0, 0, _SOCK_TYPES
@@ -285,7 +285,7 @@ def _instructions(
 
 
 def _low(argument: int) -> int:
-    """Return where the low half of an argument is. Both kinds of CPU are little-endian."""
+    """Return the offset of the low half of an argument. Both kinds of CPU are little-endian."""
     return _ARGUMENTS + 8 * argument
 
 
@@ -303,7 +303,7 @@ def _enter_sandbox(wanted: Collection[str], own: Sequence[Path]) -> set[str]:
 
 
 def sandbox_profile(wanted: Collection[str], own: Sequence[Path]) -> str:
-    """Return the profile in Apple's language. Of several rules for an operation the last one counts."""
+    """Return the profile in Apple's language. If several rules match an operation, the last one counts."""
     rules = ["(version 1)", "(allow default)"]
     if "network" in wanted:
         rules.append("(deny network*)")

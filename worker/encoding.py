@@ -23,7 +23,7 @@ _id = msgspec.json.Decoder(RequestId)
 
 
 class Head(msgspec.Struct, frozen=True):
-    """What a message is, without its contents. Both are empty if they can't be read."""
+    """A message's type and id, without its contents. A field that can't be read keeps its default."""
 
     type: object = ""
     request_id: RequestId | None = None
@@ -36,7 +36,7 @@ MAX_MESSAGE_BYTES = 64 << 20
 """Longer lines and frames are refused. A prompt of a million tokens has about a tenth of this."""
 
 _MAX_EXPLAINED_BYTES = 1 << 20
-"""To say where a line is wrong takes many times its memory, so it is done for shorter lines only."""
+"""Errors are located only in shorter lines, because that takes many times the memory of the line."""
 
 _UNREADABLE = (msgspec.MsgspecError, ValueError, RecursionError)
 
@@ -64,7 +64,7 @@ def command_from_msgpack(frame: bytes) -> Command | Failed:
 
 
 def head_of_json(line: bytes) -> Head:
-    """Return what a line is, in little memory. Of an invalid line, or its beginning, only the id is found."""
+    """Return the head of a line, using little memory. For an invalid or incomplete line, only the id is found."""
     try:
         return _head_from_json.decode(line)
     except _UNREADABLE:
@@ -72,7 +72,7 @@ def head_of_json(line: bytes) -> Head:
 
 
 def head_of_msgpack(frame: bytes) -> Head:
-    """Return what a frame is, in little memory."""
+    """Return the head of a frame, using little memory."""
     try:
         return _head_from_msgpack.decode(frame)
     except _UNREADABLE:

@@ -97,14 +97,14 @@ class OverloadedError(WorkerError):
     def __init__(self) -> None:
         super().__init__(
             Sentence(
-                "Too many requests wait, so this one was not accepted. "
+                "Too many requests are waiting, so this one was not accepted. "
                 "Wait until some of them have ended, then send it again."
             )
         )
 
 
 class LibraryPanicError(WorkerError):
-    """A library written in Rust gave up on what it was given. The library still works."""
+    """A library written in Rust panicked on its input. It can still be used."""
 
     kind = "model_invalid"
 
@@ -119,7 +119,7 @@ class LibraryPanicError(WorkerError):
 
 
 def is_panic(error: BaseException) -> bool:
-    """Return whether a library written in Rust panicked. Each has its own class for it, which is no `Exception`."""
+    """Return whether a library written in Rust panicked. Each library has its own class, which is no `Exception`."""
     return type(error).__name__ == "PanicException" and not isinstance(error, Exception)
 
 

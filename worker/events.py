@@ -111,7 +111,7 @@ class Timing(Value, frozen=True):
 
 
 class Notice(Value, frozen=True):
-    """A sentence for the user about something that is no failure."""
+    """A sentence for the user that is not about a failure."""
 
     message: str
     # The message for translation.
@@ -123,7 +123,7 @@ class Notice(Value, frozen=True):
 
 
 def said(sentences: Iterable[Sentence]) -> list[Notice]:
-    """Return sentences as they are sent."""
+    """Return sentences in the form in which events send them."""
     return [Notice(message=str(sentence), parts=sentence.parts) for sentence in sentences]
 
 
@@ -218,7 +218,7 @@ class ModelLoaded(_Event, tag="model_loaded", frozen=True):
     # The name of that switch in `template_options` (true: think), and its default.
     thinking_option: str | None = None
     thinking_default: bool = False
-    # What is odd about the model, though it can be used; usually empty.
+    # Faults of the model, which can still be used; usually empty.
     notices: list[Notice] = []
     # What the worker's process can't do.
     confinement: Confinement = Confinement()
@@ -390,11 +390,11 @@ Activity: TypeAlias = Literal[
 
 
 class Heartbeat(Struct, frozen=True, array_like=True):
-    """A report on what the worker does. It comes beside the events, see `worker.pulse`."""
+    """A report on what the worker is doing. It is sent apart from the events; see `worker.pulse`."""
 
     activity: Activity
     lasted_s: float
-    """For how long, since its last sign of progress."""
+    """The time since the last sign of progress, in seconds."""
     usual_s: float
     """The longest time that this activity took before; 0 if unknown."""
     detail: str

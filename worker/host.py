@@ -79,7 +79,7 @@ class ModelHost:
     ) -> None:
         """`cache_folder`: where to keep the prompt cache on disk; None: nowhere. `hooks`: the available hooks.
 
-        `confinement`: what this process gave up. `pulse` learns what is being done. `trials` runs chat
+        `confinement`: what this process gave up. `pulse` is notified of each activity. `trials` runs chat
         templates; None means a new process.
         """
         self._pulse = pulse or Pulse()
@@ -226,7 +226,7 @@ class ModelHost:
 
     @property
     def num_waiting(self) -> int:
-        """How many requests were added and not started."""
+        """The number of requests that were added and have not started."""
         return 0 if self._engine is None else self._engine.num_waiting
 
     def step(self) -> list[Event]:

@@ -1,4 +1,4 @@
-"""The inbox: commands and signals on their way to the server. What it holds is limited, and reading never waits.
+"""The inbox: commands and signals on their way to the server. Its size is limited, and putting in never waits.
 
 One thread puts messages in, another takes them out.
 """
@@ -16,7 +16,7 @@ from worker.encoding import MAX_MESSAGE_BYTES, Head, too_long
 from worker.protocol import Command, Failed, RequestId
 
 _MAX_HELD_BYTES = MAX_MESSAGE_BYTES
-"""More than this is refused until commands have ended. One message may always come."""
+"""Beyond this, messages are refused until commands have ended. If no command is held, any message is accepted."""
 
 _EXTRA_BYTES = 2048
 """A command takes about this much more memory than its message."""
@@ -33,7 +33,7 @@ class Interrupt:
 
 
 class Overload(NamedTuple):
-    """A command that was not taken in, because too many wait. It must be answered all the same."""
+    """A command that was refused because too many wait. It must still be answered."""
 
     request_id: RequestId | None
 
@@ -49,7 +49,7 @@ class Inbox:
         self._items: queue.SimpleQueue[Incoming] = queue.SimpleQueue()
         self._sizes: dict[int, int] = {}
         """The size of each command that has not ended, by its `id`."""
-        # Each number is written by one thread alone, so they need no lock. A signal handler may call `put`.
+        # Only one thread writes each of these numbers, so they need no lock. A signal handler may call `put`.
         self._num_bytes_taken = 0
         self._num_bytes_released = 0
 
@@ -60,7 +60,7 @@ class Inbox:
     def put_message(
         self, message: bytes, command_of: Callable[[bytes], Command | Failed], head_of: Callable[[bytes], Head]
     ) -> None:
-        """Decode a message and put it in, or refuse it if too much is held. `cancel` and `shutdown` always come in."""
+        """Decode and put in a message, or refuse it if too much is held. `cancel` and `shutdown` are never refused."""
         num_bytes = len(message) + _EXTRA_BYTES
         num_held = self._num_bytes_taken - self._num_bytes_released
         if len(message) > MAX_MESSAGE_BYTES:
@@ -85,7 +85,7 @@ class Inbox:
         return self._items.qsize()
 
     def release(self, command: Command) -> None:
-        """Note that a command has ended, so that others can come in."""
+        """Note that a command has ended, which makes room for others."""
         self._num_bytes_released += self._sizes.pop(id(command), 0)
 
 
@@ -93,11 +93,11 @@ class InterruptSignals:
     """Signals that end the worker. The first one cancels all requests, a second one ends the process at once."""
 
     def __init__(self, inbox: Inbox, *numbers: signal.Signals, patience_s: float) -> None:
-        """Handle these signals. After `patience_s` the process ends even if nobody reads its last events."""
+        """Handle these signals. `patience_s` after a signal the process ends, even if nobody reads its last events."""
         self._inbox = inbox
         self._patience_s = patience_s
         self.exit_code = 0
-        """The exit code of the process: 128 and the number of the signal, or 0 if none came."""
+        """The exit code of the process: 128 plus the number of the signal, or 0 if none came."""
         for number in numbers:
             signal.signal(number, self._interrupt)
 

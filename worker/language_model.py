@@ -117,7 +117,7 @@ class UnreadModel:
                 yield Loading(0.1 + 0.85 * fraction, "reading the weights")
             yield Loading(0.95, "warming up")
             if sources_of(self._tokenizer):
-                # It is ready when the first prompt comes.
+                # Start it now, so that it is ready for the first prompt.
                 self._trials.start()
             model = LanguageModel(self._folder, self._model, self._tokenizer, self._config, self._trials)
             model.notices += _notices(odd)
@@ -137,7 +137,7 @@ class LanguageModel:
     ) -> None:
         self.folder = folder
         self.notices: list[Sentence] = []
-        """What the user should know about the model, though it can be used; usually nothing."""
+        """Faults of the model, which can still be used; usually none."""
         self._model = model
         self._config = config
         self._quantization: tuple[int, int] | None = None
@@ -248,7 +248,7 @@ def versions() -> dict[str, str]:
         "mlx_lm": mlx_lm.__version__,
         "tokenizers": tokenizers.__version__,
     }
-    # Its kernels differ in the last bits.
+    # Results differ in the last bits between the kernels of OpenBLAS.
     openblas = version_in_use() if mx.default_device() == mx.Device(mx.cpu) else None
     return found if openblas is None else {**found, "openblas": openblas}
 
@@ -333,7 +333,7 @@ def _explained(folder: ModelFolder, part: Literal["model", "tokenizer"] = "model
 
 
 def _refuse_if_far_too_large(folder: ModelFolder) -> None:
-    """Refuse weights that fit in no memory, however much of it the system keeps on disk."""
+    """Refuse weights that don't fit into memory, even with swap space."""
     memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if folder.weights_bytes > 2 * memory_bytes:
         raise WorkerOutOfMemoryError(
@@ -348,9 +348,9 @@ def _refuse_if_far_too_large(folder: ModelFolder) -> None:
 
 
 def _keep_whole(tokenizer: Tokenizer) -> None:
-    """Switch off what a tokenizer's files may ask for and would change prompts unseen.
+    """Switch off options of a tokenizer's files that would change prompts unnoticed.
 
-    It would cut or pad them, split control tokens that the template writes, or choose tokens by chance.
+    They cut or pad prompts, split control tokens that the template writes, or choose tokens by chance.
     """
     tokenizer.no_truncation()
     tokenizer.no_padding()
@@ -410,7 +410,7 @@ def _notices(odd: Sequence[str]) -> list[Sentence]:
         return []
     return [
         Sentence(
-            "Some weights of this model are damaged: {name} holds values that are infinite or no numbers. Its answers "
+            "Some weights of this model are damaged: {name} holds values that are infinite or not numbers. Its answers "
             "may make no sense. Download the model again, or choose another one.",
             name=odd[0],
         )

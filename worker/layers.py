@@ -179,11 +179,11 @@ def stacks_of(layers: Layers) -> list[Stack]:
 
 
 class Undo:
-    """Takes back what is read into layers from now on, whether or not it is evaluated. All else stays, bit for bit.
+    """Removes from layers all that is read after this object is made, evaluated or not. The rest keeps its bits.
 
-    The old arrays are put back, as unevaluated new ones would bring their whole computation along. But memory that is
-    changed in place would have to be copied while old arrays share it. So call `release` before a layer is evaluated:
-    from then on, the new positions of plain attention are cut off instead.
+    It puts the old arrays back, because cutting unevaluated new ones would need their whole computation. But while old
+    and new arrays share memory, MLX must copy it instead of changing it in place. So call `release` before a layer is
+    evaluated: from then on, the new positions of plain attention are cut off instead.
     """
 
     def __init__(self, layers: Layers) -> None:
@@ -199,15 +199,15 @@ class Undo:
                 self._held[id(cache)] = (cache, {"offset": held["offset"]})
 
     def restore(self) -> None:
-        """Take everything back that was read since this object was made."""
+        """Remove everything that was read since this object was made."""
         for cache, held in self._held.values():
             cache.__dict__.update(held)
 
 
 def has_finite_end(layers: Layers, num_tokens: int) -> mx.array:
-    """Return whether the last layer's latest `num_tokens` positions, or its state, are finite; unevaluated.
+    """Return, unevaluated, whether the last layer's latest `num_tokens` positions, or its state, are finite.
 
-    What is not a number in one layer reaches all layers after it, at the same and later positions.
+    NaN in one layer spreads to all layers after it, at the same and later positions.
     """
     last = next((cache for cache in reversed(list(_single(layers))) if arrays_of(cache)), None)
     match last:

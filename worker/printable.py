@@ -1,4 +1,4 @@
-"""Text for terminals and names of files: no character in it acts on a terminal, reorders the text or is unseen."""
+"""Makes text safe for terminals and file names: no control characters, no reordering, no invisible characters."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _UNSEEN = (
 )
 """Characters without width. Text could be hidden in them."""
 _JOINERS = r"\u200c\u200d"
-"""They belong between the letters of some scripts, and between the parts of an emoji; they are unseen elsewhere."""
+"""They join the letters of some scripts and the parts of an emoji. Elsewhere they are invisible."""
 _JOINED = {"Ll", "Lu", "Lt", "Lm", "Lo", "Mn", "Mc", "So", "Sk"}
 
 _UNWANTED = re.compile(f"[{_ACTING}{_UNSEEN}{_JOINERS}]")
@@ -25,9 +25,9 @@ _IS_ACTING = re.compile(f"[{_ACTING}]")
 
 
 def printable(text: str, instead: str = "\ufffd") -> str:
-    """Return a text that a terminal only shows. Line feeds and tabs stay.
+    """Return a text that has no other effect on a terminal than to be shown. Line feeds and tabs stay.
 
-    Characters that act are replaced by `instead`, and unseen ones are left out.
+    Control characters are replaced by `instead`, and invisible ones are left out.
     """
 
     def replaced(found: re.Match[str]) -> str:
@@ -56,10 +56,10 @@ def _escape(character: str) -> str:
 
 
 class PrintableStream:
-    """Writes printable text to another stream, and does all else as that stream."""
+    """Writes text to another stream in printable form. Everything else is passed on unchanged."""
 
     def __init__(self, behind: TextIO) -> None:
-        """`behind`: the stream that gets the text."""
+        """`behind`: the stream to write to."""
         self.behind = behind
 
     def write(self, text: str) -> int:

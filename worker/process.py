@@ -39,7 +39,7 @@ _FEEDER_S = 0.5
 _ENDING_S = 5.0
 """How long a worker may take to end after SIGTERM."""
 _KILL_S = 2.0
-"""The system may take long to end a process that waits for a device."""
+"""How long to wait after SIGKILL. The system may take long to end a process that waits for a device."""
 
 
 class WorkerExitedError(Exception):
@@ -93,7 +93,7 @@ class WorkerClient:
 
     @property
     def heartbeat(self) -> Heartbeat | None:
-        """The last heartbeat that `receive` or `poll` met; None before the first one."""
+        """The last heartbeat that `receive` or `poll` has read; None before the first one."""
         return self._heartbeat
 
     def send(self, command: Command) -> None:
@@ -113,7 +113,7 @@ class WorkerClient:
     def receive_unless_silent(self, patience_s: float) -> Event:
         """Like `receive`, but raise `WorkerSilentError` after `patience_s` seconds without an event or a heartbeat.
 
-        Only time that passes while this process waits is counted, so that neither of them need run all the time.
+        Only the time that this process spends waiting counts: after the computer slept, the worker is not silent.
         """
         num_waits, last = 0, self._heartbeat
         while not self.poll(BEAT_S):
@@ -131,7 +131,7 @@ class WorkerClient:
             return True
 
     def _wait(self, timeout_s: float | None) -> bool:
-        """Wait until an event can be read, or the time is over. Take the heartbeats that come meanwhile."""
+        """Wait until an event can be read, or the time is over. Meanwhile read heartbeats."""
         end_s = None if timeout_s is None else time.monotonic() + timeout_s
         while True:
             left_s = None if end_s is None else max(0.0, end_s - time.monotonic())
@@ -147,7 +147,7 @@ class WorkerClient:
         try:
             self._heartbeat = msgpack.decode(self._beats.recv_bytes(), type=Heartbeat)
         except (EOFError, OSError, DecodeError):
-            # The worker is ending, or sends nonsense: its events say which.
+            # The worker is ending, or sends invalid data: its events show which.
             self._readable.unregister(self._beats)
 
     def stop(self, timeout_s: float = 2.0) -> None:
@@ -157,7 +157,7 @@ class WorkerClient:
         self.kill()
 
     def end(self) -> None:
-        """Kill the worker without waiting. Its end is seen by `receive`."""
+        """Kill the worker without waiting. `receive` then reports its end."""
         self._process.kill()
 
     def kill(self) -> int | None:
@@ -189,7 +189,7 @@ def main(
     logging.basicConfig(format="worker: %(levelname)s %(name)s: %(message)s")
     # Ctrl+C in a terminal reaches the whole process group; the parent decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # First, because it binds only the threads that start later.
+    # This comes first, because it confines only threads that start later.
     confinement = confine(cache_folder, needs_of_hooks(hooks_folder))
     threading.Thread(target=_end_with_parent, name="parent watch", daemon=True).start()
     pulse = Pulse(None if beats is None else heart(beats))
@@ -227,7 +227,7 @@ def heart(beats: Connection) -> Callable[[Heartbeat], None]:
     os.set_blocking(beats.fileno(), False)
 
     def send(heartbeat: Heartbeat) -> None:
-        # Without the app, the process ends for another reason.
+        # If the app has gone, the process ends because of that.
         with contextlib.suppress(OSError):
             beats.send_bytes(msgpack.encode(heartbeat))
 

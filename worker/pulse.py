@@ -1,7 +1,7 @@
-"""The worker's pulse: what its engine thread does now, and a thread that reports it to the app.
+"""The worker's pulse: a thread that reports to the app twice a second what the worker is doing.
 
-The app can so tell a slow worker from a stuck one. Heartbeats go through a pipe of their own, so that events never
-delay them. A stopped process sends none, and neither does one in which a call holds Python's lock for seconds.
+These heartbeats let the app tell a slow worker from a stuck one. They have a pipe of their own, so that events never
+delay them. A process sends no heartbeats while it is stopped, or while a call holds Python's lock for seconds.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MAX_DETAIL_CHARS = 80
 
 
 class EngineStep(Struct, frozen=True):
-    """What the engine thread does, and since when by the monotonic clock."""
+    """An activity of the engine thread, and its beginning by the monotonic clock."""
 
     activity: Activity
     began_s: float
@@ -34,23 +34,23 @@ class EngineStep(Struct, frozen=True):
     done: int
     total: int
     num_beats: int
-    """How many heartbeats there had been before."""
+    """The number of heartbeats before this step began."""
 
 
 class Pulse:
-    """Knows what the engine thread does. Only that thread calls `enter` and `during`."""
+    """Keeps the engine thread's current activity. Only that thread calls `enter` and `during`."""
 
     def __init__(
         self, send: Callable[[Heartbeat], None] | None = None, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """`send` must not block, and is called by two threads. None means that nobody listens."""
+        """`send` must not block, and is called by two threads. None: heartbeats are not sent."""
         self._send = send
         self._clock = clock
         self._num_beats = 0
         self.step = EngineStep("starting", clock(), "", 0, 0, 0)
         self._usual_s: dict[Activity, float] = {}
         self.check: Callable[[], None] = _no_check
-        """What the thread also does at each beat; it must not block."""
+        """Called by the pulse's thread at each beat; must not block."""
         self._reported: tuple[Activity, float] = ("starting", 0.0)
 
     def start(self) -> None:
@@ -58,13 +58,13 @@ class Pulse:
         threading.Thread(target=self._run, name="pulse", daemon=True).start()
 
     def enter(self, activity: Activity, detail: str = "", done: int = 0, total: int = 0) -> None:
-        """Note what the engine thread does from now on. To enter the same activity again is a sign of progress."""
+        """Note that the engine thread begins an activity. Entering the same one again is a sign of progress."""
         now = self._clock()
         self._note_end(now)
         self.step = EngineStep(activity, now, detail, done, total, self._num_beats)
         reported, at_s = self._reported
         if activity != reported and now - at_s > _MIN_GAP_S:
-            # Without Python's lock, the thread could not report it later.
+            # If this activity holds Python's lock, the pulse's thread can't report it later.
             self._report()
 
     @contextmanager
@@ -92,7 +92,7 @@ class Pulse:
         return min(now - step.began_s, (self._num_beats - step.num_beats + 2) * _MAX_BEAT_S)
 
     def beat(self) -> None:
-        """Send a heartbeat, as the thread does twice a second."""
+        """Send a heartbeat. The pulse's thread calls this twice a second."""
         self._num_beats += 1
         self._report()
 

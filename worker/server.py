@@ -3,11 +3,11 @@
 One thread does all the work, including MLX's. Loads and answers are done in the order of their commands. Between two
 steps of work the server reads all new commands: it cancels requests, and for a short time it replies to questions that
 need no computing (`plan`, `tokenize`, `validate`, `cache_stats`, `list_hooks`). Questions overtake answers. They wait
-for loads that came before them, so that the model that the sender expects replies.
+for earlier loads, so that the reply comes from the model that the sender expects.
 
-Taking in a command takes the same short time however many wait. Beyond `MAX_WAITING`, new ones are refused.
+The time to accept a command does not depend on how many wait. Beyond `MAX_WAITING`, new ones are refused.
 
-Chat templates run in a trial process. While the server waits for it, commands are read, too: a cancelled request stops
+Chat templates run in a trial process. While the server waits for it, it reads commands, too: a cancelled request stops
 waiting at once, and so does a question when its model is about to be replaced.
 """
 
@@ -72,7 +72,7 @@ _REPLYING_S = 0.005
 """How long the server replies to questions before it does the next step of an answer."""
 
 _PARTING_S = 0.25
-"""For this time after a shutdown, the server still replies to questions that came before it."""
+"""After a shutdown, the server replies for this long to questions that came before it."""
 
 _IN_USE = Sentence("This `request_id` is already in use. Choose another one for each command.")
 _SHUTTING_DOWN = Sentence("The worker is shutting down. Start a new one.")
@@ -93,8 +93,8 @@ class Server:
     ) -> None:
         """`cache_folder`: where to keep the prompt cache on disk; None: nowhere. `hooks`: the available hooks.
 
-        `confinement`: what this process gave up. `pulse` learns what is being done. `saving_s`: how long the end may be
-        delayed to save the prompt cache.
+        `confinement`: what this process gave up. `pulse` is notified of each activity. `saving_s`: how long
+        saving the prompt cache may delay the end.
         """
         self._saving_s = saving_s
         self._inbox = inbox
@@ -106,9 +106,9 @@ class Server:
         """The accepted commands that have not ended. `cancel` and `shutdown` are never among them."""
         self._waiting = WaitingLine()
         self._questions: deque[Question] = deque()
-        """Questions that wait for nothing but their turn."""
+        """Questions that wait only for their turn."""
         self._notes: deque[Failed | Done | Overload] = deque()
-        """Refusals, and the ends of `cancel`s, that wait for their turn."""
+        """Refusals and replies to `cancel` that wait for their turn."""
         self._running: tuple[Job, Ticket, Iterator[Event | None]] | None = None
         self._answering: dict[RequestId, Ticket] = {}
         self._is_replying = False
@@ -117,7 +117,7 @@ class Server:
         """The job whose step is being done."""
         self._is_ending = False
         self._ends_soon = False
-        """Whether everything was cancelled, to end."""
+        """Whether everything was cancelled because the server ends."""
         self._shutdown: Shutdown | None = None
         self._shutdown_at = 0.0
         self._last_work_s = 0.0
@@ -314,7 +314,7 @@ class Server:
     # --- replies -------------------------------------------------------------------------------------------
 
     def _reply_some(self) -> None:
-        """Emit what needs no computing, for a short time: questions in their order, and beside them refusals."""
+        """For a short time, emit refusals and reply to questions, each in their order."""
         end = time.perf_counter() + _REPLYING_S
         while (self._notes or self._questions) and time.perf_counter() < end:
             if self._notes:
@@ -347,7 +347,7 @@ class Server:
     # --- work ----------------------------------------------------------------------------------------------
 
     def _start_next(self) -> None:
-        """Start waiting requests: answers join those that are running, a load waits for them and for questions."""
+        """Start waiting requests. Answers join the running ones; a load waits until answers and questions are done."""
         while self._waiting and self._running is None:
             job, ticket = self._waiting.first
             if isinstance(job, LoadModel | UnloadModel) and (self._host.is_answering or self._questions):
@@ -371,7 +371,7 @@ class Server:
         except BaseException as error:  # one request's bug must not take the others down
             if not is_failure(error):
                 raise
-            if self._running is running:  # otherwise another load has ended it during this step
+            if self._running is running:  # otherwise another load has replaced it during this step
                 self._running = None
                 self._end(self._failed(job, error))
             return

@@ -23,7 +23,7 @@ _STDIN, _STDERR = 0, 2
 _REST_BYTES = 1 << 20
 _SAVING_S = 10.0
 _ENDING_S = 5.0
-"""How long ending may take after a signal, beside saving the prompt cache."""
+"""How long ending may take after a signal, apart from saving the prompt cache."""
 """Added to the number of the signal that ended the worker, this is its exit code, as in a shell."""
 _NO_OUTPUT = 2
 
@@ -38,7 +38,7 @@ def serve(cache_folder: Path | None = None, hooks_folder: Path | None = None, ho
     if out is None:
         print("bough: --stdio writes its events to standard output, which is closed.", file=sys.stderr)  # noqa: T201
         return _NO_OUTPUT
-    # Before any thread starts: it binds only the threads that start later.
+    # This comes before any thread starts, because it confines only threads that start later.
     confinement = confine(cache_folder, needs_of_hooks(hooks_folder))
     preload()
     # These import MLX, which must happen after `preload`. They may also print, so standard output is claimed before.

@@ -28,12 +28,12 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _OPTION = "--bough-trial"
-"""The first argument of a bundled program that is to be a trial process."""
+"""A bundled program whose first argument is this one runs as a trial process."""
 _START_S = 60.0
 """How long the start may take; it takes 0.15 s on an idle machine."""
 _POLL_S = 0.05
 _ALARM_EXTRA_S = 5.0
-"""After the time limit and this time, the system ends a process whose worker did not."""
+"""If the worker has not ended the process this long after the time limit, the system does."""
 _MAX_ERROR_CHARS = 2000
 _HEADER = struct.Struct("!cQ")
 _READY, _RESULT, _RAISED, _MEMORY, _TOO_LARGE = b"s", b"r", b"e", b"m", b"l"
@@ -53,7 +53,7 @@ class Limits:
 
 
 class TrialError(Exception):
-    """A call did not return a value. This class itself: the process could not be started."""
+    """A call did not return a value. If it is no subclass, the process could not be started."""
 
 
 class TooSlowError(TrialError):
@@ -82,7 +82,7 @@ class StoppedError(TrialError):
 
 
 class RaisedError(TrialError):
-    """The call raised an exception, or its result is no plain data."""
+    """The call raised an exception, or its result is not plain data."""
 
     def __init__(self, text: str, names: Sequence[str]) -> None:
         super().__init__(text)
@@ -134,7 +134,7 @@ class TrialProcess:
             kind, content = self._wait(process, limits.seconds, call, limits.memory_bytes)
         except BaseException:
             self.close()
-            # The next call finds it started.
+            # Start a new process now, so that the next call need not wait for it.
             with contextlib.suppress(TrialError):
                 self.start()
             raise
@@ -173,7 +173,7 @@ class TrialProcess:
                     unsent = unsent[os.write(process.input, unsent) :]
                 except BlockingIOError:
                     pass
-                except OSError:  # the end of the process, which the other pipe shows
+                except OSError:  # the process has ended; the other pipe reports it
                     unsent = unsent[:0]
                 if not unsent:
                     poll.unregister(process.input)
@@ -206,7 +206,7 @@ class _Process:
             ends += os.pipe()
             ends += os.pipe()
             read_end, self.input, self.output, write_end = ends
-            # A Ctrl+C in the terminal must not reach it while Python starts there.
+            # A Ctrl+C in the terminal must not reach the process while its Python starts.
             blocked = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
             try:
                 self.popen = subprocess.Popen(
@@ -228,7 +228,7 @@ class _Process:
         self.end = weakref.finalize(self, _end, self.popen, self.input, self.output)
 
     def exit_code(self) -> int:
-        """Return the exit code of the process, which has closed its pipe."""
+        """Return the exit code of the process, once it has closed its pipe."""
         try:
             return self.popen.wait(1.0)
         except subprocess.TimeoutExpired:
@@ -251,7 +251,7 @@ def _command(read_end: int, write_end: int, preload: tuple[str, ...]) -> list[st
 
 
 class _Plain(pickle.Unpickler):
-    """Reads plain data alone: what went wrong in the process must not reach the worker."""
+    """Reads plain data only, so that the process can't make the worker run code."""
 
     def find_class(self, module_name: str, global_name: str, /) -> NoReturn:
         raise pickle.UnpicklingError(f"{module_name}.{global_name} is no plain data")
@@ -271,7 +271,7 @@ def _footprint(pid: int) -> int:
 
 
 def serve_if_asked() -> None:
-    """Be a trial process if the command line says so, and end with it. Otherwise do nothing."""
+    """Run as a trial process if the command line asks for it, and never return. Otherwise do nothing."""
     if sys.argv[1:2] != [_OPTION]:
         return
     read_end, write_end, parent = map(int, sys.argv[2:5])
@@ -279,7 +279,7 @@ def serve_if_asked() -> None:
     _end_with(parent, read_end)
     for name in sys.argv[5:]:
         __import__(name)
-    # What libraries print about what they try is no news.
+    # Discard what libraries print during a trial.
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, sys.__stderr__.fileno() if sys.__stderr__ is not None else 2)
     os.close(null)
@@ -291,7 +291,7 @@ def serve_if_asked() -> None:
 
 
 def _serve(call: bytes, write_end: int) -> None:
-    """Do one call and send its reply."""
+    """Run one call and send its result."""
     base = _reserved_bytes()
     try:
         limits, function, args, kwargs = cast("tuple[Limits, Callable[..., Any], Any, Any]", pickle.loads(call))  # noqa: S301 (from the worker)
@@ -316,7 +316,7 @@ def _serve(call: bytes, write_end: int) -> None:
 def _text_of(error: BaseException) -> str:
     try:
         return (str(error) or type(error).__name__)[:_MAX_ERROR_CHARS].encode("utf-8", "backslashreplace").decode()
-    except Exception:  # noqa: BLE001 (the text of an error may be any program's)
+    except Exception:  # noqa: BLE001 (`str` of an exception may run any code)
         return type(error).__name__
 
 
@@ -327,7 +327,7 @@ def _send(write_end: int, kind: bytes, content: bytes) -> None:
 
 
 def _end_with(parent: int, read_end: int) -> None:
-    """End this process with the worker, whatever it does then."""
+    """End this process when the worker ends, even in the middle of a call."""
     if sys.platform == "linux":
         kill_with_parent = 1
         ctypes.CDLL(None).prctl(kill_with_parent, signal.SIGKILL)
@@ -336,7 +336,7 @@ def _end_with(parent: int, read_end: int) -> None:
 
     def watch() -> None:
         poll = select.poll()
-        poll.register(read_end, 0)  # only the end of the pipe is an event then
+        poll.register(read_end, 0)  # without flags, only the end of the pipe is reported
         poll.poll()
         os._exit(0)
 

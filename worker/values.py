@@ -54,14 +54,14 @@ def exactly_one(value: Struct, *names: str) -> None:
 
 
 Need: TypeAlias = Literal["network", "files"]
-"""What a hook may ask the worker to keep."""
+"""An ability that a hook may need, so that the worker keeps it."""
 NEEDS: tuple[Need, ...] = get_args(Need)
 
 
 class Confinement(Struct, frozen=True):
-    """What the worker's process gave up at its start: the network, and writing files outside its own folder."""
+    """Whether the worker's process gave up, at its start, the network and writing files outside its own folder."""
 
     network: bool = False
     files: bool = False
     why_not: Literal["", "switched_off", "gpu", "hooks", "unsupported"] = ""
-    """Why it did not give up both."""
+    """Why it did not give up both; empty if it did."""

@@ -125,7 +125,7 @@ class Answers(QObject):
             self._end(broken_off(stream.stored, "stopped", None))
 
     def is_stopping(self, message_id: MessageId) -> bool:
-        """Return whether an answer was stopped that has not ended yet."""
+        """Return whether an answer is being stopped: the user has stopped it, and it has not ended yet."""
         stream = self._streams.get(message_id)
         return stream is not None and stream.is_stopping and not stream.has_ended
 
@@ -151,11 +151,11 @@ class Answers(QObject):
 
     @property
     def has_unsaved(self) -> bool:
-        """Whether text was not written to the store because that failed."""
+        """Whether some text could not be written to the store."""
         return not self._can_save
 
     def is_saved(self, message_id: MessageId) -> bool:
-        """Whether a message is in the store with all its text, but for what streamed in the last moment."""
+        """Whether a message's text is in the store, apart from text that has just streamed in."""
         return self._can_save or (message_id not in self._unsaved and message_id not in self._streams)
 
     def is_waiting(self, message_id: MessageId) -> bool:
@@ -179,7 +179,7 @@ class Answers(QObject):
         return self._unsaved.get(message.id, message)
 
     def all_current(self, messages: Sequence[Message]) -> list[Message]:
-        """Return `current` of many messages, most of which have ended long ago."""
+        """Return `current` for each message. This is fast even for many that have ended."""
         growing = self._streams.keys() | self._unsaved.keys()
         return [self.current(message) if message.id in growing else message for message in messages]
 

@@ -50,13 +50,13 @@ class ModelSession(QObject):
     chosen = Signal()
     """The user has chosen a model, which the worker should load at once."""
     worker_died = Signal(object)
-    """A worker died or was ended; a `Sentence` on that. The state is `loading` if a fresh one replaces it."""
+    """A worker died or was ended; a `Sentence` that says so. The state is `loading` if a fresh one replaces it."""
     load_failed = Signal(object)
     """A model could not be loaded, or kills every worker; a `Sentence` on why, and what to do."""
     draft_refused = Signal(object)
     """The requested draft model can't be used; a `Sentence` on why."""
     noticed = Signal(object)
-    """A loaded model is odd, though it can be used; a `Sentence` on why. Emitted once for each model."""
+    """A `Sentence` on a fault of a loaded model that can still be used. Emitted once for each fault of a model."""
     precision_refused = Signal(int)
     """The model does not support a cache with this number of bits; it is loaded without it."""
     kept_changed = Signal()
@@ -73,7 +73,7 @@ class ModelSession(QObject):
         """Why the draft model was dropped after a failed load; reported once the model is loaded without it."""
         self._num_deaths = 0
         self._why_ended: Sentence | None = None
-        """Why the worker is being ended from here; None if it is not."""
+        """Why this session is ending the worker; None if it is not."""
         self.is_load_begun = False
         """Whether the worker has begun to load the model, or has refused it."""
         self._noticed: set[tuple[str, str]] = set()
@@ -119,7 +119,7 @@ class ModelSession(QObject):
         self._load(name, draft)
 
     def choose(self, name: str, draft: str) -> None:
-        """Load a model for which nothing else shall wait: all answers were stopped."""
+        """Load a model at once. The caller has stopped all answers."""
         is_running = self._link.is_started
         self.load(name, draft=draft)
         if is_running:
@@ -360,28 +360,34 @@ class ModelSession(QObject):
 
 
 def how_confined(confinement: Confinement) -> Sentence:
-    """Return what the worker's process gave up, or why it did not."""
+    """Say how the worker's process is confined, or why it is not."""
     match confinement.network, confinement.files, confinement.why_not:
         case True, True, _:
             return Sentence("The model's process can't reach the network, and writes files only in its own folder.")
         case True, False, "hooks":
-            return Sentence("The model's process can't reach the network. It may write files, as a hook needs to.")
+            return Sentence("The model's process can't reach the network. It can write files, because a hook needs it.")
         case True, False, _:
-            return Sentence("The model's process can't reach the network. This system lets it write files anywhere.")
+            return Sentence(
+                "The model's process can't reach the network. It can write files, because this system can't prevent it."
+            )
         case False, True, "hooks":
-            return Sentence("The model's process writes files only in its own folder. A hook needs the network.")
+            return Sentence(
+                "The model's process writes files only in its own folder. "
+                "It can use the network, because a hook needs it."
+            )
         case False, True, _:
             return Sentence(
-                "The model's process writes files only in its own folder. This system lets it use the network."
+                "The model's process writes files only in its own folder. "
+                "It can use the network, because this system can't prevent it."
             )
         case _, _, "switched_off":
-            return Sentence("The model's process is not confined, as BOUGH_CONFINEMENT is off.")
+            return Sentence("The model's process is not confined, because BOUGH_CONFINEMENT is off.")
         case _, _, "gpu":
             return Sentence(
-                "The model's process is not confined: this has not been tried with a GPU. "
-                "BOUGH_CONFINEMENT=on confines it."
+                "The model's process is not confined, because that has not been tried with a GPU. "
+                "To confine it, set BOUGH_CONFINEMENT=on."
             )
         case _, _, "hooks":
-            return Sentence("The model's process is not confined, as hooks need the network and files.")
+            return Sentence("The model's process is not confined, because hooks need the network and files.")
         case _:
-            return Sentence("The model's process is not confined: this system has no means for it.")
+            return Sentence("The model's process is not confined, because this system can't do that.")

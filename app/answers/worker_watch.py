@@ -1,7 +1,7 @@
-"""Notices that the worker is stuck, and ends a worker that does not stop an answer when the user wants that.
+"""Reports a worker that is stuck, and ends a worker that does not obey the user.
 
-The worker's heartbeats say what it does. Time counts here only while this process itself looks at it: neither a
-machine that sleeps nor a window that is blocked makes a worker look stuck.
+The worker's heartbeats say what it is doing. Time counts only while this process itself runs: a worker does not look
+stuck because the computer slept or the window was blocked.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _STARTING_SILENCE_S = 15.0
 """While a process starts, it loads libraries, and the system may not let it do anything else."""
 _BUSY_SILENCE_S = 6.0
 _BUSY_S = 60.0
-"""After a silence that was over by itself, the next one within this time must be longer: the machine may be busy."""
+"""For this long after a stuck worker has recovered, only a longer silence is reported: the computer may be busy."""
 OBEDIENCE_S = 3.0
 """A worker that does not obey for this long is ended."""
 _MIN_COMPUTING_S = 30.0
 _UNUSUAL = 5
-"""A step is far beyond its usual time if it takes so many times as long as ever before."""
+"""A step takes unusually long if it lasts this many times as long as the longest one before."""
 _PATIENCE_S: dict[Activity, float] = {
     "starting": 60,
     "idle": float("inf"),
@@ -51,9 +51,9 @@ class WorkerWatch(QObject):
     """Watches the worker of a session, while there is one."""
 
     got_stuck = Signal(object)
-    """A `Sentence` on what the worker was doing, and since when."""
+    """A `Sentence` that says what the worker was doing, and since when."""
     recovered = Signal()
-    """The worker goes on, or another one has taken its place."""
+    """The worker responds again, or a new one has replaced it."""
 
     def __init__(self, session: ModelSession, answers: Answers, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
@@ -73,7 +73,7 @@ class WorkerWatch(QObject):
         self._load_s: float | None = None
         """When the user chose another model; None once the worker loads it."""
         self._reported: Activity | None = None
-        """In what the worker is reported as stuck; None if it is not."""
+        """The activity that the worker is reported to be stuck in; None if it is not."""
         answers.stopping.connect(self._on_stopping)
         session.chosen.connect(self._on_chosen)
         self.timer = QTimer(self)
@@ -87,7 +87,7 @@ class WorkerWatch(QObject):
         return self._reported is not None
 
     def look(self) -> None:
-        """Look at the worker, as the timer does twice a second."""
+        """Check the worker. The timer calls this twice a second."""
         looked_s = self._clock()
         self._now_s += min(looked_s - self._looked_s, _MAX_TICK_S)
         self._looked_s = looked_s
@@ -110,7 +110,7 @@ class WorkerWatch(QObject):
     # --- reports -------------------------------------------------------------------------------------------
 
     def _problem(self) -> tuple[Activity, Sentence] | None:
-        """Return what the worker is stuck in, and a sentence on that; None if it is not stuck."""
+        """Return the activity that the worker is stuck in, and a sentence for the user; None if it is not stuck."""
         silent_s, heartbeat = self._now_s - self._heard_s, self._heartbeat
         activity: Activity = "starting" if heartbeat is None else heartbeat.activity
         if silent_s > self._patience_with_silence_s(activity):
@@ -153,7 +153,7 @@ class WorkerWatch(QObject):
         self._load_s = self._now_s
 
     def _enforce_stops(self) -> None:
-        """End answers that the worker does not stop. A worker that goes on with a slow step is left alone."""
+        """End answers that the worker does not stop, unless it is only slow. See `_is_just_slow`."""
         self._stops = {id_: at_s for id_, at_s in self._stops.items() if self._answers.is_streaming(id_)}
         overdue = [id_ for id_, at_s in self._stops.items() if self._now_s - at_s >= OBEDIENCE_S]
         if not overdue:
@@ -165,18 +165,18 @@ class WorkerWatch(QObject):
             self._restart(Sentence("The model process did not stop within {num} seconds.", num=round(OBEDIENCE_S)))
 
     def _enforce_load(self) -> None:
-        """End a worker that does not load the model that the user chose. What it does is not wanted any more."""
+        """End a worker that does not begin to load the chosen model: its current work is no longer needed."""
         if self._load_s is None or self._session.is_load_begun:
             self._load_s = None
         elif self._heartbeat is None or self._heartbeat.activity == "starting":
             # Another process would start no sooner.
             self._load_s = self._now_s
         elif self._now_s - self._load_s >= OBEDIENCE_S:
-            self._restart(Sentence("The model process was ended, as it did not begin to load another model."))
+            self._restart(Sentence("The model process was ended, because it did not begin to load the other model."))
 
     @property
     def _is_just_slow(self) -> bool:
-        """Whether the worker lives, in a step that ends by itself: it computes, or reads a model."""
+        """Whether the worker responds, and its step ends by itself: it computes, or reads a model."""
         heartbeat = self._heartbeat
         if heartbeat is None or self._now_s - self._heard_s > SILENCE_S:
             return False
@@ -214,7 +214,7 @@ def _stage(stage: str) -> Sentence:
 
 
 def _described(heartbeat: Heartbeat | None) -> Sentence:
-    """Return a phrase on what the worker does."""
+    """Describe what the worker is doing, in a few words."""
     if heartbeat is None:
         return Sentence("starting")
     match heartbeat.activity:

@@ -131,7 +131,7 @@ class Controller(QObject):
     ) -> None:
         """Ask for more answers beside an answer, or below a question.
 
-        `num_answers` and `generation` override the generation settings of the conversation; None means as they are set.
+        `num_answers` and `generation` override the generation settings of the conversation; None keeps those.
         """
         message = self.shown.require_open().message(message_id)
         question_id = message.id if message.role == "user" else message.parent_id

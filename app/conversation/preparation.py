@@ -66,7 +66,7 @@ class Preparation(QObject):
         self.generation_changed.emit()
 
     def begin(self, conversation_id: int) -> None:
-        """Turn the empty page into a new conversation: its settings stay, its texts were sent."""
+        """Turn the empty page into a new conversation. Keep its settings, and clear its texts, which were sent."""
         generation = self._prepared.generation
         self._change(Prepared())
         self._conversation_id, self._prepared = conversation_id, Prepared()
@@ -117,7 +117,7 @@ class Preparation(QObject):
         return structs.replace(record, top_logprobs=max(record.top_logprobs, NUM_ALTERNATIVES))
 
     def save(self) -> None:
-        """Store all changes. Those that can't be stored are kept in memory, and it is tried again."""
+        """Store all changes. Those that can't be stored stay in memory until the next attempt."""
         self._timer.stop()
         if self._store.why_read_only or self._program.preferences.is_safe or not self._unsaved:
             return

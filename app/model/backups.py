@@ -58,7 +58,7 @@ class Backups:
         return 0
 
     def restrict(self) -> None:
-        """Let only the user read the backups, also those that others could read."""
+        """Let only the user read the backups, including those that others can read now."""
         restrict(self.folder, *self.files())
 
     def path_for_replaced(self) -> Path:
@@ -151,16 +151,16 @@ class Backups:
                     _remove(file)
 
     def _too_many(self, files: list[Path]) -> list[Path]:
-        """Return which of the daily backups, given newest first, to remove.
+        """Return the daily backups to remove. `files` are given newest first.
 
-        The newest two, the oldest and the fullest stay. Of the others those stay that spread best over the time.
+        The two newest, the oldest and the fullest are kept. The others are chosen to leave small gaps in time.
         """
         fullest = max(files, key=lambda file: (self.num_messages(file), file.name))
         now = datetime.now(UTC)
         ages_s = [max((now - self._time_of(file)).total_seconds(), 1.0) for file in files]
         kept = list(range(len(files)))
         while len(kept) > NUM_KEPT:
-            # The gap that a removal leaves counts in proportion to its age: the older, the wider it may be.
+            # A removal leaves a gap between two backups. The older they are, the wider the gap may be.
             gaps = {
                 middle: (ages_s[older] - ages_s[newer]) / ages_s[older]
                 for newer, middle, older in zip(kept[1:], kept[2:], kept[3:], strict=False)

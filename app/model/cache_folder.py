@@ -56,7 +56,7 @@ class CacheFolder:
         return None
 
     def restrict(self) -> None:
-        """Let only the user read the files, also those that others could read."""
+        """Let only the user read the files, including those that others can read now."""
         restrict(self.folder)
         for entry, _ in self._entries():
             path = Path(entry.path)

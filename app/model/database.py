@@ -48,8 +48,8 @@ class LostError(StoreError):
         self.has_backup = bool(Backups(path).files())
         if self.has_backup:
             why = Sentence(
-                "The conversations are gone from {path}, but not by deleting them in Bough. Nothing was changed. "
-                "Restore a backup under File, Backups; or move the folder {folder} away to begin with none.",
+                "The conversations are gone from {path}, although you did not delete them. Nothing was changed. "
+                "Restore a backup under File, Backups. To begin without conversations, move the folder {folder} away.",
                 path=path,
                 folder=Backups(path).folder,
             )
@@ -77,7 +77,7 @@ class Database:
     def open(cls, path: Path, patience_ms: int, *, was_used: bool = False) -> Database:
         """Open the file, or create it. `patience_ms` is the time to wait for another program.
 
-        `was_used`: whether it is known to have had conversations. Raises `LostError` if it has lost them.
+        `was_used`: whether the file is known to have had conversations. Raises `LostError` if it has lost them.
         """
         with _saying_why(path):
             if not path.exists() and (was_used or have_more(Backups(path))):
@@ -184,15 +184,16 @@ class Database:
 
 
 def _close_unchanged(path: Path, connection: sqlite3.Connection) -> None:
-    """Close a connection that could not be used. The last one would copy the log into the file, which may be damaged.
+    """Close a connection without changing the file, which may be damaged.
 
-    A connection that can't write is therefore the last one to be closed.
+    When the last connection to a file closes, SQLite copies the log into the file. So the last connection to close here
+    is one that can't write.
     """
     with contextlib.ExitStack() as last:
         with contextlib.suppress(sqlite3.Error, OSError):
             uri = f"{path.absolute().as_uri()}?mode=ro"
             reader = last.enter_context(contextlib.closing(sqlite3.connect(uri, uri=True, timeout=0)))
-            # It opens the log, too.
+            # This also opens the log.
             reader.execute("PRAGMA schema_version").fetchone()
         connection.close()
 

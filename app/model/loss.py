@@ -1,7 +1,7 @@
 """Tells an empty store that lost its conversations from one that never had any, or whose user deleted them all.
 
-Conversations that the user deletes are removed from the backups, too, and listed in the table `erased` until then. So a
-conversation of a backup that is neither in the store nor in that table was lost.
+Conversations that the user deletes are later removed from the backups, too. Until then the table `erased` lists them.
+A conversation that is in a backup, but neither in the store nor in that table, was lost.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def has_conversations(connection: sqlite3.Connection) -> bool:
 
 
 def had_conversations(connection: sqlite3.Connection) -> bool:
-    """Whether a store without conversations had some before."""
+    """Whether a store, which now may be empty, ever had a conversation."""
     if not _has_table(connection, "sqlite_sequence"):
         return False
     return connection.execute("SELECT 1 FROM sqlite_sequence WHERE name = 'conversation'").fetchone() is not None
@@ -46,9 +46,9 @@ def have_more(backups: Backups, erased: Container[int] = ()) -> bool:
 
 
 def to_show(backups: Backups) -> Iterator[Path]:
-    """Yield the sound backups: first those with at least half as many messages as the fullest, each part newest first.
+    """Yield the sound backups: those with at least half as many messages as the fullest, newest first, then the others.
 
-    After a loss, new backups may hold little.
+    Backups that were made after a loss may hold little.
     """
     sizes = {file: backups.num_messages(file) for file in backups.files()}
     fullest = max(sizes.values(), default=0)
@@ -59,7 +59,7 @@ def to_show(backups: Backups) -> Iterator[Path]:
 
 
 def is_lost(connection: sqlite3.Connection, backups: Backups) -> bool:
-    """Whether a store that was opened to be read has lost its conversations. What can't be read is not lost."""
+    """Whether a readable store has lost its conversations. If it can't be read, it has not lost them."""
     with contextlib.suppress(*UNREADABLE):
         return not has_conversations(connection) and have_more(backups, erased_ids(connection))
     return False

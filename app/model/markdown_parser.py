@@ -227,7 +227,7 @@ _MAX_DEFINITIONS = 500
 
 
 def definitions(text: str) -> dict[str, Any]:
-    """Return the link definitions on lines of their own, also those of a code block; at most 500."""
+    """Return the link definitions on lines of their own, even inside a code block; at most 500."""
     references: dict[str, Any] = {}
     for found in itertools.islice(_DEFINITION.finditer(text), _MAX_DEFINITIONS):
         _FLAT_PARSER.parse(found[0], {"references": references})

@@ -16,7 +16,7 @@ _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 def restrict(*paths: Path) -> None:
     """Take all rights to these files and folders from everyone but their owner.
 
-    Missing ones are left out, and those whose mode can't be changed: some file systems have no modes.
+    Missing files are skipped, and so are those whose mode can't be changed: some file systems have no modes.
     """
     for path in paths:
         with contextlib.suppress(OSError, ValueError):
@@ -31,7 +31,7 @@ def make_folder(path: Path) -> None:
 
 
 def open_own(path: str, flags: int) -> int:
-    """Open a file, a new one for its owner alone; return its descriptor. A pipe in its place does not block."""
+    """Open or create a file and return its descriptor. Only the owner may read a new file. A pipe does not block."""
     return os.open(path, flags | os.O_NONBLOCK, 0o600)
 
 

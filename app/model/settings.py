@@ -21,7 +21,7 @@ from app.model.text import clean
 from worker.sentence import Sentence
 
 _MAX_BYTES = 16 << 20
-"""Of the file. It usually has a few thousand."""
+"""The largest settings file that is read. It usually has a few thousand bytes."""
 _MAX_DEPTH = 40
 
 Name: TypeAlias = Annotated[str, Meta(max_length=4096)]
@@ -90,7 +90,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     text_percent: Annotated[int, Meta(ge=MIN_TEXT_PERCENT, le=MAX_TEXT_PERCENT)] = 100
     motion: Motion = "system"
     has_conversations: bool = False
-    """Whether the store had conversations when Bough was closed. If they are gone at the next start, that is said."""
+    """Whether the store had conversations when Bough was closed. Bough reports at its start if they are gone."""
     last_conversation: ConversationId | None = None
     windows: Annotated[tuple[WindowPlace, ...], Meta(max_length=16)] = ()
     """The windows that were open when Bough was closed, the first one first."""
@@ -126,8 +126,8 @@ def _first(name: str, names: tuple[str, ...]) -> tuple[str, ...]:
 def load_settings(path: Path, report: Callable[[Sentence], None] = lambda _: None) -> Settings:
     """Read the settings. Without a file, all settings have their defaults.
 
-    What is invalid or out of bounds gets its default, and everything else is kept. The file is then kept beside, and
-    `report` is called with a sentence about it.
+    Invalid values are replaced by their defaults, and all others are used. The file is then kept under another name,
+    and `report` is called with a sentence about it.
     """
     try:
         restrict(path)
@@ -164,7 +164,7 @@ def _said(names: str, why: str, kept: Path) -> Sentence:
 
 
 def _parsed(data: bytes) -> object:
-    """Parse JSON, also with lone surrogates, invalid UTF-8 or NaN. Raises `ValueError` and `RecursionError`."""
+    """Parse JSON, even if it has lone surrogates, invalid UTF-8 or NaN. Raises `ValueError` and `RecursionError`."""
     try:
         return msgspec.json.decode(data)
     except (msgspec.MsgspecError, UnicodeDecodeError):
@@ -172,7 +172,7 @@ def _parsed(data: bytes) -> object:
 
 
 def _with_valid_fields(kind: type[_S], found: object, within: str, left_out: list[str]) -> _S:
-    """Return a `kind` with the valid fields of `found`; others have their defaults, and are named in `left_out`."""
+    """Return a `kind` with the valid fields of `found`. Others have their defaults; `left_out` gets their names."""
     if not isinstance(found, dict):
         left_out.append(within)
         return kind()

@@ -70,8 +70,8 @@ class Store:
     ) -> None:
         """Open the database at `path`, or create it.
 
-        `read_only_because`: why it could not be opened for writing; then whatever is readable of it is opened, and
-        this does not raise. `was_used`: whether the database is known to have had conversations. Raises `LostError`
+        `read_only_because`: why it could not be opened for writing. Then everything that is readable is opened, and
+        no error is raised. `was_used`: whether the database is known to have had conversations. Raises `LostError`
         if it has lost them.
         """
         self.path = path
@@ -117,10 +117,10 @@ class Store:
         return self._database.why_read_only
 
     def clean_up(self, interrupted: Sentence) -> bool:
-        """End what a killed program left streaming, and delete what has been in the trash for long.
+        """End messages that a killed program left streaming, and empty the trash of everything old.
 
-        Return whether that was done. It is not while another program has the store open: that one may be streaming, or
-        may restore from the trash.
+        Return whether this was done. Nothing is done while another program has the store open, because it may be
+        streaming, or may restore from the trash.
         """
         if self._presence is None:
             return False

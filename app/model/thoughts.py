@@ -58,7 +58,7 @@ def split_thought(text: str) -> Thought | None:
 
 
 def without_marks(message: Message) -> str:
-    """Return the text of a message, thought included, without the marks."""
+    """Return the text of a message and its thought, without the marks that delimit the thought."""
     text = message.text
     thought = split_thought(text) if message.role == "assistant" else None
     return text if thought is None else f"{thought.text.strip()}\n{text[thought.answer_start :]}".strip("\n")

@@ -1,7 +1,7 @@
 """Replay of one answer from its record, as commands to and events from the worker. Independent of Qt and processes.
 
 Each token is sampled again after the stored tokens before it, with the same seed. Samples are functions of logits, seed
-and position, so with the same weights, libraries and KV cache bits all of them come again. Where one does not, the
+and position, so with the same weights, libraries and KV cache bits all tokens are the same. Where one differs, the
 stored token is used instead and the replay continues after it. Hooks may depend on everything before, so an answer
 with hooks is replayed in one run, up to the first token that differs.
 """

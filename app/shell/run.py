@@ -30,7 +30,7 @@ _CANCELLED = 130
 def run(chosen: argparse.Namespace, places: Places) -> int:
     """Run one of the commands; return the exit code."""
     signal.signal(signal.SIGTERM, _interrupt)
-    # Characters that the terminal lacks must not stop the command.
+    # A character that the terminal's encoding lacks must not stop the command.
     cast("TextIOWrapper", sys.stdout).reconfigure(errors="backslashreplace")
     try:
         _check_store(places)

@@ -1,6 +1,6 @@
 """Output of the shell commands: results on standard output, errors and progress on standard error.
 
-Each result and each error is one line, or JSON. Names and texts in it come from other people's files.
+Each result and each error is one line, or JSON. Names and texts may come from other people's files.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class FailedError(Exception):
 def run_to_end(work: Generator[_P, None, _R], line: Callable[[_P], str]) -> _R:
     """Run a generator to its end and return its result; show its progress if standard error is a terminal."""
     is_terminal = sys.stderr.isatty()
-    # Only here the terminal's cursor is moved.
+    # Nothing else moves the terminal's cursor.
     terminal = sys.stderr.behind if isinstance(sys.stderr, PrintableStream) else sys.stderr
     try:
         while True:

@@ -60,7 +60,7 @@ _MARGINS_PX = 2 * 16 + 12 + 8
 
 
 class Banner(QWidget):
-    """Shows one notice at a time, the most serious and of these the latest. Others wait. It never takes the focus."""
+    """Shows one notice at a time: the latest of the most serious ones. The others wait. It never takes the focus."""
 
     action_requested = Signal(object)
     """The `NoticeAction` of the button that was pressed."""
@@ -168,11 +168,11 @@ class Banner(QWidget):
         self._set([notice for notice in self._notices if notice.cause != cause])
 
     def dismiss_passing(self) -> None:
-        """Dismiss notices once the user goes on with something else. Reports of danger and of what lasts stay."""
+        """Dismiss notices when the user goes on with something else. Serious ones and those with a cause stay."""
         self._set([notice for notice in self._notices if notice.kind == "danger" or notice.cause is not None])
 
     def withdraw(self, kind: type[_Action], is_stale: Callable[[_Action], bool] = lambda _: True) -> None:
-        """Dismiss the notices whose action, one of this kind, would now do something else."""
+        """Dismiss the notices with an action of this kind, because it would now do something else."""
         self._set(
             [notice for notice in self._notices if not (isinstance(notice.action, kind) and is_stale(notice.action))]
         )

@@ -117,8 +117,8 @@
         <translation>endete vor „{stop}“</translation>
     </message>
     <message>
-        <source>The prompt had {tokens} tokens: {kept} were kept from before, {read} were read now.</source>
-        <translation>Der Prompt hatte {tokens} Token: {kept} waren schon behalten, {read} wurden jetzt gelesen.</translation>
+        <source>The prompt had {tokens} tokens: {kept} were in the cache, {read} were read.</source>
+        <translation>Der Prompt hatte {tokens} Token: {kept} waren im Cache, {read} wurden gelesen.</translation>
     </message>
     <message>
         <source>The answer has {tokens} tokens.</source>
@@ -910,7 +910,7 @@
         <translation>Ein Teil des Textes ist nicht gespeichert. Bough schließen und ihn verlieren?</translation>
     </message>
     <message>
-        <source>Your conversations can&apos;t be written now. Free some disk space, and the text is saved by itself.</source>
+        <source>Your conversations can&apos;t be written now. Free some disk space; Bough then saves the text.</source>
         <translation>Ihre Gespräche können gerade nicht geschrieben werden. Schaffen Sie Platz auf dem Datenträger, dann wird der Text von selbst gespeichert.</translation>
     </message>
     <message>
@@ -968,8 +968,8 @@
         <translation>Ein kleineres Modell derselben Familie, das die nächsten Token vorhersagt. Richtige Vorhersagen machen Antworten schneller, und die Antworten bleiben dieselben. Es braucht zusätzlichen Speicher.</translation>
     </message>
     <message>
-        <source>The guide is fast enough without one.</source>
-        <translation>Der Guide ist ohne eines schnell genug.</translation>
+        <source>The guide needs no draft model: it is fast enough.</source>
+        <translation>Der Guide braucht kein Entwurfsmodell: Er ist schnell genug.</translation>
     </message>
     <message>
         <source>For {model}.</source>
@@ -3110,8 +3110,8 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>Der Prompt ist leer. Senden Sie mindestens ein Token Text.</translation>
     </message>
     <message>
-        <source>The settings could not be saved ({error}). They last until you close Bough, or until they can be saved.</source>
-        <translation>Die Einstellungen konnten nicht gespeichert werden ({error}). Sie gelten, bis Sie Bough schließen oder bis sie gespeichert werden können.</translation>
+        <source>The settings could not be saved ({error}). Bough tries again. If you close it before it succeeds, your changes are lost.</source>
+        <translation>Die Einstellungen konnten nicht gespeichert werden ({error}). Bough versucht es weiter. Wenn Sie es vorher schließen, gehen Ihre Änderungen verloren.</translation>
     </message>
     <message>
         <source>The weight file {file} is damaged ({error}). Download it again, then open the folder again.</source>
@@ -3366,8 +3366,8 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>Er hat das Token {token} gesetzt, aber das Vokabular hat nur {num_tokens} Token.</translation>
     </message>
     <message>
-        <source>It set {token}, which the answer format forbids here. `feed_constraint=False` allows it.</source>
-        <translation>Er hat {token} gesetzt, was das Antwortformat hier verbietet. `feed_constraint=False` erlaubt es.</translation>
+        <source>It set {token}, which the answer format forbids here. To allow it, use `feed_constraint=False`.</source>
+        <translation>Er hat {token} gesetzt, was das Antwortformat hier verbietet. Um es zu erlauben, verwenden Sie `feed_constraint=False`.</translation>
     </message>
     <message>
         <source>Its mask allows no token that can follow here.</source>
@@ -3470,8 +3470,8 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>Ein Hook hat sie nach Token {position} verzweigt. Ohne den anderen Zweig entscheidet der Hook vielleicht anders.</translation>
     </message>
     <message>
-        <source>A hook that uses the network or writes files asks for it with the line {line}.</source>
-        <translation>Ein Hook, der das Netz nutzt oder Dateien schreibt, verlangt das mit der Zeile {line}.</translation>
+        <source>A hook that uses the network or writes files needs the line {line}.</source>
+        <translation>Ein Hook, der das Netz nutzt oder Dateien schreibt, braucht die Zeile {line}.</translation>
     </message>
     <message>
         <source>An error in Bough stopped this ({kind}: {error}). Nothing was changed.</source>
@@ -3594,7 +3594,7 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
         <translation>Einige Einstellungen sind ungültig und wurden beiseitegelegt: {names}. Die übrigen gelten. Die Datei bleibt als {file} erhalten.</translation>
     </message>
     <message>
-        <source>Some weights of this model are damaged: {name} holds values that are infinite or no numbers. Its answers may make no sense. Download the model again, or choose another one.</source>
+        <source>Some weights of this model are damaged: {name} holds values that are infinite or not numbers. Its answers may make no sense. Download the model again, or choose another one.</source>
         <translation>Einige Gewichte dieses Modells sind beschädigt: {name} enthält Werte, die unendlich oder keine Zahlen sind. Seine Antworten können unsinnig sein. Laden Sie das Modell noch einmal herunter, oder wählen Sie ein anderes.</translation>
     </message>
     <message>
@@ -3638,8 +3638,8 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
         <translation>Die Gespräche fehlen in {path}, und es gibt keine Sicherung. Nichts wurde geändert. Wenn ihr Ordner auf einem anderen Datenträger liegt, schließen Sie diesen an und starten Sie Bough neu.</translation>
     </message>
     <message>
-        <source>The conversations are gone from {path}, but not by deleting them in Bough. Nothing was changed. Restore a backup under File, Backups; or move the folder {folder} away to begin with none.</source>
-        <translation>Die Gespräche fehlen in {path}, wurden aber nicht in Bough gelöscht. Nichts wurde geändert. Stellen Sie unter Datei, Sicherungen eine Sicherung wieder her; oder verschieben Sie den Ordner {folder}, um ohne Gespräche zu beginnen.</translation>
+        <source>The conversations are gone from {path}, although you did not delete them. Nothing was changed. Restore a backup under File, Backups. To begin without conversations, move the folder {folder} away.</source>
+        <translation>Die Gespräche fehlen in {path}, obwohl Sie sie nicht gelöscht haben. Nichts wurde geändert. Stellen Sie unter Datei, Sicherungen eine Sicherung wieder her. Um ohne Gespräche zu beginnen, verschieben Sie den Ordner {folder}.</translation>
     </message>
     <message>
         <source>The conversations in {path} are damaged ({error}). Nothing was changed. Replace the file with a backup, or move it away to start with an empty one.</source>
@@ -3710,8 +3710,8 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
         <translation>Der Modellprozess braucht ungewöhnlich lange. Seit {time}: {activity}. Warten Sie, oder starten Sie ihn neu: dann wird das Modell noch einmal geladen, und der bisherige Text bleibt erhalten.</translation>
     </message>
     <message>
-        <source>The model process was ended, as it did not begin to load another model.</source>
-        <translation>Der Modellprozess wurde beendet, weil er nicht begann, ein anderes Modell zu laden.</translation>
+        <source>The model process was ended, because it did not begin to load the other model.</source>
+        <translation>Der Modellprozess wurde beendet, weil er nicht begann, das andere Modell zu laden.</translation>
     </message>
     <message>
         <source>The model runs on the CPU, with OpenBLAS {version} and its kernel {kernel}.</source>
@@ -3726,7 +3726,7 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
         <translation>Die Chat-Vorlage des Modells hat den Prozess beendet, in dem sie lief (Exit-Code {exit_code}). {what_to_do}</translation>
     </message>
     <message>
-        <source>The model&apos;s chat template makes a prompt of more than {limit_bytes} of these messages. {what_to_do}</source>
+        <source>The model&apos;s chat template turns these messages into a prompt of more than {limit_bytes}. {what_to_do}</source>
         <translation>Die Chat-Vorlage des Modells macht aus diesen Nachrichten einen Prompt von mehr als {limit_bytes}. {what_to_do}</translation>
     </message>
     <message>
@@ -3742,36 +3742,36 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
         <translation>Der Prozess des Modells erreicht das Netz nicht und schreibt Dateien nur in seinem eigenen Ordner.</translation>
     </message>
     <message>
-        <source>The model&apos;s process can&apos;t reach the network. It may write files, as a hook needs to.</source>
-        <translation>Der Prozess des Modells erreicht das Netz nicht. Er darf Dateien schreiben, weil ein Hook das braucht.</translation>
+        <source>The model&apos;s process can&apos;t reach the network. It can write files, because a hook needs it.</source>
+        <translation>Der Prozess des Modells erreicht das Netz nicht. Er kann Dateien schreiben, weil ein Hook das braucht.</translation>
     </message>
     <message>
-        <source>The model&apos;s process can&apos;t reach the network. This system lets it write files anywhere.</source>
-        <translation>Der Prozess des Modells erreicht das Netz nicht. Dieses System lässt ihn überall Dateien schreiben.</translation>
+        <source>The model&apos;s process can&apos;t reach the network. It can write files, because this system can&apos;t prevent it.</source>
+        <translation>Der Prozess des Modells erreicht das Netz nicht. Er kann Dateien schreiben, weil dieses System es nicht verhindern kann.</translation>
     </message>
     <message>
-        <source>The model&apos;s process is not confined, as BOUGH_CONFINEMENT is off.</source>
+        <source>The model&apos;s process is not confined, because BOUGH_CONFINEMENT is off.</source>
         <translation>Der Prozess des Modells ist nicht eingeschränkt, weil BOUGH_CONFINEMENT auf off steht.</translation>
     </message>
     <message>
-        <source>The model&apos;s process is not confined, as hooks need the network and files.</source>
+        <source>The model&apos;s process is not confined, because hooks need the network and files.</source>
         <translation>Der Prozess des Modells ist nicht eingeschränkt, weil Hooks das Netz und Dateien brauchen.</translation>
     </message>
     <message>
-        <source>The model&apos;s process is not confined: this has not been tried with a GPU. BOUGH_CONFINEMENT=on confines it.</source>
-        <translation>Der Prozess des Modells ist nicht eingeschränkt: Das ist mit einer GPU nicht erprobt. BOUGH_CONFINEMENT=on schränkt ihn ein.</translation>
+        <source>The model&apos;s process is not confined, because that has not been tried with a GPU. To confine it, set BOUGH_CONFINEMENT=on.</source>
+        <translation>Der Prozess des Modells ist nicht eingeschränkt, weil das mit einer GPU nicht erprobt ist. Um ihn einzuschränken, setzen Sie BOUGH_CONFINEMENT=on.</translation>
     </message>
     <message>
-        <source>The model&apos;s process is not confined: this system has no means for it.</source>
-        <translation>Der Prozess des Modells ist nicht eingeschränkt: Dieses System hat kein Mittel dafür.</translation>
+        <source>The model&apos;s process is not confined, because this system can&apos;t do that.</source>
+        <translation>Der Prozess des Modells ist nicht eingeschränkt, weil dieses System das nicht kann.</translation>
     </message>
     <message>
-        <source>The model&apos;s process writes files only in its own folder. A hook needs the network.</source>
-        <translation>Der Prozess des Modells schreibt Dateien nur in seinem eigenen Ordner. Ein Hook braucht das Netz.</translation>
+        <source>The model&apos;s process writes files only in its own folder. It can use the network, because a hook needs it.</source>
+        <translation>Der Prozess des Modells schreibt Dateien nur in seinem eigenen Ordner. Er kann das Netz nutzen, weil ein Hook das braucht.</translation>
     </message>
     <message>
-        <source>The model&apos;s process writes files only in its own folder. This system lets it use the network.</source>
-        <translation>Der Prozess des Modells schreibt Dateien nur in seinem eigenen Ordner. Dieses System lässt ihn das Netz nutzen.</translation>
+        <source>The model&apos;s process writes files only in its own folder. It can use the network, because this system can&apos;t prevent it.</source>
+        <translation>Der Prozess des Modells schreibt Dateien nur in seinem eigenen Ordner. Er kann das Netz nutzen, weil dieses System es nicht verhindern kann.</translation>
     </message>
     <message>
         <source>The newest intact backup is {file}.</source>
@@ -3882,15 +3882,15 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
         <translation>Das ist keine Antwort eines Modells.</translation>
     </message>
     <message>
-        <source>This is the safe mode: default settings, and none of your hooks, drafts, window places and the cache on disk. They stay as they are. Start Bough without --safe-mode to use them again.</source>
-        <translation>Dies ist der abgesicherte Modus: Voreinstellungen, ohne Ihre Hooks, Entwürfe, Fensterplätze und den Cache auf dem Datenträger. Sie bleiben, wie sie sind. Starten Sie Bough ohne --safe-mode, um sie wieder zu verwenden.</translation>
+        <source>This is the safe mode: your settings, hooks, drafts, window places and the cache on disk are not used. They stay as they are. Start Bough without --safe-mode to use them again.</source>
+        <translation>Dies ist der abgesicherte Modus: Ihre Einstellungen, Hooks, Entwürfe, Fensterplätze und der Cache auf dem Datenträger werden nicht verwendet. Sie bleiben, wie sie sind. Starten Sie Bough ohne --safe-mode, um sie wieder zu verwenden.</translation>
     </message>
     <message>
         <source>This model does not support a {num_bits}-bit cache, so it uses full precision. The answers are as good, but they take more memory. To avoid this message, choose “Full precision” in the settings.</source>
         <translation>Dieses Modell unterstützt keinen Cache mit {num_bits} Bit und verwendet deshalb volle Genauigkeit. Die Antworten sind genauso gut, brauchen aber mehr Speicher. Damit diese Meldung nicht mehr erscheint, wählen Sie „Volle Genauigkeit“ in den Einstellungen.</translation>
     </message>
     <message>
-        <source>Too many requests wait, so this one was not accepted. Wait until some of them have ended, then send it again.</source>
+        <source>Too many requests are waiting, so this one was not accepted. Wait until some of them have ended, then send it again.</source>
         <translation>Es warten zu viele Anfragen, deshalb wurde diese nicht angenommen. Warten Sie, bis einige davon beendet sind, und senden Sie sie dann noch einmal.</translation>
     </message>
     <message>

@@ -196,7 +196,7 @@ def test_the_worker_says_what_it_gave_up_and_works(trial: Trial):
 
 def test_a_hook_that_is_refused_is_told_how_to_ask(trial: Trial):
     assert "PermissionError" in trial.helpless
-    assert 'asks for it with the line NEEDS = ["network", "files"].' in trial.helpless
+    assert 'needs the line NEEDS = ["network", "files"].' in trial.helpless
     assert trial.late["kind"] == "bad_request"
     assert trial.late["message"] == (
         "The hook “late” needs the network, which the model's process gave up when it started. "

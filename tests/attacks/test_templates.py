@@ -35,7 +35,7 @@ def _attack(name: str, template: str, words: str, *, ends: str = "model_invalid"
 
 
 _MEMORY = "The model's chat template needs more than"
-_LENGTH = "The model's chat template makes a prompt of more than"
+_LENGTH = "The model's chat template turns these messages into a prompt of more than"
 _TIME = "The model's chat template did not finish within"
 _FAILS = "The model's chat template"
 

@@ -151,9 +151,9 @@ class HookChain:
 
 
 def hook_failure(name: str, error: BaseException) -> BaseException:
-    """Return the error that ends an answer because its hook raised `error`, or Ctrl+C itself.
+    """Return the error that ends an answer whose hook raised `error`; for the user's Ctrl+C, return `error` itself.
 
-    Where Ctrl+C raises `KeyboardInterrupt`, it is the user's. In a worker only a hook can raise it.
+    In a worker Ctrl+C does not raise `KeyboardInterrupt`, so there it comes from the hook.
     """
     if isinstance(error, KeyboardInterrupt) and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         return error
@@ -262,7 +262,7 @@ def trace_of(error: BaseException) -> str:
     trace = "".join(traceback.format_exception(type(error), error, frames)).strip()
     if not isinstance(error, PermissionError):
         return trace
-    hint = Sentence("A hook that uses the network or writes files asks for it with the line {line}.", line=_NEEDS_LINE)
+    hint = Sentence("A hook that uses the network or writes files needs the line {line}.", line=_NEEDS_LINE)
     return joined([verbatim(trace), hint], "\n")
 
 

@@ -107,7 +107,7 @@ class HookFolder:
         return cast("Hook", hook)
 
     def _refuse_if_needy(self, name: str, file: Path) -> None:
-        """Raise `BadRequestError` if a hook needs what this process gave up before the file asked for it."""
+        """Raise `BadRequestError` if a hook needs the network or files, and this process has already given them up."""
         given_up = {need for need in NEEDS if getattr(self._confinement, need)}
         for need in sorted(needs_of(file) & given_up):
             what = Sentence("the network") if need == "network" else Sentence("to write files")

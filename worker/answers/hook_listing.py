@@ -61,13 +61,13 @@ def listed_file(name: str, file: Path, *, is_own: bool) -> ListedHook:
 
 
 def needs_of_hooks(folder: Path | None) -> frozenset[Need]:
-    """Return what the user's hooks in a folder ask for; nothing if there is no folder. Runs no file."""
+    """Return the needs of the user's hooks in a folder; none if there is no folder. Runs no hook."""
     files = () if folder is None else folder.glob("[!_]*.py")
     return frozenset(need for file in files for need in needs_of(file))
 
 
 def needs_of(file: Path) -> frozenset[Need]:
-    """Return what a hook asks for in the line `NEEDS = ["network", "files"]`. Runs nothing."""
+    """Return the needs of a hook, from its line `NEEDS = ["network", "files"]`. Does not run the hook."""
     try:
         module = _module_in(file)
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):

@@ -317,7 +317,7 @@ class Steering:
                 self._events.add(self.writing.put(token_id, feed_constraint=feed_constraint))
             except ConstraintInvalidError:
                 why = Sentence(
-                    "It set {token}, which the answer format forbids here. `feed_constraint=False` allows it.",
+                    "It set {token}, which the answer format forbids here. To allow it, use `feed_constraint=False`.",
                     token=repr(self._vocabulary.text_of([token_id])),
                 )
                 raise self._failed(why) from None

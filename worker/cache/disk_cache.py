@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 _UNFINISHED = re.compile(r"\.(\d+)-\d+\.part")
 _UNFINISHED_S = 24 * 3600
-"""An older unfinished file is removed, even if a process with its number exists."""
+"""An unfinished file older than this is removed, even if the process named in it still seems to run."""
 _USE_NS = 60 * 10**9
 """Times of use are exact to the minute."""
 _FULL, _FILL = 1.0, 0.95

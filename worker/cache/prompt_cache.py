@@ -143,7 +143,7 @@ class PromptCache:
         self._eviction.prune()
 
     def drop_path(self) -> None:
-        """Use new layers and drop what the old ones alone hold, because it must not be used again."""
+        """Replace the working layers, and drop everything that only the old ones hold: it must not be used again."""
         self.branch.drop_marks()
         self.branch.begin(self._new_layers())
         self._eviction.prune()

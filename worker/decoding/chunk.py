@@ -1,4 +1,4 @@
-"""A chunk of a prompt, read layer by layer, so that commands are seen meanwhile. An unfinished one is taken back."""
+"""Reads a chunk of a prompt layer by layer, so that commands are noticed meanwhile. Undoes an unfinished chunk."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from worker.errors import NotFiniteError
 from worker.layers import Undo, arrays_of, has_finite_end
 
 CHUNK = 512
-"""Tokens in a chunk. It never depends on the speed: in chunks of other sizes, a model rounds differently."""
+"""Tokens in a chunk. The number is fixed, because a model rounds differently in chunks of other sizes."""
 
 _STEP_S = 0.05
-"""As many layers as take about this long are evaluated at once, at least one."""
+"""Layers that together take about this long are evaluated at once, but always at least one."""
 
 _RECENT = 1 << 14
 """After this many tokens, older measurements count half."""
@@ -67,9 +67,9 @@ class ChunkReader:
         mx.clear_cache()
 
     def _read(self, token_ids: Sequence[int], branch: BranchInUse, undo: Undo) -> Generator[None]:
-        """The whole chunk is one lazy computation, whose parts are evaluated in the order of the layers.
+        """Read a chunk as one lazy computation, whose parts are evaluated in the order of the layers.
 
-        So each operation is the same as if all were evaluated at once, and its result has the same bits.
+        Each operation is then the same as if all were evaluated at once, and its result has the same bits.
         """
         layers = branch.layers
         began = time.perf_counter()
@@ -77,7 +77,7 @@ class ChunkReader:
         is_finite = has_finite_end(layers, len(token_ids))
         took_s = time.perf_counter() - began
         pace = self.pace.tokens_per_s
-        # Begin with a single layer if its time is not known.
+        # Begin with a single layer if the time of a layer is not known.
         layer_s = len(token_ids) / pace / len(layers) if pace else _STEP_S
         done = 0
         while done < len(layers):

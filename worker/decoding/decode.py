@@ -217,7 +217,7 @@ class Decoder:
 
     def _look(self, branches: Sequence[Branch]) -> list[tuple[Branch, SampledToken]]:
         draws = [(branch, branch.under_way()) for branch in branches]
-        # Know all tokens before any branch changes, so that a failure changes none.
+        # Wait for all tokens before any branch changes, so that a failure changes none.
         drawn = [(branch, draw.drawn()) for branch, draw in draws if draw is not None]
         return [(branch, branch.look(each)) for branch, each in drawn]
 
@@ -285,7 +285,7 @@ class Decoder:
 
     @staticmethod
     def _ends_finite(layers: Layers) -> bool:
-        """Return whether the last token may be kept. The logits after it were perhaps never looked at."""
+        """Return whether the last token may be kept. The logits after it may not have been checked."""
         return bool(has_finite_end(layers, 1).item())
 
     def dissolve(self) -> list[Branch]:

@@ -35,10 +35,10 @@ class Prefill:
         return self._chunks.pace
 
     def read(self, sequence: Sequence[int]) -> Generator[int]:
-        """Read all but the last token, except those that are kept. Yield the number of tokens read or kept so far.
+        """Read all tokens but the last one; kept ones are not read again. Yield how many are read or kept so far.
 
-        The first number yielded is that of the kept tokens. It yields several times in a chunk that takes long. If it
-        is closed, all whole chunks are kept. Raises `NotFiniteError`.
+        The first number yielded is that of the kept tokens. A slow chunk yields several times. If the generator is
+        closed, all whole chunks are kept. Raises `NotFiniteError`.
         """
         cache = self._cache
         positions = self._positions_to_keep(sequence)

@@ -53,7 +53,7 @@ class PendingToken(NamedTuple):
 
 
 def checksum(logits: mx.array) -> mx.array:
-    """Return a sum, unevaluated, that is less than infinity if no logit is NaN or infinity. Minus infinity is one.
+    """Return an unevaluated sum that is less than infinity if no logit is NaN or infinity. A logit may be -infinity.
 
     `logits` has shape [1, vocabulary].
     """

@@ -25,12 +25,12 @@ _MAX_BYTES = {"config.json": 8 << 20, "tokenizer_config.json": 16 << 20}
 """The largest files of real models have half of this."""
 _MAX_BYTES_BY_SUFFIX = {".jinja": 2 << 20, **dict.fromkeys((".json", ".txt", ".model", ".tiktoken"), 64 << 20)}
 _MAX_HEADERS_BYTES = 128 << 20
-"""Of all weight files together."""
+"""The limit for the headers of all weight files together."""
 
 _LAYERS = re.compile(r"(?:num|n)_(?:\w+_)?layers?")
 _EXPERTS = re.compile(r"(?:num|n)_(?:\w+_)?experts")
 _FEW_LAYERS = 512
-"""More layers than any real model has; some models use the same weights in several layers."""
+"""Up to this number, layers are not compared with the tensors: some models use the same weights several times."""
 _MAX_LAYERS = 4096
 
 _UNREADABLE = (OSError, ValueError, LookupError, AttributeError, TypeError, RecursionError)
@@ -117,7 +117,7 @@ def check_folder(path: Path, name: str = "") -> ModelFolder:
 
 
 def _check_files(path: Path) -> None:
-    """Refuse pipes, devices and files of an absurd size before anything reads them, which might never end."""
+    """Refuse pipes, devices and files of an absurd size, because reading them might never end."""
     try:
         for folder in (path, path / "additional_chat_templates"):
             if folder == path or folder.is_dir():
@@ -131,7 +131,7 @@ def _check_file(file: Path) -> None:
     try:
         found = file.stat()
     except OSError:
-        return  # A link that leads nowhere, which an unfinished download may leave.
+        return  # A broken link, which an unfinished download may leave.
     if not stat.S_ISREG(found.st_mode) and not stat.S_ISDIR(found.st_mode):
         raise ModelInvalidError(
             Sentence(

@@ -1,4 +1,4 @@
-"""A tokenizer.json: what it may do to text and to memory, seen before the worker loads it.
+"""Checks a tokenizer.json before the worker loads it: how it may change text, and how much memory it may take.
 
 Nearly all tokenizers consist of well-known parts, and reading their description shows that they are harmless. One with
 other parts is tried out in a process of its own, where it may take too long, too much memory, or crash.
@@ -29,17 +29,17 @@ from worker.trial import (
 )
 
 _MAX_VALUES = 8_000_000
-"""In the whole file. Tokenizers with 260,000 tokens have two million."""
+"""The limit for the whole file. Tokenizers with 260,000 tokens have two million values."""
 _MAX_GROWTH = 8.0
-"""How many times as long a normalizer may make a text, without being tried out."""
+"""A normalizer that may make a text more times as long is tried out."""
 _ABSURD_GROWTH = 10_000.0
 _MAX_POST_PROCESSOR = 1 << 20
 _MAX_CONTENT = 64
-"""Characters that one rule may insert, without being tried out."""
+"""A rule that inserts more characters is tried out."""
 _MAX_WORD = 1000
-"""Characters of a word in WordPiece, whose time grows with their cube; usual are 100."""
+"""The limit for characters of a word in WordPiece, whose time grows with their cube. The usual limit is 100."""
 _LONGEST_REPLACEMENT = 256
-"""Bytes of a replacement in a table of SentencePiece; usual are up to 33."""
+"""The limit for bytes of a replacement in a table of SentencePiece. Real tables have up to 33."""
 
 _LIMITS = Limits(seconds=25.0, memory_bytes=1 << 30, result_bytes=1 << 10)
 _MAX_TOKENS_PER_BYTE = 8
@@ -55,7 +55,7 @@ _PROBES = (
 _START = r"[^\r\n\p{L}\p{N}]?"
 _UPPER, _LOWER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
 
-# The regular expressions of GPT-2, Llama 3, Qwen, DeepSeek and others. All are linear in the text, but for white space.
+# The regular expressions of GPT-2, Llama 3, Qwen, DeepSeek and others. All take linear time, except on white space.
 _PLAIN_PARTS = (
     r"'s|'t|'re|'ve|'m|'ll|'d",
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)",
@@ -117,7 +117,7 @@ def check_tokenizer(folder: Path) -> None:
         growth = math.prod(map(_growth, steps))
         longest_word = msgspec.json.decode(found.model.get("max_input_chars_per_word", b"100"), type=int)
     except (LookupError, TypeError, ValueError, AttributeError, struct.error):
-        _try(folder, file)  # It has an odd form.
+        _try(folder, file)  # The file has an unusual form.
         return
     if growth > _ABSURD_GROWTH:
         raise _refused(folder, Sentence("it makes text thousands of times as long"))
@@ -182,7 +182,7 @@ def _growth(step: dict[str, Any]) -> float:
 
 def _growth_of_replacing(pattern: dict[str, str], content: str) -> float:
     if "String" in pattern:
-        # An empty text is found before each character.
+        # An empty pattern matches before each character.
         return max(1.0, len(content) / len(pattern["String"])) if pattern["String"] else 1.0 + len(content)
     _check_pattern(pattern)
     return max(1.0, float(len(content)))
@@ -201,7 +201,7 @@ def _check_short(content: str) -> None:
 
 
 def _check_pattern(pattern: dict[str, str]) -> None:
-    """Raise `ValueError` unless a pattern is a text, or an alternation of well-known regular expressions."""
+    """Raise `ValueError` unless a pattern is plain text or made of well-known regular expressions joined with `|`."""
     rest = pattern["String"] if "String" in pattern else pattern["Regex"]
     if "String" in pattern:
         if not rest:
@@ -226,7 +226,7 @@ def _try(folder: Path, file: Path) -> None:
     except RaisedError as error:
         raise _refused(folder, Sentence("it fails on short texts: {error}", error=str(error)[:200])) from error
     except TrialError:
-        return  # No process could be started. Then there is hardly memory for the model.
+        return  # The process could not be started. Loading the model will probably fail, too, and say why.
     finally:
         process.close()
     if num_tokens > _MAX_TOKENS_PER_BYTE:
@@ -234,7 +234,7 @@ def _try(folder: Path, file: Path) -> None:
 
 
 def try_tokenizer(file: str) -> float:
-    """Load a tokenizer and encode some texts. Return the most tokens that it made of a text, for each byte."""
+    """Load a tokenizer and encode some texts. Return the largest number of tokens for each byte of a text."""
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(file)

@@ -46,7 +46,7 @@ class WeightFile:
     header_bytes: int
     num_tensors: int
     num_parameters: int
-    """As listed. Several quantized weights packed into one number count as one."""
+    """The parameters that the header lists. Several quantized weights packed into one number count as one."""
     longest_dimension: int
 
 
@@ -93,7 +93,7 @@ def _tensors(file: Path, size: int) -> tuple[int, dict[str, _Tensor]]:
             raise ValueError(f"its header has {length} bytes")
         header = stream.read(length)
     entries = msgspec.json.decode(header, type=dict[str, msgspec.Raw])
-    # It holds only texts, but any number of them.
+    # The metadata holds only texts, but any number of them.
     msgspec.json.decode(entries.pop("__metadata__", b"{}"), type=dict[str, str])
     return length, {name: msgspec.json.decode(entry, type=_Tensor) for name, entry in entries.items()}
 

@@ -55,7 +55,7 @@ class Engine:
         """`cache` None means a new cache without a disk tier; `hooks` None means Bough's own hooks alone.
 
         `draft` is the draft model, if there is one. For `looks_ahead` see `Decoder`.
-        `pulse` learns what is being done.
+        `pulse` is notified of each activity.
         """
         self.model = model
         self.cache = PromptCache(model.new_layers, default_limit_bytes(model.weights_bytes)) if cache is None else cache
@@ -68,7 +68,7 @@ class Engine:
         self._queue = Queue()
         self._reading: tuple[SequenceGroup, Generator[list[Event]]] | None = None
         self._num_read = 0
-        """Tokens that are read of the sequence that is being read."""
+        """The number of tokens read so far of the sequence that is being read."""
         self._running: dict[Branch, tuple[Request, int]] = {}
         self._has_just_decoded = False
         self._admission = Admission(model, self.cache)
@@ -121,7 +121,7 @@ class Engine:
 
     @property
     def num_waiting(self) -> int:
-        """How many requests were not started."""
+        """The number of requests that have not started."""
         return len(self._queue.requests)
 
     @property
@@ -203,7 +203,7 @@ class Engine:
     def _read(self, group: SequenceGroup, steps: Iterator[list[Event]]) -> Iterator[Event]:
         yield from group.drop_cancelled()
         if not group.choices:
-            # All its answers were cancelled. Keep all chunks that were read whole.
+            # All its answers were cancelled. Keep the chunks that were read completely.
             self._stop_reading()
             self.cache.keep()
             return
@@ -221,7 +221,7 @@ class Engine:
             yield from progress
 
     def _stop_reading(self) -> None:
-        """Take back the chunk that is being read, if any."""
+        """Undo the chunk that is being read, if any."""
         if self._reading is not None:
             steps = self._reading[1]
             self._reading = None

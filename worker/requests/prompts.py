@@ -83,7 +83,7 @@ class Prompts:
         return ids
 
     def changes(self, prompt: Prompt) -> list[Sentence]:
-        """Return what the user should know about text that the model's files leave out or change; usually nothing."""
+        """Return sentences about text that the model's files leave out or change; usually none."""
         if prompt.messages is not UNSET:
             template = self._model.chat_template
             options = prompt.template_options if prompt.template_options is not UNSET else {}

@@ -94,7 +94,7 @@ class Request:
     ) -> None:
         """Raises a `WorkerError` if it can't be answered. `hooks` None means Bough's own hooks alone.
 
-        `pulse` learns what is being done.
+        `pulse` is notified of each activity.
         """
         prompts.refuse_far_too_long(command)
         given_ids, given_text = given(command.continuation, prompts, model)

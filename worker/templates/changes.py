@@ -1,7 +1,7 @@
-"""Sees where a model's template or tokenizer leaves out or changes text, and says it in a sentence.
+"""Finds text that a model's template or tokenizer leaves out, moves or changes, and reports it in a sentence.
 
-Many models do some of it on purpose: templates trim messages and drop earlier reasoning, tokenizers compose characters
-or write them in lower case. That is not worth a sentence.
+Some changes are intended and not reported: templates trim messages and drop earlier reasoning, tokenizers compose
+characters or write them in lower case.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from worker.templates.turn import Marks, Turn
 from worker.text.control_tokens import reasoning_end
 
 _MAX_MISSING = 8
-"""After this many missing messages no further ones are looked for, as each costs a search of the whole text."""
+"""The search ends after this many missing messages, because each one costs a search of the whole text."""
 _NUM_QUOTED_CHARS = 40
 _MAX_COMPARED_CHARS = 200_000
-"""Comparing more of one message would be felt."""
+"""Comparing more of one message would cause a noticeable delay."""
 
 
 def left_out(turns: Sequence[Turn], marks: Marks, rendered: str) -> tuple[Sentence, ...]:
-    """Return what the user should know about messages that a template leaves out or changes; usually nothing.
+    """Return sentences about messages that a template leaves out or changes; usually none.
 
     `rendered`: the turns as the template writes them, with marks in control tokens alone.
     """
@@ -51,7 +51,7 @@ def _missing(turns: Sequence[Turn], marks: Marks, rendered: str) -> Iterable[Tur
     dense: str | None = None
     for turn in turns:
         text = _expected(turn, marks)
-        # Some templates write the system prompt into the last question. All else must come in its order.
+        # Some templates write the system prompt into the last question. All others must follow in their order.
         found = rendered.find(text, 0 if turn.role == "system" else position)
         if found >= 0:
             position = position if turn.role == "system" else found + len(text)
@@ -79,7 +79,7 @@ def _dense(text: str) -> str:
 
 
 def changed(text: str, spelled: str) -> Sentence | None:
-    """Return what the user should know if a tokenizer turns `text` into tokens that spell `spelled`; usually None."""
+    """Return a sentence if a tokenizer changes text: its tokens for `text` spell `spelled`. Usually None."""
     if spelled in (text, f" {text}") or len(text) > _MAX_COMPARED_CHARS:
         return None
     letters, spelled_letters = _letters(text), _letters(spelled)
@@ -104,25 +104,25 @@ def changed(text: str, spelled: str) -> Sentence | None:
 
 
 def _letters(text: str) -> str:
-    """Return the visible characters of a text without case, accents and other forms."""
+    """Return the visible characters of a text, ignoring case, accents and variant forms."""
     plain = unicodedata.normalize("NFKD", text.casefold()).casefold()
     return "".join(character for character in plain if unicodedata.category(character)[0] not in "CMZ")
 
 
 def _num_same(one: str, other: str) -> int:
-    """Return how many characters two different texts have in common at their beginning."""
+    """Return the number of equal characters at the beginning of two different texts."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((number for number, (mine, its) in pairs if mine != its), min(len(one), len(other)))
 
 
 def _from_letter(text: str, number: int) -> str:
-    """Return the part of a text that begins with this letter, counted as in `_letters`."""
+    """Return the rest of a text, from the letter with this index in `_letters(text)` on."""
     before = accumulate(len(_letters(character)) for character in text)
     return text[bisect_right(list(before), number) :]
 
 
 def _num_blanks(text: str) -> int:
-    """Return how many line breaks and further white space after white space a text has."""
+    """Return the number of line breaks, and of white space characters that follow white space."""
     blanks = [character.isspace() for character in text.strip()]
     return sum(
         character == "\n" or (is_blank and before)

@@ -90,14 +90,14 @@ class ChatTemplate:
         return self._turns.of(messages)
 
     def ids_of(self, turns: tuple[Turn, ...], options: Mapping[str, Any]) -> array[int]:
-        """Return the ids of a prompt, up to the next answer. They must not be changed.
+        """Return the ids of a prompt, up to the next answer. The caller must not change them.
 
         Raises `BadRequestError`, `ModelInvalidError` if the template meets a limit, and `StoppedError`.
         """
         return self._prompt(turns, options).ids
 
     def changes(self, turns: tuple[Turn, ...], options: Mapping[str, Any]) -> list[Sentence]:
-        """Return what the user should know about messages that the model's files leave out or change; usually nothing.
+        """Return sentences about messages that the model's files leave out or change; usually none.
 
         Raises as `ids_of`.
         """

@@ -22,7 +22,7 @@ from typing_extensions import override
 
 
 def rendered(source: str, variables: Mapping[str, Any]) -> str:
-    """Return what a template writes. Raises whatever it raises, and `UnicodeEncodeError` for lone surrogates."""
+    """Return the text that a template writes. Raises its errors, and `UnicodeEncodeError` for lone surrogates."""
     text = _compiled(source).render(variables)
     text.encode()  # lone surrogates can't be tokenized
     return text
@@ -45,7 +45,7 @@ def _compiled(source: str) -> Any:
 
 
 class _Generation(Extension):
-    """The block `generation`, which marks answers for training. Here it is its content."""
+    """The block `generation`, which marks answers for training. Here it has no effect on its content."""
 
     tags = {"generation"}  # noqa: RUF012 (as jinja2 declares it)
 

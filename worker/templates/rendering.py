@@ -38,14 +38,14 @@ _LITERAL_TIME = re.compile(r"""\bstrftime_now\(\s*(?:'([^'\\]*)'|"([^"\\]*)")\s*
 
 
 TRIAL_MODULES = ("worker.templates.environment",)
-"""What a trial process imports at its start, so that the first rendering takes no longer than others."""
+"""The modules that a trial process imports at its start, so that the first rendering takes no longer than others."""
 
 
 def chat_renderer(tokenizer: Any, trials: TrialProcess) -> Render:
     """Return a function that renders messages with the chat template of an mlx-lm tokenizer.
 
-    A template is a program that comes with the model. It runs in a trial process, with limits. Besides what a template
-    may raise, the function raises `ModelInvalidError` at a limit and `StoppedError`.
+    A template is a program that comes with the model. It runs in a trial process, with limits. Besides the template's
+    own errors, the function raises `ModelInvalidError` at a limit, and `StoppedError`.
     """
     if not tokenizer.has_chat_template:
         return plain_transcript
@@ -67,7 +67,7 @@ class LimitedTemplate:
         self._tokenizer = tokenizer
         self._trials = trials
         self._patience = 1.0
-        """A factor of the time limit. It is small after a failure, so that the next ones come sooner."""
+        """A factor of the time limit. It is small after a failure, so that repeated failures take less time."""
 
     def render(self, messages: list[dict[str, Any]], tools: Any = None, documents: Any = None, **options: Any) -> str:
         """Render messages as transformers does with `tokenize=False`."""
@@ -104,7 +104,7 @@ _MIB = 1 << 20
 
 
 def _limits(num_messages: int, num_chars: int, patience: float) -> Limits:
-    """Return limits that no ordinary template meets, on a slow machine either.
+    """Return limits that no ordinary template reaches, even on a slow machine.
 
     10,000 messages of 4 million characters take 0.1 to 0.5 s here, and about 100 MB.
     """
@@ -131,7 +131,7 @@ def _sentence(error: TrialError, limits: Limits) -> Sentence:
             )
         case TooLargeError():
             return Sentence(
-                "The model's chat template makes a prompt of more than {limit_bytes} of these messages. {what_to_do}",
+                "The model's chat template turns these messages into a prompt of more than {limit_bytes}. {what_to_do}",
                 limit_bytes=limits.result_bytes,
                 what_to_do=_WHAT_TO_DO,
             )

@@ -39,7 +39,7 @@ _NUM_QUOTED_CHARS = 24
 _REGEX_ERROR = re.compile(r"regex parse error:\n    (?P<regex>.*)\n    (?P<marks> *\^+) *\nerror: (?P<why>.+)")
 
 _MAX_CHARS = 4_000_000
-"""The length of a grammar, with all texts of a choice."""
+"""The limit for the length of a grammar, including all texts of a choice."""
 _TRIAL_LIMITS = Limits(seconds=10.0, memory_bytes=1 << 30, result_bytes=1000)
 """Ordinary answer formats take milliseconds, and a choice of 40,000 texts a second."""
 _MAX_TRIED = 1000
@@ -77,7 +77,7 @@ class Constraints:
         self._size = len(vocabulary)
         self._trials = trials or TrialProcess()
         self._tried: dict[bytes, Sentence] = {}
-        """What trials found wrong with grammars, by their hashes; empty if nothing."""
+        """The faults that trials found, by the hash of the grammar; an empty sentence if there is none."""
         with panics_explained(_LIBRARY):
             self._tokenizer = LLTokenizer(
                 cast("Any", _Tokens(vocabulary)), n_vocab=len(vocabulary), eos_token=sorted(vocabulary.eos_ids) or [0]
@@ -103,7 +103,7 @@ class Constraints:
         return constraint
 
     def _try(self, grammar: str) -> None:
-        """Raise `ConstraintInvalidError` for a grammar that is too large, or that llguidance can't bear."""
+        """Raise `ConstraintInvalidError` for a grammar that is too large, or on which llguidance crashes or hangs."""
         if len(grammar) > _MAX_CHARS:
             raise ConstraintInvalidError(
                 Sentence(
@@ -280,7 +280,7 @@ def _grammar(described: Described) -> str:
                     Sentence("A choice must be a list of texts, none of them empty. Enter at least one.")
                 )
             # A grammar rather than a regular expression: its alternatives may be any text.
-            # One terminal: llguidance reads thousands of texts as rules twenty times slower.
+            # Write one terminal: llguidance takes twenty times as long to read thousands of texts as rules.
             texts = " | ".join(map(json.dumps, cast("list[str]", choices)))
             return LLMatcher.grammar_from_lark(f"start: TEXT\nTEXT: {texts}")
 

@@ -1,6 +1,6 @@
 """Tries a grammar with llguidance. It runs in a trial process: some grammars crash the library or keep it busy.
 
-A vocabulary of single bytes is enough, because what takes long or crashes is reading the grammar.
+A vocabulary of single bytes is enough, because reading the grammar is the part that hangs or crashes.
 """
 
 from __future__ import annotations

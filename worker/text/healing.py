@@ -16,9 +16,9 @@ from worker.text.vocabulary import Vocabulary
 
 
 def num_taken_back(vocabulary: Vocabulary, token_ids: Sequence[int]) -> int:
-    """Return how many tokens at the end of `token_ids` to take back and spell again.
+    """Return how many tokens at the end of `token_ids` to remove, so that the model can choose them again.
 
-    They cover the longest suffix of the text's bytes that is a proper prefix of some token's bytes.
+    Their bytes include the longest end of the text that is also the beginning of a longer token.
     """
     # A control token is never taken back, nor anything before it.
     first = len(token_ids)

@@ -1,4 +1,4 @@
-"""The ids that a tokenizer gives to text. Where the library panics, for example in a regular expression, they fail."""
+"""Turns text into token ids. A panic of the library, for example in a regular expression, raises an error."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def opened(path: Path) -> BinaryIO:
     """Open a file, or a pipe that a program writes into. Raises `OSError`, `UnreadableError`."""
     # Opening a device may already do something.
     _check(path.stat().st_mode)
-    # Without waiting: opening a pipe waits for a writer otherwise.
+    # Otherwise opening a pipe would wait for a writer.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         mode = os.fstat(descriptor).st_mode
@@ -56,14 +56,14 @@ def _first_bytes(descriptor: int) -> bytes:
             return b""
         if data:
             return data
-        # It ends here, but before the first writer comes it looks the same.
+        # The pipe has ended, or no writer has opened it yet: both look the same.
         if time.monotonic() > ends_s:
             raise UnreadableError(Sentence("it is a pipe that no program writes into"))
         select.select([], [], [], _POLL_S)
 
 
 class _Pipe(io.RawIOBase):
-    """A pipe of which some bytes are read already."""
+    """A pipe whose first bytes have already been read."""
 
     def __init__(self, descriptor: int, begin: bytes) -> None:
         self._descriptor = descriptor

@@ -22,7 +22,7 @@ Json: TypeAlias = Any
 
 _CHUNK_BYTES = 1 << 16
 _MAX_ITEM_BYTES = (256 << 20) + 1
-"""Bytes of one conversation; no more are kept in memory."""
+"""The size limit of one conversation, since each is held in memory as a whole."""
 _MAX_WORD_BYTES = 1_000
 """Longer words are text such as base64, not numbers."""
 _WORD = b"+-.0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
@@ -68,7 +68,7 @@ class CountedFile:
         data = self._ahead[:size]
         self._ahead = self._ahead[size:]
         if len(data) < size:
-            # Some files of the system have nothing to read, though they do not end; None stands for that.
+            # Some system files return None: they have nothing to read now, but have not ended.
             data += self._file.read(size - len(data)) or b""
         self.num_bytes += len(data)
         if self.num_bytes - self._item_begins > _MAX_ITEM_BYTES:

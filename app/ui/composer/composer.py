@@ -58,7 +58,7 @@ class Composer(QWidget):
         self.gauge = ContextGauge(theme)
         self.send_button = QToolButton()
         self._stopping = QTimer(self)
-        """Runs while the stop button was pressed; then the button says so in words."""
+        """Started when the stop button is pressed. At its end the button says that the answer is being stopped."""
         self._build_field()
         self._build_buttons()
         self._lay_out()
@@ -141,7 +141,7 @@ class Composer(QWidget):
         self.text.show_hint(text)
 
     def set_streaming(self, streaming: bool, *, is_stopping: bool = False) -> None:
-        """Make the send button a stop button while an answer streams. `is_stopping`: it was pressed."""
+        """Make the send button a stop button while an answer streams. `is_stopping`: the user has pressed it."""
         self._is_streaming, self._is_stopping = streaming, is_stopping
         self._show_button()
 
@@ -226,7 +226,7 @@ class Composer(QWidget):
         )
 
     def _show_stopping(self) -> None:
-        """Say in words that an answer is being stopped. Nearly always it has ended by now."""
+        """Show in words that an answer is being stopped. Most answers have ended before this is called."""
         button = self.send_button
         button.setText(self.tr("Stopping…"))
         button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)

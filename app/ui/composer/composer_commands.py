@@ -58,7 +58,7 @@ class ComposerCommands(QObject):
         self._hooks = HookList(session, self)
         self._edit_costs = EditCosts(controller, window)
         self._problem: str | None = None
-        """The fault of the answer format; empty means that it has none, None that it was not checked yet."""
+        """The fault of the answer format. Empty: it has none. None: it has not been checked yet."""
         self._format: AnswerFormat | None = None
         self._panel: SamplingPanel | None = None
         """The open panel, if any."""

@@ -92,12 +92,12 @@ def confirm_emptying(parent: QWidget, empty: Callable[[], object]) -> None:
 def ask_close_unsaved(parent: QWidget) -> bool:
     """Ask whether to close Bough although some text can't be saved."""
     box = _box(parent, QCoreApplication.translate("Dialogs", "Close Bough"))
-    # It is read after it was closed.
+    # The caller reads the box after it has closed.
     box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, on=False)
     box.setText(QCoreApplication.translate("Dialogs", "Some text is not saved. Close Bough and lose it?"))
     box.setInformativeText(
         QCoreApplication.translate(
-            "Dialogs", "Your conversations can't be written now. Free some disk space, and the text is saved by itself."
+            "Dialogs", "Your conversations can't be written now. Free some disk space; Bough then saves the text."
         )
     )
     close = box.addButton(

@@ -83,7 +83,7 @@ def statistics_in_sentences(record: Record) -> str:
     sentences = [
         QCoreApplication.translate(
             "AnswerSummary",
-            "The prompt had {tokens} tokens: {kept} were kept from before, {read} were read now.",
+            "The prompt had {tokens} tokens: {kept} were in the cache, {read} were read.",
         ).format(
             tokens=counted(figures.prompt_tokens), kept=counted(figures.kept_tokens), read=counted(figures.read_tokens)
         )

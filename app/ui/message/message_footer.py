@@ -98,7 +98,7 @@ class MessageFooter(QObject):
     def show_message(
         self, message: Message, *, is_streaming: bool, missing: MissingTokenData = "", is_saved: bool = True
     ) -> None:
-        """Show how a message ended and what it cost, once it has, and whether it is not saved."""
+        """Show how a message ended and what it cost, after it has ended, and whether it is still unsaved."""
         if not is_streaming or message.text:
             self.hide_progress()
         text, kind = ("", "quiet") if is_streaming else ending(message)

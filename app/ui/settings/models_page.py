@@ -150,7 +150,7 @@ class DraftModelCard(QWidget):
             self._choices.choose(names.index(session.draft))
         model = model_label(session.name)
         if session.state == "ready" and session.name == "guide" and not session.draft:
-            text = self.tr("The guide is fast enough without one.")
+            text = self.tr("The guide needs no draft model: it is fast enough.")
         elif session.state == "ready":
             text = self.tr("For {model}.") if session.draft else self.tr("For {model} (none yet).")
         elif session.state == "loading":

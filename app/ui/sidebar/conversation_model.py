@@ -121,7 +121,7 @@ class ConversationModel(QAbstractItemModel):
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
         self._sections: list[tuple[int, Section]] = []
-        """Each with a number that is never used again."""
+        """The sections, each with a number of its own that is never reused."""
         self._numbers = itertools.count(1)
         self._answering: frozenset[int] = frozenset()
 

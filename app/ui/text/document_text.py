@@ -109,7 +109,7 @@ def copied_text(cursor: QTextCursor) -> str:
 
 
 def _is_inserted(shown: str, source: str) -> bool:
-    """Return whether a character of the document is a break in a long line, and not the next one of the source."""
+    """Return whether a character of the document is a break that was inserted into a long line of the source."""
     return shown in _INSERTED and shown != source and (shown == _BREAK or source not in {"\n", "\r", "\u2028"})
 
 

@@ -42,7 +42,7 @@ _SIZE_PX = TEXT_PX + 1
 _PLACEHOLDER_PX = 20
 _LEAST_ROOM_PX = 40.0
 _TELL_MS = 30
-"""Documents hear of new pictures this often, so that a paragraph of many formulas is not laid out for each."""
+"""The time between two reports of new pictures, so that a paragraph is not laid out again for each of its formulas."""
 _OBJECT = "\ufffc"
 
 
@@ -159,7 +159,7 @@ class PlacedFormula:
 def insert_formula(
     cursor: QTextCursor, latex: str, base: QTextCharFormat, *, markup: str, is_inline: bool
 ) -> PlacedFormula | None:
-    """Insert a formula as a picture; return None if it is known that it can't be rendered."""
+    """Insert a formula as a picture; return None if an earlier attempt to render it has failed."""
     key = FormulaKey(latex, is_inline, scaled(_SIZE_PX))
     if formulas().is_invalid(key):
         return None
@@ -249,7 +249,7 @@ class FormulaObject(QPyTextObject):
         if picture is None:
             return QSizeF(min(_room_px(doc, posInDocument), 0.5 * TEXT_PX * len(key.latex)), _PLACEHOLDER_PX)
         _, below = _font_with_descent(picture.below_px)
-        # Qt asks often, and the room need not be known for a narrow formula.
+        # Qt asks often, and a narrow formula fits in any case.
         is_narrow = picture.width_px <= _LEAST_ROOM_PX
         shrunk = 1.0 if is_narrow else min(1.0, _room_px(doc, posInDocument) / picture.width_px)
         above = picture.height_px - picture.below_px

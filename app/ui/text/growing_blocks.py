@@ -123,7 +123,7 @@ def paragraph_split(paragraph: str) -> int:
 
 
 def block_split(block: str) -> int:
-    """Return the position at which a very long list item or quote is divided: at the beginning of its last line."""
+    """Return the position to divide a very long list item or quote: the beginning of its last line."""
     return block.rstrip("\n").rfind("\n") + 1 or len(block)
 
 
@@ -190,11 +190,11 @@ class GrowingCode:
 
     @property
     def num_unfinished(self) -> int:
-        """The length of the line at its end."""
+        """The length of the last line."""
         return len(self._pending) - self._pending.rfind("\n") - 1
 
     def move(self, num_units: int) -> None:
-        """Take into account that the text above grew by some UTF-16 units."""
+        """Move the stored positions, because the text above grew by this many UTF-16 units."""
         self._stable_end += num_units
         self._window_start += num_units
 
@@ -257,7 +257,7 @@ def opening_fence(source: str) -> Fence | None:
 class GrowingTable:
     """An unindented table at the end of the text; only its last row is written again.
 
-    Qt lays out all rows of a table for each new one, so a long table is written as several, one below another.
+    Qt lays out the whole table for each new row, so a long table is written as several tables, one below another.
     """
 
     def __init__(
@@ -286,7 +286,7 @@ class GrowingTable:
         """Append source text; return the text after the table once it has ended, else None."""
         is_row_empty = bool(self.pending) and self.table.rows() == 1
         if is_row_empty:
-            # Without a row Qt would delete the table.
+            # Qt would delete a table without rows.
             clear_row(self.table, 0)
         elif self.pending:
             self.table.removeRows(self.table.rows() - 1, 1)

@@ -44,7 +44,7 @@ from app.ui.text.text_formats import TextFormats
 from app.ui.theme import Theme, text_font
 
 _WORK_S = 0.010
-"""How long the document is written at a time."""
+"""How long writing may take at a time, in seconds."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class _FinalPart:
 class MarkdownDocument(QObject):
     """Shows Markdown in a `QTextDocument`.
 
-    The cost of appending text depends on the length of the last block only, in an open code fence on that of the line.
+    The cost of appending text depends only on the length of the last block, or of the last line in an open code fence.
     Long texts are written in slices: the beginning at once, the rest while the event loop is idle.
     """
 
@@ -106,9 +106,9 @@ class MarkdownDocument(QObject):
         """The end of the text, which is not written yet."""
         self._limits = FIRST_LIMITS
         self._cost = 0
-        """What the written text cost."""
+        """The cost of the text written so far, as `next_slice` counts it."""
         self._is_as_written = False
-        """Whether the text goes on as it was written, because it has too much to be formatted."""
+        """Whether the rest of the text is shown as its source, because there is too much to format."""
         self._timer = QTimer(self, interval=0)
         self._timer.timeout.connect(self._work)
         handler = FormulaObject(document)
@@ -130,21 +130,21 @@ class MarkdownDocument(QObject):
 
     @property
     def is_complete(self) -> bool:
-        """Whether as much of the text is written as is to be shown."""
+        """Whether the part of the text that should be shown is written."""
         return not self._waiting or self._is_full
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is left to do but to wait for pictures of formulas."""
+        """Whether nothing is left to do except to wait for pictures of formulas."""
         return not self._timer.isActive()
 
     @property
     def num_hidden(self) -> int:
-        """The number of characters that `show_more` would show, or the beginning of them."""
+        """The number of characters that are hidden; `show_more` shows some or all of them."""
         return len(self._waiting) if self._is_full else 0
 
     def show_more(self) -> None:
-        """Show more of a very long text, as it was written."""
+        """Show more of a very long text, as its source."""
         self._limits = self._limits.raised
         self._start_work()
 
@@ -189,14 +189,14 @@ class MarkdownDocument(QObject):
         self._write_tail()
 
     def _write_first(self) -> None:
-        """Write the beginning of what waits; the rest follows in slices."""
+        """Write the beginning of the unwritten text; the rest follows in slices."""
         room = FIRST_SLICE
         while not self.is_complete and room > 0:
             room -= self._write_slice()
         self._start_work()
 
     def _write_slice(self) -> int:
-        """Write the next slice; return what it cost."""
+        """Write the next slice; return its cost."""
         length, cost = next_slice(self._waiting)
         text, self._waiting = self._waiting[:length], self._waiting[length:]
         self._cost += cost
@@ -213,12 +213,12 @@ class MarkdownDocument(QObject):
 
     @property
     def _is_full(self) -> bool:
-        """Whether as much is written as is shown without being asked for more."""
+        """Whether the limit is reached beyond which the user must ask for more."""
         return len(self._source) >= self._limits.chars or self.document.blockCount() >= self._limits.blocks
 
     @property
     def _is_too_much(self) -> bool:
-        """Whether there is already as much as can be formatted."""
+        """Whether there is already too much text to format more of it."""
         is_too_costly = self._cost > MAX_FORMATTED_COST or len(self.spans) > MAX_CODES
         if isinstance(self._growing, GrowingCode):
             # More lines of code cost little, but a line is laid out as a whole.
@@ -227,7 +227,7 @@ class MarkdownDocument(QObject):
         return is_too_costly or num_cells > MAX_CELLS or len(self._formulas) > MAX_FORMULAS
 
     def take_changed_from(self) -> int:
-        """Return the first position that changed since the last call; the end if nothing did."""
+        """Return the first position that changed since the last call, or the end of the document if none did."""
         changed, self._changed_from = self._changed_from, None
         return self.document.characterCount() if changed is None else changed
 
@@ -331,7 +331,7 @@ class MarkdownDocument(QObject):
             self._grow_code(code, fence.code)
 
     def _write_beginning(self, writer: MarkdownWriter, last: LastBlock) -> list[Token]:
-        """Write most of a very long last block as final; return the rest, which continues a paragraph without a gap."""
+        """Write most of a very long last block for good; return the rest, which continues the block without a gap."""
         split = paragraph_split(last.source) if last.is_paragraph else block_split(last.source)
         writer.write(self._parse(last.source[:split]))
         self._set_final(len(self._source) - len(last.source) + split, writer.cursor, writer)
@@ -429,9 +429,9 @@ class MarkdownDocument(QObject):
         return not placed.is_fitted and formulas().is_known(placed.key)
 
     def _fit_formulas(self, end: float) -> int:
-        """Make room for pictures that were rendered, one paragraph after another, until the time `end`.
+        """Make room for formulas whose pictures were rendered, paragraph by paragraph, until the time `end`.
 
-        Return for how many.
+        Return the number of these formulas.
         """
         waiting = deque(placed for placed in self._formulas if self._is_to_fit(placed))
         num_waiting = len(waiting)

@@ -236,7 +236,7 @@ class MarkdownWriter:
             self.long_spans.append(span)
 
     def _lines(self, token: Token) -> None:
-        """Write a block as it was written."""
+        """Write the source of a block as plain text."""
         first, last = token.map or (0, 0)
         self._blocks.begin(top_px=BLOCK_GAP_PX)
         self._inline.insert("\n".join(self._source.lines[first:last]), self._blocks.text_format)

@@ -77,7 +77,7 @@ class MessageText(QTextBrowser):
     """A token's index, and the id of the alternative that the user chose for it."""
     tab_stops_changed = Signal()
     grown = Signal()
-    """More of a long text is shown, which is written in slices."""
+    """Another slice of a long text was written."""
     key_pressed = Signal(QKeyEvent)
     """A key that does not move the cursor or copy."""
 
@@ -133,7 +133,7 @@ class MessageText(QTextBrowser):
         return self._visible.thought
 
     def set_text(self, text: str, *, is_raw: bool = False) -> None:
-        """Show a new text, of a very long one only the beginning. `is_raw` shows Markdown as its source."""
+        """Show a new text, or only the beginning of a very long one. `is_raw` shows Markdown as its source."""
         self._content = text
         self._is_raw = is_raw
         self._show_content()
@@ -219,12 +219,12 @@ class MessageText(QTextBrowser):
 
     @property
     def is_complete(self) -> bool:
-        """Whether as much of the text is written as is to be shown; long texts are written in slices."""
+        """Whether the part of the text that should be shown is written; long texts are written in slices."""
         return self._markdown.is_complete
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is left to do but to wait for pictures of formulas."""
+        """Whether nothing is left to do except to wait for pictures of formulas."""
         return self._markdown.is_idle
 
     @property

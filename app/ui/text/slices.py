@@ -22,21 +22,21 @@ class Limits(NamedTuple):
 FIRST_LIMITS = Limits(200_000, 10_000)
 _MORE_CHARS, _MORE_BLOCKS = 100_000, 5_000
 MAX_FORMATTED_COST = 600_000
-"""Text that costs more is shown as it was written from there on. An ordinary answer of 100,000 characters costs less
-than half of it."""
+"""Beyond this cost, the rest of a text is shown as its source. An ordinary answer of 100,000 characters costs less than
+half of it."""
 MAX_CODES, MAX_CELLS, MAX_FORMULAS = 300, 6_000, 2_000
-"""The same for the number of code frames, table cells and formulas in a message."""
+"""Beyond these numbers of code blocks, table cells and formulas, the rest is also shown as its source."""
 MAX_BLOCK_CHARS = 4_000
 """A longer line of plain text is written as several blocks, because Qt lays out a block as a whole."""
 MAX_LINE_CHARS = 10_000
-"""The same for a line of code."""
+"""A longer line of code is written as several blocks, too."""
 MAX_CELLS_AT_ONCE = 300
 """The number of cells that Qt lays out together."""
 MAX_COLUMNS = 40
-"""A wider table is shown as it was written."""
+"""A table with more columns is shown as its source."""
 
 FIRST_SLICE = 6_000
-"""What may be written at once costs this much: about 4,000 characters of an ordinary answer."""
+"""The cost of the text that is written at once: about 4,000 characters of an ordinary answer."""
 _MAX_COST = 2_000
 _MAX_CHARS = 2_000
 _MIN_CHARS = 100
@@ -51,7 +51,7 @@ def num_marks(text: str) -> int:
 
 
 def next_slice(text: str) -> tuple[int, int]:
-    """Return the length of the first slice of a text, which is not empty, and what it costs to write.
+    """Return the length of the first slice of a text that is not empty, and the cost of writing the slice.
 
     A character costs 1. Line ends and marks of Markdown cost more. A slice ends at a line end, if there is one.
     """
@@ -62,13 +62,13 @@ def next_slice(text: str) -> tuple[int, int]:
         if length and cost + of_line > _MAX_COST:
             break
         if of_line > _MAX_COST:
-            # Too much even for a slice of its own.
+            # The line is too costly even for a slice of its own.
             length = min(len(line), max(_MIN_CHARS, len(line) * _MAX_COST // of_line))
             return length, length * of_line // len(line)
         length += len(line)
         cost += of_line
     if length < len(text) and not text[:length].endswith("\n"):
-        # The beginning of a line that is longer, or the last line of the window.
+        # This is the beginning of a longer line, or the last line of the window.
         at = text.rfind("\n", 0, length) + 1
         length = at or length
     return length, cost

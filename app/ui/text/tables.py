@@ -126,7 +126,7 @@ class TableFrame:
         return None if self.bar is None else self.rect.adjusted(1, 0, -1, 0)
 
     def show(self, table: QTextTable, width_px: int, above: TableFrame | None) -> None:
-        """Fit a table into a page that is `width_px` wide; it may continue the table of the frame `above`."""
+        """Fit a table into a page of `width_px`. The table may continue that of the frame `above`."""
         size = (table.rows(), table.lastPosition() - table.firstPosition())
         if table is not self._table or size != self._size:
             # A growing table changes only at its end.
@@ -238,7 +238,7 @@ def write_table(
 
 
 def continued(table: QTextTable) -> QTextTable:
-    """Begin a table of one empty row that continues a table at the end of a document, with columns as wide."""
+    """Begin a table that continues the one at the end of a document: one empty row, and columns of the same widths."""
     format_ = table.format().toTableFormat()
     above = QTextTableFormat(format_)
     above.setBottomMargin(0)

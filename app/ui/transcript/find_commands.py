@@ -211,7 +211,7 @@ class FindCommands(QObject):
     def _highlight(self, view: MessageView) -> None:
         places = self._places(view)
         current = self._current_index(view, len(places))
-        # Qt looks at all highlights whenever it paints any text.
+        # Qt goes through all highlights each time it paints some of the text.
         first = max(0, min((current or 0) - _MAX_HIGHLIGHTS // 2, len(places) - _MAX_HIGHLIGHTS))
         places = places[first : first + _MAX_HIGHLIGHTS]
         cursors = [place.cursor() for place in places]

@@ -139,7 +139,7 @@ class ScrollPosition:
         return self.column.top(index) - self.top
 
     def scroll_to(self, top: int) -> None:
-        """Scroll to `top` for the user. At the end, the position follows the end as the column grows."""
+        """Scroll to `top` for the user. If that is the end, the view stays at the end as the column grows."""
         end, before = self.end, self.top
         self.top = min(max(top, 0), max(end, before))
         self.follows_end = self.top >= (end - _NEAR_END_PX if self.top > before else end)
