@@ -14,7 +14,7 @@ from typing import Any
 from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock
 from markdown_it.rules_core import StateCore
-from markdown_it.rules_inline import StateInline
+from markdown_it.rules_inline import StateInline, link
 from markdown_it.token import Token
 from mdit_py_plugins.footnote import footnote_plugin
 
@@ -194,6 +194,13 @@ _DEPTHS = (20, 100)
 _NOTE_MARK = re.compile(r"\[\^([^\]\s]{1,40})\]")
 
 
+def _link_if_closed(state: StateInline, silent: bool) -> bool:
+    """Look for a link only where its text may end: markdown-it reads the text once for each bracket in it."""
+    if state.src[state.pos] != "[" or state.src.find("]", state.pos) < 0:
+        return False
+    return link(state, silent)
+
+
 def _new_parser(depth: int = _DEPTHS[0]) -> MarkdownIt:
     options = {"html": False, "linkify": False, "maxNesting": depth}
     parser = MarkdownIt("commonmark", options).enable(["table", "strikethrough"])
@@ -201,6 +208,7 @@ def _new_parser(depth: int = _DEPTHS[0]) -> MarkdownIt:
     # A footnote is shown where it is written. A reference counts even if its footnote has not streamed in yet.
     parser.core.ruler.disable("footnote_tail")
     parser.inline.ruler.disable(["footnote_inline", "footnote_ref"])
+    parser.inline.ruler.at("link", _link_if_closed)
     parser.inline.ruler.after("image", NOTE_MARK, _note_mark)
     formula_plugin(parser)
     bare_link_plugin(parser)

@@ -15,7 +15,7 @@ from tests.attacks.gui import WAYS, stage
 from tests.attacks.texts import TEXTS
 from tests.attacks.watchdog import Watchdog
 
-_PATIENCE_S = 40
+_PATIENCE_S = 120
 _NUM_STACKS = 3
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QTextBlock, QTextCursor, QTextDocument, QTextLine, QTextTable
 
-from app.ui.text.formulas import FORMULA, formula_key, formula_source
+from app.ui.text.formulas import FORMULA, formula_source, key_of
 from app.ui.text.text_formats import CONTINUES_LINE
 
 _MAX_HIDDEN_CHARS = 2_000
@@ -68,7 +68,7 @@ def _after_formula(cursor: QTextCursor, unit: int, source: str, position: int) -
     formula.setPosition(unit)
     if formula.charFormat().objectType() != FORMULA:
         return position
-    latex = formula_key(formula.charFormat()).latex
+    latex = key_of(formula.charFormat()).latex
     found = source.find(latex, position)
     if found < 0:
         return position

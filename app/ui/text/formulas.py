@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
 from PySide6.QtCore import QByteArray, QObject, QPointF, QRect, QRectF, QSizeF, Qt, QTimer, Signal
 from PySide6.QtGui import (
+    QAbstractTextDocumentLayout,
     QColor,
     QFont,
     QFontMetrics,
@@ -29,13 +31,15 @@ from app.model.markdown_parser import with_marks
 from app.ui.parts.labels import as_tool_tip
 from app.ui.theme import TEXT_PX, scaled, text_font
 
-_MAX_PIXMAPS = 512
+_MAX_PIXMAPS = 1_024
 FORMULA = QTextFormat.ObjectTypes.UserObject.value + 1
 """The object type of a formula's character in a document."""
 _LATEX = QTextFormat.Property.UserProperty.value + 10
 _IS_INLINE = _LATEX + 1
 _TEXT_FONT = _LATEX + 2
 """The font of the text around the formula."""
+_KEY = _LATEX + 3
+"""The number of its `FormulaKey`."""
 
 _SIZE_PX = TEXT_PX + 1
 """The letters of formulas are a little smaller than those of text."""
@@ -43,6 +47,8 @@ _PLACEHOLDER_PX = 20
 _LEAST_ROOM_PX = 40.0
 _TELL_MS = 30
 """The time between two reports of new pictures, so that a paragraph is not laid out again for each of its formulas."""
+_DRAW_S = 0.010
+"""How long pictures are drawn at a time; the others follow in the next turns of the event loop."""
 _OBJECT = "\ufffc"
 
 
@@ -59,19 +65,27 @@ class Formulas(QObject):
 
     rendered = Signal()
     """Some more formulas were rendered, or are known to be invalid."""
-    _finished = Signal(object, object)
+    due = Signal()
+    """Pictures that `pixmap` put off can be drawn."""
 
     def __init__(self) -> None:
         super().__init__()
         self._pictures: dict[FormulaKey, Formula | None] = {}
         """None: the formula can't be rendered."""
         self._pending: set[FormulaKey] = set()
-        self._pixmaps: dict[tuple[FormulaKey, str, int], QPixmap] = {}
+        self._keys: list[FormulaKey] = []
+        self._numbers: dict[FormulaKey, int] = {}
+        self._pixmaps: dict[tuple[FormulaKey, int, int], QPixmap] = {}
         self._queue: queue.SimpleQueue[FormulaKey] = queue.SimpleQueue()
+        # The thread uses nothing of Qt, because it may outlive the application.
+        self._finished: queue.SimpleQueue[tuple[FormulaKey, Formula | None]] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
-        self._teller = QTimer(self, interval=_TELL_MS, singleShot=True)
-        self._teller.timeout.connect(self.rendered)
-        self._finished.connect(self._keep)
+        self._drawn_s = 0.0
+        """How long pictures were drawn in this turn of the event loop."""
+        self._next_turn = QTimer(self, interval=0, singleShot=True)
+        self._next_turn.timeout.connect(self._begin_turn)
+        self._teller = QTimer(self, interval=_TELL_MS)
+        self._teller.timeout.connect(self._keep)
 
     def is_known(self, key: FormulaKey) -> bool:
         """Return whether a formula is rendered, or known to be impossible to render."""
@@ -81,6 +95,17 @@ class Formulas(QObject):
         """Return whether a formula is known to be impossible to render."""
         return key in self._pictures and self._pictures[key] is None
 
+    def number(self, key: FormulaKey) -> int:
+        """Return a number for a key: Qt asks for the size of each formula often, and numbers are cheap to look up."""
+        if key not in self._numbers:
+            self._numbers[key] = len(self._keys)
+            self._keys.append(key)
+        return self._numbers[key]
+
+    def key(self, number: int) -> FormulaKey:
+        """Return the key with a number."""
+        return self._keys[number]
+
     def picture(self, key: FormulaKey) -> Formula | None:
         """Return the picture of a formula; None if it can't be rendered, or until `rendered` is emitted."""
         if key not in self._pictures and key not in self._pending:
@@ -89,35 +114,54 @@ class Formulas(QObject):
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="formulas", daemon=True)
                 self._thread.start()
+            if not self._teller.isActive():
+                self._teller.start()
         return self._pictures.get(key)
 
-    def pixmap(self, key: FormulaKey, colour: QColor, scale: float) -> QPixmap | None:
-        """Return the picture in a colour, at `scale` device pixels for each logical pixel."""
+    def pixmap(self, key: FormulaKey, colour: QColor, scale: float, *, may_wait: bool = False) -> QPixmap | None:
+        """Return the picture in a colour, at `scale` device pixels for each logical pixel.
+
+        `may_wait`: return None if many pictures were drawn in this turn of the event loop; `due` follows.
+        """
         picture = self.picture(key)
         if picture is None:
             return None
-        pixmap_key = (key, colour.name(), round(scale * 100))
+        pixmap_key = (key, colour.rgba(), round(scale * 100))
         if pixmap_key not in self._pixmaps:
+            if not self._next_turn.isActive():
+                self._next_turn.start()
+            if may_wait and self._drawn_s > _DRAW_S:
+                return None
             if len(self._pixmaps) >= _MAX_PIXMAPS:
                 del self._pixmaps[next(iter(self._pixmaps))]
+            began = time.thread_time()
             self._pixmaps[pixmap_key] = _pixmap(picture, colour, scale)
+            self._drawn_s += time.thread_time() - began
         return self._pixmaps[pixmap_key]
+
+    def _begin_turn(self) -> None:
+        was_full = self._drawn_s > _DRAW_S
+        self._drawn_s = 0.0
+        if was_full:
+            self.due.emit()
 
     def _work(self) -> None:
         while True:
             key = self._queue.get()
-            picture = formula(key.latex, key.size_px, "black", is_inline=key.is_inline)
-            try:
-                self._finished.emit(key, picture)
-            except RuntimeError:
-                # The program has quit meanwhile.
-                return
+            self._finished.put((key, formula(key.latex, key.size_px, "black", is_inline=key.is_inline)))
 
-    def _keep(self, key: FormulaKey, picture: Formula | None) -> None:
-        self._pictures[key] = picture
-        self._pending.discard(key)
-        if not self._teller.isActive():
-            self._teller.start()
+    def _keep(self) -> None:
+        """Take over what the thread rendered since the last call."""
+        is_new = False
+        while not self._finished.empty():
+            key, picture = self._finished.get()
+            self._pictures[key] = picture
+            self._pending.discard(key)
+            is_new = True
+        if not self._pending:
+            self._teller.stop()
+        if is_new:
+            self.rendered.emit()
 
 
 @lru_cache(maxsize=1)
@@ -169,14 +213,15 @@ def insert_formula(
     format_.setObjectType(FORMULA)
     format_.setProperty(_LATEX, latex)
     format_.setProperty(_IS_INLINE, is_inline)
+    format_.setProperty(_KEY, formulas().number(key))
     format_.setToolTip(as_tool_tip(latex))
     _align_baseline(format_, key)
     cursor.insertText(_OBJECT, format_)
     return placed
 
 
-def formula_key(format_: QTextCharFormat) -> FormulaKey:
-    return FormulaKey(str(format_.property(_LATEX)), bool(format_.property(_IS_INLINE)), scaled(_SIZE_PX))
+def key_of(format_: QTextFormat) -> FormulaKey:
+    return formulas().key(format_.intProperty(_KEY))
 
 
 def formula_source(format_: QTextCharFormat) -> str:
@@ -197,7 +242,7 @@ def text_format_at(cursor: QTextCursor, placed: PlacedFormula) -> QTextCharForma
     """Select a formula, and return the format of the text around it. An edit block of the cursor must be open."""
     format_ = _select(cursor, placed)
     font = format_.property(_TEXT_FONT)
-    for property_ in (_LATEX, _IS_INLINE, _TEXT_FONT, QTextFormat.Property.TextToolTip.value):
+    for property_ in (_LATEX, _IS_INLINE, _TEXT_FONT, _KEY, QTextFormat.Property.TextToolTip.value):
         format_.clearProperty(property_)
     format_.setObjectType(QTextFormat.ObjectTypes.NoObject.value)
     format_.setFont(font)
@@ -232,6 +277,11 @@ def _font(px: int) -> QFont:
     return font
 
 
+_WIDGET = 1
+"""The type of paint device that a widget is (`QInternal::Widget`)."""
+_EVERYTHING = QRectF(0, 0, 1e9, 1e9)
+
+
 class FormulaObject(QPyTextObject):
     """Qt's handler for formulas in a document: measures and paints them."""
 
@@ -240,11 +290,14 @@ class FormulaObject(QPyTextObject):
 
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
+        self._missing: QAbstractTextDocumentLayout | None = None
+        """The layout of the document if pictures in it are still to be drawn."""
         formulas().rendered.connect(self.rendered)
+        formulas().due.connect(self._draw_missing)
 
     @override
     def intrinsicSize(self, doc: QTextDocument, posInDocument: int, format: QTextFormat) -> QSizeF:
-        key = formula_key(format.toCharFormat())
+        key = key_of(format)
         picture = formulas().picture(key)
         if picture is None:
             return QSizeF(min(_room_px(doc, posInDocument), 0.5 * TEXT_PX * len(key.latex)), _PLACEHOLDER_PX)
@@ -259,22 +312,29 @@ class FormulaObject(QPyTextObject):
     def drawObject(
         self, painter: QPainter, rect: QRectF | QRect, doc: QTextDocument, posInDocument: int, format: QTextFormat
     ) -> None:
-        char_format = format.toCharFormat()
-        key = formula_key(char_format)
+        key = key_of(format)
         picture = formulas().picture(key)
         rect = QRectF(rect)
+        colour = format.foreground().color()
         if picture is None:
-            painter.setPen(char_format.foreground().color())
+            painter.setPen(colour)
             painter.setFont(text_font(12))
-            painter.drawText(rect, Qt.AlignmentFlag.AlignVCenter, formula_source(char_format))
+            painter.drawText(rect, Qt.AlignmentFlag.AlignVCenter, formula_source(format.toCharFormat()))
             return
         shrunk = min(1.0, rect.width() / picture.width_px)
-        scale = painter.device().devicePixelRatioF() * shrunk
-        pixmap = formulas().pixmap(key, char_format.foreground().color(), scale)
-        if pixmap is not None:
-            ratio = painter.device().devicePixelRatioF()
+        ratio = painter.device().devicePixelRatioF()
+        is_on_screen = painter.device().devType() == _WIDGET
+        pixmap = formulas().pixmap(key, colour, ratio * shrunk, may_wait=is_on_screen)
+        if pixmap is None:
+            self._missing = doc.documentLayout()
+        else:
             pixmap.setDevicePixelRatio(ratio)
             painter.drawPixmap(_aligned(rect.topLeft(), painter, ratio), pixmap)
+
+    def _draw_missing(self) -> None:
+        if (layout := self._missing) is not None:
+            self._missing = None
+            layout.update.emit(_EVERYTHING)
 
 
 def _aligned(point: QPointF, painter: QPainter, ratio: float) -> QPointF:

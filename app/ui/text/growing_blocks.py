@@ -10,6 +10,7 @@ from markdown_it.token import Token
 from PySide6.QtCore import QTextBoundaryFinder
 from PySide6.QtGui import QTextCursor, QTextTable
 
+from app.model.markdown_parser import DISPLAY, INLINE
 from app.ui.text.code_blocks import CodeSpan, apply_pieces, insert_code
 from app.ui.text.document_text import num_units
 from app.ui.text.formulas import PlacedFormula
@@ -29,6 +30,7 @@ _LONG_PARAGRAPH = 16_000
 """A longer last paragraph is divided, so that only the rest is written again."""
 _LONG_BLOCK = 40_000
 _MANY_PARTS = 1_000
+_FORMULA_WEIGHT = 5
 _OPENING = re.compile(r"(?P<marker>`{3,}|~{3,})[^\n]*\n")
 _WINDOW = 300
 """Characters of code before the end that are highlighted again; the code above keeps its colours."""
@@ -80,8 +82,13 @@ class LastBlock(NamedTuple):
             return False
         if len(self.source) > (_LONG_PARAGRAPH if self.is_paragraph else _LONG_BLOCK):
             return True
-        num_parts = sum(1 + len(token.children or ()) for token in self.tokens)
+        num_parts = sum(1 + sum(map(_weight, token.children or ())) for token in self.tokens)
         return num_parts > _MANY_PARTS or (self.is_paragraph and num_marks(self.source) > _MANY_PARTS)
+
+
+def _weight(part: Token) -> int:
+    """Return how many parts of a paragraph cost as much to lay out."""
+    return _FORMULA_WEIGHT if part.type in {INLINE, DISPLAY} else 1
 
 
 class OpenTable(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import math
 import time
 from collections import deque
 from dataclasses import dataclass, field, replace
@@ -45,6 +46,10 @@ from app.ui.theme import Theme, text_font
 
 _WORK_S = 0.010
 """How long writing may take at a time, in seconds."""
+_REST = 4
+"""Work that may be repeated on the same blocks rests for this many times as long as it took."""
+_SHORT_S = 0.012
+"""The last block is written again with each token if this takes less."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +114,8 @@ class MarkdownDocument(QObject):
         """The cost of the text written so far, as `next_slice` counts it."""
         self._is_as_written = False
         """Whether the rest of the text is shown as its source, because there is too much to format."""
+        self._rests_until = 0.0
+        """When room for pictures may be made again, and the last block of a stream written again."""
         self._timer = QTimer(self, interval=0)
         self._timer.timeout.connect(self._work)
         handler = FormulaObject(document)
@@ -167,8 +174,15 @@ class MarkdownDocument(QObject):
         """Append source text."""
         is_busy = bool(self._waiting)
         self._waiting += text
-        if not is_busy:
-            self._write_first()
+        if is_busy:
+            return
+        if time.monotonic() < self._rests_until:
+            self._timer.start(self._rest_ms)
+            return
+        began = time.thread_time()
+        self._write_first()
+        if (took := time.thread_time() - began) > _SHORT_S:
+            self._rests_until = time.monotonic() + _REST * took
 
     def write_all(self) -> None:
         """Write the rest of the text at once."""
@@ -235,23 +249,34 @@ class MarkdownDocument(QObject):
         self._changed_from = position if self._changed_from is None else min(position, self._changed_from)
 
     def _start_work(self) -> None:
-        has_work = not self.is_complete or any(self._is_to_fit(placed) for placed in self._formulas)
-        if has_work and not self._timer.isActive():
-            self._timer.start()
+        if self._timer.isActive():
+            return
+        if not self.is_complete:
+            self._timer.start(0)
+        elif any(self._is_to_fit(placed) for placed in self._formulas):
+            self._timer.start(self._rest_ms)
+
+    @property
+    def _rest_ms(self) -> int:
+        return max(0, math.ceil((self._rests_until - time.monotonic()) * 1000))
 
     def _work(self) -> None:
         """Write slices, or make room for pictures of formulas, for a short time."""
-        end = time.monotonic() + _WORK_S
+        began = time.monotonic()
+        end = began + _WORK_S
         was_complete = self.is_complete
         self.is_writing = True
         while not self.is_complete and time.monotonic() < end:
             self._write_slice()
-        num_fitted = self._fit_formulas(end)
+        num_fitted = self._fit_formulas(end) if began >= self._rests_until else 0
         self.is_writing = False
         if num_fitted or not was_complete:
             self.grown.emit()
             if self.is_complete and not was_complete:
                 self.completed.emit()
+        if num_fitted:
+            ended = time.monotonic()
+            self._rests_until = ended + _REST * (ended - began)
         self._timer.stop()
         self._start_work()
 

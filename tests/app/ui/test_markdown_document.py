@@ -100,6 +100,7 @@ def test_streamed_text_looks_like_text_set_as_a_whole(qapp: QApplication, seed: 
         step = rng.choice((1, 2, 5, 17))
         grown.append(source[position : position + step])
         position += step
+    grown.write_all()
     whole = _document(qapp)
     whole.set_source(source)
     assert look_of(grown.document) == look_of(whole.document)
