@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.driver import ROOT, StdioWorker
+from tests.long import in_long_runs
 from worker.confinement import SETTING, sandbox_profile
 
 ATTEMPTS = """
@@ -246,7 +247,7 @@ def test_it_can_be_switched_off(tmp_path: Path):
     assert (done.stdout, done.stderr) == ("switched_off\n", "")
 
 
-@pytest.mark.parametrize("missing", ["_TRUNCATE_ABI", "_TCP_ABI", "_SCOPES_ABI"])
+@pytest.mark.parametrize("missing", ["_TRUNCATE_ABI", *in_long_runs(["_TCP_ABI", "_SCOPES_ABI"])])
 def test_older_kernels_refuse_the_same_files(tmp_path: Path, missing: str):
     (tmp_path / "precious").write_text("precious")
     attempts = ATTEMPTS.format(outside=str(tmp_path), inside=str(tmp_path / "own"), pid=1, parent=1)

@@ -147,6 +147,19 @@ ODD_FILES = [
     Attack("weights of a terabyte of zeros", in_place_of("model.safetensors", a_hole(10**12)), "model_invalid"),
 ]
 
+_INDEX = "model.safetensors.index.json"
+INDEXES = [
+    Attack(f"an index with {name}", damage, "model_invalid", "can't be read")
+    for name, damage in {
+        "names of mixed types": edit(_INDEX, weight_map={NORM: "model.safetensors", EMBED: 1, "a": None, "b": []}),
+        "a name that is a number": edit(_INDEX, weight_map={NORM: 7}),
+        "a name that is a list": edit(_INDEX, weight_map={NORM: ["model.safetensors"]}),
+        "a list of names": edit(_INDEX, weight_map=["model.safetensors", 1]),
+        "no names": edit(_INDEX, metadata={}),
+        "names that are not UTF-8": lambda folder: _write_bytes(folder / _INDEX, b'{"weight_map": {"a": "\xff"}}'),
+    }.items()
+]
+
 HEADERS = [
     *(
         Attack(f"a header with {name}", damage, "model_invalid", "is damaged")
@@ -212,7 +225,11 @@ def _write(file: Path, text: str) -> None:
     file.write_text(text)
 
 
-@pytest.mark.parametrize("attack", rows([*ODD_FILES, *HEADERS]))
+def _write_bytes(file: Path, data: bytes) -> None:
+    file.write_bytes(data)
+
+
+@pytest.mark.parametrize("attack", rows([*ODD_FILES, *INDEXES, *HEADERS]))
 def test_odd_files_and_headers_are_refused_before_anything_reads_them(folder: Path, attack: Attack):
     attack.damage(folder)
     with pytest.raises(ModelInvalidError) as caught:
@@ -222,7 +239,7 @@ def test_odd_files_and_headers_are_refused_before_anything_reads_them(folder: Pa
     assert len(str(caught.value)) < 1000
 
 
-@pytest.mark.parametrize("attack", rows([*ODD_FILES[::9], HEADERS[2], *CONFIGS]))
+@pytest.mark.parametrize("attack", rows([*ODD_FILES[::9], INDEXES[0], HEADERS[2], *CONFIGS]))
 def test_a_hostile_folder_is_refused_and_the_worker_goes_on(victim: Victim, folder: Path, attack: Attack):
     failed = victim.attack(folder, attack)
     assert len(failed["message"]) < 1000
@@ -629,6 +646,7 @@ def test_weights_that_are_no_numbers_are_said_when_they_are_loaded(
 
 
 def test_weights_that_fit_in_no_memory_are_refused(victim: Victim, folder: Path):
+    assert victim.end_of("load_model", model=str(folder))["type"] == "model_loaded"
     file = folder / "model.safetensors"
     shape = [2_000_000, 500_000]
     entries = {EMBED: {"dtype": "F32", "shape": shape, "data_offsets": [0, 4 * math.prod(shape)]}}

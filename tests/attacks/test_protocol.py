@@ -12,17 +12,29 @@ from typing import Any
 import pytest
 
 from tests.driver import PATIENCE_S, TERMINAL, StdioWorker
+from tests.long import in_long_runs
 from worker.encoding import MAX_MESSAGE_BYTES
 from worker.server import MAX_WAITING
 
 
+def _answering(worker: StdioWorker, model: Path) -> StdioWorker:
+    """Let a worker write an answer without an end, as the request "busy"."""
+    worker.load(model)
+    worker.send("generate", request_id="busy", text="Hello")
+    worker.wait_for("busy", "chunk")
+    return worker
+
+
 @pytest.fixture
-def answering(stdio_worker: StdioWorker, endless_model: Path) -> StdioWorker:
-    """A worker that writes an answer without an end, as the request "busy"."""
-    stdio_worker.load(endless_model)
-    stdio_worker.send("generate", request_id="busy", text="Hello")
-    stdio_worker.wait_for("busy", "chunk")
-    return stdio_worker
+def answering(shared_worker: StdioWorker, endless_model: Path) -> StdioWorker:
+    """The module's worker, which writes an answer. The test must end it."""
+    return _answering(shared_worker, endless_model)
+
+
+@pytest.fixture
+def ending(stdio_worker: StdioWorker, endless_model: Path) -> StdioWorker:
+    """A worker for one test, which writes an answer."""
+    return _answering(stdio_worker, endless_model)
 
 
 def flood(worker: StdioWorker, commands: list[dict[str, Any]]) -> threading.Thread:
@@ -47,25 +59,25 @@ def ends_of(worker: StdioWorker, num_ends: int) -> dict[str, dict[str, Any]]:
 # --- floods ------------------------------------------------------------------------------------------------
 
 
-def test_requests_beyond_the_limit_are_overloaded_and_the_others_wait(answering: StdioWorker):
+def test_requests_beyond_the_limit_are_overloaded_and_the_others_wait(ending: StdioWorker):
     # A load waits for the running answer, and all requests behind it wait for the load.
     load = {"type": "load_model", "request_id": "load", "model": "guide"}
     waiting = [{"type": "generate", "request_id": f"{number}", "text": "Hello"} for number in range(1000)]
-    sender = flood(answering, [load, *waiting, {"type": "cancel", "request_id": "cancel", "target": "0"}])
+    sender = flood(ending, [load, *waiting, {"type": "cancel", "request_id": "cancel", "target": "0"}])
     num_refused = 1 + 1000 - MAX_WAITING
-    ends = ends_of(answering, num_refused + 2)
+    ends = ends_of(ending, num_refused + 2)
     sender.join()
     assert Counter(end.get("kind") for end in ends.values()) == {"overloaded": num_refused, None: 2}
     assert ends["0"]["choices"][0]["reason"] == "cancelled"
     assert "Wait until" in ends["999"]["message"]
-    answering.send("shutdown", request_id="shutdown")
-    ends = ends_of(answering, 1 + 1 + MAX_WAITING - 1)
+    ending.send("shutdown", request_id="shutdown")
+    ends = ends_of(ending, 1 + 1 + MAX_WAITING - 1)
     assert {end["choices"][0]["reason"] for end in ends.values() if end["type"] == "finished"} == {"cancelled"}
     assert (ends["load"]["kind"], ends["shutdown"]["type"]) == ("cancelled", "done")
-    assert answering.process.wait(PATIENCE_S) == 0
+    assert ending.process.wait(PATIENCE_S) == 0
 
 
-@pytest.mark.parametrize("kind", ["tokenize", "cancel", "nonsense"])
+@pytest.mark.parametrize("kind", ["tokenize", *in_long_runs(["cancel", "nonsense"])])
 def test_an_answer_goes_on_during_a_flood_of_cheap_commands(answering: StdioWorker, kind: str):
     fields = {"tokenize": {"text": "Hello there"}, "cancel": {"target": "nobody"}, "nonsense": {}}[kind]
     num_commands = 3000
@@ -88,6 +100,7 @@ def test_a_cancel_is_obeyed_before_the_questions_that_came_earlier(answering: St
     assert order.index("busy") < 41
 
 
+@pytest.mark.long
 def test_questions_that_wait_for_a_load_count_too(stdio_worker: StdioWorker, endless_model: Path):
     load = {"type": "load_model", "request_id": "load", "model": str(endless_model)}
     unload = [{"type": "unload_model", "request_id": f"u{number}"} for number in range(MAX_WAITING)]
@@ -118,12 +131,12 @@ def test_ten_thousand_requests_do_not_delay_the_first_answer(stdio_worker: Stdio
 # --- sizes -------------------------------------------------------------------------------------------------
 
 
-def test_a_line_that_is_too_long_is_refused_with_its_id(stdio_worker: StdioWorker):
+def test_a_line_that_is_too_long_is_refused_with_its_id(shared_worker: StdioWorker):
     text = b"x" * MAX_MESSAGE_BYTES
-    stdio_worker.send_line(b'{"type": "generate", "request_id": "long", "text": "' + text + text + b'"}')
-    [failed] = stdio_worker.events_until_end("long")
+    shared_worker.send_line(b'{"type": "generate", "request_id": "long", "text": "' + text + b'"}')
+    [failed] = shared_worker.events_until_end("long")
     assert (failed["kind"], "MiB" in failed["message"]) == ("bad_request", True)
-    assert stdio_worker.result("list_hooks")["type"] == "hooks_listed"
+    assert shared_worker.result("list_hooks")["type"] == "hooks_listed"
 
 
 def test_a_cancel_comes_in_while_more_is_held_than_may_be(answering: StdioWorker):
@@ -145,11 +158,12 @@ def test_a_cancel_comes_in_while_more_is_held_than_may_be(answering: StdioWorker
 # --- signals -----------------------------------------------------------------------------------------------
 
 
-def test_sigterm_cancels_each_request_and_the_worker_ends_in_good_order(answering: StdioWorker):
-    answering.send("generate", request_id="waiting", text="Hello")
-    answering.process.send_signal(signal.SIGTERM)
-    ends = ends_of(answering, 2)
+def test_sigterm_cancels_each_request_and_the_worker_ends_in_good_order(ending: StdioWorker):
+    ending.send("generate", request_id="waiting", text="Hello")
+    ending.result("tokenize", text="Hello")  # The request has arrived.
+    ending.process.send_signal(signal.SIGTERM)
+    ends = ends_of(ending, 2)
     assert {end["choices"][0]["reason"] for end in ends.values()} == {"cancelled"}
     assert ends.keys() == {"busy", "waiting"}
-    assert answering.process.wait(PATIENCE_S) == 128 + signal.SIGTERM
-    assert not [line for line in answering.errors if "Traceback" in line]
+    assert ending.process.wait(PATIENCE_S) == 128 + signal.SIGTERM
+    assert not [line for line in ending.errors if "Traceback" in line]

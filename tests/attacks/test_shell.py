@@ -159,14 +159,16 @@ def test_no_output_acts_on_the_terminal(data: Path, tmp_path: Path) -> None:
     assert hit["text"] == f"question {NAME}"
 
 
-@pytest.mark.parametrize("format_", FORMATS)
-def test_no_export_has_a_hostile_name(data: Path, tmp_path: Path, format_: str) -> None:
-    (outcome,), _ = run(("export", "--all", "--format", format_, "--out", tmp_path / "out", "--data-dir", data))
-    assert (outcome.code, outcome.errors.strip()) == (0, "")
-    files = sorted((tmp_path / "out").iterdir())
-    assert sorted(outcome.out.split("\n")[:-1]) == [str(file) for file in files]
-    for file in files:
-        assert not unsafe(file.name)
+def test_no_export_has_a_hostile_name(data: Path, tmp_path: Path) -> None:
+    outcomes, _ = run(
+        *(("export", "--all", "--format", each, "--out", tmp_path / each, "--data-dir", data) for each in FORMATS)
+    )
+    for format_, outcome in zip(FORMATS, outcomes, strict=True):
+        assert (outcome.code, outcome.errors.strip()) == (0, ""), format_
+        files = sorted((tmp_path / format_).iterdir())
+        assert sorted(outcome.out.split("\n")[:-1]) == [str(file) for file in files]
+        for file in files:
+            assert not unsafe(file.name)
 
 
 @pytest.mark.parametrize("name", [*HOSTILE.values(), NAME, "\ud800", "con\x1b", ".\u202e.", "/", "\u200b"])

@@ -101,15 +101,19 @@ def desk(open_bough: OpenBough, qtbot: QtBot, endless_model: Path) -> _Desk:
     return _Desk(open_bough(model=str(endless_model)), qtbot)
 
 
-def test_a_stopped_worker_is_reported_and_the_report_goes_away_when_it_goes_on(desk: _Desk) -> None:
-    pid = desk.pid
+@pytest.mark.long
+def test_a_stopped_idle_worker_is_reported_and_the_report_goes_away_when_it_goes_on(desk: _Desk) -> None:
     desk.signal(signal.SIGSTOP)
     assert "has not responded since" in desk.wait_for_report()
     desk.signal(signal.SIGCONT)
     desk.wait(desk.banner.isHidden)
+
+
+def test_a_worker_stopped_in_an_answer_is_reported_and_the_answer_goes_on(desk: _Desk) -> None:
+    pid = desk.pid
     desk.ask_and_wait_for_text()
     desk.signal(signal.SIGSTOP)
-    desk.wait_for_report()
+    assert "has not responded since" in desk.wait_for_report()
     num_chars = len(desk.answer.text)
     desk.signal(signal.SIGCONT)
     desk.wait(lambda: desk.banner.isHidden() and len(desk.answer.text) > num_chars + 100)

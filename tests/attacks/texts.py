@@ -45,6 +45,7 @@ TEXTS: Mapping[str, Callable[[], str]] = {
     "nested formula": lambda: "$" + "\\sqrt{" * 500 + "x" + "}" * 500 + "$",
     "open dollars": lambda: "$a " * 300_000,
     # Code.
+    "2,000 fences": lambda: "```\nx\n```\n\n" * 2_000,
     "20,000 fences": lambda: "```\nx\n```\n\n" * 20_000,
     "fences with languages": lambda: "```python\nx = 1\n```\n\n" * 5_000,
     "nested fences": lambda: "".join(f"{'`' * (3 + each % 50)}\n" for each in range(10_000)),
