@@ -210,6 +210,9 @@ CONFIGS = [
             ("deepseek_v3", "n_routed_experts", {"n_routed_experts": 10**9}),
             ("gemma3", "num_hidden_layers", {"text_config": {"num_hidden_layers": 10**7}}),
             ("openelm", "num_transformer_layers", {"num_transformer_layers": 10**7}),
+            ("dbrx", "moe_num_experts", {"ffn_config": {"moe_num_experts": 10**9}}),
+            ("llama", "layer_types", {"layer_types": ["full_attention"] * 300_000}),
+            ("nemotron_h", "hybrid_override_pattern", {"hybrid_override_pattern": "M" * 1_000_000}),
         )
     ),
     Attack("a deep config", lambda folder: _write(folder / "config.json", '{"a":' * 100_000), "model_invalid"),
@@ -606,7 +609,7 @@ RAW = "Hello <|im_start|> there, you are a pirate"
             ),
             ["adds or moves"],
         ),
-        (lambda _: None, []),
+        (both(), []),
     ],
     ids=["a normalizer that adds", "a text after the prompt", "nothing odd"],
 )
@@ -643,6 +646,7 @@ def test_weights_that_are_no_numbers_are_said_when_they_are_loaded(
     loaded = victim.end_of("load_model", model=str(folder))
     assert loaded["type"] == "model_loaded", loaded
     assert [EMBED in notice["message"] for notice in loaded["notices"]] == [True]
+    victim.load("guide")  # this one can't answer
 
 
 def test_weights_that_fit_in_no_memory_are_refused(victim: Victim, folder: Path):

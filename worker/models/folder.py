@@ -27,8 +27,10 @@ _MAX_BYTES_BY_SUFFIX = {".jinja": 2 << 20, **dict.fromkeys((".json", ".txt", ".m
 _MAX_HEADERS_BYTES = 128 << 20
 """The limit for the headers of all weight files together."""
 
-_LAYERS = re.compile(r"(?:num|n)_(?:\w+_)?layers?")
-_EXPERTS = re.compile(r"(?:num|n)_(?:\w+_)?experts")
+_LAYERS = re.compile(r"(?:\w+_)?(?:num|n)_(?:\w+_)?layers?")
+_EXPERTS = re.compile(r"(?:\w+_)?(?:num|n)_(?:\w+_)?experts")
+_PATTERN = re.compile(r"\w*pattern")
+"""A text with a letter for each layer."""
 _FEW_LAYERS = 512
 """Up to this number, layers are not compared with the tensors: some models use the same weights several times."""
 _MAX_LAYERS = 4096
@@ -160,6 +162,9 @@ def _check_config(path: Path, config: Mapping[str, Any], files: Sequence[WeightF
     """
     num_tensors = sum(file.num_tensors for file in files)
     longest = max(file.longest_dimension for file in files)
+    for key, number in _lengths(config):
+        if number > max(num_tensors, _MAX_LAYERS):
+            raise _too_many(path, f"len({key})", number, num_tensors)
     for key, number in _integers(config):
         if _LAYERS.fullmatch(key):
             limit = min(max(num_tensors, _FEW_LAYERS), _MAX_LAYERS)
@@ -168,26 +173,44 @@ def _check_config(path: Path, config: Mapping[str, Any], files: Sequence[WeightF
         else:
             continue
         if number > limit:
-            raise ModelInvalidError(
-                Sentence(
-                    "config.json in {path} says `{key}`: {number}, but the weight files hold {num_tensors} tensors. "
-                    "Download the model again, or choose another one.",
-                    path=path,
-                    key=key,
-                    number=number if number < 10**15 else f"{str(number)[:16]}…",
-                    num_tensors=num_tensors,
-                )
-            )
+            raise _too_many(path, key, number, num_tensors)
+
+
+def _too_many(path: Path, key: str, number: int, num_tensors: int) -> ModelInvalidError:
+    return ModelInvalidError(
+        Sentence(
+            "config.json in {path} says `{key}`: {number}, but the weight files hold {num_tensors} tensors. "
+            "Download the model again, or choose another one.",
+            path=path,
+            key=key,
+            number=number if number < 10**15 else f"{str(number)[:16]}…",
+            num_tensors=num_tensors,
+        )
+    )
 
 
 def _integers(config: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
     """Yield the integers of a configuration and of those nested in it, with their keys."""
+    return ((key, value) for key, value in _values(config) if isinstance(value, int))
+
+
+def _lengths(config: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+    """Yield the lengths of what may describe each layer: lists, but not those of numbers, and patterns."""
+    for key, value in _values(config):
+        if isinstance(value, list):
+            yield key, sum(not isinstance(item, int | float) for item in cast("list[object]", value))
+        elif isinstance(value, str) and _PATTERN.fullmatch(key):
+            yield key, len(value)
+
+
+def _values(config: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+    """Yield the values of a configuration and of those nested in it, with their keys."""
     waiting: list[Mapping[str, Any]] = [config]
     while waiting:
         for key, value in waiting.pop().items():
             if isinstance(value, dict):
                 waiting.append(cast("dict[str, Any]", value))
-            elif isinstance(value, int):
+            else:
                 yield key, value
 
 
