@@ -169,7 +169,7 @@ class WorkerWatch(QObject):
         if self._load_s is None or self._session.is_load_begun:
             self._load_s = None
         elif self._heartbeat is None or self._heartbeat.activity == "starting":
-            # Another process would start no sooner.
+            # A new process would not start sooner.
             self._load_s = self._now_s
         elif self._now_s - self._load_s >= OBEDIENCE_S:
             self._restart(Sentence("The model process was ended, because it did not begin to load the other model."))

@@ -93,7 +93,7 @@ class ContextMeter(QObject):
 
     @property
     def room(self) -> Room | None:
-        """None while the model or the cost of the conversation is not known."""
+        """How much of the context the conversation fills; None while the model or the cost is not known."""
         info, cost, whole = self._session.info, self._cost, self._whole_cost
         if info is None or cost is None:
             return None

@@ -223,7 +223,7 @@ class Store:
     # --- deleting ------------------------------------------------------------------------------------------
 
     def empty_trash(self) -> int:
-        """Permanently delete what is in the trash and no other conversation reaches; return the number of messages.
+        """Permanently delete everything in the trash that no other conversation reaches; return the number of messages.
 
         Many messages are hidden at once and deleted later, by `Upkeep`. It also removes what is left of them in the
         search index, the log, the backups and the cache of models. Raises `StoreError` if another program has the

@@ -87,7 +87,7 @@ class GrowingPieces:
 
     @property
     def num_sampled(self) -> int:
-        """How many tokens were added."""
+        """The number of tokens that were added."""
         return len(self.pieces) - self._num_given
 
     def add(self, sampled: Sequence[SampledToken]) -> None:

@@ -26,7 +26,7 @@ QUESTION = "What is a branch?"
 FOLLOW_UP = "How do I regenerate an answer?"
 EDITED = "How do I fork a message?"
 _MIN_KEPT_TOKENS = 1
-"""Tokens before the fork."""
+"""The fewest tokens before the fork."""
 _SCHEMA = (
     '{"type": "object", "properties": {"topic": {"enum": ["branches", "tokens", "exports"]}, '
     '"is_kept": {"type": "boolean"}}, "required": ["topic", "is_kept"], "additionalProperties": false}'

@@ -1851,8 +1851,8 @@
         <translation>Das geladene Modell unterstützt das nicht und verwendet volle Genauigkeit.</translation>
     </message>
     <message>
-        <source>{} for the loaded model.</source>
-        <translation>{} für das geladene Modell.</translation>
+        <source>The loaded model gets up to {}.</source>
+        <translation>Das geladene Modell bekommt bis zu {}.</translation>
     </message>
     <message>
         <source>As much as the model and the memory of this computer allow.</source>
@@ -2804,12 +2804,12 @@
         <translation>Entwurfsmodell</translation>
     </message>
     <message>
-        <source>By {model}, or by other answers in the tree.</source>
-        <translation>Von {model} oder aus anderen Antworten im Baum.</translation>
+        <source>They come from {model}, or from other answers in the tree.</source>
+        <translation>Sie kommen von {model} oder aus anderen Antworten im Baum.</translation>
     </message>
     <message>
-        <source>By a draft model if one is chosen in the Models menu, or by other answers in the tree.</source>
-        <translation>Von einem Entwurfsmodell, wenn im Menü „Modelle“ eines gewählt ist, oder aus anderen Antworten im Baum.</translation>
+        <source>They come from a draft model, if one is chosen in the Models menu, or from other answers in the tree.</source>
+        <translation>Sie kommen von einem Entwurfsmodell, wenn im Menü „Modelle“ eines gewählt ist, oder aus anderen Antworten im Baum.</translation>
     </message>
     <message>
         <source>Predicted tokens that the model checks all at once. They change the speed, not the answer.</source>
@@ -3996,7 +3996,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>ist kein gültiges JSON ({error})</translation>
     </message>
     <message>
-        <source>it makes far too many tokens of short texts</source>
+        <source>it turns short texts into far too many tokens</source>
         <translation>er macht aus kurzen Texten viel zu viele Tokens</translation>
     </message>
     <message>

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class Lineage:
-    """One answer among its forks. A token that several of them have belongs to one; the others share it."""
+    """One answer among its forks. A token that several of them share is counted for one of them only."""
 
     def __init__(self, origin: Lineage | None = None, num_shared: int = 0) -> None:
         self.origin = origin

@@ -94,7 +94,7 @@ class Writing:
 
     @property
     def is_over(self) -> bool:
-        """Whether it is complete or was ended."""
+        """Whether the answer is complete or was ended."""
         return self._is_over
 
     @property

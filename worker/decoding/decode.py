@@ -304,7 +304,7 @@ class Decoder:
 
     @property
     def num_bytes(self) -> int:
-        """Bytes held besides the cache's working layers."""
+        """Bytes held in addition to the cache's working layers."""
         return 0 if self._batch is None else self._batch.num_bytes
 
     def _count_bytes(self) -> None:

@@ -230,7 +230,7 @@ def _try(folder: Path, file: Path) -> None:
     finally:
         process.close()
     if num_tokens > _MAX_TOKENS_PER_BYTE:
-        raise _refused(folder, Sentence("it makes far too many tokens of short texts"))
+        raise _refused(folder, Sentence("it turns short texts into far too many tokens"))
 
 
 def try_tokenizer(file: str) -> float:

@@ -178,7 +178,7 @@ class Engine:
                     self._check(command)
                     request = Request(command, ticket, self._prompts, self.model, self._hooks, self._pulse)
                 except StoppedError:
-                    return  # a request was cancelled; if it is another one, this one is begun again
+                    return  # a request was cancelled; if it was not this one, this one starts again later
                 except Exception as error:  # noqa: BLE001 (one request's bug must not end the others)
                     del queue.requests[ticket]
                     yield failed(command.request_id, error)

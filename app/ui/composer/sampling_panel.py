@@ -228,9 +228,11 @@ class SamplingPanel(Popover):
         automatic = self.tr("Draft model") if model else self.tr("Automatic")
         self.draft.addItems([automatic, self.tr("From the tree"), self.tr("Off")])
         source = (
-            self.tr("By {model}, or by other answers in the tree.").format(model=model)
+            self.tr("They come from {model}, or from other answers in the tree.").format(model=model)
             if model
-            else self.tr("By a draft model if one is chosen in the Models menu, or by other answers in the tree.")
+            else self.tr(
+                "They come from a draft model, if one is chosen in the Models menu, or from other answers in the tree."
+            )
         )
         purpose = self.tr("Predicted tokens that the model checks all at once. They change the speed, not the answer.")
         self.draft.setToolTip(as_tool_tip(f"{purpose} {source}"))

@@ -191,7 +191,7 @@ class MemoryPage(SettingsPage):
         kept, cache_settings = self._program.session.kept, self._program.session.cache_settings
         # Both texts need the same room, so the page does not jump when the figure arrives.
         if kept is not None and cache_settings.limit_bytes is None:
-            self.memory.explain(0, self.tr("{} for the loaded model.").format(sized(kept.limit_bytes)))
+            self.memory.explain(0, self.tr("The loaded model gets up to {}.").format(sized(kept.limit_bytes)))
         else:
             self.memory.explain(0, self.tr("As much as the model and the memory of this computer allow."))
         if kept is None:
