@@ -33,7 +33,7 @@ class Preferences(QObject):
         self._path = path
         self.is_safe = is_safe
         self.problem: Sentence | None = None
-        """What could not be read from the file; None if everything was read."""
+        """A sentence on the part of the file that could not be read; None if everything was read."""
         self.settings: Settings = Settings() if is_safe else load_settings(path, self._note)
         self._saved = self.settings
         self._can_save = True

@@ -220,7 +220,7 @@ class ModelLoaded(_Event, tag="model_loaded", frozen=True):
     thinking_default: bool = False
     # Faults of the model, which can still be used; usually empty.
     notices: list[Notice] = []
-    # What the worker's process can't do.
+    # Whether the worker's process gave up the network and writing files.
     confinement: Confinement = Confinement()
 
     @property

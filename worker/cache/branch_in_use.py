@@ -217,7 +217,7 @@ class BranchInUse:
             run.kept.set_part(index, part)
 
     def go_to(self, ids: array[int]) -> None:
-        """Make the layers hold exactly `ids`, whose state must be in memory. First call `leave` with the shared part."""
+        """Make the layers hold exactly `ids`, whose state must be in memory. First call `leave`."""
         num_shared = num_common(self.token_ids, ids)
         runs = self._tree.insert(ids, self._ledger.nothing())
         length, last = len(ids), runs[-1]
