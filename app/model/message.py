@@ -169,7 +169,7 @@ class Record(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     error_parts: SentenceParts | None = None
     """The same sentence for translation; older versions of Bough did not store it."""
     notices: tuple[SentenceParts, ...] = ()
-    """Sentences about parts of the prompt that the model's files left out or changed. Each is on one answer of a branch."""
+    """Sentences about text of the prompt that the model's files left out or changed; each is once in a branch."""
     ended_ms: int = 0
     """When it ended, in milliseconds since 1970; 0 if it has not, or if the time is not known."""
     figures: Figures = Figures()
