@@ -212,9 +212,10 @@ def test_an_answer_streams_on_while_another_prompt_is_read(shared_worker: StdioW
     assert shared_worker.events_until_end(first)[-1]["choices"][0]["reason"] == "cancelled"
     kinds = [event["type"] for event in shared_worker.events[start:]]
     reading = kinds[: len(kinds) - kinds[::-1].index("prefill_progress")]
-    # There is a token between any two chunks of the prompt.
+    # There is a token after each chunk of the prompt, except where the decoder begins to launch steps ahead: it does so
+    # whenever a step was short, and this first launch gives no token yet. The next step gives one in any case.
     assert reading.count("prefill_progress") > 3
-    assert reading.count("chunk") >= reading.count("prefill_progress") - 1
+    assert "ppp" not in "".join(kind[0] for kind in reading)
 
 
 def test_two_requests_stream_side_by_side(shared_worker: StdioWorker, endless_model: Path):
