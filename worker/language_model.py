@@ -64,6 +64,9 @@ _CONTEXT_KEYS = (
 )
 
 
+_NUM_PROBED = 4
+"""Tokens that are read at once when a model is loaded."""
+
 _CACHE_FORMAT = 1
 """Increase this when the form or the meaning of the data on disk changes."""
 _BLOCK_BYTES = 8 << 20
@@ -143,7 +146,7 @@ class LanguageModel:
         self._quantization: tuple[int, int] | None = None
         """Bits and group size of keys and values."""
         _speed_up_module_lookup(model)
-        logits = self._probe()
+        logits = self._tried()
         self.vocab_size: int = logits.shape[-1]
         is_trimmable = all(isinstance(layer, KVCache | QuantizedKVCache) for layer in self._layers)
         self.cache_kind: CacheKind = "trimmable" if is_trimmable else "snapshot"
@@ -198,12 +201,31 @@ class LanguageModel:
             )
         )
 
+    def _tried(self) -> mx.array:
+        """Like `_probe`, but raise `ModelInvalidError` if the model fails."""
+        try:
+            return self._probe()
+        except Exception as error:
+            if is_out_of_memory(error):
+                raise
+            raise ModelInvalidError(
+                Sentence(
+                    "The model in {path} fails when it reads a prompt ({reason}). Its config.json is probably wrong. "
+                    "Download the model again, or choose another one.",
+                    path=self.folder.path,
+                    reason=textwrap.shorten(str(error) or type(error).__name__, 200).rstrip("."),
+                )
+            ) from error
+
     def _probe(self) -> mx.array:
-        """Read a few tokens, to learn shapes and to compile kernels before the first question."""
+        """Read what an answer reads, a few tokens at once and then one, and return the logits after it.
+
+        This shows shapes and compiles kernels before the first question. Some wrong values in config.json, such as a
+        window of 0 tokens, make a model fail only when it reads several tokens at once.
+        """
         self._layers = self.new_layers()
-        logits: mx.array = cast("Any", self._model)(mx.array([[0]]), cache=self._layers)
-        if self._quantization is not None:
-            logits = cast("Any", self._model)(mx.array([[0, 0]]), cache=self._layers)
+        mx.eval(self.logits_of_all(mx.zeros((1, _NUM_PROBED), mx.int32), self._layers))
+        logits = self.logits_of_all(mx.zeros((1, 1), mx.int32), self._layers)
         mx.eval(logits)
         return logits
 

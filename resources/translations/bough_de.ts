@@ -3686,6 +3686,10 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
         <translation>Das Modell hat Werte berechnet, die keine endlichen Zahlen sind, deshalb endete die Antwort. Der bisherige Text bleibt erhalten. Wahrscheinlich sind seine Gewichte beschädigt. Laden Sie es noch einmal herunter, oder wählen Sie ein anderes Modell.</translation>
     </message>
     <message>
+        <source>The model in {path} fails when it reads a prompt ({reason}). Its config.json is probably wrong. Download the model again, or choose another one.</source>
+        <translation>Das Modell in {path} scheitert, wenn es einen Prompt liest ({reason}). Wahrscheinlich ist seine config.json falsch. Laden Sie das Modell noch einmal herunter, oder wählen Sie ein anderes.</translation>
+    </message>
+    <message>
         <source>The model process could not be started ({error}). Your conversations are safe. Close other programs, then choose the model again.</source>
         <translation>Der Modellprozess ließ sich nicht starten ({error}). Ihre Gespräche sind sicher. Schließen Sie andere Programme, und wählen Sie das Modell dann noch einmal.</translation>
     </message>

@@ -16,7 +16,9 @@ from typing import Any
 import pytest
 from safetensors.numpy import load_file, save_file
 
+from tests.architectures import ARCHITECTURES, write_random_model
 from tests.attacks.victim import Attack, Victim, rows
+from tests.models import byte_level_tokenizer
 from worker.errors import ModelInvalidError
 from worker.models.folder import check_folder
 
@@ -89,6 +91,19 @@ def header(change: Callable[[dict[str, Any]], object]) -> Damage:
         change(described)
         text = json.dumps(described).encode()
         file.write_bytes(struct.pack("<Q", len(text)) + text + data[8 + length :])
+
+    return damage
+
+
+def of_kind(kind: str, **changes: Any) -> Damage:
+    """Put a good model of another architecture in place, then change values of its config.json."""
+
+    def damage(folder: Path) -> None:
+        write_random_model(folder, byte_level_tokenizer(), ARCHITECTURES[kind])
+        file = folder / "config.json"
+        config = json.loads(file.read_text())
+        (config.get("text_config") or config).update(changes)
+        file.write_text(json.dumps(config))
 
     return damage
 
@@ -224,6 +239,13 @@ CONFIGS = [
 ]
 
 
+# A single token passes these; a prompt does not.
+WINDOWS = [
+    Attack(f"{key} of 0 in a {kind}", of_kind(kind, **{key: 0}), "model_invalid", "fails when it reads a prompt")
+    for kind, key in (("gemma3", "sliding_window"), ("gpt_oss", "sliding_window"))
+]
+
+
 def _write(file: Path, text: str) -> None:
     file.write_text(text)
 
@@ -242,7 +264,7 @@ def test_odd_files_and_headers_are_refused_before_anything_reads_them(folder: Pa
     assert len(str(caught.value)) < 1000
 
 
-@pytest.mark.parametrize("attack", rows([*ODD_FILES[::9], INDEXES[0], HEADERS[2], *CONFIGS]))
+@pytest.mark.parametrize("attack", rows([*ODD_FILES[::9], INDEXES[0], HEADERS[2], *CONFIGS, *WINDOWS]))
 def test_a_hostile_folder_is_refused_and_the_worker_goes_on(victim: Victim, folder: Path, attack: Attack):
     failed = victim.attack(folder, attack)
     assert len(failed["message"]) < 1000
