@@ -3602,6 +3602,12 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
         <translation>Von diesem Token aus kann die Antwort nicht weitergehen: Ein anderes Modell hat sie geschrieben, oder das Token ist nur ein Teil eines Zeichens. Nichts wurde geändert. Laden Sie das Modell, das die Antwort geschrieben hat, oder wählen Sie das Token davor.</translation>
     </message>
     <message>
+        <source>The answer can&apos;t follow its format any further, so it ended. The text so far is kept. Make the format simpler or shorter.
+{reason}</source>
+        <translation>Die Antwort kann ihrem Format nicht weiter folgen und endete deshalb. Der bisherige Text bleibt erhalten. Machen Sie das Format einfacher oder kürzer.
+{reason}</translation>
+    </message>
+    <message>
         <source>The answer format has {num_chars} characters; at most {limit} are allowed. Make it shorter.</source>
         <translation>Das Antwortformat hat {num_chars} Zeichen; höchstens {limit} sind erlaubt. Kürzen Sie es.</translation>
     </message>
@@ -3866,12 +3872,20 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
         <translation>Es gibt keine intakte Sicherung.</translation>
     </message>
     <message>
+        <source>This answer format asks for {num_chars} characters in a row; at most {limit} are allowed. Repeat less, or make its texts shorter.</source>
+        <translation>Dieses Antwortformat verlangt {num_chars} Zeichen am Stück; erlaubt sind höchstens {limit}. Wiederholen Sie weniger, oder kürzen Sie seine Texte.</translation>
+    </message>
+    <message>
         <source>This answer format can&apos;t be read: {reason}. Change it.</source>
         <translation>Dieses Antwortformat kann nicht gelesen werden: {reason}. Ändern Sie es.</translation>
     </message>
     <message>
         <source>This answer format is nested too deeply or too large. Make it simpler or shorter.</source>
         <translation>Dieses Antwortformat ist zu tief verschachtelt oder zu groß. Vereinfachen oder kürzen Sie es.</translation>
+    </message>
+    <message>
+        <source>This answer format is too complex ({reason}). Make it simpler or shorter.</source>
+        <translation>Dieses Antwortformat ist zu aufwendig ({reason}). Machen Sie es einfacher oder kürzer.</translation>
     </message>
     <message>
         <source>This answer format needs more than {limit_bytes} of memory. Make it simpler or shorter.</source>
@@ -3892,6 +3906,10 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
     <message>
         <source>This model does not support a {num_bits}-bit cache, so it uses full precision. The answers are as good, but they take more memory. To avoid this message, choose “Full precision” in the settings.</source>
         <translation>Dieses Modell unterstützt keinen Cache mit {num_bits} Bit und verwendet deshalb volle Genauigkeit. Die Antworten sind genauso gut, brauchen aber mehr Speicher. Damit diese Meldung nicht mehr erscheint, wählen Sie „Volle Genauigkeit“ in den Einstellungen.</translation>
+    </message>
+    <message>
+        <source>This model&apos;s tokens can&apos;t follow the answer format.</source>
+        <translation>Die Token dieses Modells können dem Antwortformat nicht folgen.</translation>
     </message>
     <message>
         <source>Too many requests are waiting, so this one was not accepted. Wait until some of them have ended, then send it again.</source>

@@ -1,12 +1,14 @@
-"""Answer formats that crash the library, or keep it busy for long: each is a sentence (3 s of CPU)."""
+"""Answer formats that crash the library, or keep it busy for long: each is a sentence (6 s of CPU)."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
 from tests.attacks.victim import Victim
+from tests.driver import shown_text
 
 
 def _chain(length: int) -> str:
@@ -14,11 +16,22 @@ def _chain(length: int) -> str:
     return f'start: r0\n{rules}r{length}: "x"\n'
 
 
+def _ambiguous(number: int) -> str:
+    """Return rules that read "[xy]{3}x*", each "x" in as many ways as there are rules."""
+    rules = "".join(f'r{rule}: "x" | "x" r{rule * 7 % number}\n' for rule in range(number))
+    return f"start: /[xy]{{3}}/ a*\na: {' | '.join(f'r{rule}' for rule in range(number))}\n{rules}"
+
+
 BAD = [
     pytest.param({"kind": "lark", "value": _chain(3000)}, "nested too deeply", id="3,000 chained rules"),
     pytest.param({"kind": "lark", "value": "start: " + "(" * 3000 + '"x"' + ")" * 3000}, "nested", id="brackets"),
     pytest.param({"kind": "regex", "value": "x" * 5_000_000}, "at most 4,000,000", id="a regex of 5 MB"),
     pytest.param({"kind": "choice", "value": ["x" * 100] * 50_000}, "at most 4,000,000", id="a choice of 5 MB"),
+    pytest.param({"kind": "regex", "value": "(a{1000}){1000}"}, "1,000,000 characters in a row", id="repetitions"),
+    pytest.param({"kind": "regex", "value": "c|b(a{10000}){10000}"}, "in a row", id="repetitions after a choice"),
+    pytest.param({"kind": "lark", "value": 'start: A\nA: "b" (/a{1000}/){1000}'}, "in a row", id="repeated terminals"),
+    pytest.param({"kind": "json_schema", "value": {"pattern": "^((a{99}){99}){99}$"}}, "in a row", id="in a schema"),
+    pytest.param({"kind": "choice", "value": ["x", "y" * 1_000_000]}, "in a row", id="a choice of one long text"),
 ]
 
 
@@ -45,9 +58,23 @@ def test_a_choice_of_40_000_texts_is_read(victim: Victim) -> None:
     assert finished["choices"][0]["text"] in constraint["value"], finished
 
 
-@pytest.mark.long
-def test_a_format_whose_first_token_takes_seconds_is_refused(victim: Victim) -> None:
+@pytest.mark.parametrize(
+    ("constraint", "begins"),
+    [
+        ({"kind": "regex", "value": "[xy]{3}(a?){2000}a{2000}"}, r"[xy]{1,3}"),
+        (
+            {"kind": "lark", "value": _ambiguous(3000)},
+            r"[xy]{3}x*",
+        ),
+    ],
+    ids=["states", "ambiguous"],
+)
+def test_a_format_that_grows_while_it_is_followed_ends_the_answer_and_keeps_its_text(
+    constraint: dict[str, Any], begins: str, victim: Victim
+) -> None:
     victim.check()
-    validated = victim.end_of("validate", constraint={"kind": "regex", "value": "(a{2000}){2000}"})
-    assert not validated["ok"], validated
+    events = victim.ask("generate", text="Hello", constraint=constraint, max_tokens=50)
+    assert (events[-1]["type"], events[-1]["kind"]) == ("failed", "constraint_invalid"), events[-1]
+    assert "The text so far is kept" in events[-1]["message"]
+    assert re.fullmatch(begins, shown_text(events, 0)), events
     victim.check()

@@ -155,10 +155,7 @@ class Answer:
             return self.end("constraint" if constraint is not None and constraint.is_complete else "eos")
         origin = self._origin(drawn, is_forced=is_forced)
         if is_fed and self._constraint is not None and not self._constraint.consume([token_id]):
-            raise ConstraintInvalidError(
-                self._constraint.problem
-                or Sentence("This model's tokens can't follow the answer format. Change the format.")
-            )
+            raise self._constraint.failure()
         num_given = self._healing.num_given(token_id)
         self._healing.consume(token_id)
         self._is_fed.append(is_fed)

@@ -21,7 +21,14 @@ from worker.decoding.decode import MAX_GUESSES, Decoder
 from worker.decoding.draft import Draft, DraftModel, PromptLookUp
 from worker.decoding.prefill import Prefill
 from worker.decoding.sampled_token import SampledToken
-from worker.errors import BadRequestError, HookFailedError, NotFiniteError, failed, is_failure
+from worker.errors import (
+    BadRequestError,
+    ConstraintInvalidError,
+    HookFailedError,
+    NotFiniteError,
+    failed,
+    is_failure,
+)
 from worker.language_model import LanguageModel
 from worker.protocol import Event, Generate, Plan, Prompt, PromptPlan, Tier
 from worker.pulse import Pulse
@@ -410,7 +417,7 @@ class Engine:
         if isinstance(error, HookFailedError):
             yield from error.events
             yield from request.let_go("hook")
-        elif isinstance(error, NotFiniteError):
+        elif isinstance(error, NotFiniteError | ConstraintInvalidError):
             yield from request.let_go("cancelled")
         for branch in [branch for branch, (owner, _) in self._running.items() if owner is request]:
             self._decoder.leave(branch, len(request.sequence))

@@ -10,7 +10,8 @@ import hashlib
 import json
 import re
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, cast
 
 import numpy as np
@@ -18,7 +19,7 @@ import numpy.typing as npt
 from llguidance import LLMatcher, LLTokenizer
 from msgspec.structs import replace
 
-from worker.errors import ConstraintInvalidError, panics_explained
+from worker.errors import ConstraintInvalidError, is_panic, panics_explained
 from worker.protocol import Constraint as Described
 from worker.sentence import Sentence, verbatim
 from worker.text.constraint_trial import LIMITS, try_grammar
@@ -40,6 +41,8 @@ _REGEX_ERROR = re.compile(r"regex parse error:\n    (?P<regex>.*)\n    (?P<marks
 
 _MAX_CHARS = 4_000_000
 """The limit for the length of a grammar, including all texts of a choice."""
+_MAX_FIXED_CHARS = 200_000
+"""The length of text in which nothing can be chosen. llguidance spells it at once, a million characters in 3 s."""
 _TRIAL_LIMITS = Limits(seconds=10.0, memory_bytes=1 << 30, result_bytes=1000)
 """Ordinary answer formats take milliseconds, and a choice of 40,000 texts a second."""
 _MAX_TRIED = 1000
@@ -90,19 +93,22 @@ class Constraints:
         """
         with panics_explained(_LIBRARY):
             grammar = _grammar(described)
-            self._try(grammar)
+            self._try(grammar, described)
             matcher = LLMatcher(self._tokenizer, grammar, log_level=0, limits=LIMITS)
         if matcher.is_error():
             error = matcher.get_error()
             of_regex = _regex_message(error) if described.kind == "regex" else None
             raise ConstraintInvalidError(of_regex or verbatim(_message(error)))
         constraint = Constraint(matcher, self._size)
-        constraint.mask()
+        try:
+            constraint.mask()
+        except ConstraintInvalidError:
+            raise ConstraintInvalidError(_too_complex(constraint.problem)) from None
         if matcher.is_stopped() and matcher.stop_reason() != _DEAD_END:
             raise ConstraintInvalidError(_NOTHING_FITS)
         return constraint
 
-    def _try(self, grammar: str) -> None:
+    def _try(self, grammar: str, described: Described) -> None:
         """Raise `ConstraintInvalidError` for a grammar that is too large, or on which llguidance crashes or hangs."""
         if len(grammar) > _MAX_CHARS:
             raise ConstraintInvalidError(
@@ -112,22 +118,52 @@ class Constraints:
                     limit=_MAX_CHARS,
                 )
             )
+        if (num_chars := _longest_text(described)) > _MAX_FIXED_CHARS:
+            raise ConstraintInvalidError(_too_long(num_chars))
         key = hashlib.sha256(grammar.encode("utf-8", "surrogatepass")).digest()
         problem = self._tried.get(key)
         if problem is None:
             try:
-                self._trials.run(_TRIAL_LIMITS, try_grammar, grammar)
+                num_chars = self._trials.run(_TRIAL_LIMITS, try_grammar, grammar, _MAX_FIXED_CHARS)
             except StoppedError:
                 raise
             except TrialError as error:
                 problem = _trial_problem(error)
             else:
-                problem = verbatim("")
+                problem = _too_long(num_chars) if num_chars > _MAX_FIXED_CHARS else verbatim("")
             if len(self._tried) >= _MAX_TRIED:
                 self._tried.clear()
             self._tried[key] = problem
         if problem:
             raise ConstraintInvalidError(problem)
+
+
+def _longest_text(described: Described) -> int:
+    """Return the length of the longest text that a format may ask for without repetitions; 0 if it is not known."""
+    match described.kind:
+        case "choice":
+            return max(map(len, cast("list[str]", described.value)))
+        case "regex":
+            return len(cast("str", described.value))
+        case _:
+            return 0
+
+
+def _too_long(num_chars: int) -> Sentence:
+    return Sentence(
+        "This answer format asks for {num_chars} characters in a row; at most {limit} are allowed. "
+        "Repeat less, or make its texts shorter.",
+        num_chars=num_chars,
+        limit=_MAX_FIXED_CHARS,
+    )
+
+
+def _too_complex(reason: Sentence) -> Sentence:
+    return (
+        reason
+        if reason is _NOTHING_FITS
+        else Sentence("This answer format is too complex ({reason}). Make it simpler or shorter.", reason=reason)
+    )
 
 
 def _trial_problem(error: TrialError) -> Sentence:
@@ -161,6 +197,8 @@ class Constraint:
         self._last_bits = b""
         self._last_mask = np.zeros(0, dtype=np.bool_)
         self._num_consumed = 0
+        self._panic = ""
+        """What llguidance said when it panicked; empty if it has not. It is not used after that."""
 
     @property
     def is_active(self) -> bool:
@@ -170,7 +208,7 @@ class Constraint:
     @property
     def problem(self) -> Sentence:
         """llguidance's message about why the constraint can't be followed any longer; empty if it can."""
-        said = _message(self._matcher.get_error()) if self._matcher.is_error() else ""
+        said = self._panic or (_message(self._matcher.get_error()) if self._matcher.is_error() else "")
         return _NOTHING_FITS if said.startswith(_DEAD_END) else verbatim(said)
 
     @property
@@ -189,9 +227,10 @@ class Constraint:
         The array is read-only, and the same one as long as the allowed tokens stay the same. Raises
         `ConstraintInvalidError` if llguidance gives up.
         """
-        self._matcher.unsafe_compute_mask_ptr(*self._address)
+        with self._used():
+            self._matcher.unsafe_compute_mask_ptr(*self._address)
         if self._matcher.is_error():
-            raise ConstraintInvalidError(self.problem)
+            raise self.failure()
         bits = self._bytes.tobytes()
         if bits != self._last_bits:
             self._last_bits = bits
@@ -201,18 +240,21 @@ class Constraint:
 
     def forced(self) -> list[int]:
         """Return the tokens that must come next, as the tokenizer would split them; often none."""
-        return self._matcher.compute_ff_tokens()
+        with self._used():
+            return self._matcher.compute_ff_tokens()
 
     def fits(self, token_ids: Sequence[int]) -> int:
         """Return how many of these tokens, from the first on, are allowed one after another."""
-        return self._matcher.validate_tokens(list(token_ids))
+        with self._used():
+            return self._matcher.validate_tokens(list(token_ids))
 
     def consume(self, token_ids: Sequence[int]) -> bool:
         """Take tokens and return whether all of them are allowed. If one is not, none is taken."""
-        num_taken = self._matcher.try_consume_tokens(list(token_ids))
-        if num_taken < len(token_ids):
-            self._matcher.rollback(num_taken)
-            return False
+        with self._used():
+            num_taken = self._matcher.try_consume_tokens(list(token_ids))
+            if num_taken < len(token_ids):
+                self._matcher.rollback(num_taken)
+                return False
         self._num_consumed += num_taken
         return True
 
@@ -221,14 +263,39 @@ class Constraint:
         if num_tokens > self._num_consumed:
             raise ValueError(f"Cannot rewind {num_tokens} tokens: there are {self._num_consumed}")
         if num_tokens:
-            self._matcher.rollback(num_tokens)
+            with self._used():
+                self._matcher.rollback(num_tokens)
             self._num_consumed -= num_tokens
 
     def copy(self) -> Constraint:
         """Return an independent constraint in the same state."""
-        other = Constraint(self._matcher.deep_copy(), self._size)
+        with self._used():
+            other = Constraint(self._matcher.deep_copy(), self._size)
         other._num_consumed = self._num_consumed
         return other
+
+    def failure(self) -> ConstraintInvalidError:
+        """Return the error that ends an answer when llguidance gives up or no token fits."""
+        return ConstraintInvalidError(
+            Sentence(
+                "The answer can't follow its format any further, so it ended. The text so far is kept. "
+                "Make the format simpler or shorter.\n{reason}",
+                reason=self.problem or Sentence("This model's tokens can't follow the answer format."),
+            )
+        )
+
+    @contextmanager
+    def _used(self) -> Generator[None]:
+        """Use the matcher. A panic ends the answer that it belongs to, now and at every later use."""
+        if self._panic:
+            raise self.failure()
+        try:
+            yield
+        except BaseException as error:
+            if not is_panic(error):
+                raise
+            self._panic = _message(str(error)) or type(error).__name__
+            raise self.failure() from error
 
 
 def with_given_text(constraint: Described, text: str) -> Described:

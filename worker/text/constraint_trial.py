@@ -10,15 +10,28 @@ from typing import Any, cast
 
 from llguidance import LLMatcher, LLParserLimits, LLTokenizer
 
-LIMITS = LLParserLimits(max_items_in_row=200_000, step_max_items=1_000_000, initial_lexer_fuel=20_000_000)
-"""A choice may have thousands of texts, and an object as many properties; their first tokens take some milliseconds."""
+from worker.text.repetitions import longest_repetition
+
+LIMITS = LLParserLimits(max_items_in_row=10_000, step_max_items=50_000, initial_lexer_fuel=20_000_000)
+"""A choice may have 40,000 texts and an object 2,000 properties; their masks take some milliseconds.
+
+With these limits the slowest mask found takes a second. The time grows with the square of the items in a row.
+"""
 
 
-def try_grammar(grammar: str) -> None:
-    """Read a grammar and compute its first mask. Whether llguidance accepts the grammar is not reported."""
+def try_grammar(grammar: str, most: int) -> int:
+    """Return how many characters a grammar's longest repetition asks for.
+
+    Unless these are more than `most`, read the grammar and compute its first mask. Whether llguidance accepts the
+    grammar is not reported.
+    """
+    num_chars = longest_repetition(grammar)
+    if num_chars > most:
+        return num_chars
     matcher = LLMatcher(_byte_tokenizer(), grammar, log_level=0, limits=LIMITS)
     if not matcher.is_error():
         matcher.compute_bitmask()
+    return num_chars
 
 
 class _Bytes:

@@ -20,8 +20,8 @@ from worker.decoding.sampled_token import SampledToken
 from worker.errors import ConstraintInvalidError
 from worker.language_model import LanguageModel, UnreadModel
 from worker.models.folder import find_model
+from worker.protocol import Chunk, Continuation, Event, Failed, Finished, Generate, Sampling
 from worker.protocol import Constraint as Described
-from worker.protocol import Continuation, Finished, Generate, Sampling
 from worker.requests.engine import Engine
 from worker.requests.prompts import Prompts
 from worker.requests.request import Request, Ticket
@@ -291,6 +291,102 @@ def test_a_constraint_may_have_thousands_of_choices(worker: StdioWorker, constra
     end = worker.result("generate", text="Hello", constraint=constraint, max_tokens=6)
     assert end["type"] == "finished", end
     assert worker.result("validate", constraint=constraint)["ok"]
+
+
+LARGE: list[tuple[str, Any]] = [
+    ("regex", r"\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2}))?"),
+    ("regex", r"[a-zA-Z0-9._%+-]{1,64}@[a-zA-Z0-9.-]{1,255}\.[a-zA-Z]{2,20}"),
+    ("regex", r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"),
+    ("regex", "[a-z]{1,500}"),
+    ("regex", r"([A-Z][^.!?]{5,300}[.!?] ?){1,10}"),
+    ("regex", r"[\p{L} ]{1,300}"),
+    ("choice", [f"{number * 7919 % 1_000_003} texts" for number in range(40_000)]),
+    ("json_schema", {"enum": [f"value {number * 7919 % 1_000_003}" for number in range(5000)]}),
+    ("json_schema", {"type": "object", "properties": {f"{number}": {} for number in range(2000)}}),
+    (
+        "json_schema",
+        {
+            "type": "object",
+            "properties": {
+                f"property_{number}": (
+                    {"type": "string", "format": "date-time"},
+                    {"type": "string", "pattern": "^[A-Z]{2}[0-9]{6,20}$"},
+                    {"type": "array", "items": {"type": "string", "maxLength": 4000}},
+                    {"enum": ["a", "b", 3, None]},
+                )[number % 4]
+                for number in range(200)
+            },
+            "additionalProperties": False,
+        },
+    ),
+    ("json_schema", json.loads('{"type": "array", "items": ' * 30 + "{}" + "}" * 30)),
+]
+
+
+@pytest.mark.parametrize(("kind", "value"), LARGE)
+def test_ordinary_formats_stay_within_the_limits(
+    constraints: Constraints, vocabulary: Vocabulary, kind: Any, value: Any
+):
+    constraint, rng = constraints.new(Described(kind=kind, value=value)), Random(1)
+    for _ in range(40):
+        token_id = walk(rng, constraint.mask(), vocabulary.eos_ids)
+        if token_id is None:
+            break
+        assert constraint.consume([token_id]), constraint.problem
+        constraint.forced()
+
+
+class PanicException(BaseException):
+    pass
+
+
+class PanickingMatcher:
+    """A matcher that panics when a token comes after the third."""
+
+    def __init__(self, matcher: Any) -> None:
+        self._matcher, self._num_left = matcher, 3
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._matcher, name)
+
+    def try_consume_tokens(self, token_ids: list[int]) -> int:
+        if not self._num_left:
+            raise PanicException("index out of bounds")
+        self._num_left -= 1
+        return self._matcher.try_consume_tokens(token_ids)
+
+    def deep_copy(self) -> PanickingMatcher:
+        return PanickingMatcher(self._matcher.deep_copy())
+
+
+def test_a_panic_ends_its_own_answer_alone(random_llama: Path, monkeypatch: pytest.MonkeyPatch):
+    *_, model = UnreadModel(find_model(str(random_llama))).read()
+    assert isinstance(model, LanguageModel)
+    new = model.constraints.new
+
+    def new_or_panicking(described: Described) -> Any:
+        constraint = new(described)
+        if described.value == "[a-f]{20}":
+            state = vars(constraint)
+            state["_matcher"] = PanickingMatcher(state["_matcher"])
+        return constraint
+
+    monkeypatch.setattr(model.constraints, "new", new_or_panicking)
+    engine = Engine(model)
+    for number, pattern in enumerate(("[a-f]{20}", "[0-9]{20}"), 1):
+        described = Described(kind="regex", value=pattern)
+        engine.add(Generate(request_id=number, text="Hello", max_tokens=30, constraint=described), Ticket(number))
+    events: list[Event] = []
+    while engine.is_busy:
+        events += engine.step()
+    [failed] = [event for event in events if isinstance(event, Failed)]
+    assert (failed.request_id, failed.kind) == (1, "constraint_invalid")
+    assert "index out of bounds" in failed.message
+    text = "".join(event.text for event in events if isinstance(event, Chunk) and event.request_id == 1)
+    assert re.fullmatch("[a-f]{3,19}", text), text
+    [finished] = [event for event in events if isinstance(event, Finished)]
+    assert finished.request_id == 2
+    assert re.fullmatch("[0-9]{20}", finished.choices[0].text)
 
 
 @pytest.mark.parametrize("before", ["", "[xy]{3}"])
