@@ -141,21 +141,29 @@ class Backups:
                     file.unlink(missing_ok=True)
 
     def _remove_oldest(self, but: Path) -> None:
+        """Remove the backups that are too many, but neither `but` nor the one with the most messages."""
         older = [file for file in self.files() if "-before-" in file.name]
         replaced = [file for file in self.files() if "-replaced" in file.name]
         plain = [file for file in self.files() if file not in older and file not in replaced]
         too_many = self._too_many(plain) if len(plain) > NUM_KEPT else []
-        for file in (*too_many, *older[NUM_KEPT_OF_OLDER_VERSIONS:], *replaced[NUM_KEPT_OF_REPLACED:]):
-            if file != but:
+        removed = [*too_many, *older[NUM_KEPT_OF_OLDER_VERSIONS:], *replaced[NUM_KEPT_OF_REPLACED:]]
+        if not removed:
+            return
+        fullest = self._fullest(self.files())
+        for file in removed:
+            if file not in (but, fullest):
                 with contextlib.suppress(OSError):
                     _remove(file)
+
+    def _fullest(self, files: list[Path]) -> Path:
+        return max(files, key=lambda file: (self.num_messages(file), file.name))
 
     def _too_many(self, files: list[Path]) -> list[Path]:
         """Return the daily backups to remove. `files` are given newest first.
 
         The two newest, the oldest and the fullest are kept. The others are chosen to leave small gaps in time.
         """
-        fullest = max(files, key=lambda file: (self.num_messages(file), file.name))
+        fullest = self._fullest(files)
         now = datetime.now(UTC)
         ages_s = [max((now - self._time_of(file)).total_seconds(), 1.0) for file in files]
         kept = list(range(len(files)))

@@ -69,13 +69,13 @@ def test_text_deleted_later_is_also_deleted_in_the_replaced_store(tmp_path: Path
     assert all(b"a secret of mine" not in file.read_bytes() for file in backup.parent.iterdir())
 
 
-def test_only_the_newest_replaced_stores_are_kept(tmp_path: Path) -> None:
+def test_the_newest_replaced_stores_are_kept_and_the_one_with_the_most_messages(tmp_path: Path) -> None:
     path = tmp_path / "conversations.sqlite3"
     _, backup = _store_with_backup(path)
     kept = [restore(path, backup) for _ in range(4)]
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
         newest = Backups(path).make(connection)
-    assert set(Backups(path).files()) == {newest, backup, *kept[-2:]}
+    assert set(Backups(path).files()) == {newest, backup, kept[0], *kept[-2:]}
 
 
 def test_a_damaged_store_that_cannot_be_opened_is_kept_with_its_log(tmp_path: Path) -> None:
