@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from markdown_it.token import Token
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QTextBlockFormat, QTextCharFormat, QTextCursor, QTextListFormat
@@ -20,16 +22,18 @@ LIST_INDENT_PX = 28
 class BlockWriter:
     """Begins blocks; the caller writes their content."""
 
-    def __init__(self, cursor: QTextCursor, formats: TextFormats, *, in_empty_block: bool, next_number: int) -> None:
+    def __init__(
+        self, cursor: QTextCursor, formats: TextFormats, *, in_empty_block: bool, next_numbers: Sequence[int]
+    ) -> None:
         """`in_empty_block`: the cursor is in an empty block that the next block may use.
 
-        `next_number` is the number of the first item if it continues a list, else 0.
+        `next_numbers` are those of the next items of the lists that it continues, from the outermost one.
         """
         self.in_empty_block = in_empty_block
         self.quote_depth = 0
         self._cursor = cursor
         self._formats = formats
-        self._next_number = next_number
+        self._next_numbers = list(next_numbers)
         self._lists: list[QTextListFormat] = []
         self._pending_item: QTextListFormat | None = None
         """The item that begins with the next block."""
@@ -38,7 +42,7 @@ class BlockWriter:
     # --- lists and quotes ----------------------------------------------------------------------------------
 
     def open_list(self, token: Token) -> None:
-        self._opens_list = not self._lists and not self._next_number
+        self._opens_list = not self._lists and not self._next_numbers
         self._lists.append(self._list_format(token))
 
     def close_list(self) -> None:
@@ -58,9 +62,9 @@ class BlockWriter:
         return self._pending_item is not None
 
     @property
-    def next_number(self) -> int:
-        """The number of the next item of the outermost open list, or 0."""
-        return self._lists[0].start() if self._lists else 0
+    def next_numbers(self) -> tuple[int, ...]:
+        """The numbers of the next items of the open lists, from the outermost one."""
+        return tuple(each.start() for each in self._lists)
 
     @property
     def inset_px(self) -> int:
@@ -166,14 +170,14 @@ class BlockWriter:
         self._lists[-1].setStart(format_.start() + 1)
 
     def _list_format(self, token: Token) -> QTextListFormat:
+        next_number = self._next_numbers.pop(0) if self._next_numbers else 0
         format_ = QTextListFormat()
         if token.type == "ordered_list_open":
             format_.setStyle(QTextListFormat.Style.ListDecimal)
-            format_.setStart(self._next_number or int(token.attrs.get("start", 1)))
+            format_.setStart(next_number or int(token.attrs.get("start", 1)))
         else:
             # TextOrnaments paints the bullets: Qt's own are too close to the text.
             format_.setStyle(QTextListFormat.Style.ListStyleUndefined)
             format_.setStart(1)
         format_.setIndent(len(self._lists) + 1)
-        self._next_number = 0
         return format_

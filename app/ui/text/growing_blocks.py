@@ -25,6 +25,7 @@ _REGIONAL = range(0x1F1E6, 0x1F200)
 _UNDECIDED = re.compile(r" {0,3}(\d{1,9}[.)]?|[-*+]+|[-*+] +|=+|#+|>|\|.*)?")
 """A last line that may still change its meaning, so that the block above may continue."""
 _ITEM = re.compile(r" {0,3}([-*+]|\d{1,9}[.)])[ \t]+\S")
+_ITEMS = frozenset({"list_item_open", "list_item_continued"})
 _WORD = re.compile(r"[^\W_]+ (?=[^\W_])")
 _LONG_PARAGRAPH = 16_000
 """A longer last paragraph is divided, so that only the rest is written again."""
@@ -101,12 +102,14 @@ class OpenTable(NamedTuple):
 
 def last_block(source: str, tokens: list[Token]) -> LastBlock:
     """Return the last block of a text; `tokens` are its parsed tokens."""
-    starts = [token.map[0] for token in tokens if token.level == 0 and token.nesting >= 0 and token.map]
+    starts = [max(0, token.map[0]) for token in tokens if token.level == 0 and token.nesting >= 0 and token.map]
     if not starts:
         return LastBlock([], "", tokens, source, is_above_final=False)
     lines = source.split("\n")
     line = starts[-1]
-    split = next(at for at, token in enumerate(tokens) if token.level == 0 and token.map and token.map[0] == line)
+    split = next(
+        at for at, token in enumerate(tokens) if token.level == 0 and token.map and max(0, token.map[0]) == line
+    )
     if (item := _last_item(tokens[split:], lines)) is not None:
         # The items above the last one are final, too.
         split += item
@@ -152,7 +155,7 @@ def _last_item(tokens: list[Token], lines: list[str]) -> int | None:
     """Return the index of the token that opens the last of several list items; None if it is not certain yet."""
     if not tokens[0].type.endswith("_list_open"):
         return None
-    items = [index for index, token in enumerate(tokens) if token.type == "list_item_open" and token.level == 1]
+    items = [index for index, token in enumerate(tokens) if token.type in _ITEMS and token.level == 1]
     line = (tokens[items[-1]].map or [0])[0]
     return items[-1] if len(items) > 1 and _ITEM.match(lines[line]) else None
 

@@ -17,6 +17,7 @@ from PySide6.QtGui import QTextBlockFormat, QTextCursor, QTextDocument, QTextFor
 from app.model.markdown_parser import definitions, parsed
 from app.ui.text.block_writer import LIST_INDENT_PX
 from app.ui.text.code_blocks import CODE_LINE, HEAD_PX, PARAGRAPH_ENDS, CodeHighlighter, CodeSpan, highlight_now
+from app.ui.text.containers import division, parsed_inside
 from app.ui.text.formulas import FORMULA, FormulaObject, PlacedFormula, fit_formula, formulas, text_format_at
 from app.ui.text.growing_blocks import (
     GrowingCode,
@@ -64,8 +65,10 @@ class _FinalPart:
     """Whether it ends with an empty block that the next block may use."""
     in_paragraph: bool = False
     """Whether it ends inside a paragraph."""
-    next_number: int = 0
-    """The number of the next item if it ends in a list, else 0."""
+    next_numbers: tuple[int, ...] = ()
+    """The numbers of the next items of the lists that it ends in, from the outermost one."""
+    containers: str = ""
+    """Lines that open the lists and quotes that it ends in; "" where a new block begins, or a new item of a list."""
     last_line: str = ""
     block_format: QTextBlockFormat = field(default_factory=QTextBlockFormat)
     num_spans: int = 0
@@ -322,7 +325,7 @@ class MarkdownDocument(QObject):
     def _write_tail(self) -> None:
         tail = self._source[self._final.source :]
         # A link definition at the end may still grow, so definitions in the tail apply to the tail only.
-        tokens = parsed(tail, dict(self._references))
+        tokens = parsed_inside(self._final.containers, tail, self._parse)
         last = last_block(tail, tokens)
         cursor = self._clear_tail()
         writer = MarkdownWriter(
@@ -330,7 +333,7 @@ class MarkdownDocument(QObject):
             self._theme,
             in_empty_block=self._final.in_empty_block,
             source=Lines(tail.split("\n"), self._final.last_line),
-            next_number=self._final.next_number,
+            next_numbers=self._final.next_numbers,
         )
         writer.continues_paragraph = self._final.in_paragraph
         writer.write(last.above)
@@ -357,6 +360,13 @@ class MarkdownDocument(QObject):
 
     def _write_beginning(self, writer: MarkdownWriter, last: LastBlock) -> list[Token]:
         """Write most of a very long last block for good; return the rest, which continues the block without a gap."""
+        if not last.is_paragraph:
+            found = division(self._final.containers, last.source, last.tokens, self._parse)
+            if found is not None:
+                writer.write(last.tokens[: found.token])
+                source = len(self._source) - len(last.source) + found.source
+                self._set_final(source, writer.cursor, writer, found.containers)
+                return last.tokens[found.token :]
         split = paragraph_split(last.source) if last.is_paragraph else block_split(last.source)
         writer.write(self._parse(last.source[:split]))
         self._set_final(len(self._source) - len(last.source) + split, writer.cursor, writer)
@@ -379,7 +389,7 @@ class MarkdownDocument(QObject):
         self._drop_formulas(self._final.position)
         return cursor
 
-    def _set_final(self, source: int, cursor: QTextCursor, writer: MarkdownWriter | None) -> None:
+    def _set_final(self, source: int, cursor: QTextCursor, writer: MarkdownWriter | None, containers: str = "") -> None:
         """Make everything before the cursor final; `source` is its end in the source.
 
         `writer` holds what was written since the last `_collect`; None means nothing.
@@ -388,8 +398,9 @@ class MarkdownDocument(QObject):
             source=source,
             position=cursor.position(),
             in_empty_block=writer is not None and writer.in_empty_block,
-            next_number=0 if writer is None else writer.next_number,
+            next_numbers=() if writer is None else writer.next_numbers,
             last_line=self._source[:source].removesuffix("\n").rpartition("\n")[2],
+            containers=containers,
             block_format=cursor.blockFormat(),
             num_spans=len(self.spans) + (0 if writer is None else len(writer.spans)),
             num_tables=len(self.tables) + (0 if writer is None else len(writer.tables)),

@@ -55,11 +55,11 @@ class MarkdownWriter:
         *,
         in_empty_block: bool,
         source: Lines | None = None,
-        next_number: int = 0,
+        next_numbers: Sequence[int] = (),
     ) -> None:
         """`in_empty_block`: the cursor is in an empty block that the next block may use.
 
-        `next_number` is the number of the first item if it continues a list, else 0.
+        `next_numbers` are those of the next items of the lists that it continues, from the outermost one.
         """
         self._source = source or Lines()
         self.continues_paragraph = False
@@ -67,7 +67,7 @@ class MarkdownWriter:
         self._cursor = cursor
         self._theme = theme
         self._formats = TextFormats(theme)
-        self._blocks = BlockWriter(cursor, self._formats, in_empty_block=in_empty_block, next_number=next_number)
+        self._blocks = BlockWriter(cursor, self._formats, in_empty_block=in_empty_block, next_numbers=next_numbers)
         self._inline = InlineWriter(cursor, self._formats)
         self._pending_note = ""
         self.spans: list[CodeSpan] = []
@@ -80,9 +80,9 @@ class MarkdownWriter:
         return self._blocks.in_empty_block
 
     @property
-    def next_number(self) -> int:
-        """The number of the next item of the outermost open list, or 0."""
-        return self._blocks.next_number
+    def next_numbers(self) -> tuple[int, ...]:
+        """The numbers of the next items of the open lists, from the outermost one."""
+        return self._blocks.next_numbers
 
     @property
     def formulas(self) -> list[PlacedFormula]:

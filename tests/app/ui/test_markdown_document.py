@@ -330,3 +330,28 @@ def test_links_are_stepped_through_in_order(qtbot: QtBot) -> None:
         seen.append(text.links.popover.address)
         text.links.popover.close()
     assert seen == ["https://one.org", "https://two.org", "https://one.org"]
+
+
+_LONG_LISTS = (
+    "- Top\n"
+    + "".join(f"  - item {n} with *some* `parts`\n    1. deeper {n}\n    1. and **more**\n" for n in range(150)),
+    "1. Top\n\n" + "".join(f"   7. item {n} with `some` parts\n\n      and a *paragraph*\n\n" for n in range(150)),
+    "> Quoted\n>\n" + "".join(f"> - item {n} with `some` *parts*\n>   > quoted *again* `here`\n" for n in range(150)),
+    "- a\n  - b\n" + "".join(f"    - item *{n}*\n\n      ```python\n      x = {n}\n      ```\n" for n in range(150)),
+)
+
+
+@pytest.mark.parametrize("source", _LONG_LISTS)
+def test_a_long_nested_list_keeps_its_levels_and_numbers(qapp: QApplication, source: str) -> None:
+    source += "\nText below.\n\n- another\n  - list\n"
+    whole = _document(qapp)
+    monkey = pytest.MonkeyPatch()
+    monkey.setattr("app.ui.text.growing_blocks._MANY_PARTS", 10**9)
+    monkey.setattr("app.ui.text.growing_blocks._LONG_BLOCK", 10**9)
+    whole.set_source(source)
+    whole.write_all()
+    monkey.undo()
+    divided = _document(qapp)
+    divided.set_source(source)
+    divided.write_all()
+    assert look_of(divided.document) == look_of(whole.document)
