@@ -23,3 +23,9 @@ def test_every_path_exists() -> None:
 
 def test_it_can_be_read_in_one_go() -> None:
     assert len(_PAGE.splitlines()) <= 130
+
+
+def test_no_page_holds_both_sides_of_a_merge() -> None:
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
+    marked = re.compile(r"^(<{7}|>{7}) ", re.MULTILINE)
+    assert [page.name for page in pages if marked.search(page.read_text(encoding="utf-8"))] == []
