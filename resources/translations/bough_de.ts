@@ -3729,19 +3729,19 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
     </message>
     <message>
         <source>The model&apos;s chat template did not finish within {seconds} seconds, so it was stopped. {what_to_do}</source>
-        <translation>Die Chat-Vorlage des Modells war nach {seconds} Sekunden nicht fertig und wurde beendet. {what_to_do}</translation>
+        <translation>Die Chatvorlage des Modells war nach {seconds} Sekunden nicht fertig und wurde beendet. {what_to_do}</translation>
     </message>
     <message>
         <source>The model&apos;s chat template ended the process that it ran in (exit code {exit_code}). {what_to_do}</source>
-        <translation>Die Chat-Vorlage des Modells hat den Prozess beendet, in dem sie lief (Exit-Code {exit_code}). {what_to_do}</translation>
+        <translation>Die Chatvorlage des Modells hat den Prozess beendet, in dem sie lief (Exit-Code {exit_code}). {what_to_do}</translation>
     </message>
     <message>
         <source>The model&apos;s chat template turns these messages into a prompt of more than {limit_bytes}. {what_to_do}</source>
-        <translation>Die Chat-Vorlage des Modells macht aus diesen Nachrichten einen Prompt von mehr als {limit_bytes}. {what_to_do}</translation>
+        <translation>Die Chatvorlage des Modells macht aus diesen Nachrichten einen Prompt von mehr als {limit_bytes}. {what_to_do}</translation>
     </message>
     <message>
         <source>The model&apos;s chat template needs more than {limit_bytes} of memory, so it was stopped. {what_to_do}</source>
-        <translation>Die Chat-Vorlage des Modells braucht mehr als {limit_bytes} Speicher und wurde beendet. {what_to_do}</translation>
+        <translation>Die Chatvorlage des Modells braucht mehr als {limit_bytes} Speicher und wurde beendet. {what_to_do}</translation>
     </message>
     <message>
         <source>The model&apos;s context ends at token {position}.</source>
@@ -3789,7 +3789,7 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
     </message>
     <message>
         <source>The process for the model&apos;s chat template could not be started: {reason}. Close other programs, then try again.</source>
-        <translation>Der Prozess für die Chat-Vorlage des Modells konnte nicht gestartet werden: {reason}. Schließen Sie andere Programme, und versuchen Sie es dann noch einmal.</translation>
+        <translation>Der Prozess für die Chatvorlage des Modells konnte nicht gestartet werden: {reason}. Schließen Sie andere Programme, und versuchen Sie es dann noch einmal.</translation>
     </message>
     <message>
         <source>The prompt has {num_tokens} tokens now and had {num_before} before: a message above the answer, the chat template, or its options have changed.</source>
