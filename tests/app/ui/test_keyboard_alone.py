@@ -163,6 +163,7 @@ def test_page_keys_scroll_the_conversation_from_the_composer(user: User) -> None
     answer = user.controller.shown.path[-1]
     user.controller.replace(answer.id, "A paragraph.\n\n" * 200)
     bar = user.window.transcript.verticalScrollBar()
+    user.bot.waitUntil(lambda: is_at_rest(user.window.transcript), timeout=PATIENCE_MS)
     bar.setValue(bar.maximum())
     _keys(user, "Ctrl+L")
     end = bar.value()

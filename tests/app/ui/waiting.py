@@ -19,5 +19,6 @@ def is_highlighted(document: MarkdownDocument) -> bool:
 
 
 def is_at_rest(messages: MessageList) -> bool:
-    """Return whether nothing is moving and no view is about to be created."""
-    return not (messages._animation.is_moving or messages._idle_timer.isActive())  # pyright: ignore[reportPrivateUsage]
+    """Return whether nothing is moving, all texts are written, and no view is about to be created."""
+    is_moving = messages._animation.is_moving or messages._idle_timer.isActive()  # pyright: ignore[reportPrivateUsage]
+    return not is_moving and all(view.text.is_idle for view in messages.views)
