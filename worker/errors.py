@@ -67,9 +67,7 @@ class HookFailedError(WorkerError):
         """Events to emit before the failure: text of the answer that was held back."""
 
 
-class NotFiniteError(WorkerError):
-    kind = "model_invalid"
-
+class NotFiniteError(ModelInvalidError):
     def __init__(self) -> None:
         super().__init__(
             Sentence(

@@ -50,7 +50,7 @@ from worker.protocol import (
 from worker.pulse import Pulse
 from worker.requests.engine import Engine
 from worker.requests.request import Ticket
-from worker.sentence import Sentence, joined
+from worker.sentence import Sentence
 from worker.templates.rendering import TRIAL_MODULES
 from worker.trial import StoppedError, TrialProcess
 from worker.values import Confinement
@@ -108,7 +108,8 @@ class ModelHost:
             _refuse_if_cancelled(command, ticket)
             raise
         except WorkerError as error:
-            raise type(error)(joined([error.sentence, self._what_is_loaded()])) from error
+            error.append(self._what_is_loaded())
+            raise
         except Exception as error:
             if is_out_of_memory(error):
                 raise WorkerOutOfMemoryError(

@@ -59,6 +59,11 @@ class SentenceError(Exception):
         super().__init__(sentence)
         self.sentence = sentence
 
+    def append(self, sentence: Sentence) -> None:
+        """Add a sentence at the end."""
+        self.sentence = joined([self.sentence, sentence])
+        self.args = (self.sentence,)
+
 
 def _sentence(template: str, fields: Mapping[str, str | int]) -> Sentence:
     texts = {name: english(name, value) for name, value in fields.items()}

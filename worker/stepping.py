@@ -79,9 +79,9 @@ from worker.answers.hook_chain import SLOW_S, Hook, HookChain
 from worker.answers.steering import Steering
 from worker.answers.writing import SegmentPlan, Writing
 from worker.cache.token_tree import num_common
-from worker.decoding.sampled_token import SampledToken
+from worker.decoding.sampled_token import SampledToken, check, checksum
 from worker.decoding.sampler import Sampler
-from worker.errors import HookFailedError
+from worker.errors import HookFailedError, NotFiniteError
 from worker.protocol import Choice, Chunk, Event, FinishReason, Forked, Retract, Sampling
 from worker.sentence import Sentence
 from worker.text.constraint import Constraint
@@ -233,8 +233,8 @@ class Stepping:
         """Take the logits after the prompt and all tokens so far, shape [vocabulary], and continue the answer.
 
         Afterwards the tokens have changed, or the answer has ended. If an answer starts with forced tokens, the first
-        call returns only these. Raises `HookFailedError` if a hook fails. Then the answer has ended with its text so
-        far.
+        call returns only these. Raises `HookFailedError` if a hook fails, and `NotFiniteError` if a logit is NaN or
+        infinity (minus infinity is allowed). Then the answer has ended with its text so far.
         """
         if self.reason is not None:
             raise ValueError(f"This answer has ended ({self.reason}): nothing follows.")
@@ -242,7 +242,13 @@ class Stepping:
         if tuple(logits.shape) != (size,):
             raise ValueError(f"These logits have the shape {tuple(logits.shape)}; one a token is meant, ({size},).")
         array = logits if isinstance(logits, mx.array) else mx.array(cast("Any", np.asarray(logits, dtype=np.float32)))
-        return self._advance(array.astype(mx.float32)[None], self.token_ids, _TextChange())
+        array = array.astype(mx.float32)[None]
+        try:
+            check(checksum(array))
+        except NotFiniteError:
+            self.end()
+            raise
+        return self._advance(array, self.token_ids, _TextChange())
 
     def _advance(self, logits: mx.array, before: list[int], change: _TextChange) -> Advance:
         """Continue until the tokens differ from `before`, as these are the logits after `before`."""

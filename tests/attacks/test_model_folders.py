@@ -162,6 +162,14 @@ ODD_FILES = [
     Attack("weights of a terabyte of zeros", in_place_of("model.safetensors", a_hole(10**12)), "model_invalid"),
 ]
 
+
+def _bytes(name: str, data: bytes) -> Damage:
+    def damage(folder: Path) -> None:
+        (folder / name).write_bytes(data)
+
+    return damage
+
+
 _INDEX = "model.safetensors.index.json"
 INDEXES = [
     Attack(f"an index with {name}", damage, "model_invalid", "can't be read")
@@ -171,7 +179,7 @@ INDEXES = [
         "a name that is a list": edit(_INDEX, weight_map={NORM: ["model.safetensors"]}),
         "a list of names": edit(_INDEX, weight_map=["model.safetensors", 1]),
         "no names": edit(_INDEX, metadata={}),
-        "names that are not UTF-8": lambda folder: _write_bytes(folder / _INDEX, b'{"weight_map": {"a": "\xff"}}'),
+        "names that are not UTF-8": _bytes(_INDEX, b'{"weight_map": {"a": "\xff"}}'),
     }.items()
 ]
 
@@ -248,10 +256,6 @@ WINDOWS = [
 
 def _write(file: Path, text: str) -> None:
     file.write_text(text)
-
-
-def _write_bytes(file: Path, data: bytes) -> None:
-    file.write_bytes(data)
 
 
 @pytest.mark.parametrize("attack", rows([*ODD_FILES, *INDEXES, *HEADERS]))

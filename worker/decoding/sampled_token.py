@@ -39,8 +39,7 @@ class PendingToken(NamedTuple):
     def drawn(self) -> SampledToken:
         """Wait for the token and return it. Raises `NotFiniteError`."""
         token_id = int(cast("int", self.token.item()))
-        if not cast("float", self.checksum.item()) < math.inf:
-            raise NotFiniteError
+        check(self.checksum)
         if not self.report:
             return SampledToken(token_id)
         logprob, top_ids, top_logprobs = self.report
@@ -55,9 +54,15 @@ class PendingToken(NamedTuple):
 def checksum(logits: mx.array) -> mx.array:
     """Return an unevaluated sum that is less than infinity if no logit is NaN or infinity. A logit may be -infinity.
 
-    `logits` has shape [1, vocabulary].
+    `logits` has shape [rows, vocabulary].
     """
     return logits.astype(mx.float32).sum()
+
+
+def check(total: mx.array) -> None:
+    """Raise `NotFiniteError` if a sum from `checksum` says that a logit is NaN or infinity."""
+    if not cast("float", total.item()) < math.inf:
+        raise NotFiniteError
 
 
 def report(logits: mx.array, token: mx.array, num_top: int) -> tuple[mx.array, ...]:

@@ -28,8 +28,8 @@ from worker.batch import Batch
 from worker.cache.prompt_cache import MAX_MARKS, PromptCache, States
 from worker.cache.token_tree import Provenance, as_ids, num_common
 from worker.decoding.prefill import Prefill
-from worker.decoding.sampled_token import SampledToken
-from worker.errors import ConstraintInvalidError
+from worker.decoding.sampled_token import SampledToken, check, checksum
+from worker.errors import ConstraintInvalidError, NotFiniteError
 from worker.language_model import LanguageModel
 from worker.requests.admission import LOOK_EVERY, Admission
 from worker.sentence import Sentence
@@ -198,8 +198,13 @@ class BeamSearch:
         try:
             num_kept, *_ = self._prefill.read(sequence)
             logits = self._prefill.forward(sequence[-1:])
-            mx.eval(logits, [layer.state for layer in self._cache.branch.layers])
+            total = checksum(logits)
+            mx.eval(logits, total, [layer.state for layer in self._cache.branch.layers])
+            check(total)
             self._cache.keep()
+        except NotFiniteError:
+            self._cache.drop_path()
+            raise
         except BaseException:
             # After a failed step, the contents of the layers are undefined.
             self._cache.give_up_path()
@@ -230,7 +235,9 @@ class BeamSearch:
             self._batch.take(rows, self._num_sampled - 1 - num_common(min(written), max(written)))
         last = mx.array([[beam.answer.token_ids[-1]] for beam in beams])
         logits = self._model.forward(last, self._batch.layers)
-        mx.eval(logits)
+        total = checksum(logits)
+        mx.eval(logits, total)
+        check(total)
         if self._num_sampled % LOOK_EVERY == 1:
             self._cache.reserve(self._batch.num_bytes)
         length = len(self._sequence) + self._num_sampled

@@ -19,6 +19,7 @@ from worker.errors import (
     BadRequestError,
     ConstraintInvalidError,
     ContextOverflowError,
+    ModelInvalidError,
     WorkerError,
     WorkerOutOfMemoryError,
 )
@@ -58,7 +59,13 @@ Complete: TypeAlias = Callable[[Engine, Sequence[Generate]], list[Completed]]
 
 _ERRORS: dict[str, type[WorkerError]] = {
     error.kind: error
-    for error in (BadRequestError, ContextOverflowError, ConstraintInvalidError, WorkerOutOfMemoryError)
+    for error in (
+        BadRequestError,
+        ContextOverflowError,
+        ConstraintInvalidError,
+        ModelInvalidError,
+        WorkerOutOfMemoryError,
+    )
 }
 
 

@@ -15,20 +15,28 @@ from tokenizers import Tokenizer
 from tests.models import write_random_llama, write_scripted_model
 from worker.cache.disk_cache import DiskCache
 from worker.cache.prompt_cache import PromptCache
+from worker.errors import ModelInvalidError, NotFiniteError
 from worker.language_model import LanguageModel, UnreadModel
 from worker.layers import arrays_in
+from worker.library import open_model
 from worker.models.folder import find_model
 from worker.protocol import Chunk, Event, Failed, Finished, Generate, Sampling
 from worker.requests.engine import Engine
 from worker.requests.request import Ticket
+from worker.stepping import Stepping
 
+Damage = Callable[[dict[str, np.ndarray]], None]
 PROMPT = list(range(20, 60))
 
 
-def damaged(folder: Path, damage: Callable[[dict[str, np.ndarray]], None]) -> LanguageModel:
+def change_weights(folder: Path, damage: Damage) -> None:
     weights = load_file(folder / "model.safetensors")
     damage(weights)
     save_file(weights, folder / "model.safetensors", metadata={"format": "mlx"})
+
+
+def damaged(folder: Path, damage: Damage) -> LanguageModel:
+    change_weights(folder, damage)
     *_, model = UnreadModel(find_model(str(folder))).read()
     assert isinstance(model, LanguageModel)
     return model
@@ -43,9 +51,16 @@ def events_of(engine: Engine, *commands: Generate) -> list[Event]:
     return events
 
 
-def put(name: str, value: float) -> Callable[[dict[str, np.ndarray]], None]:
+def put(name: str, value: float) -> Damage:
     def damage(weights: dict[str, np.ndarray]) -> None:
         weights[name][3, 5] = value
+
+    return damage
+
+
+def put_row(token_id: int) -> Damage:
+    def damage(weights: dict[str, np.ndarray]) -> None:
+        weights["model.embed_tokens.weight"][token_id] = math.nan
 
     return damage
 
@@ -86,10 +101,7 @@ def test_the_text_before_the_first_such_token_is_kept(
     a, b, c = (byte_level.encode(letter).ids[0] for letter in "abc")
     folder = write_scripted_model(tmp_path / "model", byte_level, {a: b, b: c, c: a})
 
-    def damage(weights: dict[str, np.ndarray]) -> None:
-        weights["model.embed_tokens.weight"][c] = math.nan
-
-    model = damaged(folder, damage)
+    model = damaged(folder, put_row(c))
     engine = Engine(model, looks_ahead=looks_ahead)
     command = Generate(request_id="r", token_ids=[a], max_tokens=8, n=num_answers)
     other = Generate(request_id="other", token_ids=[a], max_tokens=1)
@@ -119,3 +131,39 @@ def test_a_logit_of_minus_infinity_is_legal(tmp_path: Path, byte_level: Tokenize
     [*_, finished] = events_of(Engine(model), Generate(request_id="r", token_ids=[a], max_tokens=3))
     assert isinstance(finished, Finished)
     assert finished.choices[0].text == "bab"
+
+
+@pytest.mark.parametrize("can_batch", [True, False])
+def test_a_search_that_meets_such_a_token_fails_and_nothing_of_it_is_kept(
+    tmp_path: Path, byte_level: Tokenizer, can_batch: bool
+):
+    a, b, c = (byte_level.encode(letter).ids[0] for letter in "abc")
+    folder = write_scripted_model(tmp_path / "model", byte_level, {a: b, b: c, c: a})
+    change_weights(folder, put_row(c))
+    model = open_model(str(folder))
+    engine = model.text().engine
+    engine.model.__dict__["can_batch"] = can_batch
+    with pytest.raises(NotFiniteError, match="Download it again"):
+        model.beams(width=3, max_tokens=8)("a")
+    cache = engine.cache
+    assert cache.num_kept([a, b, c, a]) <= 2
+    kept = [array for run in cache._tree.runs() for array in arrays_in([run.kept.parts, run.kept.states])]  # pyright: ignore[reportPrivateUsage]
+    assert all(mx.isfinite(array).all() for array in kept)
+    # What is sound is used again.
+    assert model.text(max_tokens=2)("a").texts == [["abc"]]
+    with pytest.raises(ModelInvalidError, match="Download it again"):
+        model.text(max_tokens=8)("a")
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_logits_of_the_caller_are_checked_too(tmp_path: Path, byte_level: Tokenizer, value: float):
+    model = damaged(write_scripted_model(tmp_path / "model", byte_level, {}), lambda _: None)
+    stepping = Stepping(model.vocabulary, [1])
+    logits = np.zeros(len(model.vocabulary))
+    logits[7] = -math.inf
+    stepping.take(logits)
+    before = stepping.token_ids
+    logits[7] = value
+    with pytest.raises(NotFiniteError, match="not finite numbers"):
+        stepping.take(logits)
+    assert (stepping.reason, stepping.token_ids) == ("cancelled", before)
