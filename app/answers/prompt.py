@@ -136,6 +136,7 @@ def finished(
         error=None,
         error_parts=None,
         notices=_new_notices(event, prompt),
+        chunk_tokens=usage.chunk_tokens,
         ended_ms=_now_ms(),
         hook_records=tuple(
             HookRecord(

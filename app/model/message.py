@@ -135,6 +135,8 @@ class Record(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """A hash of the weights, the configuration and the versions of libraries."""
     versions: dict[str, str] = {}
     """The versions of these libraries, by name."""
+    chunk_tokens: int = 0
+    """The model read the prompt in chunks of this many tokens; 0 if the number is not known."""
     token_ids: tuple[int, ...] = ()
     token_chars: tuple[int, ...] = ()
     """The number of characters of the text that end with each token; empty if not known."""

@@ -265,6 +265,7 @@ class Replay:
     def _finished(self, event: Finished) -> list[Command]:
         run = self._runs[0]
         self._compare_prompt(event)
+        self._compare_chunks(event)
         is_other = self._compare(self._tokens) if self._is_in_one_go else self._is_cancelled
         if not is_other and self._place < run.end:
             if event.choices[0].reason == "length":
@@ -300,6 +301,19 @@ class Replay:
                     "The prompt has {num_tokens} tokens now and had {num_before} before: a message above the answer, "
                     "the chat template, or its options have changed.",
                     num_tokens=self._prompt_tokens,
+                    num_before=before,
+                )
+            )
+
+    def _compare_chunks(self, event: Finished) -> None:
+        """Compare the sizes of the prompt's chunks: in other chunks, a model rounds differently."""
+        now, before = event.usage.chunk_tokens, self._record.chunk_tokens
+        if now and before and now != before and event.usage.prompt_tokens > min(now, before):
+            self._add_reason(
+                Sentence(
+                    "The prompt is read in chunks of {num_tokens} tokens now and was read in chunks of {num_before} "
+                    "before, which rounds differently.",
+                    num_tokens=now,
                     num_before=before,
                 )
             )

@@ -3950,6 +3950,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>eine Unterhaltung darin hat mehr als {max_bytes}</translation>
     </message>
     <message>
+        <source>The prompt is read in chunks of {num_tokens} tokens now and was read in chunks of {num_before} before, which rounds differently.</source>
+        <translation>Der Prompt wird jetzt in Blöcken von {num_tokens} Token gelesen und wurde zuvor in Blöcken von {num_before} gelesen. Dabei wird anders gerundet.</translation>
+    </message>
+    <message>
         <source>circular links between messages, cut</source>
         <translation>kreisförmige Verknüpfungen von Nachrichten, aufgetrennt</translation>
     </message>

@@ -29,6 +29,7 @@ def test_an_answer_keeps_its_full_record(open_bough: OpenBough, qtbot: QtBot) ->
     assert record.model == "guide"
     assert len(record.model_identity) == 64
     assert record.versions["mlx"] == importlib.metadata.version("mlx")
+    assert record.chunk_tokens == 512
     assert record.sampling.max_tokens == 5
     assert (len(record.token_ids), record.origins) == (10, "s" * 10)
     assert record.logprobs == ()

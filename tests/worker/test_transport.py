@@ -349,6 +349,20 @@ def test_sigterm_cancels_each_request_of_the_apps_worker(loaded: WorkerClient):
     assert loaded.kill() == 128 + signal.SIGTERM
 
 
+@pytest.mark.long
+def test_a_second_sigterm_ends_the_apps_worker_at_once(loaded: WorkerClient):
+    # The worker waits in the middle of an event that nobody reads, so it can't end in good order.
+    loaded.send(Tokenize(request_id="long", text="Hello" * 100_000))
+    assert loaded.poll(PATIENCE_S)
+    process = loaded._process  # pyright: ignore[reportPrivateUsage]
+    # Two signals at once are one.
+    while process.is_alive():
+        os.kill(pid_of(loaded), signal.SIGTERM)
+        process.join(0.2)
+    # After a single one it ends some seconds later, with a code of its own.
+    assert loaded.kill() == -signal.SIGTERM
+
+
 # --- Ctrl+C ----------------------------------------------------------------------------------------------------
 
 

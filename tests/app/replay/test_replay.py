@@ -173,6 +173,11 @@ def test_possible_reasons_for_a_difference_are_reported(writer: Writer) -> None:
     assert "Other weights" in reasons(changed(model_identity="another"))
     assert "are unknown" in reasons(changed(model_identity=""))
     assert "The cache has full precision now and had 4 bits before" in reasons(changed(kv_bits=4))
+    assert record.chunk_tokens == 512
+    assert "in chunks of 512 tokens now and was read in chunks of 7 before" in reasons(changed(chunk_tokens=7))
+    # Neither an unknown size nor one that the prompt does not fill is a reason.
+    for number in (0, 5000):
+        assert "chunks" not in reasons(changed(chunk_tokens=number))
     slow = (HookRecord(name="slow", is_off=True),)
     assert "The hook “slow” was turned off during the answer" in reasons(changed(hook_records=slow))
     gone = reasons(changed(hooks=("no such hook",)))

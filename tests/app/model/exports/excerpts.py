@@ -36,6 +36,7 @@ _RECORDS = st.builds(
     model=st.sampled_from(["", "guide", "a · b", "<m> & n"]),
     model_identity=st.text(string.hexdigits, max_size=8),
     versions=st.dictionaries(st.sampled_from(["mlx", "mlx-lm"]), st.just("1.0")),
+    chunk_tokens=st.sampled_from([0, 512]),
     token_ids=st.lists(st.integers(0, 2**31), max_size=4).map(tuple),
     logprobs=st.lists(st.none() | st.floats(-50, 0), max_size=3).map(tuple),
     alternatives=st.lists(st.tuples(st.builds(Alternative, st.integers(0, 9), TEXTS, st.none())), max_size=2).map(
