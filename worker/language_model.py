@@ -218,13 +218,14 @@ class LanguageModel:
             ) from error
 
     def _probe(self) -> mx.array:
-        """Read what an answer reads, a few tokens at once and then one, and return the logits after it.
+        """Read what answers read: one token; a few at once, then one. Return the logits after the last one.
 
         This shows shapes and compiles kernels before the first question. Some wrong values in config.json, such as a
         window of 0 tokens, make a model fail only when it reads several tokens at once.
         """
-        self._layers = self.new_layers()
-        mx.eval(self.logits_of_all(mx.zeros((1, _NUM_PROBED), mx.int32), self._layers))
+        for num_tokens in (1, _NUM_PROBED):
+            self._layers = self.new_layers()
+            mx.eval(self.logits_of_all(mx.zeros((1, num_tokens), mx.int32), self._layers))
         logits = self.logits_of_all(mx.zeros((1, 1), mx.int32), self._layers)
         mx.eval(logits)
         return logits

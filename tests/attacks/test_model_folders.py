@@ -247,10 +247,16 @@ CONFIGS = [
 ]
 
 
-# A single token passes these; a prompt does not.
+# Several tokens pass the last of these, or a single one the others.
 WINDOWS = [
-    Attack(f"{key} of 0 in a {kind}", of_kind(kind, **{key: 0}), "model_invalid", "fails when it reads a prompt")
-    for kind, key in (("gemma3", "sliding_window"), ("gpt_oss", "sliding_window"))
+    Attack(
+        f"{key} of {value} in a {kind}", of_kind(kind, **{key: value}), "model_invalid", "fails when it reads a prompt"
+    )
+    for kind, key, value in (
+        ("gemma3", "sliding_window", 0),
+        ("gpt_oss", "sliding_window", 0),
+        ("deepseek_v32", "index_topk", -1),
+    )
 ]
 
 
