@@ -98,7 +98,7 @@ class UnreadModel:
         with _explained(folder):
             self._model, self._config = load_model(folder.path, lazy=True)
         with _explained(folder, "tokenizer"):
-            check_tokenizer(folder.path)
+            check_tokenizer(folder.path, self._trials)
             # If this is not set, transformers asks on standard input whether to run the model's code.
             no_code = {"trust_remote_code": False, "local_files_only": True}
             self._tokenizer: Any = load_tokenizer(folder.path, no_code, eos_token_ids=_eos_ids(self._config))

@@ -24,7 +24,6 @@ _REST_BYTES = 1 << 20
 _SAVING_S = 10.0
 _ENDING_S = 5.0
 """How long ending may take after a signal, apart from saving the prompt cache."""
-"""Added to the number of the signal that ended the worker, this is its exit code, as in a shell."""
 _NO_OUTPUT = 2
 
 

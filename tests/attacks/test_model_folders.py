@@ -391,6 +391,15 @@ def test_an_unusual_tokenizer_is_tried_out_and_loaded(victim: Victim, folder: Pa
     victim.check()
 
 
+def test_a_load_that_tries_a_tokenizer_can_be_replaced(victim: Victim, folder: Path):
+    normalizers(*[replace("(?=.)", "a" * 60, "Regex")] * 5)(folder)
+    first = victim.send("load_model", model=str(folder))
+    second = victim.send("load_model", model="guide")
+    ends = [victim.events_until_end(request_id)[-1] for request_id in (first, second)]
+    assert ends[0]["kind"] == "superseded", ends
+    assert ends[1]["type"] == "model_loaded", ends
+
+
 # --- panics ------------------------------------------------------------------------------------------------------
 
 EXPLODING = "(☃+☃+)+!"

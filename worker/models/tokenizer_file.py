@@ -22,6 +22,7 @@ from worker.trial import (
     CrashedError,
     Limits,
     RaisedError,
+    StoppedError,
     TooMuchMemoryError,
     TooSlowError,
     TrialError,
@@ -100,8 +101,8 @@ class _File(Struct, frozen=True):
     post_processor: msgspec.Raw = msgspec.Raw(b"null")
 
 
-def check_tokenizer(folder: Path) -> None:
-    """Refuse a tokenizer.json that would take too much time or memory. Raises `ModelInvalidError`."""
+def check_tokenizer(folder: Path, trials: TrialProcess) -> None:
+    """Refuse a tokenizer.json that takes too much time or memory. Raises `ModelInvalidError` and `StoppedError`."""
     file = folder / "tokenizer.json"
     if not file.is_file():
         return
@@ -117,14 +118,14 @@ def check_tokenizer(folder: Path) -> None:
         growth = math.prod(map(_growth, steps))
         longest_word = msgspec.json.decode(found.model.get("max_input_chars_per_word", b"100"), type=int)
     except (LookupError, TypeError, ValueError, AttributeError, struct.error):
-        _try(folder, file)  # The file has an unusual form.
+        _try(folder, file, trials)  # The file has an unusual form.
         return
     if growth > _ABSURD_GROWTH:
         raise _refused(folder, Sentence("it makes text thousands of times as long"))
     if longest_word > _MAX_WORD:
         raise _refused(folder, Sentence("it takes too long for long words"))
     if growth > _MAX_GROWTH or len(found.post_processor) > _MAX_POST_PROCESSOR:
-        _try(folder, file)
+        _try(folder, file, trials)
 
 
 def _steps(described: Any) -> Iterator[dict[str, Any]]:
@@ -214,21 +215,22 @@ def _check_pattern(pattern: dict[str, str]) -> None:
         rest = rest[len(part) + 1 :]
 
 
-def _try(folder: Path, file: Path) -> None:
+def _try(folder: Path, file: Path, trials: TrialProcess) -> None:
     """Load the tokenizer in a process of its own, and encode some texts with it. Raises `ModelInvalidError`."""
-    process = TrialProcess(preload=["tokenizers"])
     try:
-        num_tokens = process.run(_LIMITS, try_tokenizer, str(file))
+        num_tokens = trials.run(_LIMITS, try_tokenizer, str(file))
     except TooSlowError as error:
         raise _refused(folder, Sentence("it takes too long for short texts")) from error
     except (TooMuchMemoryError, CrashedError) as error:
         raise _refused(folder, Sentence("it takes too much memory, or crashes, on short texts")) from error
     except RaisedError as error:
         raise _refused(folder, Sentence("it fails on short texts: {error}", error=str(error)[:200])) from error
+    except StoppedError:
+        raise
     except TrialError:
         return  # The process could not be started. Loading the model will probably fail, too, and say why.
     finally:
-        process.close()
+        trials.close()  # It may hold much memory.
     if num_tokens > _MAX_TOKENS_PER_BYTE:
         raise _refused(folder, Sentence("it turns short texts into far too many tokens"))
 
