@@ -157,6 +157,8 @@ class Starter:
             windows = application.windows.all
             application.windows.close_all()
             application.close()
+            # The translators of a closed program would translate the next one.
+            application.windows._language.switch_to("en")  # pyright: ignore[reportPrivateUsage]
             for window in windows:
                 window.deleteLater()
         self._open.clear()
