@@ -2322,6 +2322,10 @@
         <translation>Mit den Formeln {formulas}</translation>
     </message>
     <message>
+        <source>There is too much to format: the end of this text is shown as it was written.</source>
+        <translation>Zu viel zum Formatieren: Das Ende dieses Textes wird so gezeigt, wie es geschrieben wurde.</translation>
+    </message>
+    <message>
         <source>Show more ({count} more characters)</source>
         <translation>Mehr anzeigen (noch {count} Zeichen)</translation>
     </message>

@@ -279,7 +279,6 @@ def _font(px: int) -> QFont:
 
 _WIDGET = 1
 """The type of paint device that a widget is (`QInternal::Widget`)."""
-_EVERYTHING = QRectF(0, 0, 1e9, 1e9)
 
 
 class FormulaObject(QPyTextObject):
@@ -334,7 +333,7 @@ class FormulaObject(QPyTextObject):
     def _draw_missing(self) -> None:
         if (layout := self._missing) is not None:
             self._missing = None
-            layout.update.emit(_EVERYTHING)
+            layout.update.emit()
 
 
 def _aligned(point: QPointF, painter: QPainter, ratio: float) -> QPointF:

@@ -153,6 +153,11 @@ class MarkdownDocument(QObject):
         """The number of characters that are hidden; `show_more` shows some or all of them."""
         return len(self._waiting) if self._is_full else 0
 
+    @property
+    def is_as_written(self) -> bool:
+        """Whether the end of the text is shown as it was written, because there is too much to format."""
+        return self._is_as_written
+
     def show_more(self) -> None:
         """Show more of a very long text, as its source."""
         self._limits = self._limits.raised

@@ -17,12 +17,13 @@ from PySide6.QtGui import (
     QTextCursor,
     QWheelEvent,
 )
-from PySide6.QtWidgets import QFrame, QPushButton, QSizePolicy, QTextBrowser, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QSizePolicy, QTextBrowser, QWidget
 from typing_extensions import override
 
 from app.model.thoughts import Thought, may_become_thought, may_end_thought, split_thought
 from app.model.token_pieces import TokenPiece
 from app.numbers import counted
+from app.ui.parts.labels import quiet_label
 from app.ui.text.code_frames import Frames
 from app.ui.text.document_text import copied_text, raw_position, source_position
 from app.ui.text.link_popover import TextLinks
@@ -97,6 +98,8 @@ class MessageText(QTextBrowser):
         self._markdown.grown.connect(self._on_grown)
         self._more: QPushButton | None = None
         """Shows more of a very long text."""
+        self._note: QLabel | None = None
+        """Says that the end of the text is not formatted."""
         self._frames = Frames(self.viewport(), theme)
         self.ornaments = TextOrnaments(self)
         self._content = ""
@@ -240,6 +243,24 @@ class MessageText(QTextBrowser):
             self._describe_formulas()
         self.grown.emit()
 
+    def _show_note(self, below: int) -> int:
+        """Say below the text that its end is not formatted, if so; return the height of the line, 0 without it."""
+        if not self._markdown.is_as_written:
+            if self._note is not None:
+                self._note.hide()
+            return 0
+        if self._note is None:
+            text = self.tr("There is too much to format: the end of this text is shown as it was written.")
+            self._note = quiet_label(text)
+            self._note.setParent(self.viewport())
+            self._note.setWordWrap(True)
+            self._note.setCursor(Qt.CursorShape.ArrowCursor)
+        width = self.viewport().width()
+        height = self._note.heightForWidth(width)
+        self._note.setGeometry(0, below + _MORE_GAP_PX, width, height)
+        self._note.show()
+        return height + _MORE_GAP_PX
+
     def _show_more_button(self, below: int) -> int:
         """Show the button below the text if there is more; return its height, 0 without it."""
         num_hidden = self._markdown.num_hidden
@@ -292,6 +313,7 @@ class MessageText(QTextBrowser):
         have_stops_changed = self._frames.show(spans, tables, width_px, changed_from=changed_from)
         # An empty answer is as high as one line.
         height = max(scaled(LINE_PX), round(self.document().size().height() + 0.5), self._frames.bottom)
+        height += self._show_note(height)
         height += self._show_more_button(height)
         if height != self.height():
             self.setFixedHeight(height)

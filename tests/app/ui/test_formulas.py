@@ -199,3 +199,17 @@ def test_formulas_are_described_to_screen_readers(text: MessageText, qtbot: QtBo
     text.set_caret(False)
     assert text.accessibleDescription() == "With the formulas $y$"
     _wait(qtbot, text)
+
+
+def test_all_of_many_formulas_are_drawn(qtbot: QtBot) -> None:
+    text = MessageText(theme("light"), is_markdown=True)
+    qtbot.addWidget(text)
+    text.resize(600, 400)
+    text.show()
+    latex = [f"z_{{{number}}}" for number in range(120)]
+    text.set_text(" ".join(f"${each}$" for each in latex))
+
+    def drawn() -> set[str]:
+        return {key.latex for key, _, _ in formulas()._pixmaps}  # pyright: ignore[reportPrivateUsage]
+
+    qtbot.waitUntil(lambda: drawn().issuperset(latex), timeout=PATIENCE_MS)
