@@ -23,8 +23,8 @@ def main() -> int:
     opened: list[application.Application] = []
 
     class Bough(application.Application):
-        def __init__(self, places: Places) -> None:
-            super().__init__(places)
+        def __init__(self, places: Places, *, is_safe: bool = False) -> None:
+            super().__init__(places, is_safe=is_safe)
             opened.append(self)
             QTimer.singleShot(0, self._restore if len(opened) == 1 else self._say)
 

@@ -208,7 +208,7 @@ def test_a_configuration_that_names_its_own_programs_is_loaded_without_them(load
         ("nul\0", "NUL"),
         ("x" * 5000, "There is no"),
         ("a/b/c/d", "no folder and no downloaded model"),
-        ("..", "config.json"),
+        (".", "config.json"),
     ],
 )
 def test_an_unknown_name_is_refused_with_a_message(loaded: StdioWorker, name: str, words: str):

@@ -144,6 +144,8 @@ def test_a_store_that_cannot_be_used(german: German) -> None:
     desk.controller.send("v")
     assert german.banner().startswith("Ein anderes Programm schreibt gerade in ")
     release()
+    # A serious notice is read before a less serious one is shown.
+    german.window.banner.close_button.click()
     with contextlib.closing(sqlite3.connect(desk.path)) as database:
         database.execute("UPDATE message SET record = CAST('{' AS BLOB) WHERE role = 'assistant'")
         database.commit()

@@ -420,6 +420,15 @@ def _as_in_a_worker() -> Iterator[None]:
     signal.signal(signal.SIGINT, before)
 
 
+@pytest.fixture
+def _as_in_a_program() -> Iterator[None]:
+    """Ctrl+C raises `KeyboardInterrupt`, also if the tests run where it is ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("_as_in_a_program")
 def test_ctrl_c_during_a_hook_ends_a_program_without_a_worker(counting: LanguageModel, tmp_path: Path) -> None:
     (tmp_path / "interrupted.py").write_text("def hook(step):\n    raise KeyboardInterrupt\n")
     engine = Engine(counting, PromptCache(counting.new_layers, PLENTY), HookFolder(tmp_path), looks_ahead=False)
