@@ -158,7 +158,7 @@ def test_a_store_that_cannot_be_used(german: German) -> None:
     (desk.folder / "settings.json").mkdir()
     desk.preferences.change(sidebar_visible=False)
     desk.preferences.save()
-    assert german.banner().startswith("Die Einstellungen ließen sich nicht speichern (")
+    assert german.banner().startswith("Die Einstellungen konnten nicht gespeichert werden (")
 
 
 def test_completed_actions_are_reported(german: German) -> None:
