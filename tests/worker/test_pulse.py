@@ -49,7 +49,7 @@ def test_the_longest_time_of_an_activity_is_its_usual_one() -> None:
 
 
 def test_a_pipe_that_nobody_reads_blocks_no_heartbeat_and_holds_only_whole_ones() -> None:
-    reader, writer = multiprocessing.get_context("spawn").Pipe(duplex=False)
+    reader, writer = multiprocessing.Pipe(duplex=False)
     for number in range(2000):
         # Each is a report, as the thread makes them.
         Pulse(heart(writer)).enter("hook", f"{number} " + "😀" * 100)
