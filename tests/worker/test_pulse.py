@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
 import os
 import signal
+from multiprocessing.connection import Connection
 
 import pytest
 from msgspec import msgpack
@@ -49,7 +49,8 @@ def test_the_longest_time_of_an_activity_is_its_usual_one() -> None:
 
 
 def test_a_pipe_that_nobody_reads_blocks_no_heartbeat_and_holds_only_whole_ones() -> None:
-    reader, writer = multiprocessing.Pipe(duplex=False)
+    read_end, write_end = os.pipe()
+    reader, writer = Connection(read_end, writable=False), Connection(write_end, readable=False)
     for number in range(2000):
         # Each is a report, as the thread makes them.
         Pulse(heart(writer)).enter("hook", f"{number} " + "😀" * 100)
