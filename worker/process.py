@@ -8,10 +8,11 @@ from __future__ import annotations
 import contextlib
 import gc
 import logging
+import math
 import multiprocessing
 import multiprocessing.connection
 import os
-import selectors
+import select
 import signal
 import threading
 import time
@@ -66,9 +67,10 @@ class WorkerClient:
         self._events, events = context.Pipe(duplex=False)
         self._beats, beats = context.Pipe(duplex=False)
         self._heartbeat: Heartbeat | None = None
-        self._readable = selectors.PollSelector()
-        self._readable.register(self._events, selectors.EVENT_READ)
-        self._readable.register(self._beats, selectors.EVENT_READ)
+        # A selector would be a reference cycle, and keep the pipes open until garbage is collected.
+        self._readable = select.poll()
+        self._readable.register(self._events, select.POLLIN)
+        self._readable.register(self._beats, select.POLLIN)
         self._process = context.Process(
             target=main,
             args=(self._commands, events, cache_folder, hooks_folder, beats),
@@ -135,10 +137,10 @@ class WorkerClient:
         end_s = None if timeout_s is None else time.monotonic() + timeout_s
         while True:
             left_s = None if end_s is None else max(0.0, end_s - time.monotonic())
-            ready = [key.fileobj for key, _ in self._readable.select(left_s)]
-            if self._beats in ready:
+            ready = dict(self._readable.poll(None if left_s is None else math.ceil(left_s * 1000)))
+            if self._beats.fileno() in ready:
                 self._take_heartbeat()
-            if self._events in ready:
+            if self._events.fileno() in ready:
                 return True
             if left_s == 0.0:
                 return False

@@ -163,7 +163,8 @@ def test_page_keys_scroll_the_conversation_from_the_composer(user: User) -> None
     answer = user.controller.shown.path[-1]
     user.controller.replace(answer.id, "A paragraph.\n\n" * 200)
     bar = user.window.transcript.verticalScrollBar()
-    user.bot.waitUntil(lambda: is_at_rest(user.window.transcript), timeout=PATIENCE_MS)
+    # The page grows after the text is written. Each paragraph is at least 20 pixels high.
+    user.bot.waitUntil(lambda: is_at_rest(user.window.transcript) and bar.maximum() > 200 * 20, timeout=PATIENCE_MS)
     bar.setValue(bar.maximum())
     _keys(user, "Ctrl+L")
     end = bar.value()
