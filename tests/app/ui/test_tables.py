@@ -13,6 +13,7 @@ from app.ui.text.document_text import copied_text
 from app.ui.text.message_text import MessageText
 from app.ui.theme import theme
 from tests.app.ui.wheel import turn_wheel
+from tests.waiting import PATIENCE_MS
 
 _FROM_RIGHT = "| עיר | תושבים | הערות |\n|:---|---:|---|\n| תל אביב | 460,613 | ליד הים |\n| Haifa | 285,316 | נמל |\n"
 _WIDE = f"| {' | '.join(f'column {i}' for i in range(9))} |\n|{'---|' * 9}\n| {' | '.join(['some words'] * 9)} |\n"
@@ -71,6 +72,7 @@ def test_the_scroll_bar_of_a_table_follows_the_width_of_the_page(text: MessageTe
 def test_a_streamed_table_has_the_size_of_one_set_as_a_whole(text: MessageText, qtbot: QtBot) -> None:
     for start in range(0, len(_WIDE), 7):
         text.append(_WIDE[start : start + 7])
+    qtbot.waitUntil(lambda: text.is_idle, timeout=PATIENCE_MS)
     whole = MessageText(theme("light"), is_markdown=True)
     qtbot.addWidget(whole)
     whole.resize(500, 100)
@@ -90,9 +92,10 @@ def test_task_list_boxes_are_text_and_replace_the_bullets(text: MessageText) -> 
     assert len({text.cursorRect(cursor).left() for cursor in words}) == 1
 
 
-def test_a_footnote_is_shown_where_it_is_defined(text: MessageText) -> None:
+def test_a_footnote_is_shown_where_it_is_defined(text: MessageText, qtbot: QtBot) -> None:
     for character in "One[^1] two[^long-name].\n\n[^1]: The *first*.\n\n    Still it.\n[^long-name]: Second.\n\nEnd":
         text.append(character)
+    qtbot.waitUntil(lambda: text.is_idle, timeout=PATIENCE_MS)
     assert text.toPlainText().split("\n") == [
         "One1 twolong-name.",
         "1\u2002The first.",
@@ -149,10 +152,11 @@ def test_a_right_to_left_table_has_its_first_column_on_the_right(text: MessageTe
     assert text.frames.tables[0].rect.left() <= 1
 
 
-def test_a_wide_right_to_left_table_starts_scrolled_to_its_first_column(text: MessageText) -> None:
+def test_a_wide_right_to_left_table_starts_scrolled_to_its_first_column(text: MessageText, qtbot: QtBot) -> None:
     wide = f"| {' | '.join(f'עמודה {i}' for i in range(9))} |\n|{'---|' * 9}\n| {' | '.join(['מילים אחדות'] * 9)} |\n"
     for start in range(0, len(wide), 7):
         text.append(wide[start : start + 7])
+    qtbot.waitUntil(lambda: text.is_idle, timeout=PATIENCE_MS)
     (frame,) = text.frames.tables
     assert frame.bar is not None
     assert frame.bar.value() == frame.bar.maximum()
@@ -163,11 +167,10 @@ def test_a_wide_right_to_left_table_starts_scrolled_to_its_first_column(text: Me
     assert frame.rect.left() == 0
 
 
-def test_a_streamed_right_to_left_table_is_copied_in_reading_order(
-    text: MessageText,
-) -> None:
+def test_a_streamed_right_to_left_table_is_copied_in_reading_order(text: MessageText, qtbot: QtBot) -> None:
     for character in f"{_FROM_RIGHT}\nסוף":
         text.append(character)
+    qtbot.waitUntil(lambda: text.is_idle, timeout=PATIENCE_MS)
     grown = text.toPlainText()
     text.selectAll()
     copied = "עיר\tתושבים\tהערות\nתל אביב\t460,613\tליד הים\nHaifa\t285,316\tנמל\nסוף"
