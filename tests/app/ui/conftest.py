@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -68,6 +69,12 @@ class User:
     @property
     def texts(self) -> list[str]:
         return [view.text.content for view in self.window.transcript.views]
+
+
+@pytest.fixture(autouse=True)
+def _no_text_rests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Streamed text is written at once. On a slow machine it would rest after a costly write."""
+    monkeypatch.setattr("app.ui.text.markdown_document._SHORT_S", math.inf)
 
 
 @pytest.fixture
