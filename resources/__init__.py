@@ -1,1 +1,1 @@
-"""What Bough brings: the guide model, its pictures, themes and translations."""
+"""Files that come with Bough: the guide model, icons, pictures, themes and translations."""

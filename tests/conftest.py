@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import os
 import threading
-import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -40,15 +39,6 @@ def _note_thread(phase: str, _info: Mapping[str, int]) -> None:
 
 
 gc.callbacks.append(_note_thread)
-
-
-_ends_at = time.monotonic() + float(os.environ.get("BOUGH_LONG_TESTS_S", "inf"))
-"""A test that has not started by then is skipped."""
-
-
-def pytest_runtest_setup() -> None:
-    if time.monotonic() > _ends_at:
-        pytest.skip("no time left for the long tests")
 
 
 @pytest.fixture(scope="session")

@@ -274,4 +274,4 @@ WAYS: Mapping[str, Callable[[Stage, str], Callable[[Watchdog], None]]] = {
     "search": _search,
     "send": _send,
 }
-"""What a user does with a text: each prepares the stage, and returns what is measured."""
+"""The user's actions with a text, by name. Each prepares the window and returns the steps to measure."""

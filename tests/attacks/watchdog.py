@@ -22,7 +22,7 @@ class Block(NamedTuple):
 
     wall_ms: float
     cpu_ms: float
-    """What the GUI thread itself used of it."""
+    """The GUI thread's own part of this time."""
 
 
 class Watchdog:

@@ -26,7 +26,9 @@ _LONG = 20_000
 """Words in a question that takes seconds to read."""
 
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="Only Linux tells of the death of others' children")
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux", reason="Only Linux reports the end of other processes' children"
+)
 
 
 @pytest.fixture(scope="module")

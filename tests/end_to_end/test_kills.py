@@ -26,7 +26,9 @@ from app.model.store import Store
 from tests.driver import ROOT
 from tests.models import chain, write_scripted_model
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="Only Linux tells of the death of others' children")
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux", reason="Only Linux reports the end of other processes' children"
+)
 
 _NUM_KILLS = 500
 _NUM_WORDS = 400

@@ -16,7 +16,7 @@ CPUS = {
     for text in (Path(__file__).parent / "cpus.txt").read_text().split("\n\n")
 }
 
-# What OpenBLAS 0.3.21 chooses by its source (driver/others/dynamic.c), and what Bough should make of it.
+# CPU, the kernel that OpenBLAS 0.3.21 chooses (its driver/others/dynamic.c), and Bough's choice; None keeps OpenBLAS's.
 CHOICES = [
     ("AMD Opteron(tm) Processor 6136", "Barcelona", None),
     ("Intel(R) Xeon(R) CPU E5-2650 v2 @ 2.60GHz", "Sandybridge", None),

@@ -198,7 +198,7 @@ class Constraint:
         self._last_mask = np.zeros(0, dtype=np.bool_)
         self._num_consumed = 0
         self._panic = ""
-        """What llguidance said when it panicked; empty if it has not. It is not used after that."""
+        """The message of llguidance's panic, after which the constraint is not used any more; empty without a panic."""
 
     @property
     def is_active(self) -> bool:

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 _REPETITION = re.compile(r"\{(?P<least>\d+)(?:,\d*)?\}")
 _PART = re.compile(r"\\.|" + _REPETITION.pattern + r"|[^\\{()\[\]|\n]+|.", re.DOTALL)
-_MOST = 10**12
-"""Larger estimates are not told apart."""
+_MAX_LENGTH = 10**12
+"""The largest estimate; longer texts get this one, too."""
 
 
 @dataclass
 class _Group:
-    """What stands between two brackets."""
+    """The text between two brackets."""
 
     bracket: str
     length: int = 0
@@ -24,7 +24,7 @@ class _Group:
     """The length of the last part, which a repetition would repeat."""
 
     def add(self, length: int) -> None:
-        self.length, self.last = min(self.length + length, _MOST), length
+        self.length, self.last = min(self.length + length, _MAX_LENGTH), length
 
     def end_alternative(self) -> None:
         self.longest, self.length, self.last = max(self.longest, self.length), 0, 0
@@ -45,7 +45,7 @@ def longest_repetition(grammar: str) -> int:
         if found["least"] is not None:
             # Quotation marks and slashes enclose a part; with a regular expression in it, all before may belong to it.
             repeated = group.length if grammar[found.start() - 1] in '"/' else group.last
-            length = min(repeated * int(found["least"][:13]), _MOST)
+            length = min(repeated * int(found["least"][:13]), _MAX_LENGTH)
             group.length += length - group.last
             group.last = length
             longest = max(longest, length)

@@ -1,4 +1,4 @@
-"""What the worker notices about a model or a prompt is shown where it concerns the user, once."""
+"""The worker's notices about a model or a prompt are shown once, beside the model or the answer."""
 
 from __future__ import annotations
 

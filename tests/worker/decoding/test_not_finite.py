@@ -112,7 +112,7 @@ def test_the_text_before_the_first_such_token_is_kept(
         chunks = [event for event in events if isinstance(event, Chunk) and event.request_id == "r"]
         assert "".join(chunk.text for chunk in chunks if chunk.choice == choice) == "bc"
     assert [event.request_id for event in events if isinstance(event, Finished)] == ["other"]
-    # What is sound is used again.
+    # The finite part of the cache is used again.
     again = events_of(engine, Generate(request_id="again", token_ids=[a], max_tokens=2))[-1]
     assert isinstance(again, Finished)
     assert again.choices[0].text == "bc"
@@ -149,7 +149,7 @@ def test_a_search_that_meets_such_a_token_fails_and_nothing_of_it_is_kept(
     assert cache.num_kept([a, b, c, a]) <= 2
     kept = [array for run in cache._tree.runs() for array in arrays_in([run.kept.parts, run.kept.states])]  # pyright: ignore[reportPrivateUsage]
     assert all(mx.isfinite(array).all() for array in kept)
-    # What is sound is used again.
+    # The finite part of the cache is used again.
     assert model.text(max_tokens=2)("a").texts == [["abc"]]
     with pytest.raises(ModelInvalidError, match="Download it again"):
         model.text(max_tokens=8)("a")
