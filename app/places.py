@@ -15,7 +15,7 @@ class Places:
     """One folder for each kind of file."""
 
     data: Path
-    """Conversations."""
+    """Conversations and models."""
     config: Path
     """Settings."""
     cache: Path
@@ -39,3 +39,8 @@ class Places:
     def store(self) -> Path:
         """The file of all conversations."""
         return self.data / STORE_NAME
+
+    @property
+    def models(self) -> Path:
+        """The folder of fetched and converted models."""
+        return self.data / "models"
