@@ -151,6 +151,7 @@ from worker.protocol import CacheOptions, Constraint, Sampling, Usage
 from worker.sentence import verbatim
 from worker.states.sequence_state import BatchMismatch, SampleMismatch, SequenceState
 from worker.states.token_sequence import Ending, SlicingError
+from worker.transformers_import import import_transformers
 
 if TYPE_CHECKING:
     from worker.states.local_model import LocalModel
@@ -179,6 +180,7 @@ def open_model(model: str = "guide", cache: CacheOptions = CacheOptions()) -> Lo
     except msgspec.ValidationError as error:
         raise BadRequestError(verbatim(f"`cache`: {error}. Correct it and try again.")) from error
     preload()
+    import_transformers()
     # These import MLX, which must happen after `preload`.
     from worker.cache.prompt_cache import PromptCache, default_limit_bytes
     from worker.language_model import LanguageModel, UnreadModel

@@ -28,6 +28,7 @@ from worker.encoding import command_from_msgpack, event_from_msgpack, to_msgpack
 from worker.printable import print_printable_text
 from worker.protocol import Command, Event, Heartbeat, Shutdown
 from worker.pulse import BEAT_S, Pulse
+from worker.transformers_import import import_transformers
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -197,6 +198,7 @@ def main(
     pulse = Pulse(None if beats is None else heart(beats))
     pulse.start()
     preload()
+    import_transformers()
     # These import MLX, which must happen after `preload`.
     from worker.answers.hook_folder import HookFolder
     from worker.inbox import Inbox, InterruptSignals

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from worker.answers.hook_listing import needs_of_hooks
 from worker.blas import preload
 from worker.confinement import confine
+from worker.transformers_import import import_transformers
 
 if TYPE_CHECKING:
     from worker.inbox import Inbox
@@ -40,6 +41,7 @@ def serve(cache_folder: Path | None = None, hooks_folder: Path | None = None, ho
     # This comes before any thread starts, because it confines only threads that start later.
     confinement = confine(cache_folder, needs_of_hooks(hooks_folder))
     preload()
+    import_transformers()
     # These import MLX, which must happen after `preload`. They may also print, so standard output is claimed before.
     from worker.answers.hook_folder import HookFolder
     from worker.encoding import to_json
