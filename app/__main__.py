@@ -48,6 +48,9 @@ def main(arguments: list[str] | None = None) -> int:
 def _run(chosen: argparse.Namespace) -> int:
     from app.command_line import SHELL_COMMANDS
 
+    if chosen.safe_mode and chosen.command is not None:
+        print(f"bough: --safe-mode is for the window; leave it out with `bough {chosen.command}`.", file=sys.stderr)  # noqa: T201
+        return 2
     if chosen.command in SHELL_COMMANDS:
         from app.places import Places
         from app.shell.run import run

@@ -41,7 +41,6 @@ class Conversations(QObject):
         self._session = session
         self._cache_folder = cache_folder
         self._notices = notices
-        self._trashed_id: int | None = None
         self._opened: WeakValueDictionary[int, OpenConversation] = WeakValueDictionary()
         """The conversations that windows show; windows with the same one share it."""
         self._histories: dict[int, History] = {}
@@ -114,27 +113,15 @@ class Conversations(QObject):
     def delete(self, conversation_id: int) -> None:
         """Move a conversation to the trash, where it stays for thirty days or until the trash is emptied.
 
-        `undo_delete` restores it until another one is deleted or the program ends.
+        `restore` puts it back.
         """
         with self._notices.report_store_errors(), contextlib.suppress(KeyError):
             name = self._store.conversations.get(conversation_id).name
             self._store.conversations.trash(conversation_id)
-            self._trashed_id = conversation_id
             self._answers.stop_all(conversation_id)
             self.gone.emit(conversation_id)
             self.changed.emit()
-            self._notices.post(Notice(Sentence("“{name}” was deleted.", name=name), action=UndoDelete()))
-
-    def undo_delete(self) -> int | None:
-        """Restore the conversation that was deleted last; return its id, or None if there is none."""
-        trashed_id = self._trashed_id
-        if trashed_id is not None:
-            with self._notices.report_store_errors():
-                self._store.conversations.restore(trashed_id)
-                self._trashed_id = None
-                self.changed.emit()
-                return trashed_id
-        return None
+            self._notices.post(Notice(Sentence("“{name}” was deleted.", name=name), action=UndoDelete(conversation_id)))
 
     def empty_trash(self) -> None:
         """Permanently delete everything in the trash, with all copies, and post a notice."""
@@ -160,7 +147,6 @@ class Conversations(QObject):
             self.changed.emit()
 
     def _report_deleted(self, num_messages: int, nothing: Sentence) -> None:
-        self._trashed_id = None
         if num_messages:
             # The cache in memory goes too, before it could be written to disk again.
             self._session.forget(self._erase)

@@ -24,7 +24,7 @@ class Undo:
 
 @dataclass(frozen=True)
 class UndoDelete:
-    """Restore the conversation that was deleted last."""
+    conversation_id: int
 
 
 @dataclass(frozen=True)

@@ -237,11 +237,10 @@ class Controller(QObject):
         """Prune the other versions of a message."""
         self.prune(*(sibling for sibling in self.shown.siblings(message_id) if sibling != message_id))
 
-    def undo_delete(self) -> None:
-        """Restore the conversation that was deleted last, and show it."""
-        conversation_id = self.program.conversations.undo_delete()
-        if conversation_id is not None:
-            self.shown.open_conversation(conversation_id)
+    def undo_delete(self, conversation_id: int) -> None:
+        """Restore a conversation from the trash, and show it."""
+        self.program.conversations.restore(conversation_id)
+        self.shown.open_conversation(conversation_id)
 
     # --- undo and redo ---------------------------------------------------------------------------------
 

@@ -310,8 +310,8 @@ class NoticeCommands(QObject):
         match action:
             case Undo():
                 self._controller.undo()
-            case UndoDelete():
-                self._controller.undo_delete()
+            case UndoDelete(conversation_id):
+                self._controller.undo_delete(conversation_id)
             case UndoArchive(conversation_id):
                 program.conversations.archive(conversation_id, is_archived=False)
             case LoadGuide():

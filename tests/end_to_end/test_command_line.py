@@ -109,3 +109,9 @@ def test_an_unusable_store_is_reported_on_standard_error(tmp_path: Path) -> None
         line = next(line for line in bough.stderr if line.startswith("bough: "))
         bough.kill()
     assert line.startswith(f"bough: The conversations in {tmp_path / 'conversations.sqlite3'} are damaged (")
+
+
+def test_the_safe_mode_is_refused_with_a_command() -> None:
+    done = _run("-m", "app", "--safe-mode", "list")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "bough: --safe-mode is for the window; leave it out with `bough list`.\n"

@@ -165,13 +165,14 @@ def test_a_deleted_conversation_stops_streaming_and_comes_back_with_its_text(
     controller.send("u1")
     seen = talk.grown(50)
     assert controller.shown.conversation is not None
-    controller.program.conversations.delete(controller.shown.conversation.id)
+    deleted = controller.shown.conversation.id
+    controller.program.conversations.delete(deleted)
     # The worker is free for another conversation at once.
     controller.send("u2")
     talk.grown(10)
     controller.stop()
     talk.answer()
-    controller.undo_delete()
+    controller.undo_delete(deleted)
     answer = controller.shown.path[-1]
     assert (answer.id, answer.state) == (seen.id, "stopped")
     assert answer.text.startswith(seen.text)
@@ -309,6 +310,7 @@ def test_page_and_store_agree_after_random_actions_while_a_real_worker_answers(
     draw = random.Random(seed)
     talk = _Talk(open_bough(model=str(endless_model), max_tokens=60), qtbot)
     controller = talk.controller
+    deleted: list[int] = []
 
     def any_message(*roles: str) -> int | None:
         ids = [message.id for message in controller.shown.path if message.role in roles]
@@ -325,7 +327,12 @@ def test_page_and_store_agree_after_random_actions_while_a_real_worker_answers(
 
     def delete_any() -> None:
         if controller.program.conversations.all:
-            controller.program.conversations.delete(draw.choice(controller.program.conversations.all).id)
+            deleted.append(draw.choice(controller.program.conversations.all).id)
+            controller.program.conversations.delete(deleted[-1])
+
+    def undo_delete() -> None:
+        if deleted:
+            controller.undo_delete(deleted.pop())
 
     def look_away() -> None:
         """Handle a few events."""
@@ -345,7 +352,7 @@ def test_page_and_store_agree_after_random_actions_while_a_real_worker_answers(
         controller.shown.new_conversation,
         open_any,
         delete_any,
-        controller.undo_delete,
+        undo_delete,
     ]
     for _ in range(120):
         draw.choice(acts)()

@@ -53,7 +53,7 @@ def trash(stage: Stage) -> QWidget:
     stage.application.program.conversations.delete(stage.planted["Trip plans"])
     sheet = stage.window.dialogs.show_trash()
     stage.wait(lambda: sheet.list.count() >= 2)
-    stage.controller.undo_delete()
+    stage.controller.undo_delete(stage.planted["Trip plans"])
     stage.controller.undo()
     return sheet
 

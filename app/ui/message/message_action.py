@@ -117,6 +117,8 @@ def row_actions(message: Message, *, can_continue: bool, is_last: bool) -> list[
     """Return the actions that a message on the page offers below it."""
     if message.role == "system":
         return [MessageAction.EDIT]
+    if message.role == "note":
+        return [MessageAction.EDIT, MessageAction.FORK, MessageAction.COPY]
     if message.role == "user" and not is_last:
         return [MessageAction.EDIT, MessageAction.FORK, MessageAction.COPY]
     if message.role == "user" or not can_continue:

@@ -296,7 +296,7 @@ def test_deleting_a_conversation_stops_only_its_answers_on_every_branch(desk: De
     for request in desk.link.asked:
         desk.link.finished(request, "a1", "cancelled" if request.request_id in mine else "eos")
     assert labels(desk.controller.shown.path) == "u1-a1"
-    desk.controller.undo_delete()
+    desk.controller.undo_delete(1)
     assert labels(desk.controller.shown.path) == "u1-a1"
     assert desk.controller.shown.path[-1].state == "stopped"
 
@@ -317,7 +317,7 @@ def test_a_deleted_conversation_restored_while_its_answer_ends_has_all_of_it(des
     desk.controller.send("u1")
     desk.link.chunk(desk.link.asked[0], "half")
     desk.program.conversations.delete(1)
-    desk.controller.undo_delete()
+    desk.controller.undo_delete(1)
     assert labels(desk.controller.shown.path) == "u1-half"
     desk.link.finished(desk.link.asked[0], "half and more", "cancelled")
     assert labels(desk.controller.shown.path) == "u1-half and more"

@@ -338,11 +338,24 @@ def test_a_deleted_conversation_comes_back_with_everything_in_it(desk: Desk) -> 
     desk.program.conversations.delete(deleted)
     assert desk.controller.shown.conversation is None
     assert desk.program.conversations.all == []
-    assert desk.notices == [Notice(verbatim("“u1” was deleted."), action=UndoDelete())]
+    assert desk.notices == [Notice(verbatim("“u1” was deleted."), action=UndoDelete(deleted))]
     desk.program.conversations.delete(deleted)
-    desk.controller.undo_delete()
+    desk.controller.undo_delete(deleted)
     assert _open_id(desk) == deleted
     assert labels(desk.controller.shown.path) == "u1-a1"
+
+
+def test_undo_restores_the_conversation_of_its_own_notice(desk: Desk) -> None:
+    desk.ask("u1", "a1")
+    first = _open_id(desk)
+    desk.controller.shown.new_conversation()
+    desk.ask("u2", "a2")
+    desk.program.conversations.delete(first)
+    desk.program.conversations.delete(_open_id(desk))
+    undo = desk.notices[0].action
+    assert isinstance(undo, UndoDelete)
+    desk.controller.undo_delete(undo.conversation_id)
+    assert (_open_id(desk), labels(desk.controller.shown.path)) == (first, "u1-a1")
 
 
 def test_a_missing_conversation_opens_as_an_empty_page(desk: Desk) -> None:
@@ -382,7 +395,7 @@ def test_emptying_the_trash_also_removes_what_the_model_has_read(desk: Desk) -> 
     assert asked == []
     desk.link.loaded()
     assert asked == ["erase"]
-    desk.controller.undo_delete()
+    desk.controller.undo_delete(thrown)
     assert desk.program.conversations.all == []
 
 

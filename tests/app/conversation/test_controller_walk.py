@@ -154,8 +154,8 @@ class _Walk:
                     self.stop_node(node)
 
     def undo(self) -> None:
-        self.controller.undo_delete()
         if self.trashed is not None:
+            self.controller.undo_delete(self.trashed)
             self.forest.talks[self.trashed].is_trashed = False
             self.talk, self.trashed = self.trashed, None
 
