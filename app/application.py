@@ -104,6 +104,7 @@ class Application(QObject):
             session=self.session,
             preferences=preferences,
             cache_folder=cache_folder,
+            models_folder=places.models,
             retry_ms=retry_ms,
         )
         self.program.expect_last_model()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 from PySide6.QtCore import QObject, Signal
 
 from app.answers.answers import Answers
+from app.answers.idle_unloading import IdleUnloading
 from app.answers.model_session import ModelSession
 from app.answers.worker_watch import WorkerWatch
 from app.conversations import Conversations
@@ -27,6 +29,7 @@ from worker.sentence import Sentence
 if TYPE_CHECKING:
     from app.archive.archive import Archive
     from app.draft_models import DraftModels
+    from app.supply.local_models import LocalModels
 
 
 class Program(QObject):
@@ -49,9 +52,10 @@ class Program(QObject):
         session: ModelSession,
         preferences: Preferences,
         cache_folder: CacheFolder,
+        models_folder: Path,
         retry_ms: int = RETRY_MS,
     ) -> None:
-        """`retry_ms` is the interval of saving drafts while the store can't be written."""
+        """`models_folder`: Bough's own models. `retry_ms`: the interval of saving drafts while that fails."""
         super().__init__()
         self.retry_ms = retry_ms
         self.store = store
@@ -59,6 +63,7 @@ class Program(QObject):
         self.session = session
         self.preferences = preferences
         self.cache_folder = cache_folder
+        self.models_folder = models_folder
         self.notices = Notices()
         self.conversations = Conversations(
             store=store, answers=answers, session=session, cache_folder=cache_folder, notices=self.notices
@@ -66,6 +71,9 @@ class Program(QObject):
         self.worker_watch = WorkerWatch(session, answers)
         self._archive = Lazy(self._make_archive)
         self._drafts = Lazy(self._make_drafts)
+        self._local_models = Lazy(self._make_local_models)
+        self.idle_unloading = IdleUnloading(session, answers, preferences.settings.unload_after_minutes)
+        answers.asking.connect(session.wake)
         answers.saving_failed.connect(self.report_unsaved)
         answers.saved_again.connect(self.report_saved)
         session.changed.connect(self._on_session_changed)
@@ -98,6 +106,15 @@ class Program(QObject):
 
         return DraftModels(self.session, self.preferences, self.archive.run)
 
+    @property
+    def local_models(self) -> LocalModels:
+        return self._local_models.get()
+
+    def _make_local_models(self) -> LocalModels:
+        from app.supply.local_models import LocalModels
+
+        return LocalModels(self.models_folder, self.preferences, self.archive.run)
+
     def close(self) -> None:
         """End background work."""
         if self._archive.made is not None:
@@ -115,6 +132,11 @@ class Program(QObject):
         self.answers.stop_all()
         name = clean(name)
         self.session.choose(name, self.settings.draft_models.get(name, ""))
+
+    def unload_model(self) -> None:
+        """Free the memory of the model. Running answers are stopped; the next question loads the model again."""
+        self.answers.stop_all()
+        self.session.unload()
 
     def load_last_model(self) -> None:
         """Load the model that was loaded last, with its draft model."""
@@ -163,6 +185,11 @@ class Program(QObject):
                     )
                 )
             )
+
+    def set_unload_after(self, minutes: int) -> None:
+        """Unload the model after this long without an answer; 0: never."""
+        self.preferences.change(unload_after_minutes=minutes)
+        self.idle_unloading.set_minutes(minutes)
 
     # --- the settings --------------------------------------------------------------------------------------
 

@@ -40,6 +40,8 @@ _NO_WORKER = Sentence(
 class Answers(QObject):
     """Requests answers, and writes the streamed text into their messages, on screen and in the store."""
 
+    asking = Signal()
+    """An answer is about to be requested. A slot may still load the model."""
     requested = Signal()
     """More answers were requested."""
     stopping = Signal(int)
@@ -93,6 +95,7 @@ class Answers(QObject):
         Existing text of a message is continued. If an answer in the prompt is still growing, the request waits for its
         end.
         """
+        self.asking.emit()
         above = [self.current(message) for message in prompt]
         for choice, message in enumerate(messages):
             self._unsaved.pop(message.id, None)

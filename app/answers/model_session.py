@@ -18,16 +18,19 @@ from worker.protocol import (
     CacheOptions,
     CacheStats,
     CacheStatsReport,
+    Cancel,
     Confinement,
     Event,
     Failed,
     LoadModel,
     ModelLoaded,
     ModelLoading,
+    UnloadModel,
 )
 from worker.sentence import Sentence
 
-ModelState: TypeAlias = Literal["loading", "ready", "failed"]
+ModelState: TypeAlias = Literal["loading", "ready", "failed", "unloaded"]
+"""`unloaded`: the model is known, and is loaded again by `wake`."""
 
 _MAX_DEATHS = 3
 """After this many deaths in a row without any event of an answer, no further worker is started."""
@@ -74,10 +77,13 @@ class ModelSession(QObject):
         self._num_deaths = 0
         self._why_ended: Sentence | None = None
         """Why this session is ending the worker; None if it is not."""
+        self._is_cancelled = False
+        """Whether the user has cancelled the load."""
         self.is_load_begun = False
         """Whether the worker has begun to load the model, or has refused it."""
         self._noticed: set[tuple[str, str]] = set()
         """The notices that were emitted, with the identity of their model."""
+        self._other_ids = (f"other-{number}" for number in itertools.count(1))
         self._stats_ids = (f"kept-{number}" for number in itertools.count(1))
         self._stats_id = ""
         self._remove: Callable[[], None] | None = None
@@ -131,15 +137,45 @@ class ModelSession(QObject):
             self._why_ended = why
             self._link.end()
 
+    def unload(self) -> None:
+        """Free the model's memory; the cache on disk stays. The caller has stopped all answers."""
+        if self.state == "ready":
+            self._link.send(UnloadModel(request_id=next(self._other_ids)))
+            self._be_unloaded()
+
+    def wake(self) -> None:
+        """Load the model if it is unloaded: it is about to be asked."""
+        if self.state == "unloaded":
+            self.load(self.name, draft=self.draft)
+
+    def cancel_load(self) -> None:
+        """Stop loading. A previous model that is still loaded is used again; otherwise no model is loaded."""
+        if self.state == "loading" and not self._is_cancelled:
+            self._is_cancelled = True
+            self._link.send(Cancel(request_id=next(self._other_ids), target=self._request_id))
+            self.changed.emit()
+
+    @property
+    def is_cancelling(self) -> bool:
+        """Whether the user has cancelled the load, and the worker has not stopped it yet."""
+        return self.state == "loading" and self._is_cancelled
+
     def set_draft(self, draft: str) -> None:
         """Change the draft model (empty: none) after the running answers. The model's cache is kept."""
-        if draft != self.draft:
+        if draft == self.draft:
+            return
+        if self.state == "unloaded":
+            self.draft = draft
+            self.changed.emit()
+        else:
             self._num_deaths, self._why_not_drafted = 0, None
             self._load(self.name, draft)
 
     def set_cache_settings(self, cache_settings: CacheSettings) -> None:
         """Change the cache settings. The model is loaded again for that, after the running answers."""
-        if cache_settings != self.cache_settings:
+        if self.state == "unloaded":
+            self.cache_settings, self.is_precision_refused = cache_settings, False
+        elif cache_settings != self.cache_settings:
             self.load(self.name, cache_settings, self.draft)
 
     def forget(self, remove: Callable[[], None]) -> None:
@@ -147,7 +183,7 @@ class ModelSession(QObject):
 
         For that the model is loaded twice. Between the two loads, requests are answered as usual.
         """
-        if self.state == "failed" or self.cache_settings.disk_limit_bytes == 0:
+        if self.state in {"failed", "unloaded"} or self.cache_settings.disk_limit_bytes == 0:
             remove()
             return
         self._remove = remove
@@ -206,7 +242,7 @@ class ModelSession(QObject):
             self.thinking_option = None
         self.name, self.draft = name, draft
         self.state, self.fraction, self.stage, self.info = "loading", 0.0, "starting", None
-        self.is_load_begun = False
+        self.is_load_begun = self._is_cancelled = False
         self._request_id = next(self._request_ids)
         try:
             if not self._link.is_started:
@@ -283,7 +319,9 @@ class ModelSession(QObject):
     def _on_load_failed(self, event: Failed) -> None:
         bits = self._cache_options().kv_bits
         good = self._good
-        if bits is not None and event.kind == "bad_request" and "`cache.kv_bits`" in event.message:
+        if event.kind == "cancelled":
+            self._on_load_cancelled(event)
+        elif bits is not None and event.kind == "bad_request" and "`cache.kv_bits`" in event.message:
             self.is_precision_refused = True
             self.precision_refused.emit(bits)
             self._load(self.name, self.draft)
@@ -302,6 +340,22 @@ class ModelSession(QObject):
             self._fail(Sentence("{error} The previous model is being loaded again.", error=event.sentence))
             self.load(good.name, draft=good.draft)
 
+    def _on_load_cancelled(self, event: Failed) -> None:
+        good, self._why_not_drafted = self._good, None
+        if good is not None and event.still_loaded:
+            self._be_ready(good)
+        elif good is not None:
+            self.name, self.draft = good.name, good.draft
+            self._be_unloaded()
+        else:
+            self._be_unloaded()
+
+    def _be_unloaded(self) -> None:
+        self.state, self.fraction, self.info = "unloaded", 0.0, None
+        self._remove_now()
+        self.changed.emit()
+        self._set_kept(None)
+
     def _go_on_with(self, draft: str, event: Failed) -> None:
         """Return to the previous state, or load the model again, with `draft` instead of the refused draft model."""
         good = self._good
@@ -318,6 +372,9 @@ class ModelSession(QObject):
             self.state = "loading"
             self.worker_died.emit(why_ended)
             self._load(self.name, self.draft)
+            return
+        if self.state == "unloaded":
+            # Nothing is lost; `wake` starts a fresh worker.
             return
         how = death_reason(exit_code)
         self._num_deaths += 1

@@ -36,6 +36,7 @@ Theme: TypeAlias = Literal["system", "light", "dark"]
 Motion: TypeAlias = Literal["system", "less"]
 
 MAX_RECENT_MODELS = 8
+MAX_UNLOAD_MINUTES = 24 * 60
 MIN_TEXT_PERCENT = 80
 """In percent of the default size."""
 MAX_TEXT_PERCENT = 150
@@ -74,6 +75,10 @@ class Settings(Struct, frozen=True, kw_only=True):
     """The draft models, by the names of their main models."""
     recent_drafts: Annotated[tuple[Name, ...], Meta(max_length=64)] = ()
     """Models that were draft models, the last one first."""
+    model_folders: Annotated[tuple[Name, ...], Meta(max_length=64)] = ()
+    """Folders that the user added, in which models are searched."""
+    unload_after_minutes: Annotated[int, Meta(ge=0, le=MAX_UNLOAD_MINUTES)] = 0
+    """The model is unloaded after this long without an answer. 0 means that it stays."""
     generation: GenerationSettings = field(default=GenerationSettings(), name="asking")
     """The settings of conversations that have none of their own."""
     presets: Annotated[tuple[Preset, ...], Meta(max_length=1000)] = ()

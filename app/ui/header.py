@@ -22,6 +22,7 @@ class Header(QFrame):
 
     sidebar_requested = Signal()
     tree_requested = Signal()
+    load_cancelled = Signal()
 
     def __init__(self, models: QMenu) -> None:
         super().__init__()
@@ -42,18 +43,25 @@ class Header(QFrame):
         self.model_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.model_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.model_button.setMenu(models)
+        self.cancel_button = QToolButton()
+        self.cancel_button.setAccessibleName(self.tr("Stop loading the model"))
+        self.cancel_button.setToolTip(self.tr("Stop loading the model"))
+        self.cancel_button.setVisible(False)
+        self.cancel_button.clicked.connect(self.load_cancelled)
         row = QHBoxLayout(self)
         row.setContentsMargins(12, 0, 16, 0)
         row.setSpacing(8)
         row.addWidget(self._sidebar_button)
         row.addWidget(self.title, 1)
         row.addWidget(self.model_button)
+        row.addWidget(self.cancel_button)
         row.addWidget(self._tree_button)
 
     def set_theme(self, theme: Theme) -> None:
         self._sidebar_button.setIcon(icon("sidebar", theme.quiet_text))
         self._tree_button.setIcon(icon("tree", theme.quiet_text))
         self.model_button.setIcon(icon("model", theme.quiet_text))
+        self.cancel_button.setIcon(icon("close", theme.quiet_text))
 
     def show_title(self, title: str) -> None:
         self.title.show_text(title)
@@ -65,9 +73,13 @@ class Header(QFrame):
             text += f" · {stage_text(session.stage)} {session.fraction:.0%}"
         elif session.state == "failed":
             text += self.tr(" · not loaded")
+        self.cancel_button.setVisible(session.state == "loading")
+        self.cancel_button.setEnabled(not session.is_cancelling)
         self.model_button.setText(f"{as_label(text)} ▾")
         self.model_button.setAccessibleName(self.tr("Model: {}").format(text))
         tip, info = name, session.info
+        if session.state == "unloaded":
+            tip += self.tr(" · not in memory; the next question loads it")
         if info is not None:
             tip += self.tr(" · {} · {} M parameters · context {} tokens").format(
                 info.architecture, counted(info.num_parameters / 1e6, 1), counted(info.context_length)

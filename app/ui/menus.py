@@ -133,6 +133,7 @@ MENUS: tuple[tuple[str, tuple[Entry | Submenu, ...]], ...] = (
     (
         "M&odels",
         (
+            Entry("models", "Models…", "Ctrl+M", icon="model"),
             Entry("open_model", "Open folder…", "Ctrl+O", icon="folder"),
             Submenu(
                 "Draft model",

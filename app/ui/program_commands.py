@@ -1,4 +1,4 @@
-"""Actions that concern the whole program: models, settings, theme, text size, help."""
+"""Actions that concern the whole program: settings, theme, text size, help."""
 
 from __future__ import annotations
 
@@ -12,10 +12,7 @@ from PySide6.QtWidgets import QWidget
 from app.model.settings import MAX_TEXT_PERCENT, MIN_TEXT_PERCENT
 from app.program import Program
 from app.ui.dialogs import questions
-from app.ui.header import model_label
 from app.ui.menus import Menus
-from app.ui.parts.labels import as_label, as_tool_tip
-from app.ui.settings.draft_model_commands import DraftModelCommands
 
 if TYPE_CHECKING:
     from app.ui.settings.settings_window import SettingsWindow
@@ -31,21 +28,13 @@ class ProgramCommands(QObject):
         self._program = program
         self._menus = menus
         self._window = window
-        self._drafts = DraftModelCommands(program, window)
-        models = menus.menu("Models")
-        models.aboutToShow.connect(self._drafts.check_models)
-        models.aboutToShow.connect(self._fill_models_menu)
-        models.aboutToShow.connect(partial(menus.draw_icons, models))
         program.settings_changed.connect(self._check_theme)
         self._check_theme()
-        self._fill_models_menu()
 
     def slots(self) -> dict[str, Callable[[], object]]:
         """Return the slot of each action, by the action's name in the menus."""
         return {
             "settings": self.show_settings,
-            "open_model": self._open_model,
-            **self._drafts.slots(),
             "theme_system": partial(self._program.set_theme, "system"),
             "theme_light": partial(self._program.set_theme, "light"),
             "theme_dark": partial(self._program.set_theme, "dark"),
@@ -94,25 +83,3 @@ class ProgramCommands(QObject):
 
     def _check_theme(self) -> None:
         self._menus[f"theme_{self._program.settings.theme}"].setChecked(True)
-
-    def _fill_models_menu(self) -> None:
-        """List the recent models; the loaded one is checked."""
-        menus = self._menus
-        menu = menus.menu("Models")
-        # Deletes only the actions that were made for this menu; those that the window owns are added again.
-        menu.clear()
-        current = self._program.session.name
-        for name in ("guide", *self._program.settings.recent_models):
-            action = menu.addAction(as_label(model_label(name)), partial(self._program.load_model, name))
-            action.setToolTip(as_tool_tip(name))
-            action.setCheckable(True)
-            action.setChecked(name == current)
-        menu.addSeparator()
-        menu.addAction(menus["open_model"])
-        menu.addMenu(menus.menu("Draft model"))
-        self._drafts.fill_menu(menus)
-
-    def _open_model(self) -> None:
-        folder = questions.ask_model_folder(self._window, self._program.settings.recent_models)
-        if folder is not None:
-            self._program.load_model(str(folder))

@@ -29,6 +29,7 @@ from app.ui.header import Header
 from app.ui.menus import Menus
 from app.ui.message.display_commands import DisplayCommands
 from app.ui.message.message_commands import MessageCommands, UndoCommands
+from app.ui.models.models_commands import ModelsCommands
 from app.ui.pages import Pages
 from app.ui.parts.buttons import EnterKey
 from app.ui.program_commands import ProgramCommands
@@ -157,6 +158,7 @@ class MainWindow(QMainWindow):
             controller, self, menus=menus, sidebar=self.sidebar, composer=self.composer, data_folder=data_folder
         )
         self._program_commands = ProgramCommands(controller.program, menus, self)
+        self._models_commands = ModelsCommands(controller, menus, self._theme, self)
         NoticeCommands(
             controller,
             self.banner,
@@ -204,6 +206,7 @@ class MainWindow(QMainWindow):
             **self._find_commands.slots(),
             **self._conversation_commands.slots(),
             **self._program_commands.slots(),
+            **self._models_commands.slots(),
             **self._composer_commands.slots(),
             **self.dialogs.slots(),
             "new_window": partial(self._controller.program.window_requested.emit, None),
@@ -233,6 +236,7 @@ class MainWindow(QMainWindow):
     def _connect_widgets(self) -> None:
         EnterKey(self)
         self.header.sidebar_requested.connect(self._toggle_sidebar)
+        self.header.load_cancelled.connect(self._controller.program.session.cancel_load)
         self.header.tree_requested.connect(self.menus["tree"].trigger)
         self.welcome.question_chosen.connect(self._controller.send)
         self.composer.paged.connect(self.transcript.keyPressEvent)
@@ -299,7 +303,13 @@ class MainWindow(QMainWindow):
             themed.set_theme(chosen)
         if self._tree_dock.made is not None:
             self._tree_dock.made.set_theme(chosen)
-        for commands in (self.dialogs, self._find_commands, self._compare_commands, self._display_commands):
+        for commands in (
+            self.dialogs,
+            self._find_commands,
+            self._compare_commands,
+            self._display_commands,
+            self._models_commands,
+        ):
             commands.set_theme(chosen)
 
     def _on_settings(self) -> None:

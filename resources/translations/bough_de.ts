@@ -1239,6 +1239,41 @@
     </message>
 </context>
 <context>
+    <name>Facts</name>
+    <message>
+        <source>Size</source>
+        <translation>Größe</translation>
+    </message>
+    <message>
+        <source>Parameters</source>
+        <translation>Parameter</translation>
+    </message>
+    <message>
+        <source>Precision</source>
+        <translation>Genauigkeit</translation>
+    </message>
+    <message>
+        <source>Context</source>
+        <translation>Kontext</translation>
+    </message>
+    <message>
+        <source>{count} tokens</source>
+        <translation>{count} Tokens</translation>
+    </message>
+    <message>
+        <source>Licence</source>
+        <translation>Lizenz</translation>
+    </message>
+    <message>
+        <source>Architecture</source>
+        <translation>Architektur</translation>
+    </message>
+    <message>
+        <source>Found in</source>
+        <translation>Gefunden in</translation>
+    </message>
+</context>
+<context>
     <name>FindBar</name>
     <message>
         <source>Find in conversation</source>
@@ -1483,12 +1518,20 @@
         <translation>Baum (Strg+T)</translation>
     </message>
     <message>
+        <source>Stop loading the model</source>
+        <translation>Laden des Modells abbrechen</translation>
+    </message>
+    <message>
         <source> · not loaded</source>
         <translation> · nicht geladen</translation>
     </message>
     <message>
         <source>Model: {}</source>
         <translation>Modell: {}</translation>
+    </message>
+    <message>
+        <source> · not in memory; the next question loads it</source>
+        <translation> · nicht im Speicher; die nächste Frage lädt es</translation>
     </message>
     <message>
         <source> · {} · {} M parameters · context {} tokens</source>
@@ -2166,6 +2209,10 @@
         <translation>Sampling und Hooks…</translation>
     </message>
     <message>
+        <source>Models…</source>
+        <translation>Modelle…</translation>
+    </message>
+    <message>
         <source>Open folder…</source>
         <translation>Ordner öffnen…</translation>
     </message>
@@ -2358,6 +2405,151 @@
     </message>
 </context>
 <context>
+    <name>ModelList</name>
+    <message>
+        <source>Models</source>
+        <translation>Modelle</translation>
+    </message>
+</context>
+<context>
+    <name>ModelPage</name>
+    <message>
+        <source>Back to the list</source>
+        <translation>Zurück zur Liste</translation>
+    </message>
+    <message>
+        <source>Back to the list (Esc)</source>
+        <translation>Zurück zur Liste (Esc)</translation>
+    </message>
+    <message>
+        <source>More</source>
+        <translation>Mehr</translation>
+    </message>
+    <message>
+        <source>Chat</source>
+        <translation>Chatten</translation>
+    </message>
+    <message>
+        <source>Start a conversation with this model (Enter)</source>
+        <translation>Ein Gespräch mit diesem Modell beginnen (Eingabe)</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>Abbrechen</translation>
+    </message>
+    <message>
+        <source>Stop loading this model</source>
+        <translation>Laden dieses Modells abbrechen</translation>
+    </message>
+    <message>
+        <source>Loading</source>
+        <translation>Wird geladen</translation>
+    </message>
+    <message>
+        <source>Loading: {percent} %</source>
+        <translation>Wird geladen: {percent} %</translation>
+    </message>
+    <message>
+        <source>Unload</source>
+        <translation>Entladen</translation>
+    </message>
+    <message>
+        <source>Show folder</source>
+        <translation>Ordner zeigen</translation>
+    </message>
+</context>
+<context>
+    <name>Models</name>
+    <message>
+        <source>Guide</source>
+        <translation>Guide</translation>
+    </message>
+    <message>
+        <source>context {length}</source>
+        <translation>Kontext {length}</translation>
+    </message>
+    <message>
+        <source>loaded</source>
+        <translation>geladen</translation>
+    </message>
+    <message>
+        <source>loading</source>
+        <translation>wird geladen</translation>
+    </message>
+    <message>
+        <source>can&apos;t be used</source>
+        <translation>unbrauchbar</translation>
+    </message>
+    <message>
+        <source>fits</source>
+        <translation>passt</translation>
+    </message>
+    <message>
+        <source>tight</source>
+        <translation>knapp</translation>
+    </message>
+    <message>
+        <source>too big</source>
+        <translation>zu groß</translation>
+    </message>
+    <message>
+        <source>{bits} bits</source>
+        <translation>{bits} Bit</translation>
+    </message>
+    <message>
+        <source>{number} billion</source>
+        <translation>{number} Milliarden</translation>
+    </message>
+    <message>
+        <source>{number} million</source>
+        <translation>{number} Millionen</translation>
+    </message>
+    <message>
+        <source>Bough</source>
+        <translation>Bough</translation>
+    </message>
+    <message>
+        <source>Hugging Face cache</source>
+        <translation>Hugging-Face-Cache</translation>
+    </message>
+    <message>
+        <source>Added folder</source>
+        <translation>Hinzugefügter Ordner</translation>
+    </message>
+    <message>
+        <source>A tiny model that answers questions about Bough. It knows nothing else.</source>
+        <translation>Ein winziges Modell, das Fragen zu Bough beantwortet. Sonst weiß es nichts.</translation>
+    </message>
+    <message>
+        <source>A GGUF file. Bough makes a model folder of it; the file stays as it is.</source>
+        <translation>Eine GGUF-Datei. Bough macht daraus einen Modellordner; die Datei bleibt, wie sie ist.</translation>
+    </message>
+    <message>
+        <source>It has no chat template: it goes on with a text rather than answering questions.</source>
+        <translation>Ohne Chatvorlage: Es setzt Texte fort, statt Fragen zu beantworten.</translation>
+    </message>
+    <message>
+        <source>Very small: quick on any computer, and often wrong.</source>
+        <translation>Sehr klein: auf jedem Computer schnell, aber oft falsch.</translation>
+    </message>
+    <message>
+        <source>Small: quick, for short and simple tasks.</source>
+        <translation>Klein: schnell, für kurze und einfache Aufgaben.</translation>
+    </message>
+    <message>
+        <source>Medium: for everyday questions, summaries and drafts.</source>
+        <translation>Mittel: für alltägliche Fragen, Zusammenfassungen und Entwürfe.</translation>
+    </message>
+    <message>
+        <source>Large: for most work, also longer texts and code.</source>
+        <translation>Groß: für die meisten Arbeiten, auch für längere Texte und Code.</translation>
+    </message>
+    <message>
+        <source>Very large: for difficult work. It needs much memory and time.</source>
+        <translation>Sehr groß: für schwierige Arbeiten. Es braucht viel Speicher und Zeit.</translation>
+    </message>
+</context>
+<context>
     <name>ModelsPage</name>
     <message>
         <source>Open folder…</source>
@@ -2390,6 +2582,25 @@
     <message>
         <source>No model is loaded.</source>
         <translation>Es ist kein Modell geladen.</translation>
+    </message>
+</context>
+<context>
+    <name>ModelsWindow</name>
+    <message>
+        <source>Models</source>
+        <translation>Modelle</translation>
+    </message>
+    <message>
+        <source>Search models</source>
+        <translation>Modelle suchen</translation>
+    </message>
+    <message>
+        <source>No model on this computer has this name.</source>
+        <translation>Kein Modell auf diesem Computer heißt so.</translation>
+    </message>
+    <message>
+        <source>On this computer</source>
+        <translation>Auf diesem Computer</translation>
     </message>
 </context>
 <context>

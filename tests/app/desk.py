@@ -192,6 +192,7 @@ class Desk:
             session=self.session,
             preferences=self.preferences,
             cache_folder=self.cache_folder,
+            models_folder=folder / "models",
         )
         self.controller = Controller(self.program)
         self.notices: list[Notice] = []

@@ -253,6 +253,7 @@ def test_ten_million_characters_are_kept_and_a_plain_sentence_says_why_there_is_
             session=session,
             preferences=Preferences(tmp_path / "settings.json"),
             cache_folder=CacheFolder(tmp_path),
+            models_folder=tmp_path / "models",
         )
     )
     session.load(str(fox_model))

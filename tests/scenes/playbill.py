@@ -7,7 +7,7 @@ from functools import partial
 
 from PySide6.QtWidgets import QWidget
 
-from tests.scenes import asking, conversations, leaving, trees
+from tests.scenes import asking, conversations, leaving, models, trees
 from tests.scenes.stage import Stage
 
 Scene = Callable[[Stage], QWidget]
@@ -43,6 +43,7 @@ SCENES: Mapping[str, Scene] = {
     "regenerate with": asking.regenerate_with,
     "message menu": conversations.message_menu,
     "going on": conversations.going_on,
+    "models": models.models,
     "models menu": conversations.models_menu,
     "palette": conversations.palette,
     "search": leaving.searching,

@@ -10,8 +10,8 @@ from urllib.parse import unquote_to_bytes
 
 import msgspec
 from PySide6.QtCore import QObject, Qt, Signal
-from PySide6.QtGui import QImage, QKeyEvent, QPixmap
-from PySide6.QtWidgets import QFileDialog, QFrame, QLabel, QPushButton, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtGui import QImage, QPixmap
+from PySide6.QtWidgets import QFileDialog, QFrame, QLabel, QPushButton, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.export.paper_document import picture_of
@@ -21,42 +21,14 @@ from app.model.settings import write_atomically
 from app.model.thoughts import Thought, thought_seconds
 from app.numbers import counted, sized
 from app.ui.message.shown_message import DisplayModes, ShownMessage
+from app.ui.parts.buttons import FoldButton
 from app.ui.text.message_text import MessageText
-from app.ui.theme import COLUMN_PX, Theme, icon
+from app.ui.theme import COLUMN_PX, Theme
 
-_BUTTON_HEIGHT_PX = 28
 _THOUGHT_INDENT_PX = 8
 """Aligns the frame with the label of the button, whose icon starts at the text's edge."""
 _MAX_PICTURE_PX = (COLUMN_PX - 48, 480)
 """Width and height."""
-
-
-class FoldButton(QToolButton):
-    """A checkable button with an arrow; checked while the part below it is open. Click, Space and Enter toggle it."""
-
-    def __init__(self, theme: Theme) -> None:
-        super().__init__()
-        self._theme = theme
-        self.setObjectName("action")
-        self.setCheckable(True)
-        self.setMinimumHeight(_BUTTON_HEIGHT_PX)
-        self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-        self.toggled.connect(self._draw_arrow)
-        self._draw_arrow()
-
-    def set_theme(self, theme: Theme) -> None:
-        self._theme = theme
-        self._draw_arrow()
-
-    def _draw_arrow(self) -> None:
-        self.setIcon(icon("down" if self.isChecked() else "right", self._theme.quiet_text))
-
-    @override
-    def keyPressEvent(self, e: QKeyEvent) -> None:
-        if e.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter}:
-            self.click()
-        else:
-            super().keyPressEvent(e)
 
 
 class FoldablePart(QWidget):

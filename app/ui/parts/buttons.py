@@ -1,4 +1,4 @@
-"""A button with shorter texts for less room, and the Enter key for buttons outside dialogs."""
+"""Buttons: one with shorter texts for less room, one that folds a part, and the Enter key outside dialogs."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QToolButton, QWidget
 from typing_extensions import override
 
 from app.ui.parts.labels import as_label
-from app.ui.theme import scaled
+from app.ui.theme import Theme, icon, scaled
 
 _MIN_TEXT_PX = 40
 _SPARE_PX = 2
 """For rounding: the widths of parts do not add up exactly to the width of the whole text."""
+_FOLD_HEIGHT_PX = 28
 _ENTER = {Qt.Key.Key_Return, Qt.Key.Key_Enter}
 
 
@@ -90,6 +91,34 @@ class FittingButton(QToolButton):
         super().changeEvent(event)
         if event.type() in {QEvent.Type.FontChange, QEvent.Type.StyleChange}:
             self._update_size()
+
+
+class FoldButton(QToolButton):
+    """A checkable button with an arrow; checked while the part below it is open. Click, Space and Enter toggle it."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self.setObjectName("action")
+        self.setCheckable(True)
+        self.setMinimumHeight(_FOLD_HEIGHT_PX)
+        self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.toggled.connect(self._draw_arrow)
+        self._draw_arrow()
+
+    def set_theme(self, theme: Theme) -> None:
+        self._theme = theme
+        self._draw_arrow()
+
+    def _draw_arrow(self) -> None:
+        self.setIcon(icon("down" if self.isChecked() else "right", self._theme.quiet_text))
+
+    @override
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in _ENTER:
+            self.click()
+        else:
+            super().keyPressEvent(event)
 
 
 class EnterKey(QObject):

@@ -10,9 +10,9 @@ from typing_extensions import override
 from app.numbers import counted
 from app.program import Program
 from app.ui.header import model_label
+from app.ui.models.draft_model_commands import misfit_text
 from app.ui.parts.labels import quiet_label
 from app.ui.parts.radio_group import RadioGroup
-from app.ui.settings.draft_model_commands import misfit_text
 from app.ui.settings.settings_page import SettingsPage, card
 
 

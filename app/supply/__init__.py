@@ -1,0 +1,1 @@
+"""The models that the windows offer: found on this machine, searched on the hub, fetched and converted."""

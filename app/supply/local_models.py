@@ -1,0 +1,93 @@
+"""The models on this machine, searched in the background and kept for all windows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from msgspec import structs
+from PySide6.QtCore import QObject, Signal
+
+from app.archive.archive import Steps, Task
+from app.catalog.entry import LocalModel
+from app.preferences import Preferences
+
+
+class LocalModels(QObject):
+    """What the last search found. Empty until `look` is first called; the models are found one by one."""
+
+    changed = Signal()
+
+    def __init__(
+        self, models_folder: Path, preferences: Preferences, run: Callable[[Callable[[], Steps]], Task]
+    ) -> None:
+        """`models_folder`: Bough's own. `run` starts a background task."""
+        super().__init__()
+        self.models_folder = models_folder
+        self._preferences = preferences
+        self._run = run
+        self._found: tuple[LocalModel, ...] = ()
+        self._task: Task | None = None
+        self._is_due = False
+        """Whether something changed since the running search began."""
+        self.has_looked = False
+        """Whether a search has ended."""
+
+    @property
+    def all(self) -> Sequence[LocalModel]:
+        return self._found
+
+    @property
+    def is_looking(self) -> bool:
+        return self._task is not None
+
+    def named(self, name: str) -> LocalModel | None:
+        """Return the model that `load_model` takes by this name; None if the last search did not find it."""
+        return next((model for model in self._found if model.name == name), None)
+
+    def look(self) -> None:
+        """Search again, because files may have changed."""
+        if self._task is not None:
+            self._is_due = True
+            return
+        folders = tuple(Path(name) for name in self._preferences.settings.model_folders)
+        models_folder = self.models_folder
+        self._task = self._run(lambda: _steps(models_folder, folders))
+        self._task.progressed.connect(self._on_progress)
+        self._task.done.connect(self._on_done)
+        self._task.ended.connect(self._on_ended)
+        self.changed.emit()
+
+    def _on_progress(self, found: tuple[LocalModel, ...]) -> None:
+        if not self.has_looked:
+            self._show(found)
+
+    def _on_done(self, found: tuple[LocalModel, ...]) -> None:
+        self.has_looked = True
+        self._show(found)
+
+    def _show(self, found: tuple[LocalModel, ...]) -> None:
+        if found != self._found:
+            self._found = found
+            self.changed.emit()
+
+    def _on_ended(self) -> None:
+        self._task = None
+        if self._is_due:
+            self._is_due = False
+            self.look()
+        else:
+            self.changed.emit()
+
+
+def _steps(models_folder: Path, added: Sequence[Path]) -> Steps:
+    # Most starts do not need this import.
+    from app.catalog.on_disk import Root, find_models, usual_roots
+    from worker.models.folder import GUIDE, guide_path
+
+    guides = find_models([Root(guide_path(), "bough")])
+    found = [structs.replace(guide, name=GUIDE, title="Guide") for guide in guides]
+    for model in find_models(usual_roots(models_folder, added)):
+        found.append(model)
+        yield tuple(found)
+    return tuple(found)

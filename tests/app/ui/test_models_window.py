@@ -1,0 +1,112 @@
+"""The Models window with the real worker: its list, its pages, and the actions on a model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from tokenizers import Tokenizer
+
+from app.ui.models.models_window import ModelsWindow
+from tests.app.ui.conftest import User
+from tests.models import write_random_llama
+from tests.waiting import PATIENCE_MS
+
+
+@pytest.fixture
+def window(user: User, byte_level: Tokenizer) -> Iterator[ModelsWindow]:
+    """The window over two models in Bough's folder, a broken one, and the guide."""
+    folder = user.controller.program.models_folder
+    if not folder.exists():
+        for name in ("Alpha-1B-4bit", "Beta-3B-4bit"):
+            write_random_llama(folder / name, byte_level)
+        (folder / "Broken").mkdir()
+        (folder / "Broken" / "config.json").write_text('{"model_type": "llama"}')
+        (folder / "Broken" / "model.safetensors").write_bytes(b"")
+    user.window.action("models").trigger()
+    opened = user.window.findChild(ModelsWindow)
+    assert isinstance(opened, ModelsWindow)
+    user.bot.waitUntil(lambda: {"Guide", "Alpha-1B-4bit", "Beta-3B-4bit", "Broken"} <= _titles(opened))
+    user.bot.waitUntil(lambda: not user.controller.program.local_models.is_looking, timeout=PATIENCE_MS)
+    yield opened
+    program = user.controller.program
+    if program.session.name != "guide" or program.session.state != "ready":
+        program.load_model("guide")
+    _wait_until_ready(user)
+
+
+def _titles(window: ModelsWindow) -> set[str]:
+    return {entry.title for entry in window.entries}
+
+
+def _wait_until_ready(user: User) -> None:
+    user.bot.waitUntil(lambda: user.application.session.state == "ready", timeout=PATIENCE_MS)
+
+
+def _key(user: User, name: str) -> str:
+    return f"local:{user.controller.program.models_folder / name}"
+
+
+def test_typing_narrows_the_list_and_enter_chats_with_the_model(user: User, window: ModelsWindow) -> None:
+    assert window.list.chosen_key == "local:guide"
+    user.bot.keyClicks(window.field, "beta")
+    assert _titles(window) == {"Beta-3B-4bit"}
+    assert window.page.title.text() == "Beta-3B-4bit"
+    user.bot.keyClick(window.field, Qt.Key.Key_Return)
+    assert user.window.composer.text.hasFocus() or not user.window.isActiveWindow()
+    _wait_until_ready(user)
+    assert user.application.session.name == str(user.controller.program.models_folder / "Beta-3B-4bit")
+    assert user.window.findChild(ModelsWindow) is None
+
+
+def test_a_broken_model_says_why_and_offers_nothing(user: User, window: ModelsWindow) -> None:
+    window.list.choose(_key(user, "Broken"))
+    assert "Download" in window.page.problem.text()
+    assert window.page.main_button.isHidden()
+    assert next(row for row in window.list.rows if row.title == "Broken").word == "can't be used"
+
+
+def test_a_model_is_unloaded_and_the_next_question_loads_it(user: User, window: ModelsWindow) -> None:
+    session = user.application.session
+    window.list.choose("local:guide")
+    window.page.requested.emit("unload")
+    assert session.state == "unloaded"
+    assert user.ask("What is a branch?").state == "complete"
+    assert session.state == "ready"
+
+
+def test_a_load_can_be_cancelled_and_the_previous_model_answers(user: User, window: ModelsWindow) -> None:
+    session = user.application.session
+    window.list.choose(_key(user, "Alpha-1B-4bit"))
+    window.page.main_button.click()
+    assert user.window.header.cancel_button.isVisible()
+    user.window.header.cancel_button.click()
+    assert not user.window.header.cancel_button.isEnabled()
+    user.bot.waitUntil(lambda: session.state != "loading", timeout=PATIENCE_MS)
+    assert session.name == "guide"
+    assert user.ask("What is a branch?").state == "complete"
+
+
+def test_a_narrow_window_shows_the_list_then_the_page(user: User, window: ModelsWindow) -> None:
+    window.resize(380, 600)
+    user.bot.waitUntil(lambda: window.page.isHidden(), timeout=PATIENCE_MS)
+    window.list.choose(_key(user, "Alpha-1B-4bit"))
+    user.bot.keyClick(window.list, Qt.Key.Key_Return)
+    assert window.page.isVisible()
+    assert not window.list.isVisible()
+    user.bot.keyClick(window, Qt.Key.Key_Escape)
+    assert window.list.isVisible()
+    assert window.list.hasFocus() or not window.isActiveWindow()
+
+
+def test_a_model_without_answers_for_some_minutes_is_unloaded(user: User, tmp_path: Path) -> None:
+    program, session = user.controller.program, user.application.session
+    program.set_unload_after(5)
+    assert program.idle_unloading.timer.isActive()
+    program.idle_unloading.timer.timeout.emit()
+    assert session.state == "unloaded"
+    assert user.ask("What is a branch?").state == "complete"
+    program.set_unload_after(0)
+    assert not program.idle_unloading.timer.isActive()
