@@ -16,7 +16,7 @@ from worker.errors import ModelInvalidError
 from worker.gguf.architectures import Weight, architecture_of, known_architecture, weights_of
 from worker.gguf.blocks import GROUP, Form, form_of, rows_of
 from worker.gguf.gguf_file import GgufFiles, read_files
-from worker.gguf.words import word_files
+from worker.gguf.words import token_ids, word_files
 from worker.sentence import Sentence
 
 Stage: TypeAlias = Literal["weights", "done"]
@@ -75,7 +75,7 @@ def convert(path: Path, folder: Path) -> Iterator[Progress]:
     """
     files = read_files(path)
     architecture = known_architecture(files)
-    config = architecture.config(files)
+    config = architecture.config(files) | token_ids(files.metadata)
     texts = word_files(files.metadata)
     plans = [_plan(weight) for weight in weights_of(architecture, files)]
     _add_quantization(config, plans)
@@ -89,6 +89,7 @@ def convert(path: Path, folder: Path) -> Iterator[Progress]:
         done += wrote
         yield Progress(done, total)
     for name, text in texts.items():
+        (partial / name).parent.mkdir(exist_ok=True)
         (partial / name).write_text(text, encoding="utf-8")
     partial.rename(folder)
 
