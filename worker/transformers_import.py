@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,6 +15,8 @@ def import_transformers() -> None:
     for its subpackage `models`, when mlx-lm asks for a tokenizer. This gives the second search the result of the
     first. If a later version of transformers searches in another way, nothing is gained and nothing breaks.
     """
+    # As mlx-lm does: transformers prints no advice on other libraries.
+    os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
     import transformers
 
     with contextlib.suppress(AttributeError):

@@ -38,6 +38,22 @@ def waiting(stage: Stage) -> QWidget:
     return stage.window
 
 
+def stuck(stage: Stage) -> QWidget:
+    """A worker that gives no sign of life while an answer streams."""
+    _begin(stage, "What is a branch, and what is a fork?")
+    stage.wait(stage.window.banner.isVisible)
+    return stage.window
+
+
+def unsaved(stage: Stage) -> QWidget:
+    """An answer grows, but the store can't be written."""
+    stage.controller.shown.new_conversation()
+    stage.controller.send("What is a branch, and what is a fork?")
+    stage.refuse_writes(are_refused=True)
+    stage.wait(lambda: stage.application.answers.has_unsaved and stage.window.banner.isVisible())
+    return stage.window
+
+
 def restarted(stage: Stage) -> QWidget:
     stage.open("stopped")
     for worker in multiprocessing.active_children():

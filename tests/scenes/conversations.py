@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 
 from PySide6.QtCore import QPoint, Qt
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QDialog, QListWidget, QWidget
 
+from app.ui.text.message_text import MessageText
 from tests.app.ui.waiting import are_formulas_rendered
 from tests.scenes.stage import Stage
 
@@ -28,6 +30,15 @@ def math(stage: Stage) -> QWidget:
     """Waits until all formulas are drawn."""
     stage.open("math")
     stage.wait(are_formulas_rendered)
+    return stage.window
+
+
+def much_code(stage: Stage) -> QWidget:
+    """The end of a message whose last part is shown as written."""
+    stage.open("much code")
+    text = stage.view(stage.controller.shown.path[-1]).findChildren(MessageText)[-1]
+    stage.wait(lambda: text.num_hidden > 0)
+    QTest.keyClick(stage.window.transcript, Qt.Key.Key_End, Qt.KeyboardModifier.ControlModifier)
     return stage.window
 
 

@@ -39,6 +39,7 @@ def plant(file: Path, tree_sizes: tuple[int, ...]) -> dict[str, int]:
         ("scripts", texts.SCRIPTS),
         ("long word", texts.LONG_WORD),
         ("thought", texts.THOUGHT),
+        ("much code", texts.MUCH_CODE),
     ):
         planted[name] = _conversation(store, name, _answering(text))
     for name, fill in (("failed", _failed), ("stopped", _stopped), ("versions", _versions), ("tokens", _tokens)):

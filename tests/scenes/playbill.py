@@ -22,6 +22,7 @@ SCENES: Mapping[str, Scene] = {
         for name in ("code", "table", "scripts", "long word", "failed", "stopped")
     },
     "math": conversations.math,
+    "much code": conversations.much_code,
     "thought": conversations.thought,
     "three siblings": partial(conversations.opened, name="versions"),
     "editing": conversations.editing,
@@ -31,6 +32,8 @@ SCENES: Mapping[str, Scene] = {
     "streaming": asking.streaming,
     "reading": asking.reading,
     "waiting": asking.waiting,
+    "worker stuck": asking.stuck,
+    "not saved": asking.unsaved,
     "worker restarted": asking.restarted,
     "side by side": trees.side_by_side,
     "comparing": trees.comparing,

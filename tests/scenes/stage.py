@@ -123,12 +123,19 @@ class Stage:
             os.kill(worker, signal.SIGCONT)
         self._resting = []
 
+    def refuse_writes(self, *, are_refused: bool) -> None:
+        """Let the store refuse all writes until the stage is cleared."""
+        connection = self.application.store._database._connection  # pyright: ignore[reportPrivateUsage]
+        connection.execute(f"PRAGMA query_only = {int(are_refused)}")
+
     # --- between scenes --------------------------------------------------------------------------------------
 
     def clear(self) -> None:
         """Close everything that a scene has opened."""
+        self.refuse_writes(are_refused=False)
         self.wake_worker()
-        self.wait(lambda: not self.application.answers.has_pending)
+        answers = self.application.answers
+        self.wait(lambda: not answers.has_pending and not answers.has_unsaved)
         while (popup := QApplication.activePopupWidget()) is not None:
             popup.close()
         window = self.window

@@ -62,6 +62,9 @@ SCRIPTS = """\
 Ein Wort: Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft — naïve café.
 """
 
+MUCH_CODE = "\n\n".join(["```python\nprint(1)\n```"] * 320 + ["Words that follow. " * 30] * 600)
+"""More than is formatted, and more than is shown at once."""
+
 THOUGHT = """\
 <think>
 They want a short answer. I should first look at what a fork shares, and then say it in one sentence.
