@@ -89,7 +89,8 @@ class Banner(QWidget):
         self._grid.setSpacing(_GAP_PX)
         self._grid.setColumnStretch(1, 1)
         self._grid.addWidget(self._icon, 0, 0, Qt.AlignmentFlag.AlignTop)
-        self._grid.addWidget(_ScrollingText(self.label), 0, 1)
+        self._scrolling_text = _ScrollingText(self.label)
+        self._grid.addWidget(self._scrolling_text, 0, 1)
         self._grid.addWidget(self.button, 0, 2)
         self._grid.addWidget(self.close_button, 0, 3)
         outer = QHBoxLayout(self)
@@ -128,6 +129,8 @@ class Banner(QWidget):
         repolish(self._card)
         text = translated(notice.text)
         self.label.setText(text)
+        # A scroll area does not do this by itself when its content gets higher.
+        self._scrolling_text.updateGeometry()
         self._card.setAccessibleName(text)
         self.button.setText(self._button_text(notice.action))
         self.button.setVisible(notice.action is not None)

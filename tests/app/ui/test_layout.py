@@ -167,6 +167,18 @@ def test_a_long_notice_can_be_scrolled_in_a_low_window_and_squeezes_nothing(user
     user.controller.program.preferences.change(text_percent=100)
 
 
+def test_a_longer_notice_that_follows_a_short_one_is_whole(user: User) -> None:
+    banner = user.window.banner
+    banner.show_notice(Notice(verbatim("A short notice."), "warning"))
+    words = banner.label.parentWidget()
+    assert words is not None
+    user.bot.waitUntil(lambda: banner.isVisible() and words.height() == banner.label.height(), timeout=PATIENCE_MS)
+    short = words.height()
+    banner.show_notice(Notice(verbatim("A longer notice. " * 20), "danger"))
+    user.bot.waitUntil(lambda: words.height() > short and words.height() == banner.label.height(), timeout=PATIENCE_MS)
+    banner.dismiss()
+
+
 def test_a_notices_button_is_below_its_text_where_there_is_no_room_beside_it(user: User) -> None:
     window, banner = user.window, user.window.banner
     notice = Notice(verbatim("There is no model in this folder. Choose another one."), "danger", action=LoadGuide())
