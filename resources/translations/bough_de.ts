@@ -3373,12 +3373,24 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>{file} lässt sich nicht lesen ({error}). Laden Sie das Modell noch einmal herunter.</translation>
     </message>
     <message>
+        <source>{host} does not accept the access token. Enter another one, or remove it: most models need none.</source>
+        <translation>{host} nimmt das Zugriffstoken nicht an. Geben Sie ein anderes ein, oder entfernen Sie es: Die meisten Modelle brauchen keines.</translation>
+    </message>
+    <message>
+        <source>{host} wants to know who asks. Enter an access token, then try again.</source>
+        <translation>{host} will wissen, wer fragt. Geben Sie ein Zugriffstoken ein, und versuchen Sie es dann noch einmal.</translation>
+    </message>
+    <message>
         <source>{path} belongs to another program.</source>
         <translation>{path} gehört zu einem anderen Programm.</translation>
     </message>
     <message>
         <source>{path} is empty.</source>
         <translation>{path} ist leer.</translation>
+    </message>
+    <message>
+        <source>{repo} is not on {host}, or it is private. If it is yours, enter an access token that may read it.</source>
+        <translation>{repo} gibt es auf {host} nicht, oder es ist privat. Wenn es Ihnen gehört, geben Sie ein Zugriffstoken ein, das es lesen darf.</translation>
     </message>
     <message>
         <source>“{name}” can&apos;t be read ({error}).</source>
@@ -4003,6 +4015,10 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
         <translation>Die neueste intakte Sicherung ist {file}.</translation>
     </message>
     <message>
+        <source>The owner of {repo} decides who may fetch it. Open {page}, log in and ask for access; then enter an access token of your account in Bough.</source>
+        <translation>Wer {repo} herunterladen darf, entscheidet der Eigentümer. Öffnen Sie {page}, melden Sie sich an, und bitten Sie um Zugang; geben Sie dann in Bough ein Zugriffstoken Ihres Kontos ein.</translation>
+    </message>
+    <message>
         <source>The process for the model&apos;s chat template could not be started: {reason}. Close other programs, then try again.</source>
         <translation>Der Prozess für die Chatvorlage des Modells konnte nicht gestartet werden: {reason}. Schließen Sie andere Programme, und versuchen Sie es dann noch einmal.</translation>
     </message>
@@ -4111,6 +4127,10 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
         <translation>Dieses Antwortformat zu lesen dauert länger als {seconds} Sekunden. Vereinfachen oder kürzen Sie es.</translation>
     </message>
     <message>
+        <source>This is not an access token. Copy it whole from the page of your account.</source>
+        <translation>Das ist kein Zugriffstoken. Kopieren Sie es vollständig von der Seite Ihres Kontos.</translation>
+    </message>
+    <message>
         <source>This is not an answer of a model.</source>
         <translation>Das ist keine Antwort eines Modells.</translation>
     </message>
@@ -4125,6 +4145,10 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
     <message>
         <source>This model&apos;s tokens can&apos;t follow the answer format.</source>
         <translation>Die Token dieses Modells können dem Antwortformat nicht folgen.</translation>
+    </message>
+    <message>
+        <source>This system has no keyring that Bough can use, so the access token is kept only until Bough ends.</source>
+        <translation>Dieses System hat keinen Schlüsselbund, den Bough verwenden kann; das Zugriffstoken wird deshalb nur behalten, bis Bough beendet wird.</translation>
     </message>
     <message>
         <source>Too many requests are waiting, so this one was not accepted. Wait until some of them have ended, then send it again.</source>
@@ -4245,6 +4269,70 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>er macht Text tausendmal so lang oder noch länger</translation>
     </message>
     <message>
+        <source>An error in Bough stopped this ({kind}). What has come is kept. Try again.</source>
+        <translation>Ein Fehler in Bough hat dies beendet ({kind}). Was da ist, bleibt. Versuchen Sie es noch einmal.</translation>
+    </message>
+    <message>
+        <source>Another Bough is fetching {title} now. Wait until it is here.</source>
+        <translation>Ein anderes Bough lädt {title} gerade herunter. Warten Sie, bis es da ist.</translation>
+    </message>
+    <message>
+        <source>Bough can&apos;t convert GGUF models of the architecture {architecture}. Choose one of these: {known}; or a model in MLX format.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>HF_HUB_OFFLINE is set, so Bough does not ask the hub. Models on this machine can be used. To search and fetch, start Bough without this variable.</source>
+        <translation>HF_HUB_OFFLINE ist gesetzt, deshalb fragt Bough nicht beim Hub an. Die Modelle auf diesem Rechner sind verfügbar. Starten Sie Bough ohne diese Variable, um zu suchen und herunterzuladen.</translation>
+    </message>
+    <message>
+        <source>The owner of {repo} decides who may fetch it, and your account may not yet. Open {page}, ask for access, then try again.</source>
+        <translation>Wer {repo} herunterladen darf, entscheidet der Eigentümer; Ihr Konto darf es noch nicht. Öffnen Sie {page}, bitten Sie um Zugang, und versuchen Sie es dann noch einmal.</translation>
+    </message>
+    <message>
+        <source>The process that fetched this has ended. What has come is kept. Resume the download.</source>
+        <translation>Der Prozess, der dies heruntergeladen hat, ist beendet. Was da ist, bleibt. Setzen Sie den Download fort.</translation>
+    </message>
+    <message>
+        <source>The proxy does not let Bough reach {host} ({error}). Models on this machine can be used. Check HTTPS_PROXY and NO_PROXY, then try again.</source>
+        <translation>Der Proxy lässt Bough nicht zu {host} ({error}). Die Modelle auf diesem Rechner sind verfügbar. Prüfen Sie HTTPS_PROXY und NO_PROXY, und versuchen Sie es dann noch einmal.</translation>
+    </message>
+    <message>
+        <source>There is no file {path}. Choose a GGUF file.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>`{key}` has an unknown type ({kind})</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>`{key}` has {count} texts</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>`{key}` is a list of an unknown type ({kind})</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>`{key}` is there twice</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>a name has {length} characters</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>a text has {length} characters</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>it lacks the token that begins a text</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>it lists {num_tensors} tensors and {num_entries} values</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>it takes too long for long words</source>
         <translation>er braucht für lange Wörter zu lange</translation>
     </message>
@@ -4265,6 +4353,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>das JSON ist nach {position} Byte unvollständig oder beschädigt ({error}); {num_before} davor ließen sich lesen</translation>
     </message>
     <message>
+        <source>its alignment is {alignment}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>its field “{name}” is missing</source>
         <translation>das Feld „{name}“ fehlt</translation>
     </message>
@@ -4279,6 +4371,34 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>its first message is missing</source>
         <translation>die erste Nachricht fehlt</translation>
+    </message>
+    <message>
+        <source>its header ends too early</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>its header is too long</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>its tokenizer has no merges</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>its tokenizer has {count} merges</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>its vocabulary has no scores</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>its vocabulary has the same token twice</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>its vocabulary is incomplete</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>loading the model</source>
@@ -4369,6 +4489,26 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>das Netz</translation>
     </message>
     <message>
+        <source>the tensor {name} has the shape {shape}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>the tensor {name} has {count} dimensions</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>the tensor {name} is not aligned</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>the tensor {name} is there twice</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>the tensor {name} overlaps another one</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>the version of its format is missing</source>
         <translation>die Version des Formats fehlt</translation>
     </message>
@@ -4429,12 +4569,20 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>{error} Das vorherige Modell wird wieder geladen.</translation>
     </message>
     <message>
+        <source>{file} came damaged twice, so it was removed. The other files are kept. Try again later, or choose another model.</source>
+        <translation>{file} kam zweimal beschädigt an und wurde deshalb entfernt. Die anderen Dateien bleiben. Versuchen Sie es später noch einmal, oder wählen Sie ein anderes Modell.</translation>
+    </message>
+    <message>
         <source>{file} can&apos;t be written ({error}). Nothing was changed. Check that you may write to its folder, or choose another one with --data-dir.</source>
         <translation>{file} lässt sich nicht schreiben ({error}). Nichts wurde geändert. Prüfen Sie, ob Sie in den Ordner schreiben dürfen, oder wählen Sie mit --data-dir einen anderen.</translation>
     </message>
     <message>
         <source>{file} could not be used ({error}). Nothing was changed.</source>
         <translation>{file} ließ sich nicht verwenden ({error}). Nichts wurde geändert.</translation>
+    </message>
+    <message>
+        <source>{file} could not be written ({error}). What has come is kept. Check the disk, then resume.</source>
+        <translation>{file} konnte nicht geschrieben werden ({error}). Was da ist, bleibt. Prüfen Sie den Datenträger, und setzen Sie dann fort.</translation>
     </message>
     <message>
         <source>{file} has {size_bytes}; Bough reads at most {limit_bytes}. Download the model again, or choose another one.</source>
@@ -4465,6 +4613,34 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>{freed_bytes} des Caches wurden vom Datenträger entfernt. Ihre Gespräche sind sicher. Modelle lesen sie bei Bedarf neu.</translation>
     </message>
     <message>
+        <source>{host} can&apos;t be reached ({error}). Models on this machine can be used. Check the connection, then try again.</source>
+        <translation>{host} ist nicht erreichbar ({error}). Die Modelle auf diesem Rechner sind verfügbar. Prüfen Sie die Verbindung, und versuchen Sie es dann noch einmal.</translation>
+    </message>
+    <message>
+        <source>{host} did not answer in time. Models on this machine can be used. Try again later.</source>
+        <translation>{host} hat nicht rechtzeitig geantwortet. Die Modelle auf diesem Rechner sind verfügbar. Versuchen Sie es später noch einmal.</translation>
+    </message>
+    <message>
+        <source>{host} does not answer like a hub for models. Check HF_ENDPOINT and the proxy, then try again.</source>
+        <translation>{host} antwortet nicht wie ein Hub für Modelle. Prüfen Sie HF_ENDPOINT und den Proxy, und versuchen Sie es dann noch einmal.</translation>
+    </message>
+    <message>
+        <source>{host} has a problem (HTTP {status}). Nothing was lost. Try again later.</source>
+        <translation>{host} hat ein Problem (HTTP {status}). Nichts ging verloren. Versuchen Sie es später noch einmal.</translation>
+    </message>
+    <message>
+        <source>{host} has been asked too often. Try again in a few minutes.</source>
+        <translation>{host} wurde zu oft gefragt. Versuchen Sie es in einigen Minuten noch einmal.</translation>
+    </message>
+    <message>
+        <source>{host} has been asked too often. Try again in {num_seconds} seconds.</source>
+        <translation>{host} wurde zu oft gefragt. Versuchen Sie es in {num_seconds} Sekunden noch einmal.</translation>
+    </message>
+    <message>
+        <source>{host} refused this request (HTTP {status}). Nothing was changed. Look for a newer Bough.</source>
+        <translation>{host} hat diese Anfrage abgelehnt (HTTP {status}). Nichts wurde geändert. Suchen Sie nach einem neueren Bough.</translation>
+    </message>
+    <message>
         <source>{num_bits} bits</source>
         <translation>{num_bits} Bit</translation>
     </message>
@@ -4475,6 +4651,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>{num_messages} messages were pruned.</source>
         <translation>{num_messages} Nachrichten wurden gestutzt.</translation>
+    </message>
+    <message>
+        <source>{num_missing} of the {count} parts of this model are missing; the first is {file}. Put all parts in {folder}, then try again.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>{num_tokens} of its tokens complete the given text. They were not sampled freely, so they are not compared.</source>
@@ -4493,8 +4673,88 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>{path} gehört zu einem anderen Programm. Nichts wurde geändert. Wählen Sie mit --data-dir einen anderen Ordner für Bough.</translation>
     </message>
     <message>
+        <source>{path} can&apos;t be read ({error}).</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{path} contains no tokenizer. Choose a language model&apos;s file.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{path} does not name its architecture. Choose a language model&apos;s file.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{path} does not say `{key}`. Download the file again, or choose another one.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{path} has a tokenizer of a kind that Bough can&apos;t convert ({kind}). Choose a model in MLX format, or another model.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{path} has version {version} of GGUF; Bough reads 2 and 3. Choose a newer file of this model.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{path} holds a tensor that Bough can&apos;t place ({name}). Choose another file of this model.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{path} is damaged: {reason}. Download the file again, or choose another one.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{path} is incomplete: {num_missing} bytes are missing at its end. Finish the download, then try again.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{path} is not a GGUF file. Choose a model&apos;s file.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{path} is not an ordinary file, so Bough does not read it. Choose a GGUF file.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{path} says something for `{key}` that Bough can&apos;t use ({value}). Download the file again, or choose another one.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{path} splits text into words in a way that Bough can&apos;t do yet ({name}). Choose a model in MLX format, or another model.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{path} stores the tensor {name} in a format that Bough can&apos;t read (number {number}). Choose another quantization of this model.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{path} stores {name} as {type}, which Bough can&apos;t convert. Choose another quantization.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{path} was written for big-endian machines. Choose the usual, little-endian file of this model.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>{problem} Other messages with such problems: {num_more}.</source>
         <translation>{problem} Weitere Nachrichten mit solchen Problemen: {num_more}.</translation>
+    </message>
+    <message>
+        <source>{repo} contains no model that Bough can use: it needs config.json, a tokenizer and model*.safetensors, or GGUF files. Choose another one.</source>
+        <translation>{repo} enthält kein Modell, das Bough verwenden kann: Nötig sind config.json, ein Tokenizer und model*.safetensors, oder GGUF-Dateien. Wählen Sie ein anderes.</translation>
+    </message>
+    <message>
+        <source>{repo} has no {file}.</source>
+        <translation>{repo} enthält {file} nicht.</translation>
+    </message>
+    <message>
+        <source>{title} can&apos;t be converted yet.</source>
+        <translation>{title} kann noch nicht umgewandelt werden.</translation>
+    </message>
+    <message>
+        <source>{title} needs {needed_bytes} on the disk of {folder}, where {free_bytes} are free. What has come is kept. Free some space, then resume.</source>
+        <translation>{title} braucht {needed_bytes} auf dem Datenträger von {folder}; frei sind {free_bytes}. Was da ist, bleibt. Schaffen Sie Platz, und setzen Sie dann fort.</translation>
     </message>
     <message>
         <source>{token} ({probability} likely)</source>
@@ -4539,6 +4799,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>“{name}” is not a text file. Save it as text, then attach the text.</source>
         <translation>„{name}“ ist keine Textdatei. Speichern Sie sie als Text, und hängen Sie diesen an.</translation>
+    </message>
+    <message>
+        <source>“{repo}” does not name a repository. Enter it as owner/name.</source>
+        <translation>„{repo}“ ist kein Name eines Repositorys. Geben Sie ihn als Eigentümer/Name ein.</translation>
     </message>
     <message>
         <source>No repeats: when an answer repeats itself, takes it back to where the repetition began, and continues in another way.

@@ -1,0 +1,66 @@
+"""Messages between a process that fetches a model and the queue that started it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from app.catalog.entry import RemoteModel
+from worker.sentence import SentenceParts
+
+Phase: TypeAlias = Literal["fetching", "checking", "converting"]
+"""`checking`: the bytes that were here already are compared with their hashes."""
+
+
+class FetchOrder(Struct, frozen=True, kw_only=True):
+    """A process's work. It holds no token."""
+
+    model: RemoteModel
+    endpoint: str
+    cache: Path
+    """The Hugging Face cache."""
+    folder: Path
+    """The job's own folder: a GGUF file lies here until it is converted."""
+    models: Path
+    """Bough's own models."""
+    stall_s: float = 20.0
+    """After how long without a byte a connection counts as cut."""
+    first_wait_s: float = 1.0
+    """The pause before the second try; it doubles with each further one that brings no byte."""
+    may_use_xet: bool = True
+
+
+class Planned(Struct, frozen=True, tag=True):
+    """The files are known."""
+
+    model: RemoteModel
+
+
+class Progressed(Struct, frozen=True, tag=True):
+    phase: Phase
+    num_bytes: int
+    """Of those to fetch or to convert."""
+    total_bytes: int
+
+
+class Waiting(Struct, frozen=True, tag=True):
+    """A connection failed and is tried again."""
+
+    why: SentenceParts
+    seconds: float
+
+
+class Landed(Struct, frozen=True, tag=True):
+    name: str
+    """What `load_model` takes."""
+    path: str
+
+
+class FetchFailed(Struct, frozen=True, tag=True):
+    kind: str
+    why: SentenceParts
+
+
+FetchEvent: TypeAlias = Planned | Progressed | Waiting | Landed | FetchFailed

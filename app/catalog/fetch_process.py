@@ -1,0 +1,266 @@
+"""The process that fetches one model. It can be ended at any moment: what has come stays, and is continued later."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import logging
+import multiprocessing
+import multiprocessing.connection
+import os
+import shutil
+import signal
+import threading
+import time
+from collections.abc import Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from app.catalog.entry import RemoteFile, RemoteModel
+from app.catalog.fetch_events import (
+    FetchEvent,
+    FetchFailed,
+    FetchOrder,
+    Landed,
+    Phase,
+    Planned,
+    Progressed,
+    Waiting,
+)
+from app.catalog.hub import Hub, best_of, only
+from app.catalog.hub_error import HubError
+from app.catalog.hub_folder import HubFolder
+from app.catalog.tokens import Tokens
+from app.catalog.transfer import Connection, Transfer
+from worker.printable import print_printable_text
+from worker.sentence import Sentence, SentenceError
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection as Pipe
+
+_log = logging.getLogger(__name__)
+_REPORT_S = 0.1
+_FILES_AT_ONCE = 4
+_SPARE_BYTES = 64 << 20
+"""What stays free on the disk."""
+
+
+class _GivenToken(Tokens):
+    """A token that the parent has read."""
+
+    def __init__(self, endpoint: str, token: str | None) -> None:
+        super().__init__(endpoint)
+        self._given = token
+
+    @property
+    def token(self) -> str | None:
+        return self._given
+
+
+def main(order: FetchOrder, token: str | None, pipe: Pipe) -> None:
+    """Fetch a model, and report into the pipe. `token`: None for the one that huggingface_hub finds."""
+    print_printable_text()
+    logging.basicConfig(format="fetch: %(levelname)s %(name)s: %(message)s")
+    # Ctrl+C in a terminal reaches the whole process group; the parent decides what it means.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, name="parent watch", daemon=True).start()
+    fetcher = _Fetcher(order, token, pipe)
+    try:
+        name, path = fetcher.run()
+        fetcher.emit(Landed(name, str(path)))
+    except SentenceError as error:
+        kind = error.kind if isinstance(error, HubError) else "failed"
+        fetcher.emit(FetchFailed(kind, error.sentence.parts))
+    except OSError as error:
+        fetcher.emit(FetchFailed("disk", _disk_failure(error).parts))
+    except Exception as error:  # noqa: BLE001 (the user waits for an end, whatever the error)
+        _log.error("A fetch failed", exc_info=error)
+        sentence = Sentence(
+            "An error in Bough stopped this ({kind}). What has come is kept. Try again.", kind=type(error).__name__
+        )
+        fetcher.emit(FetchFailed("internal", sentence.parts))
+    logging.shutdown()
+    # Threads of other files may still wait for the network.
+    os._exit(0)
+
+
+class _Fetcher:
+    """One fetch."""
+
+    def __init__(self, order: FetchOrder, token: str | None, pipe: Pipe) -> None:
+        self._order = order
+        self._token = token
+        self._pipe = pipe
+        self._writing = threading.Lock()
+        self._transfers: list[Transfer] = []
+        self._connection = Connection(
+            order.endpoint,
+            token,
+            order.stall_s,
+            order.first_wait_s,
+            self._wait,
+            use_xet=order.may_use_xet and _has_xet(),
+        )
+
+    def emit(self, event: FetchEvent) -> None:
+        """Send an event to the parent. Without one, the process ends."""
+        try:
+            with self._writing:
+                self._pipe.send_bytes(msgspec.msgpack.encode(event, enc_hook=str))
+        except OSError:
+            os._exit(0)
+
+    def run(self) -> tuple[str, Path]:
+        """Fetch the model; return what `load_model` takes, and its folder."""
+        model = self._planned()
+        folder = HubFolder(model.repo, self._order.cache)
+        with _locked(folder.lock if model.format == "mlx" else self._order.folder / "lock", model.title):
+            places = self._places(model, folder)
+            self._check_space(model, places)
+            self._fetch(model, places)
+            if model.format == "gguf":
+                return self._converted(model)
+            return model.repo, folder.publish(model.revision, model.files)
+
+    def _planned(self) -> RemoteModel:
+        """Return the model with its files."""
+        wanted = self._order.model
+        if wanted.files and wanted.revision:
+            return wanted
+        hub = Hub(self._order.endpoint, _GivenToken(self._order.endpoint, self._token))
+        found = hub.details(wanted.repo, wanted.revision)
+        model = only(found, wanted.gguf) if wanted.gguf else best_of(found)
+        if model is None:
+            raise HubError(Sentence("{repo} has no {file}.", repo=wanted.repo, file=wanted.gguf), "gone")
+        self.emit(Planned(model))
+        return model
+
+    def _places(self, model: RemoteModel, folder: HubFolder) -> list[tuple[RemoteFile, Path, Path]]:
+        """Return each file with the paths of its first bytes and of the whole."""
+        if model.format == "mlx":
+            return [(file, folder.part(file), folder.blob(file)) for file in model.files]
+        finals = [(file, self._order.folder / "files" / file.path) for file in model.files]
+        return [(file, final.with_name(f"{final.name}.incomplete"), final) for file, final in finals]
+
+    def _check_space(self, model: RemoteModel, places: Sequence[tuple[RemoteFile, Path, Path]]) -> None:
+        missing = sum(file.num_bytes for file in model.files) - sum(
+            num_bytes_here(file, part, final) for file, part, final in places
+        )
+        # The model folder that a GGUF file becomes is about as large.
+        needed = missing + (sum(file.num_bytes for file in model.files) if model.format == "gguf" else 0)
+        folder = places[0][1].parent
+        folder.mkdir(parents=True, exist_ok=True)
+        free = shutil.disk_usage(folder).free
+        if needed + _SPARE_BYTES > free:
+            raise HubError(
+                Sentence(
+                    "{title} needs {needed_bytes} on the disk of {folder}, where {free_bytes} are free. "
+                    "What has come is kept. Free some space, then resume.",
+                    title=model.title,
+                    needed_bytes=needed,
+                    free_bytes=free,
+                    folder=folder,
+                ),
+                "invalid",
+            )
+
+    def _fetch(self, model: RemoteModel, places: Sequence[tuple[RemoteFile, Path, Path]]) -> None:
+        self._transfers = [
+            Transfer(self._connection, model.repo, model.revision, file, part, final) for file, part, final in places
+        ]
+        total = sum(file.num_bytes for file in model.files)
+        with _Reporter(self, total), contextlib.ExitStack() as stack:
+            threads = ThreadPoolExecutor(_FILES_AT_ONCE, "file")
+            # A failure of one file ends the process; the others are not waited for.
+            stack.callback(threads.shutdown, wait=False, cancel_futures=True)
+            # Small files first: a failure that concerns all is seen at once.
+            by_size = sorted(range(len(places)), key=lambda number: places[number][0].num_bytes)
+            for done in [threads.submit(self._transfers[number].run) for number in by_size]:
+                done.result()
+
+    @staticmethod
+    def _converted(model: RemoteModel) -> tuple[str, Path]:
+        raise HubError(Sentence("{title} can't be converted yet.", title=model.title), "invalid")
+
+    def report(self, phase: Phase, total_bytes: int) -> None:
+        """Send how far the files have come."""
+        self.emit(Progressed(phase, sum(transfer.num_bytes for transfer in self._transfers), total_bytes))
+
+    def _wait(self, why: Sentence, seconds: float) -> None:
+        self.emit(Waiting(why.parts, seconds))
+        time.sleep(seconds)
+
+
+class _Reporter:
+    """Reports progress ten times a second while it is entered, and at the end."""
+
+    def __init__(self, fetcher: _Fetcher, total_bytes: int) -> None:
+        self._fetcher = fetcher
+        self._total_bytes = total_bytes
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="progress", daemon=True)
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+        self._fetcher.report("fetching", self._total_bytes)
+
+    def _run(self) -> None:
+        while not self._ended.wait(_REPORT_S):
+            self._fetcher.report("fetching", self._total_bytes)
+
+
+def num_bytes_here(file: RemoteFile, part: Path, final: Path) -> int:
+    """Return how many bytes of a file have come."""
+    for path in (final, part):
+        with contextlib.suppress(OSError):
+            return min(path.stat().st_size, file.num_bytes)
+    return 0
+
+
+@contextlib.contextmanager
+def _locked(path: Path, title: str) -> Generator[None]:
+    """Keep other processes from fetching the same files. The system frees the lock when the process ends."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise HubError(
+                Sentence("Another Bough is fetching {title} now. Wait until it is here.", title=title), "busy"
+            ) from None
+        yield
+
+
+def _has_xet() -> bool:
+    from huggingface_hub import constants
+
+    if constants.HF_HUB_DISABLE_XET:
+        return False
+    try:
+        from hf_xet import XetSession  # pyright: ignore[reportAttributeAccessIssue]
+
+        return hasattr(XetSession, "new_download_stream_group")
+    except ImportError:
+        return False
+
+
+def _disk_failure(error: OSError) -> Sentence:
+    return Sentence(
+        "{file} could not be written ({error}). What has come is kept. Check the disk, then resume.",
+        file=error.filename or "A file",
+        error=error.strerror or type(error).__name__,
+    )
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        multiprocessing.connection.wait([parent.sentinel])
+        os._exit(0)

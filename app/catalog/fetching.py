@@ -1,0 +1,441 @@
+"""The queue of models that are fetched, one at a time, each by a process of its own.
+
+Every entry is kept in a file, so what was interrupted is there again, paused, when Bough starts. The queue knows
+neither Qt nor the network: changes are reported by a callback, in the thread where they arise.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import logging
+import multiprocessing
+import re
+import shutil
+import signal
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from app.catalog.entry import RemoteFile, RemoteModel
+from app.catalog.fetch_events import (
+    FetchEvent,
+    FetchFailed,
+    FetchOrder,
+    Landed,
+    Phase,
+    Planned,
+    Progressed,
+    Waiting,
+)
+from app.catalog.fetch_process import main, num_bytes_here
+from app.catalog.hub import Hub
+from app.catalog.hub_folder import HubFolder, cache_path
+from app.model.own_files import make_folder
+from app.places import Places
+from worker.sentence import Sentence, SentenceParts, received
+
+_log = logging.getLogger(__name__)
+
+FetchState: TypeAlias = Literal["queued", "running", "paused", "failed", "landed"]
+_SPEED_S = 5.0
+"""The time over which speed is averaged."""
+_JOB = "job.json"
+
+
+class Fetch(Struct, frozen=True, kw_only=True):
+    """A model in the queue."""
+
+    id: str
+    model: RemoteModel
+    state: FetchState = "queued"
+    phase: Phase = "fetching"
+    num_bytes: int = 0
+    """Bytes that are here; while a GGUF file is converted, bytes converted."""
+    total_bytes: int | None = None
+    """None until the files are known."""
+    bytes_per_s: float | None = None
+    """None while it does not run, or is not known yet."""
+    waiting: Sentence | None = None
+    """Why nothing comes just now; it is tried again."""
+    failure: Sentence | None = None
+    failure_kind: str = ""
+    """A kind of `HubError`, or "disk", "internal"."""
+    name: str = ""
+    """What `load_model` takes, once it has landed."""
+    path: str = ""
+    """The folder of the model, once it has landed."""
+
+    @property
+    def seconds_left(self) -> float | None:
+        """None if unknown."""
+        if not self.bytes_per_s or self.total_bytes is None:
+            return None
+        return max(0, self.total_bytes - self.num_bytes) / self.bytes_per_s
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more happens by itself."""
+        return self.state in {"paused", "failed", "landed"}
+
+
+class _Saved(Struct):
+    """An entry as its file keeps it."""
+
+    model: RemoteModel
+    order: int
+    failure: SentenceParts | None = None
+    failure_kind: str = ""
+
+
+class FetchQueue:
+    """The queue. Its methods may be called in any thread and do not wait for the network. Must be closed."""
+
+    def __init__(
+        self,
+        places: Places,
+        hub: Hub,
+        on_change: Callable[[], None] = lambda: None,
+        *,
+        stall_s: float = 20.0,
+        first_wait_s: float = 1.0,
+    ) -> None:
+        """`on_change` is called after every change of `fetches`, in any thread."""
+        self._places = places
+        self._hub = hub
+        self._on_change = on_change
+        self._stall_s = stall_s
+        self._first_wait_s = first_wait_s
+        self._changed = threading.Condition(threading.RLock())
+        self._fetches: list[Fetch] = []
+        self._process: BaseProcess | None = None
+        self._running_id = ""
+        self._is_closed = False
+        self._thread: threading.Thread | None = None
+        self._load()
+
+    @property
+    def fetches(self) -> tuple[Fetch, ...]:
+        """All entries, in their order."""
+        with self._changed:
+            return tuple(self._fetches)
+
+    def fetch(self, id_: str) -> Fetch | None:
+        """Return an entry; None if it was removed."""
+        return next((fetch for fetch in self.fetches if fetch.id == id_), None)
+
+    def add(self, model: RemoteModel) -> Fetch:
+        """Put a model at the end, or resume it where it is. Its files may be unknown."""
+        id_ = _id_of(model)
+        with self._changed:
+            known = self.fetch(id_)
+            if known is None or known.state == "landed":
+                self._fetches = [fetch for fetch in self._fetches if fetch.id != id_]
+                self._fetches.append(self._measured(Fetch(id=id_, model=model)))
+                self._save()
+        self.resume(id_)
+        found = self.fetch(id_)
+        assert found is not None
+        return found
+
+    def pause(self, id_: str) -> None:
+        """Stop an entry. What has come is kept."""
+        self._stop(id_, "paused")
+
+    def resume(self, id_: str) -> None:
+        """Let an entry that is paused or failed go on when its turn comes."""
+        with self._changed:
+            fetch = self.fetch(id_)
+            if fetch is None or fetch.state in {"running", "landed"}:
+                return
+            self._replace(replace(fetch, state="queued", failure=None, failure_kind="", waiting=None))
+            self._save()
+            if self._thread is None and not self._is_closed:
+                self._thread = threading.Thread(target=self._run, name="fetches", daemon=True)
+                self._thread.start()
+            self._changed.notify_all()
+        self._on_change()
+
+    def cancel(self, id_: str) -> int:
+        """Remove an entry with what has come; return the bytes freed. A model that has landed stays."""
+        self._stop(id_, "paused")
+        with self._changed:
+            fetch = self.fetch(id_)
+            if fetch is None:
+                return 0
+            self._fetches = [other for other in self._fetches if other.id != id_]
+        freed = 0 if fetch.state == "landed" else self._discard(fetch)
+        self._on_change()
+        return freed
+
+    def move(self, id_: str, position: int) -> None:
+        """Give an entry another position, from 0. A running one goes on."""
+        with self._changed:
+            fetch = self.fetch(id_)
+            if fetch is None:
+                return
+            self._fetches.remove(fetch)
+            self._fetches.insert(position, fetch)
+            self._save()
+        self._on_change()
+
+    def wait(self, id_: str, timeout_s: float | None = None) -> Fetch | None:
+        """Wait until an entry is paused, has failed or landed; return it, or None if it was removed or time ran out."""
+        with self._changed:
+            self._changed.wait_for(lambda: (fetch := self.fetch(id_)) is None or fetch.is_over, timeout_s)
+            fetch = self.fetch(id_)
+        return fetch if fetch is not None and fetch.is_over else None
+
+    def close(self) -> None:
+        """End the running process, and the thread. What has come is kept."""
+        with self._changed:
+            self._is_closed = True
+            if self._process is not None:
+                self._process.kill()
+            self._changed.notify_all()
+        if self._thread is not None:
+            self._thread.join()
+
+    # --- entries -------------------------------------------------------------------------------------------
+
+    @property
+    def _folder(self) -> Path:
+        return self._places.data / "fetching"
+
+    def _load(self) -> None:
+        """Read the entries of earlier runs. None of them goes on by itself."""
+        found: list[tuple[int, Fetch]] = []
+        for path in sorted(self._folder.glob(f"*/{_JOB}")):
+            try:
+                saved = msgspec.json.decode(path.read_bytes(), type=_Saved, dec_hook=_decoded)
+            except (OSError, msgspec.MsgspecError, RecursionError) as error:
+                _log.warning("%s is ignored: %s", path, error)
+                continue
+            failure = received("", saved.failure) if saved.failure else None
+            fetch = Fetch(
+                id=path.parent.name,
+                model=saved.model,
+                state="failed" if failure else "paused",
+                failure=failure,
+                failure_kind=saved.failure_kind,
+            )
+            found.append((saved.order, self._measured(fetch)))
+        self._fetches = [fetch for _, fetch in sorted(found, key=lambda item: item[0])]
+
+    def _measured(self, fetch: Fetch) -> Fetch:
+        """Return an entry with the bytes that are on the disk."""
+        model = fetch.model
+        if not model.files:
+            return fetch
+        here = sum(num_bytes_here(file, part, final) for file, part, final in self._files(fetch.id, model))
+        return replace(fetch, num_bytes=here, total_bytes=sum(file.num_bytes for file in model.files))
+
+    def _files(self, id_: str, model: RemoteModel) -> list[tuple[RemoteFile, Path, Path]]:
+        if model.format == "mlx":
+            folder = HubFolder(model.repo, cache_path())
+            return [(file, folder.part(file), folder.blob(file)) for file in model.files]
+        finals = [(file, self._folder / id_ / "files" / file.path) for file in model.files]
+        return [(file, final.with_name(f"{final.name}.incomplete"), final) for file, final in finals]
+
+    def _save(self) -> None:
+        """Write the entries that have not landed."""
+        for order, fetch in enumerate(self._fetches):
+            if fetch.state == "landed":
+                continue
+            saved = _Saved(fetch.model, order, fetch.failure.parts if fetch.failure else None, fetch.failure_kind)
+            path = self._folder / fetch.id / _JOB
+            try:
+                make_folder(path.parent)
+                new = path.with_suffix(".new")
+                new.write_bytes(msgspec.json.encode(saved, enc_hook=str))
+                new.replace(path)
+            except OSError as error:
+                _log.warning("%s could not be written: %s", path, error)
+
+    def _discard(self, fetch: Fetch) -> int:
+        freed = 0
+        if fetch.model.format == "mlx":
+            freed = HubFolder(fetch.model.repo, cache_path()).discard(fetch.model.files)
+        folder = self._folder / fetch.id
+        freed += sum(path.lstat().st_size for path in (folder / "files").rglob("*") if path.is_file())
+        shutil.rmtree(folder, ignore_errors=True)
+        return freed
+
+    def _replace(self, fetch: Fetch) -> None:
+        with self._changed:
+            self._fetches = [fetch if other.id == fetch.id else other for other in self._fetches]
+            self._changed.notify_all()
+
+    def _stop(self, id_: str, state: FetchState) -> None:
+        with self._changed:
+            fetch = self.fetch(id_)
+            if fetch is None or fetch.is_over:
+                return
+            self._replace(self._measured(replace(fetch, state=state, bytes_per_s=None, waiting=None)))
+            if id_ == self._running_id and self._process is not None:
+                self._process.kill()
+                self._changed.wait_for(lambda: self._running_id != id_)
+        self._on_change()
+
+    # --- in the thread -------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        while (fetch := self._next()) is not None:
+            try:
+                self._follow(fetch)
+            finally:
+                with self._changed:
+                    self._running_id = ""
+                    self._changed.notify_all()
+
+    def _next(self) -> Fetch | None:
+        """Wait for an entry whose turn it is; None if the queue is closed."""
+
+        def queued() -> Fetch | None:
+            return next((fetch for fetch in self._fetches if fetch.state == "queued"), None)
+
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_closed or queued() is not None)
+            fetch = queued()
+            if self._is_closed or fetch is None:
+                return None
+            self._running_id = fetch.id
+            self._replace(replace(fetch, state="running"))
+            return fetch
+
+    def _follow(self, fetch: Fetch) -> None:
+        """Run the process of an entry until it ends."""
+        token = self._hub.tokens.token
+        order = FetchOrder(
+            model=fetch.model,
+            endpoint=self._hub.endpoint,
+            cache=cache_path(),
+            folder=self._folder / fetch.id,
+            models=self._places.models,
+            stall_s=self._stall_s,
+            first_wait_s=self._first_wait_s,
+        )
+        context = multiprocessing.get_context("spawn")
+        receiver, sender = context.Pipe(duplex=False)
+        process = context.Process(target=main, args=(order, token, sender), name="bough-fetch", daemon=True)
+        with self._changed:
+            current = self.fetch(fetch.id)
+            if self._is_closed or current is None or current.state != "running":
+                return
+            self._process = process
+            # The child inherits the blocked signal, so Ctrl+C does not end it even while Python starts there.
+            blocked = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+            try:
+                process.start()
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        sender.close()
+        self._on_change()
+        speed = _Speed()
+        with receiver, contextlib.suppress(EOFError, OSError):
+            while True:
+                event = msgspec.msgpack.decode(receiver.recv_bytes(), type=FetchEvent, dec_hook=_decoded)
+                self._take(fetch.id, event, speed)
+        process.join()
+        self._ended(fetch.id)
+
+    def _take(self, id_: str, event: FetchEvent, speed: _Speed) -> None:
+        with self._changed:
+            fetch = self.fetch(id_)
+            if fetch is None or fetch.state != "running":
+                return
+            match event:
+                case Planned(model):
+                    fetch = self._measured(replace(fetch, model=model))
+                case Progressed(phase, num_bytes, total):
+                    came = num_bytes > fetch.num_bytes
+                    speed_now = speed.after(phase, num_bytes)
+                    waiting = None if came else fetch.waiting
+                    fetch = replace(
+                        fetch,
+                        phase=phase,
+                        num_bytes=num_bytes,
+                        total_bytes=total,
+                        bytes_per_s=speed_now,
+                        waiting=waiting,
+                    )
+                case Waiting(why, _):
+                    fetch = replace(fetch, waiting=received("", why))
+                case Landed(name, path):
+                    fetch = replace(
+                        fetch, state="landed", name=name, path=path, bytes_per_s=None, waiting=None,
+                        num_bytes=fetch.total_bytes or 0,
+                    )  # fmt: skip
+                case FetchFailed(kind, why):
+                    fetch = replace(
+                        fetch, state="failed", failure=received("", why), failure_kind=kind, bytes_per_s=None,
+                        waiting=None,
+                    )  # fmt: skip
+            self._replace(fetch)
+            if not isinstance(event, Progressed | Waiting):
+                self._save()
+            if fetch.state == "landed":
+                shutil.rmtree(self._folder / id_, ignore_errors=True)
+        self._on_change()
+
+    def _ended(self, id_: str) -> None:
+        """Note the end of a process that reported none."""
+        with self._changed:
+            self._process = None
+            fetch = self.fetch(id_)
+            if fetch is None or fetch.state != "running":
+                return
+            fetch = self._measured(replace(fetch, bytes_per_s=None, waiting=None))
+            if self._is_closed:
+                self._replace(replace(fetch, state="paused"))
+                return
+            sentence = Sentence("The process that fetched this has ended. What has come is kept. Resume the download.")
+            self._replace(replace(fetch, state="failed", failure=sentence, failure_kind="internal"))
+            self._save()
+        self._on_change()
+
+
+class _Speed:
+    """Bytes per second over the last seconds."""
+
+    def __init__(self) -> None:
+        self._phase: Phase | None = None
+        self._points: deque[tuple[float, int]] = deque()
+
+    def after(self, phase: Phase, num_bytes: int) -> float | None:
+        """Note how many bytes are here now; return the speed, None if it is not known yet."""
+        now = time.monotonic()
+        if phase != self._phase:
+            self._phase = phase
+            self._points.clear()
+        self._points.append((now, num_bytes))
+        while len(self._points) > 2 and now - self._points[0][0] > _SPEED_S:
+            self._points.popleft()
+        began, before = self._points[0]
+        return (num_bytes - before) / (now - began) if now - began > 0.3 else None
+
+
+def _id_of(model: RemoteModel) -> str:
+    """Return a name for a folder: the same model has the same one."""
+    words = re.sub(r"[^\w.-]+", "-", model.key, flags=re.ASCII)[-60:].strip("-.")
+    return f"{words}-{hashlib.sha256(model.key.encode()).hexdigest()[:8]}"
+
+
+def _decoded(kind: type, value: object) -> object:
+    """Read a path or a sentence, which are written as text."""
+    if kind is Sentence:
+        return received(str(value), None)
+    return kind(value)
+
+
+def of_states(fetches: Sequence[Fetch], *states: FetchState) -> tuple[Fetch, ...]:
+    """Return the entries in one of these states."""
+    return tuple(fetch for fetch in fetches if fetch.state in states)

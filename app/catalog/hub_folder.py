@@ -1,0 +1,103 @@
+"""The folder of a repository in the Hugging Face cache: `blobs/<hash>`, `snapshots/<commit>/<path>` and `refs/main`.
+
+Models in MLX format are fetched into this cache, not into a folder of Bough's own: other programs then find them, too,
+`load_model` takes them by the repository's name, and what another program has fetched is not fetched again. The layout
+is documented by huggingface_hub, whose own downloads can't be resumed after their process has ended.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from app.catalog.entry import RemoteFile
+
+_PART = ".bough.incomplete"
+"""huggingface_hub's own unfinished files end in `.incomplete`, too."""
+
+
+def cache_path(environment: Mapping[str, str] = os.environ) -> Path:
+    """Return the cache of huggingface_hub, as it finds it."""
+    caches = Path(environment.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    home = Path(environment.get("HF_HOME") or caches / "huggingface")
+    path = environment.get("HF_HUB_CACHE") or environment.get("HUGGINGFACE_HUB_CACHE") or home / "hub"
+    return Path(os.path.expandvars(path)).expanduser()
+
+
+class HubFolder:
+    """The folder of one repository."""
+
+    def __init__(self, repo: str, cache: Path) -> None:
+        name = f"models--{repo.replace('/', '--')}"
+        self.path = cache / name
+        self.lock = cache / ".locks" / name / "bough.lock"
+
+    def blob(self, file: RemoteFile) -> Path:
+        """Return where the content of a file lies. Its hash must be known."""
+        return self.path / "blobs" / (file.sha256 or file.blob_id)
+
+    def part(self, file: RemoteFile) -> Path:
+        """Return where the first bytes of a file lie while it is fetched."""
+        blob = self.blob(file)
+        return blob.with_name(blob.name + _PART)
+
+    def snapshot(self, revision: str) -> Path:
+        """Return the folder of all files at a commit."""
+        return self.path / "snapshots" / revision
+
+    def publish(self, revision: str, files: Iterable[RemoteFile]) -> Path:
+        """Show fetched files as the repository's newest commit; return their folder. Raises `OSError`.
+
+        Files appear in an order in which a reader never takes the folder for a whole model too early: config.json is
+        the last one, and the name of the commit follows.
+        """
+        folder = self.snapshot(revision)
+        for file in sorted(files, key=lambda file: (file.path == "config.json", file.path)):
+            _link(self.blob(file), folder / file.path)
+        main = self.path / "refs" / "main"
+        main.parent.mkdir(parents=True, exist_ok=True)
+        new = main.with_name(".main.bough")
+        new.write_text(revision, encoding="utf-8")
+        new.replace(main)
+        return folder
+
+    def discard(self, files: Iterable[RemoteFile]) -> int:
+        """Remove the unfinished and unused files of a fetch that was cancelled; return the bytes freed."""
+        freed = 0
+        used = {path.resolve() for path in self.path.glob("snapshots/**/*") if path.is_symlink()}
+        for file in files:
+            if not (file.sha256 or file.blob_id):
+                continue
+            for path in (self.part(file), self.blob(file)):
+                if path.resolve() in used:
+                    continue
+                with contextlib.suppress(OSError):
+                    num_bytes = path.stat().st_size
+                    path.unlink()
+                    freed += num_bytes
+        for folder in (self.path / "blobs", self.path):
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+        shutil.rmtree(self.lock.parent, ignore_errors=True) if not self.path.exists() else None
+        return freed
+
+
+def _link(blob: Path, path: Path) -> None:
+    """Let a snapshot's path lead to a blob, or move the blob there if the file system has no links."""
+    with contextlib.suppress(OSError):
+        if path.samefile(blob):
+            return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = path.with_name(f".{path.name}.bough")
+    new.unlink(missing_ok=True)
+    try:
+        new.symlink_to(os.path.relpath(blob, path.parent))
+    except OSError:
+        if not blob.exists():
+            raise
+        blob.replace(path)
+        return
+    new.replace(path)

@@ -1,0 +1,101 @@
+"""The user's token for gated and private models: found where it is, or kept in the system's keyring.
+
+A token of the environment (HF_TOKEN) and that of an existing login (`hf auth login`) stay where they are. One that is
+typed in Bough is kept in the system's keyring. It is never written to a file, a log, an address or an argument.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from typing import Literal, TypeAlias
+from urllib.parse import urlsplit
+
+from worker.sentence import Sentence, SentenceError
+
+_SERVICE = "Bough"
+_log = logging.getLogger(__name__)
+
+TokenSource: TypeAlias = Literal["environment", "typed", "login", "none"]
+"""`typed`: in Bough. `login`: of huggingface_hub, which reads and refreshes it itself."""
+
+
+class TokenError(SentenceError):
+    """A token can't be used."""
+
+
+class Tokens:
+    """The token of one hub. Its methods may wait for the keyring: call them in a thread."""
+
+    def __init__(self, endpoint: str) -> None:
+        # A token for one hub must not be sent to another one.
+        self._name = urlsplit(endpoint).netloc.rpartition("@")[2]
+        self._of_this_run: str | None = None
+        self._is_read = False
+
+    @property
+    def token(self) -> str | None:
+        """The token to send; None lets huggingface_hub use the environment's, or that of a login, if there is one."""
+        if _of_environment():
+            return None
+        if not self._is_read:
+            self._of_this_run, self._is_read = self._kept(), True
+        return self._of_this_run
+
+    @property
+    def source(self) -> TokenSource:
+        """Where the token comes from that is sent."""
+        if _of_environment():
+            return "environment"
+        if self.token is not None:
+            return "typed"
+        from huggingface_hub import get_token
+
+        return "none" if get_token() is None else "login"
+
+    def enter(self, text: str) -> Sentence | None:
+        """Keep a token that the user typed. Return a sentence if it is kept only until Bough ends.
+
+        Raises `TokenError` if it can't be a token.
+        """
+        token = text.strip()
+        if not token or not token.isascii() or not token.isprintable() or " " in token or len(token) > 1000:
+            raise TokenError(Sentence("This is not an access token. Copy it whole from the page of your account."))
+        self._of_this_run, self._is_read = token, True
+        # Most starts need no keyring; on Linux its import takes a tenth of a second.
+        import keyring
+        from keyring.errors import KeyringError
+
+        try:
+            keyring.set_password(_SERVICE, self._name, token)
+        except (KeyringError, OSError, RuntimeError) as error:
+            _log.info("No token was kept: %s", type(error).__name__)
+            return Sentence(
+                "This system has no keyring that Bough can use, so the access token is kept only until Bough ends."
+            )
+        return None
+
+    def forget(self) -> None:
+        """Remove the token that the user typed. Those of the environment and of a login stay."""
+        self._of_this_run, self._is_read = None, True
+        import keyring
+        from keyring.errors import KeyringError
+
+        try:
+            keyring.delete_password(_SERVICE, self._name)
+        except (KeyringError, OSError, RuntimeError) as error:
+            _log.info("No token was removed: %s", type(error).__name__)
+
+    def _kept(self) -> str | None:
+        import keyring
+        from keyring.errors import KeyringError
+
+        try:
+            return keyring.get_password(_SERVICE, self._name)
+        except (KeyringError, OSError, RuntimeError) as error:
+            _log.info("The keyring can't be read: %s", type(error).__name__)
+            return None
+
+
+def _of_environment() -> bool:
+    return bool((os.environ.get("HF_TOKEN") or os.environ.get("HUGGING_FACE_HUB_TOKEN") or "").strip())

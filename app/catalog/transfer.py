@@ -1,0 +1,295 @@
+"""Fetches one file: its bytes from HTTP or Xet, on from those that are here, checked against its hash."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from app.catalog.entry import RemoteFile
+from app.catalog.hub_error import HubError, http_error, offline, refused, unreachable
+from worker.sentence import Sentence
+
+_log = logging.getLogger(__name__)
+
+_MAX_TRIES = 6
+"""So many connections in a row may bring no byte."""
+_MAX_WAIT_S = 30.0
+_MAX_ASKED_WAIT_S = 300.0
+"""Where a server wants a longer pause, the fetch fails with its sentence, and the user decides."""
+_CHECK_BYTES = 1 << 20
+_XET_LIMITS = {
+    "telemetry.enabled": False,
+    "client.retry_max_attempts": 2,
+    "client.retry_base_delay": "500ms",
+    "client.retry_max_duration": "20s",
+    "client.connect_timeout": "10s",
+    "client.read_timeout": "30s",
+    "reconstruction.download_buffer_size": 128 << 20,
+    "reconstruction.download_buffer_perfile_size": 128 << 20,
+    "reconstruction.download_buffer_limit": 256 << 20,
+    "reconstruction.min_prefetch_buffer": 64 << 20,
+}
+"""By default hf_xet waits for minutes, keeps gigabytes in memory, and reports how it is used."""
+
+
+class WrongBytesError(Exception):
+    """A file's bytes are not those of its hash."""
+
+
+class _StartAgainError(Exception):
+    """The server sends the file from its beginning."""
+
+
+@dataclass
+class Connection:
+    """How a process reaches the hub. Several files may be fetched with it at once."""
+
+    endpoint: str
+    token: str | None
+    stall_s: float
+    first_wait_s: float
+    wait: Callable[[Sentence, float], None]
+    """Reports a failure that passes, and waits for some seconds."""
+    use_xet: bool = True
+    """Becomes false after Xet's first failure."""
+    moved_s: float = field(default_factory=time.monotonic)
+    """When the last byte came."""
+
+    def headers(self) -> dict[str, str]:
+        from huggingface_hub.utils import build_hf_headers
+
+        return build_hf_headers(token=self.token, library_name="bough")
+
+    def address(self, repo: str, revision: str, file: RemoteFile) -> str:
+        from huggingface_hub import hf_hub_url
+
+        return hf_hub_url(repo, file.path, revision=revision or "main", endpoint=self.endpoint)
+
+
+class Transfer:
+    """Fetches one file into `part`, and names it `final` when it is complete and right."""
+
+    def __init__(
+        self, connection: Connection, repo: str, revision: str, file: RemoteFile, part: Path, final: Path
+    ) -> None:
+        self._connection = connection
+        self._repo = repo
+        self._address = connection.address(repo, revision, file)
+        self._file = file
+        self._part = part
+        self._final = final
+        self.num_bytes = 0
+        """How many bytes of the file are here."""
+
+    def run(self) -> None:
+        """Fetch the file if it is not here. Raises `HubError` and `OSError`."""
+        if self._final.is_file() and self._final.stat().st_size == self._file.num_bytes:
+            self.num_bytes = self._file.num_bytes
+            return
+        self._part.parent.mkdir(parents=True, exist_ok=True)
+        for is_last in (False, True):
+            try:
+                self._fetch(use_xet=not is_last)
+                break
+            except WrongBytesError:
+                self._part.unlink(missing_ok=True)
+                self.num_bytes = 0
+                if is_last:
+                    raise self._wrong() from None
+                _log.warning("%s came damaged and is fetched again", self._file.path)
+        self._part.replace(self._final)
+
+    def _fetch(self, *, use_xet: bool) -> None:
+        """Fetch the bytes that lack, and compare all with the file's hash. Raises `WrongBytesError`."""
+        with self._part.open("ab", buffering=0) as out, closing(_Check(self._part, self._file)) as check:
+            self.num_bytes = check.available_bytes = out.tell()
+            num_failures = 0
+            while self.num_bytes < self._file.num_bytes:
+                before = self.num_bytes
+                try:
+                    self._take(self._pieces(before, use_xet=use_xet), out.write, check)
+                except _StartAgainError:
+                    raise WrongBytesError from None
+                except HubError as error:
+                    num_failures = 0 if self.num_bytes > before else num_failures + 1
+                    self._pause(error, num_failures)
+            if self.num_bytes > self._file.num_bytes or not check.is_right():
+                raise WrongBytesError
+
+    def _take(self, pieces: Iterator[bytes], write: Callable[[memoryview], int | None], check: _Check) -> None:
+        for piece in pieces:
+            view = memoryview(piece)
+            while view:
+                view = view[write(view) or 0 :]
+            self.num_bytes += len(piece)
+            check.available_bytes = self.num_bytes
+            self._connection.moved_s = time.monotonic()
+            if self.num_bytes > self._file.num_bytes:
+                raise WrongBytesError
+        if self.num_bytes < self._file.num_bytes:
+            raise unreachable(self._connection.endpoint, ConnectionError("the connection ended too early"))
+
+    def _pause(self, error: HubError, num_failures: int) -> None:
+        """Wait before the next try; raise the error if there is none."""
+        wait_s = error.wait_s
+        if wait_s is None:
+            wait_s = min(_MAX_WAIT_S, self._connection.first_wait_s * 2 ** max(0, num_failures - 1))
+        if not error.may_pass or num_failures >= _MAX_TRIES or wait_s > _MAX_ASKED_WAIT_S:
+            raise error
+        self._connection.wait(error.sentence, wait_s)
+
+    def _pieces(self, offset: int, *, use_xet: bool) -> Iterator[bytes]:
+        """Yield the file's bytes from an offset. Raises `HubError`."""
+        if use_xet and self._connection.use_xet and self._file.sha256:
+            try:
+                yield from xet_pieces(self._connection, self._address, offset)
+            except BaseException as error:
+                if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+                    raise
+                # Whatever failed there: HTTP may still work, and its failures have sentences.
+                _log.warning("Xet failed (%s); HTTP is used from now on", type(error).__name__)
+                self._connection.use_xet = False
+            else:
+                return
+            offset = self.num_bytes
+        yield from self._http_pieces(offset)
+
+    def _http_pieces(self, offset: int) -> Iterator[bytes]:
+        from huggingface_hub.errors import OfflineModeIsEnabled
+        from huggingface_hub.utils import get_session
+
+        connection = self._connection
+        # Compressed bytes could not be continued.
+        headers = {**connection.headers(), "Accept-Encoding": "identity"}
+        if offset:
+            headers["Range"] = f"bytes={offset}-"
+        try:
+            # A large file is sent by another host; the HTTP library does not send the token there.
+            with get_session().stream("GET", self._address, headers=headers, timeout=connection.stall_s) as answer:
+                if offset and answer.status_code in {200, 416}:
+                    raise _StartAgainError
+                if answer.status_code >= 400:
+                    has_token = "authorization" in headers
+                    raise refused(
+                        connection.endpoint, self._repo, answer.status_code, answer.headers, has_token=has_token
+                    )
+                if offset and not answer.headers.get("Content-Range", "").startswith(f"bytes {offset}-"):
+                    raise _StartAgainError
+                # Some proxies compress all the same.
+                is_packed = answer.headers.get("Content-Encoding", "identity") != "identity"
+                yield from answer.iter_bytes() if is_packed else answer.iter_raw()
+        except OfflineModeIsEnabled:
+            raise offline() from None
+        except (http_error(), ConnectionError) as error:
+            raise unreachable(connection.endpoint, error) from error
+
+    def _wrong(self) -> HubError:
+        return HubError(
+            Sentence(
+                "{file} came damaged twice, so it was removed. The other files are kept. "
+                "Try again later, or choose another model.",
+                file=self._file.path,
+            ),
+            "invalid",
+        )
+
+
+def xet_pieces(connection: Connection, address: str, offset: int) -> Generator[bytes]:
+    """Yield a file's bytes from an offset through Xet, or through nothing if the hub or this machine has no Xet.
+
+    Raises whatever hf_xet raises.
+    """
+    # It has no stubs.
+    from hf_xet import XetConfig, XetFileInfo, XetSession  # pyright: ignore[reportAttributeAccessIssue]
+    from huggingface_hub import get_hf_file_metadata
+
+    found = get_hf_file_metadata(
+        address, token=connection.token, library_name="bough", timeout=connection.stall_s, endpoint=connection.endpoint
+    )
+    route = found.xet_file_data
+    if route is None or not _is_same_site(route.refresh_route, connection.endpoint):
+        raise LookupError("The file is not in Xet")
+    config = XetConfig()
+    for name, value in _XET_LIMITS.items():
+        try:
+            config = config.with_config(name, value)
+        except (ValueError, TypeError, KeyError):  # of another version
+            continue
+    headers = connection.headers()
+    group = XetSession(config).new_download_stream_group(
+        token_refresh_url=route.refresh_route,
+        token_refresh_headers=headers,
+        custom_headers={name: value for name, value in headers.items() if name != "authorization"},
+    )
+    stream: Any = group.download_stream(XetFileInfo(route.file_hash, found.size), start=offset)
+    ended = threading.Event()
+    threading.Thread(target=_cancel_stalled, args=(stream, connection, ended), daemon=True).start()
+    try:
+        yield from stream
+    finally:
+        ended.set()
+
+
+def _cancel_stalled(stream: Any, connection: Connection, ended: threading.Event) -> None:
+    """End a stream that brings nothing for too long: hf_xet waits for minutes."""
+    began_s = time.monotonic()
+    while not ended.wait(connection.stall_s / 10):
+        if time.monotonic() - max(began_s, connection.moved_s) > connection.stall_s:
+            stream.cancel()
+            return
+
+
+def _is_same_site(address: str, endpoint: str) -> bool:
+    return urlsplit(address)[:2] == urlsplit(endpoint)[:2]
+
+
+class _Check:
+    """Computes a growing file's hash in a thread, as fast as the file grows."""
+
+    def __init__(self, path: Path, file: RemoteFile) -> None:
+        self._file = file
+        self.available_bytes = 0
+        """How many bytes of the file may be read."""
+        self._hash: Any = hashlib.sha256()
+        if file.blob_id:
+            self._hash = hashlib.sha1(f"blob {file.num_bytes}\0".encode(), usedforsecurity=False)  # git's
+        self._descriptor = os.open(path, os.O_RDONLY)
+        self._is_closed = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="check", daemon=True)
+        self._thread.start()
+
+    def is_right(self) -> bool:
+        """Wait until the whole file is read; return whether it has its hash, or has none."""
+        self._thread.join()
+        return self._hash.hexdigest() in {self._file.sha256, self._file.blob_id} or not (
+            self._file.sha256 or self._file.blob_id
+        )
+
+    def close(self) -> None:
+        """End the thread."""
+        self._is_closed.set()
+        self._thread.join()
+        os.close(self._descriptor)
+
+    def _run(self) -> None:
+        offset = 0
+        buffer = bytearray(_CHECK_BYTES)
+        while offset < self._file.num_bytes and not self._is_closed.is_set():
+            available = min(self.available_bytes - offset, _CHECK_BYTES)
+            if available < _CHECK_BYTES and self.available_bytes < self._file.num_bytes:
+                self._is_closed.wait(0.005)
+                continue
+            num_read = os.preadv(self._descriptor, [memoryview(buffer)[:available]], offset)
+            if num_read == 0:
+                return
+            self._hash.update(memoryview(buffer)[:num_read])
+            offset += num_read
