@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 from msgspec import UNSET, Struct, UnsetType
 
 from worker.sentence import Sentence, SentenceParts, received
-from worker.values import CacheKind, Confinement, FailureKind, FinishReason, Origin, RequestId, Tier, Value
+from worker.values import CacheKind, Confinement, FailureKind, FinishReason, Origin, RequestId, Tier, Value, WeightForm
 
 # --- parts of events ---------------------------------------------------------------------------------------
 
@@ -222,6 +222,8 @@ class ModelLoaded(_Event, tag="model_loaded", frozen=True):
     notices: list[Notice] = []
     # Whether the worker's process gave up the network and writing files.
     confinement: Confinement = Confinement()
+    # The form of the weights in memory.
+    weights: WeightForm = WeightForm()
 
     @property
     def draft_refusal(self) -> Sentence | None:

@@ -25,7 +25,7 @@ from worker.errors import (
     is_out_of_memory,
 )
 from worker.events import said
-from worker.language_model import LanguageModel, Loading, UnreadModel, release, versions
+from worker.language_model import LanguageModel, Loading, UnreadModel, release
 from worker.models.folder import find_model
 from worker.protocol import (
     CacheOptions,
@@ -348,7 +348,8 @@ def _loaded(command: LoadModel, model: LanguageModel, identity: str, draft_refus
         draft_refused=str(draft_refused or ""),
         draft_refused_parts=UNSET if draft_refused is None else draft_refused.parts,
         identity=identity,
-        versions=versions(),
+        versions=model.versions,
+        weights=model.weight_form,
         thinking=thinking is not None,
         thinking_option=None if thinking is None else thinking.option,
         thinking_default=thinking is not None and thinking.is_default,

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import gc
-import hashlib
-import json
 import os
 import re
 import textwrap
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,13 +15,10 @@ from typing import Any, Literal, cast
 import mlx.core as mx
 import mlx.nn as nn
 import mlx_lm
-import numpy as np
 import tokenizers
-from mlx.utils import tree_flatten
 from mlx_lm.models.cache import KVCache, QuantizedKVCache, make_prompt_cache
-from mlx_lm.utils import get_total_parameters, load_model, load_tokenizer, maybe_set_recommended_wired_limit
+from mlx_lm.utils import load_model, load_tokenizer, maybe_set_recommended_wired_limit
 from tokenizers import Tokenizer
-from typing_extensions import Buffer
 
 from worker.batch import can_batch
 from worker.blas import version_in_use
@@ -38,6 +32,7 @@ from worker.errors import (
     is_panic,
 )
 from worker.layers import Layers, bytes_per_token, num_bytes_at, quantized
+from worker.memory import free_bytes
 from worker.models.folder import ModelFolder
 from worker.models.tokenizer_file import check_tokenizer
 from worker.protocol import CacheKind
@@ -47,6 +42,7 @@ from worker.templates.rendering import TRIAL_MODULES, chat_renderer, sources_of,
 from worker.text.constraint import Constraints
 from worker.text.vocabulary import Vocabulary
 from worker.trial import StoppedError, TrialProcess
+from worker.weights import Weights, arrays_of, num_parameters
 
 _GROUP_SIZES = (64, 32)
 """How many numbers share a scale in quantized keys and values. It must divide the width of a head."""
@@ -67,11 +63,6 @@ _CONTEXT_KEYS = (
 _NUM_PROBED = 4
 """Tokens that are read at once when a model is loaded."""
 
-_CACHE_FORMAT = 1
-"""Increase this when the form or the meaning of the data on disk changes."""
-_BLOCK_BYTES = 8 << 20
-_MAX_THREADS = 8
-
 
 @dataclass(frozen=True)
 class Loading:
@@ -84,11 +75,17 @@ class Loading:
 class UnreadModel:
     """A model with its tokenizer, whose weights are still on disk."""
 
-    def __init__(self, folder: ModelFolder, trials: TrialProcess | None = None) -> None:
-        """Raises a `WorkerError` that says what to do. `trials` runs the chat template; None means a new process."""
+    def __init__(
+        self, folder: ModelFolder, trials: TrialProcess | None = None, free: Callable[[], int] = free_bytes
+    ) -> None:
+        """Raises a `WorkerError` that says what to do.
+
+        `trials` runs the chat template; None means a new process. `free` returns the free memory in bytes.
+        """
         _refuse_if_far_too_large(folder)
         self._folder = folder
         self._trials = trials or TrialProcess(TRIAL_MODULES)
+        self._free = free
         self._on_cpu = mx.default_device() == mx.Device(mx.cpu)
         if self._on_cpu:
             # On a CPU, fused kernels gain nothing, and each first use runs the C++ compiler.
@@ -115,15 +112,15 @@ class UnreadModel:
     def read(self) -> Iterator[Loading | LanguageModel]:
         """Read the weights into memory step by step. The last value is the model. Raises a `WorkerError`."""
         with _explained(self._folder):
-            odd: list[str] = []
-            for fraction in _read_weights(self._model, odd, as_float32=self._on_cpu):
+            weights = Weights(self._model, on_cpu=self._on_cpu, free=self._free)
+            for fraction in weights.read():
                 yield Loading(0.1 + 0.85 * fraction, "reading the weights")
             yield Loading(0.95, "warming up")
             if sources_of(self._tokenizer):
                 # Start it now, so that it is ready for the first prompt.
                 self._trials.start()
-            model = LanguageModel(self._folder, self._model, self._tokenizer, self._config, self._trials)
-            model.notices += _notices(odd)
+            model = LanguageModel(self._folder, self._model, self._tokenizer, self._config, self._trials, weights)
+            model.notices += _notices(weights.odd)
             yield model
 
 
@@ -137,12 +134,14 @@ class LanguageModel:
         tokenizer: Any,
         config: Mapping[str, Any],
         trials: TrialProcess,
+        weights: Weights,
     ) -> None:
         self.folder = folder
         self.notices: list[Sentence] = []
         """Faults of the model, which can still be used; usually none."""
         self._model = model
         self._config = config
+        self._weights = weights
         self._quantization: tuple[int, int] | None = None
         """Bits and group size of keys and values."""
         _speed_up_module_lookup(model)
@@ -151,8 +150,9 @@ class LanguageModel:
         is_trimmable = all(isinstance(layer, KVCache | QuantizedKVCache) for layer in self._layers)
         self.cache_kind: CacheKind = "trimmable" if is_trimmable else "snapshot"
         self.context_length = _context_length(config)
-        self.num_parameters = _num_parameters(model)
-        self.weights_bytes: int = sum(array.nbytes for _, array in _arrays(model))
+        self.num_parameters = num_parameters(model)
+        self.weight_form = weights.form
+        self.weights_bytes: int = sum(array.nbytes for _, array in arrays_of(model))
         self.tokenizer: Tokenizer = tokenizer.backend_tokenizer
         self.vocabulary = Vocabulary(self.tokenizer, tokenizer.eos_token_ids, self.vocab_size)
         self._trials = trials
@@ -163,7 +163,7 @@ class LanguageModel:
     def identity(self) -> str:
         """Return a hash that two models share if one can use the other's cache."""
         cache_options = {} if self._quantization is None else {"kv_quantization": self._quantization}
-        return identity_of({**self._config, **cache_options}, _arrays(self._model))
+        return self._weights.identity({**self._config, **cache_options})
 
     def new_layers(self) -> Layers:
         """Return an empty cache for each layer."""
@@ -231,6 +231,12 @@ class LanguageModel:
         return logits
 
     @property
+    def versions(self) -> dict[str, str]:
+        """The versions of the libraries that affect answers, and the form of quantized weights, by name."""
+        form = self.weight_form.form
+        return versions() if form == "stored" else {**versions(), "weights": form}
+
+    @property
     def kv_bytes_per_token(self) -> int:
         """How much memory each token takes in the layers' caches."""
         return sum(bytes_per_token(layer) for layer in self._layers)
@@ -274,34 +280,6 @@ def versions() -> dict[str, str]:
     # Results differ in the last bits between the kernels of OpenBLAS.
     openblas = version_in_use() if mx.default_device() == mx.Device(mx.cpu) else None
     return found if openblas is None else {**found, "openblas": openblas}
-
-
-def identity_of(config: Mapping[str, Any], weights: Sequence[tuple[str, mx.array]]) -> str:
-    """Return a hash of a model, the kind of device it runs on, and the libraries that compute it.
-
-    A copy of a model's folder has the same identity. If a single bit of a weight differs, the identity does, too.
-    """
-    described = {
-        "format": _CACHE_FORMAT,
-        "mlx": cast("Any", mx).__version__,
-        "mlx_lm": mlx_lm.__version__,
-        "device": str(mx.default_device().type),
-        "config": config,
-        "weights": [(name, str(array.dtype), list(array.shape)) for name, array in weights],
-    }
-    whole = hashlib.sha256(json.dumps(described, sort_keys=True, default=str).encode())
-    # `sha256` releases Python's lock, so several threads hash about as fast as memory is read.
-    with ThreadPoolExecutor(min(os.cpu_count() or 1, _MAX_THREADS)) as threads:
-        for _, array in weights:
-            view = memoryview(cast("Buffer", array.reshape(-1).view(mx.uint8)))
-            blocks = [view[start : start + _BLOCK_BYTES] for start in range(0, array.nbytes, _BLOCK_BYTES)]
-            for digest in threads.map(_digest, blocks):
-                whole.update(digest)
-    return whole.hexdigest()
-
-
-def _digest(block: memoryview) -> bytes:
-    return hashlib.sha256(block).digest()
 
 
 def release() -> None:
@@ -394,40 +372,6 @@ def _speed_up_module_lookup(model: nn.Module) -> None:
                 module.__dict__[name] = value
 
 
-def _read_weights(model: nn.Module, odd: list[str], *, as_float32: bool) -> Iterator[float]:
-    """Read the weights into memory one by one. Yields the fraction that is read, at most a hundred times.
-
-    Names of arrays with infinities, or with values that are no numbers, are appended to `odd`.
-
-    `as_float32`: convert them, because on a CPU MLX computes float32 about thirty times faster than 16-bit floats.
-    """
-    if as_float32:
-        model.set_dtype(mx.float32)
-    arrays = _arrays(model)
-    total = sum(array.nbytes for _, array in arrays) or 1
-    done = reported = 0
-    for name, array in arrays:
-        mx.eval(array)
-        if not _is_finite(array):
-            odd.append(name)
-        done += array.nbytes
-        if (done - reported) * 100 >= total:
-            reported = done
-            yield done / total
-
-
-def _is_finite(array: mx.array) -> bool:
-    """Return whether all numbers of an array are finite."""
-    if not mx.issubdtype(array.dtype, mx.floating):
-        return True
-    if array.dtype == mx.float32 and mx.default_device() == mx.Device(mx.cpu):
-        # Infinities and NaN stay in a sum. NumPy's takes a hundredth of the time to read and hash the array.
-        with np.errstate(all="ignore"):
-            if np.isfinite(np.sum(np.array(array, copy=False))):
-                return True
-    return bool(mx.all(mx.isfinite(array)).item())
-
-
 def _notices(odd: Sequence[str]) -> list[Sentence]:
     if not odd:
         return []
@@ -438,18 +382,6 @@ def _notices(odd: Sequence[str]) -> list[Sentence]:
             name=odd[0],
         )
     ]
-
-
-def _arrays(model: nn.Module) -> list[tuple[str, mx.array]]:
-    return cast("list[tuple[str, mx.array]]", tree_flatten(model.parameters()))
-
-
-def _num_parameters(model: nn.Module) -> int:
-    """Count quantized weights as the numbers they stand for, and include parameters outside of leaf modules."""
-    leaves = cast("list[tuple[str, nn.Module]]", tree_flatten(model.leaf_modules(), is_leaf=nn.Module.is_module))
-    in_leaves = sum(array.size for _, leaf in leaves for _, array in _arrays(leaf))
-    in_blocks = sum(array.size for _, array in _arrays(model)) - in_leaves
-    return get_total_parameters(model) + in_blocks
 
 
 def _text_configs(config: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -70,5 +70,6 @@ from worker.values import (
     Seed as Seed,
     Tier as Tier,
     TokenId as TokenId,
+    WeightForm as WeightForm,
     exactly_one as exactly_one,
 )

@@ -65,3 +65,14 @@ class Confinement(Struct, frozen=True):
     files: bool = False
     why_not: Literal["", "switched_off", "gpu", "hooks", "unsupported"] = ""
     """Why it did not give up both; empty if it did."""
+
+
+class WeightForm(Struct, frozen=True):
+    """The form that a model's weights take in memory."""
+
+    form: Literal["stored", "unpacked", "packed"] = "stored"
+    """`unpacked`: quantized ones are float32 now. `packed`: they stay quantized. `stored`: as on disk, or widened."""
+    needed_bytes: int = 0
+    """The memory that unpacked ones need, with room for keys and values; 0 if none are quantized."""
+    free_bytes: int = 0
+    """The memory that was free when the model was loaded."""

@@ -26,6 +26,7 @@ from worker.protocol import (
     ModelLoaded,
     ModelLoading,
     UnloadModel,
+    WeightForm,
 )
 from worker.sentence import Sentence
 
@@ -214,6 +215,8 @@ class ModelSession(QObject):
                     kernel=kernel,
                 )
             )
+        if (weights := how_weights_lie(self.info.weights)) is not None:
+            found.append(weights)
         found.append(how_confined(self.info.confinement))
         return found
 
@@ -448,3 +451,21 @@ def how_confined(confinement: Confinement) -> Sentence:
             return Sentence("The model's process is not confined, because hooks need the network and files.")
         case _:
             return Sentence("The model's process is not confined, because this system can't do that.")
+
+
+def how_weights_lie(weights: WeightForm) -> Sentence | None:
+    """Return which form a model's weights have in memory; None if they have the form that they are stored in."""
+    match weights.form:
+        case "stored":
+            return None
+        case "unpacked":
+            return Sentence(
+                "Its quantized weights are unpacked in memory, because a CPU computes several times faster with them."
+            )
+        case "packed":
+            return Sentence(
+                "Its weights stay quantized, which is slower on a CPU: unpacked they need {needed_bytes} of memory, "
+                "and {free_bytes} was free.",
+                needed_bytes=weights.needed_bytes,
+                free_bytes=weights.free_bytes,
+            )

@@ -3955,6 +3955,14 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
         <translation>Das Modell läuft auf der CPU, mit OpenBLAS {version} und dessen Kernel {kernel}.</translation>
     </message>
     <message>
+        <source>Its quantized weights are unpacked in memory, because a CPU computes several times faster with them.</source>
+        <translation>Seine quantisierten Gewichte liegen entpackt im Speicher, weil ein Prozessor damit mehrmals so schnell rechnet.</translation>
+    </message>
+    <message>
+        <source>Its weights stay quantized, which is slower on a CPU: unpacked they need {needed_bytes} of memory, and {free_bytes} was free.</source>
+        <translation>Seine Gewichte bleiben quantisiert, womit ein Prozessor langsamer rechnet: Entpackt brauchen sie {needed_bytes} Speicher, und {free_bytes} waren frei.</translation>
+    </message>
+    <message>
         <source>The model&apos;s chat template did not finish within {seconds} seconds, so it was stopped. {what_to_do}</source>
         <translation>Die Chatvorlage des Modells war nach {seconds} Sekunden nicht fertig und wurde beendet. {what_to_do}</translation>
     </message>

@@ -11,7 +11,7 @@ import mlx.core as mx
 import pytest
 
 from tests.driver import StdioWorker
-from worker.language_model import identity_of
+from worker.weights import identity_of
 
 CONFIG = {"model_type": "llama", "hidden_size": 64}
 

@@ -1,0 +1,61 @@
+"""The memory that is free for this process, where containers may allow less than the machine has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+
+_GROUPS = Path("/sys/fs/cgroup")
+_OWN_GROUPS = Path("/proc/self/cgroup")
+
+
+def free_bytes(available: Callable[[], int] | None = None, groups: Path = _GROUPS, own: Path = _OWN_GROUPS) -> int:
+    """Return how many bytes this process can still take without swapping.
+
+    `available`: the free memory of the machine; None asks the system. `groups`: where the control groups are
+    mounted. `own`: a file that names this process's groups. Both are missing on systems without control groups.
+    """
+    of_machine = psutil.virtual_memory().available if available is None else available()
+    return max(0, min((of_machine, *_left_in_groups(groups, own))))
+
+
+def _left_in_groups(groups: Path, own: Path) -> Iterator[int]:
+    """Yield what each group that this process belongs to may still take."""
+    try:
+        lines = own.read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return
+    for line in lines:
+        _, controllers, path = (*line.split(":", 2), "", "")[:3]
+        if controllers and "memory" not in controllers.split(","):
+            continue
+        # Version 2 names no controllers. Version 1 mounts each of them in a folder of its own.
+        root = groups / "memory" if controllers else groups
+        names = ("memory.limit_in_bytes", "memory.usage_in_bytes") if controllers else ("memory.max", "memory.current")
+        folder = root / path.strip("/")
+        # In a container, the path may be the one outside, and only the root is visible.
+        for group in {root, *(each for each in (folder, *folder.parents) if each.is_relative_to(root))}:
+            limit, used = (_number(group / name) for name in names)
+            if limit is not None and used is not None:
+                yield limit - used + _cached(group)
+
+
+def _number(file: Path) -> int | None:
+    """Return a file's number; None if there is none, such as "max" for no limit."""
+    try:
+        return int(file.read_text("ascii"))
+    except (OSError, ValueError):
+        return None
+
+
+def _cached(group: Path) -> int:
+    """Return how many of a group's bytes are cached files, which the system drops when memory is needed."""
+    try:
+        lines = (group / "memory.stat").read_text("ascii", "replace").splitlines()
+    except OSError:
+        return 0
+    found = dict(line.split()[:2] for line in lines if len(line.split()) == 2)
+    value = found.get("total_inactive_file", found.get("inactive_file", "0"))
+    return int(value) if value.isdigit() else 0
