@@ -37,6 +37,7 @@ _MAX_DIMENSIONS = 4
 _MAX_DIMENSION = 2**31 - 1
 _MAX_ALIGNMENT = 1 << 20
 _READ_BYTES = 4 << 20
+_HEAD_READ_BYTES = 16 << 10
 
 
 class TensorType(NamedTuple):
@@ -250,6 +251,14 @@ def read_files(path: Path) -> GgufFiles:
     return GgufFiles(tuple(paths), metadata, tensors, num_bytes, digest.hexdigest())
 
 
+def read_head(path: Path) -> Metadata:
+    """Read the metadata up to the tokens, which is quick. Raises `ModelNotFoundError` and `ModelInvalidError`.
+
+    Writers put the tokenizer's values last, and before the tensors.
+    """
+    return _File(path, is_head=True).metadata
+
+
 def _parts_of(path: Path) -> list[Path]:
     """Return the files of a split model. Raises `ModelNotFoundError` if one is missing."""
     split = _SPLIT.fullmatch(path.name)
@@ -277,9 +286,11 @@ def _parts_of(path: Path) -> list[Path]:
 class _File:
     """Reads the header of one file."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, is_head: bool = False) -> None:
+        """`is_head`: read only up to the tokens."""
         self.path = path
         self.tensors: list[Tensor] = []
+        self._is_head = is_head
         try:
             with _opened(path) as stream:
                 found = os.fstat(stream.fileno())
@@ -340,11 +351,14 @@ class _File:
         values: dict[str, Value] = {}
         for _ in range(num_entries):
             key = self._name()
+            if self._is_head and key.startswith("tokenizer."):
+                break
             if key in values:
                 raise self.damaged(Sentence("`{key}` is there twice", key=key[:80]))
             values[key] = self._value(key)
         self.metadata = Metadata(self.path, values)
-        self._read_tensors(num_tensors)
+        if not self._is_head:
+            self._read_tensors(num_tensors)
 
     def _read_tensors(self, num_tensors: int) -> None:
         alignment = self.metadata.integer("general.alignment")
@@ -456,7 +470,7 @@ class _File:
         if end > MAX_HEADER_BYTES:
             raise self.damaged(Sentence("its header is too long"))
         while len(self._buffer) < end:
-            more = self._stream.read(_READ_BYTES)
+            more = self._stream.read(_HEAD_READ_BYTES if self._is_head else _READ_BYTES)
             if not more:
                 raise self.damaged(Sentence("its header ends too early"))
             self._buffer += more
