@@ -4285,12 +4285,24 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Ein anderes Bough lädt {title} gerade herunter. Warten Sie, bis es da ist.</translation>
     </message>
     <message>
+        <source>Bough can&apos;t convert GGUF models of the architecture {architecture}. Choose another model.</source>
+        <translation>Bough kann GGUF-Modelle der Architektur {architecture} nicht umwandeln. Wählen Sie ein anderes Modell.</translation>
+    </message>
+    <message>
         <source>Bough can&apos;t convert GGUF models of the architecture {architecture}. Choose one of these: {known}; or a model in MLX format.</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
+        <source>Bough does not support models of the type {architecture}. Choose another model.</source>
+        <translation>Bough unterstützt keine Modelle des Typs {architecture}. Wählen Sie ein anderes Modell.</translation>
+    </message>
+    <message>
         <source>HF_HUB_OFFLINE is set, so Bough does not ask the hub. Models on this machine can be used. To search and fetch, start Bough without this variable.</source>
         <translation>HF_HUB_OFFLINE ist gesetzt, deshalb fragt Bough nicht beim Hub an. Die Modelle auf diesem Rechner sind verfügbar. Starten Sie Bough ohne diese Variable, um zu suchen und herunterzuladen.</translation>
+    </message>
+    <message>
+        <source>It can&apos;t be read ({error}).</source>
+        <translation>Es kann nicht gelesen werden ({error}).</translation>
     </message>
     <message>
         <source>The owner of {repo} decides who may fetch it, and your account may not yet. Open {page}, ask for access, then try again.</source>
@@ -4305,8 +4317,16 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Der Proxy lässt Bough nicht zu {host} ({error}). Die Modelle auf diesem Rechner sind verfügbar. Prüfen Sie HTTPS_PROXY und NO_PROXY, und versuchen Sie es dann noch einmal.</translation>
     </message>
     <message>
+        <source>The weights are in a format that can contain program code, which Bough does not read. Choose a version of this model with safetensors.</source>
+        <translation>Die Gewichte haben ein Format, das Programmcode enthalten kann und das Bough nicht liest. Wählen Sie eine Fassung dieses Modells mit safetensors.</translation>
+    </message>
+    <message>
         <source>There is no file {path}. Choose a GGUF file.</source>
         <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>This model needs an adapter, which Bough can&apos;t apply. Choose another model.</source>
+        <translation>Dieses Modell braucht einen Adapter, den Bough nicht anwenden kann. Wählen Sie ein anderes Modell.</translation>
     </message>
     <message>
         <source>`{key}` has an unknown type ({kind})</source>
@@ -4659,6 +4679,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>{num_messages} messages were pruned.</source>
         <translation>{num_messages} Nachrichten wurden gestutzt.</translation>
+    </message>
+    <message>
+        <source>{num_missing} of the {count} parts of this model are missing. Finish the download.</source>
+        <translation>{num_missing} von {count} Teilen dieses Modells fehlen. Schließen Sie den Download ab.</translation>
     </message>
     <message>
         <source>{num_missing} of the {count} parts of this model are missing; the first is {file}. Put all parts in {folder}, then try again.</source>
