@@ -12,7 +12,7 @@ import os
 import re
 import stat
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeAlias, cast
@@ -36,8 +36,9 @@ _MAX_TEXT_BYTES = 8 << 20
 _MAX_DIMENSIONS = 4
 _MAX_DIMENSION = 2**31 - 1
 _MAX_ALIGNMENT = 1 << 20
-_READ_BYTES = 4 << 20
+_READ_BYTES = 1 << 20
 _HEAD_READ_BYTES = 16 << 10
+_MAX_FLOATS = 1 << 16
 
 
 class TensorType(NamedTuple):
@@ -228,6 +229,36 @@ class GgufFiles:
     identity: str
     """A hash of the headers, sizes and times of the files: another one means that a file was changed."""
 
+    def floats(self, name: str) -> npt.NDArray[np.float32] | None:
+        """Return the numbers of a short list that the weights include; None if it is not there.
+
+        Raises `ModelInvalidError` unless it is a list of up to 65,536 numbers with 32 bits.
+        """
+        tensor = self.tensors.get(name)
+        if tensor is None:
+            return None
+        if tensor.type.name != "F32" or len(tensor.shape) != 1 or tensor.num_values > _MAX_FLOATS:
+            raise ModelInvalidError(
+                Sentence(
+                    "{path} holds {name} in an unusual form. Choose another file of this model.",
+                    path=tensor.file,
+                    name=name,
+                )
+            )
+        with opened(tensor.file) as stream:
+            stream.seek(tensor.begin)
+            numbers = np.frombuffer(stream.read(tensor.num_bytes), "<f4")
+        if len(numbers) != tensor.num_values:
+            raise changed_meanwhile(tensor.file)
+        return numbers
+
+
+def changed_meanwhile(path: Path) -> ModelInvalidError:
+    """Return the error for a file that is not as its header said a moment ago."""
+    return ModelInvalidError(
+        Sentence("{path} was changed while it was read. Wait until it is complete, then try again.", path=path)
+    )
+
 
 def read_files(path: Path) -> GgufFiles:
     """Read the headers of a GGUF file and, if it was split, of all its parts; `path` may be any part.
@@ -292,7 +323,7 @@ class _File:
         self.tensors: list[Tensor] = []
         self._is_head = is_head
         try:
-            with _opened(path) as stream:
+            with opened(path) as stream:
                 found = os.fstat(stream.fileno())
                 self.num_bytes = found.st_size
                 self._stream = stream
@@ -476,7 +507,7 @@ class _File:
             self._buffer += more
 
 
-def _opened(path: Path) -> BinaryIO:
+def opened(path: Path) -> BinaryIO:
     """Open an ordinary file. Raises `ModelNotFoundError`, and `ModelInvalidError` for a pipe or a device."""
     try:
         found = path.stat()
@@ -487,15 +518,10 @@ def _opened(path: Path) -> BinaryIO:
             Sentence("{path} is not an ordinary file, so Bough does not read it. Choose a GGUF file.", path=path)
         )
     # A pipe that takes the file's place meanwhile must not block.
-    opened = os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)), "rb")
-    if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
-        opened.close()
+    stream = os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)), "rb")
+    if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+        stream.close()
         raise ModelInvalidError(
             Sentence("{path} is not an ordinary file, so Bough does not read it. Choose a GGUF file.", path=path)
         )
-    return opened
-
-
-def shape_text(shape: Sequence[int]) -> str:
-    """Return a shape as text."""
-    return "×".join(map(str, shape))
+    return stream
