@@ -23,13 +23,17 @@ from app.model.settings import CacheSettings, Settings, Theme
 from app.model.store import Store
 from app.model.text import clean
 from app.notices import LoadGuide, Notice, Notices, OpenMemorySettings, RestartWorker
+from app.places import Places
 from app.preferences import Preferences
 from worker.sentence import Sentence
 
 if TYPE_CHECKING:
     from app.archive.archive import Archive
+    from app.catalog.hub import Hub
     from app.draft_models import DraftModels
+    from app.supply.hub_search import HubSearch
     from app.supply.local_models import LocalModels
+    from app.supply.transfers import Transfers
 
 
 class Program(QObject):
@@ -72,6 +76,9 @@ class Program(QObject):
         self._archive = Lazy(self._make_archive)
         self._drafts = Lazy(self._make_drafts)
         self._local_models = Lazy(self._make_local_models)
+        self._hub = Lazy(_make_hub)
+        self._hub_search = Lazy(self._make_hub_search)
+        self._transfers = Lazy(self._make_transfers)
         self.idle_unloading = IdleUnloading(session, answers, preferences.settings.unload_after_minutes)
         answers.asking.connect(session.wake)
         answers.saving_failed.connect(self.report_unsaved)
@@ -115,8 +122,35 @@ class Program(QObject):
 
         return LocalModels(self.models_folder, self.preferences, self.archive.run)
 
+    @property
+    def hub_search(self) -> HubSearch:
+        return self._hub_search.get()
+
+    def _make_hub_search(self) -> HubSearch:
+        from app.supply.hub_search import HubSearch
+
+        return HubSearch(self._hub.get())
+
+    @property
+    def transfers(self) -> Transfers:
+        """Models that are fetched or converted. The first use shows those of earlier runs, paused."""
+        return self._transfers.get()
+
+    def _make_transfers(self) -> Transfers:
+        from app.catalog.fetching import FetchQueue
+        from app.supply.transfers import Transfers
+
+        places = Places.under(self.models_folder.parent)
+        transfers = Transfers(
+            lambda on_change: FetchQueue(places, self._hub.get(), on_change), self.models_folder, self.archive.run
+        )
+        transfers.landed.connect(self.local_models.look)
+        return transfers
+
     def close(self) -> None:
         """End background work."""
+        if self._transfers.made is not None:
+            self._transfers.made.close()
         if self._archive.made is not None:
             self._archive.made.close()
 
@@ -276,3 +310,9 @@ class Program(QObject):
 
     def _on_settings_not_saved(self, why: Sentence) -> None:
         self.notices.post(Notice(why, "warning", cause="settings"))
+
+
+def _make_hub() -> Hub:
+    from app.catalog.hub import Hub
+
+    return Hub()

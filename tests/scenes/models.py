@@ -14,7 +14,7 @@ def models(stage: Stage) -> QWidget:
     plant_models(stage)
     stage.act("models")
     window = stage.shown(ModelsWindow)
-    stage.wait(lambda: len(window.entries) > 2)
+    stage.wait(lambda: len(window.entries.all) > 2)
     return window
 
 

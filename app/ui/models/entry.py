@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from PySide6.QtCore import QCoreApplication
 
 from app.catalog.entry import Fit, LocalModel, RemoteModel, Source
+from app.catalog.hub_error import HubError
 from app.numbers import counted, sized
+from app.supply.transfers import Transfer
 from app.ui.models.model_list import Row, Tone
-from worker.sentence import Sentence
+from worker.sentence import Sentence, SentenceError
 
 translate = QCoreApplication.translate
 
@@ -20,26 +23,42 @@ _BILLION = 1_000_000_000
 
 Presence: TypeAlias = Literal["", "loaded", "loading", "unloaded"]
 """Whether a model is the worker's; `unloaded`: it is the one that the next question loads."""
+Action: TypeAlias = Literal[
+    "chat",
+    "cancel_load",
+    "free_memory",
+    "unload",
+    "convert",
+    "fetch",
+    "pause",
+    "resume",
+    "cancel_transfer",
+    "ask_again",
+    "delete",
+    "show_folder",
+    "open_page",
+]
+"""What the user can do with a model."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A model of the list. It is on this machine, or on the hub."""
+    """A model of the list: on this machine, on the hub, or on its way from a local file (`model` None)."""
 
-    model: LocalModel | RemoteModel
+    key: str
+    """What names it in the list."""
+    model: LocalModel | RemoteModel | None
     fit: Fit | None = None
     """None if nothing is known of its memory."""
     presence: Presence = ""
     fraction: float | None = None
     """How much is loaded; None: it is not being loaded."""
-
-    @property
-    def key(self) -> str:
-        match self.model:
-            case LocalModel(name=name):
-                return f"local:{name}"
-            case RemoteModel(key=key):
-                return f"hub:{key}"
+    transfer: Transfer | None = None
+    """Its fetch or conversion; None: it is not on its way."""
+    variants: tuple[RemoteModel, ...] = ()
+    """The models of its repository on the hub, once they are known; `model` is the chosen one."""
+    failure: SentenceError | None = None
+    """Why the details of a model on the hub are not known; None if they are, or are asked for."""
 
     @property
     def title(self) -> str:
@@ -48,38 +67,143 @@ class Entry:
                 return translate("Models", "Guide")
             case LocalModel():
                 return self.model.title
+            case RemoteModel() if self.transfer is None and self.model.gguf:
+                return self.model.repo.rpartition("/")[2]
             case RemoteModel():
                 return self.model.title or self.model.repo.rpartition("/")[2]
+            case None:
+                return "" if self.transfer is None else self.transfer.title
 
     @property
     def problem(self) -> Sentence | None:
-        return self.model.problem
+        """Why it can't be used, or did not come; None if nothing is known."""
+        if self.transfer is not None and self.transfer.failure is not None:
+            return self.transfer.failure
+        if self.failure is not None:
+            return self.failure.sentence
+        return None if self.model is None else self.model.problem
+
+    @property
+    def wants_token(self) -> bool:
+        """Whether a token may help: the hub asks who wants the model."""
+        kind = "" if self.transfer is None else self.transfer.failure_kind
+        if isinstance(self.failure, HubError):
+            kind = self.failure.kind
+        return kind in {"gated", "refused", "gone"}
 
     @property
     def row(self) -> Row:
         word, tone = self._word
-        return Row(self.key, self.title, self.detail, word, tone, self.fraction)
+        fraction = self.fraction if self.transfer is None else self.transfer.fraction or 0.0
+        detail = self.detail if self.transfer is None else transfer_text(self.transfer)
+        return Row(self.key, self.title, detail, word, tone, fraction)
 
     @property
     def detail(self) -> str:
         """Size, bits and context in a line."""
         model = self.model
+        if model is None:
+            return ""
         parts = [sized(model.num_bytes) if model.num_bytes else ""]
         parts.append(quantization_text(model.quantization))
         parts.append("GGUF" if model.format == "gguf" else "")
         if model.context_length:
             parts.append(translate("Models", "context {length}").format(length=short_tokens(model.context_length)))
+        if isinstance(model, RemoteModel) and not any(parts[:2]) and model.num_downloads is not None:
+            parts.append(translate("Models", "{number} downloads").format(number=counted(model.num_downloads)))
         return " · ".join(part for part in parts if part)
 
     @property
     def _word(self) -> tuple[str, Tone]:
+        if self.transfer is not None:
+            return transfer_word(self.transfer)
         if self.presence == "loaded":
             return translate("Models", "loaded"), "good"
         if self.presence == "loading":
             return translate("Models", "loading"), "quiet"
-        if self.problem is not None:
+        if self.model is not None and self.model.problem is not None:
             return translate("Models", "can't be used"), "danger"
         return fit_word(self.fit)
+
+
+def main_action(entry: Entry) -> Action | None:
+    """Return the one action that the page offers first; None if nothing can be done."""
+    if entry.transfer is not None:
+        if entry.transfer.state in {"paused", "failed"}:
+            return "resume"
+        return "cancel_transfer" if entry.transfer.source is not None else "pause"
+    match entry.model:
+        case LocalModel():
+            return _main_action_here(entry, entry.model)
+        case RemoteModel():
+            if entry.failure is not None:
+                return "ask_again"
+            is_refused = entry.model.problem is not None or (entry.fit is not None and entry.fit.verdict == "too_big")
+            return None if is_refused else "fetch"
+        case None:
+            return None
+
+
+def _main_action_here(entry: Entry, model: LocalModel) -> Action | None:
+    if entry.presence == "loading":
+        return "cancel_load"
+    if model.problem is not None:
+        return None
+    if entry.presence == "loaded":
+        return "chat"
+    if entry.fit is not None and entry.fit.verdict == "too_big":
+        return None
+    return "convert" if model.format == "gguf" else "chat"
+
+
+def transfer_word(transfer: Transfer) -> tuple[str, Tone]:
+    """Return the state of a transfer in a word, and its colour."""
+    match transfer.state:
+        case "queued":
+            return translate("Models", "waiting"), "quiet"
+        case "paused":
+            return translate("Models", "paused"), "quiet"
+        case "failed":
+            return translate("Models", "failed"), "danger"
+        case "running":
+            fraction = transfer.fraction
+            return "" if fraction is None else f"{counted(100 * fraction, 0)} %", "quiet"
+
+
+def transfer_text(transfer: Transfer) -> str:
+    """Return how far a transfer is: bytes, speed and time left."""
+    parts: list[str] = []
+    if transfer.total_bytes:
+        done = translate("Models", "{done} of {total}")
+        parts.append(done.format(done=sized(transfer.num_bytes), total=sized(transfer.total_bytes)))
+    if transfer.state == "running":
+        parts += _activity(transfer)
+    return " · ".join(parts)
+
+
+def _activity(transfer: Transfer) -> Iterator[str]:
+    """Yield what a running transfer is doing, and its speed."""
+    match transfer.phase:
+        case "checking":
+            yield translate("Models", "being checked")
+        case "converting":
+            yield translate("Models", "being converted")
+        case "fetching" if transfer.waiting is not None:
+            yield translate("Models", "no connection")
+        case "fetching":
+            if transfer.bytes_per_s is not None:
+                yield translate("Models", "{size}/s").format(size=sized(round(transfer.bytes_per_s)))
+            if transfer.seconds_left is not None:
+                yield translate("Models", "{time} left").format(time=duration_text(transfer.seconds_left))
+
+
+def duration_text(seconds: float) -> str:
+    """Return a time as people say it: seconds, then minutes, then hours."""
+    if seconds < 99.5:
+        return translate("Models", "{number} s").format(number=counted(max(seconds, 1.0), 0))
+    if seconds < 99.5 * 60:
+        return translate("Models", "{number} min").format(number=counted(seconds / 60, 0))
+    return translate("Models", "{number} h").format(number=counted(seconds / 3600, 1))
 
 
 def fit_word(fit: Fit | None) -> tuple[str, Tone]:
@@ -139,6 +263,8 @@ def source_text(source: Source) -> str:
 def good_for(entry: Entry) -> str:
     """Return in a line what a model is good for."""
     model = entry.model
+    if model is None:
+        return ""
     if isinstance(model, RemoteModel) and model.note:
         return translate("Sentences", model.note)
     if isinstance(model, LocalModel) and model.name == GUIDE:

@@ -120,6 +120,8 @@ class ModelList(QListView):
         self._rows = _Rows(self)
         self._delegate = _RowDelegate(self, theme)
         self._chosen = ""
+        self._awaited = ""
+        """A key that is chosen when its row comes."""
         self.setModel(self._rows)
         self.setItemDelegate(self._delegate)
         self.setMouseTracking(True)
@@ -146,6 +148,8 @@ class ModelList(QListView):
         position, top = self.currentIndex().row(), self.verticalScrollBar().value()
         wanted = self._chosen
         self._rows.show_rows(rows)
+        if self._awaited and self.choose(self._awaited):
+            self._awaited = ""
         if self.currentIndex().isValid():
             return
         if not self.choose(wanted):
@@ -159,6 +163,11 @@ class ModelList(QListView):
             return False
         self._set_current(number)
         return True
+
+    def choose_next(self, key: str) -> None:
+        """Make a row current as soon as it is there."""
+        if not self.choose(key):
+            self._awaited = key
 
     def _choose_near(self, number: int) -> None:
         """Make the first row from `number` on current, else the last one before it."""

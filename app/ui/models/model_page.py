@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias, assert_never
+from collections.abc import Callable
+from typing import assert_never
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtWidgets import (
-    QGridLayout,
+    QComboBox,
     QHBoxLayout,
     QLabel,
     QMenu,
@@ -22,34 +23,21 @@ from app.catalog.entry import Fit, LocalModel, RemoteModel
 from app.numbers import counted, sized
 from app.sentences import translated
 from app.ui.models.entry import (
+    Action,
     Entry,
+    fit_word,
     good_for,
-    parameters_text,
+    main_action,
     quantization_text,
-    source_text,
+    transfer_text,
 )
 from app.ui.models.memory_bar import MemoryBar
+from app.ui.models.page_parts import Confirmation, Facts, TokenForm
 from app.ui.parts.labels import ElidedLabel, quiet_label
-from app.ui.parts.layouts import scrolled
+from app.ui.parts.layouts import FlowLayout, scrolled
 from app.ui.theme import Theme, icon
 
 _STEPS = 1000
-
-Action: TypeAlias = Literal["chat", "cancel_load", "unload", "show_folder"]
-"""What the user can do with a model."""
-
-
-def main_action(entry: Entry) -> Action | None:
-    """Return the one action that the page offers first; None if nothing can be done."""
-    match entry.model:
-        case LocalModel():
-            if entry.presence == "loading":
-                return "cancel_load"
-            if entry.problem is not None or entry.model.format == "gguf":
-                return None
-            return "chat"
-        case RemoteModel():
-            return None
 
 
 class ModelPage(QWidget):
@@ -57,43 +45,53 @@ class ModelPage(QWidget):
 
     requested = Signal(object)
     """An `Action` with the shown model."""
+    variant_chosen = Signal(str)
+    """The path of a GGUF file in the shown repository."""
     back_requested = Signal()
 
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self, theme: Theme, fit_of: Callable[[RemoteModel], Fit | None]) -> None:
+        """`fit_of` estimates whether a model of the hub fits."""
         super().__init__()
         self._theme = theme
+        self._fit_of = fit_of
         self._entry: Entry | None = None
-        self.back_button = QToolButton()
-        self.back_button.setAccessibleName(self.tr("Back to the list"))
-        self.back_button.setToolTip(self.tr("Back to the list (Esc)"))
+        self.back_button = _tool_button(self.tr("Back to the list"), self.tr("Back to the list (Esc)"))
         self.back_button.clicked.connect(self.back_requested)
         self.title = ElidedLabel()
         self.title.setObjectName("title")
-        self.more_button = QToolButton()
-        self.more_button.setAccessibleName(self.tr("More"))
-        self.more_button.setToolTip(self.tr("More"))
+        self.more_button = _tool_button(self.tr("More"), self.tr("More"))
         self.more_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self._menu = QMenu(self.more_button)
         self._menu.aboutToShow.connect(self._fill_menu)
         self.more_button.setMenu(self._menu)
         self.line = QLabel()
-        self.line.setWordWrap(True)
+        self.variants = QComboBox()
+        self.variants.setAccessibleName(self.tr("Quantization"))
+        self.variants.activated.connect(self._on_variant)
+        self.problem = QLabel()
+        self.problem.setObjectName("failure")
         self.main_button = QPushButton()
         self.main_button.setObjectName("primary")
-        self.main_button.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
         self.main_button.clicked.connect(self._on_main)
+        self.second_button = QPushButton(self.tr("Cancel"))
+        self.second_button.setToolTip(self.tr("Remove this download and what has come of it"))
+        self.second_button.clicked.connect(lambda: self.requested.emit("cancel_transfer"))
         self.progress = QProgressBar()
         self.progress.setRange(0, _STEPS)
         self.progress.setTextVisible(False)
         self.progress_text = quiet_label("")
-        self.problem = QLabel()
-        self.problem.setObjectName("failure")
-        self.problem.setWordWrap(True)
-        self.problem.setTextFormat(Qt.TextFormat.PlainText)
+        self.token = TokenForm()
+        self.confirmation = Confirmation()
+        self.confirmation.answered.connect(self._on_answered)
         self.memory_text = QLabel()
-        self.memory_text.setWordWrap(True)
         self.memory_bar = MemoryBar(theme)
         self.facts = Facts()
+        for label in (self.line, self.problem, self.memory_text):
+            label.setWordWrap(True)
+            label.setTextFormat(Qt.TextFormat.PlainText)
+        for button in (self.main_button, self.second_button):
+            button.setAutoDefault(False)
+            button.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
         self._lay_out()
         self.set_theme(theme)
         self.show_entry(None)
@@ -105,25 +103,30 @@ class ModelPage(QWidget):
         head.addWidget(self.back_button)
         head.addWidget(self.title, 1)
         head.addWidget(self.more_button)
-        self._page = QWidget()
-        column = QVBoxLayout(self._page)
-        column.setContentsMargins(16, 4, 16, 16)
-        column.setSpacing(12)
-        column.addWidget(self.line)
-        column.addWidget(self.problem)
-        column.addWidget(self.main_button)
+        buttons = QWidget()
+        flow = FlowLayout(buttons)
+        flow.setSpacing(8)
+        flow.addWidget(self.main_button)
+        flow.addWidget(self.second_button)
         progress = QVBoxLayout()
         progress.setSpacing(4)
         progress.addWidget(self.progress)
         progress.addWidget(self.progress_text)
-        column.addLayout(progress)
         memory = QVBoxLayout()
         memory.setSpacing(6)
         memory.addWidget(self.memory_bar)
         memory.addWidget(self.memory_text)
-        column.addLayout(memory)
-        column.addWidget(self.facts)
-        column.addStretch(1)
+        self._page = QWidget()
+        self.column = QVBoxLayout(self._page)
+        self.column.setContentsMargins(16, 4, 16, 16)
+        self.column.setSpacing(12)
+        for part in (self.line, self.variants, self.problem, self.token, buttons):
+            self.column.addWidget(part)
+        self.column.addLayout(progress)
+        self.column.addWidget(self.confirmation)
+        self.column.addLayout(memory)
+        self.column.addWidget(self.facts)
+        self.column.addStretch(1)
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
         outer.setSpacing(4)
@@ -136,127 +139,153 @@ class ModelPage(QWidget):
         self.more_button.setIcon(icon("more", theme.quiet_text))
         self.memory_bar.set_theme(theme)
 
+    # --- content -------------------------------------------------------------------------------------------
+
     @property
     def entry(self) -> Entry | None:
         return self._entry
 
     def show_entry(self, entry: Entry | None) -> None:
         """Show a model; None shows an empty page."""
+        is_other = (None if entry is None else entry.key) != (None if self._entry is None else self._entry.key)
         self._entry = entry
         self._page.setVisible(entry is not None)
-        self.more_button.setVisible(entry is not None and isinstance(entry.model, LocalModel))
+        self.more_button.setVisible(entry is not None and entry.model is not None)
+        if is_other:
+            self.confirmation.setVisible(False)
         if entry is None:
             self.title.show_text("")
             return
         self.title.show_text(entry.title)
-        self._show_text(self.line, good_for(entry))
-        self._show_text(self.problem, "" if entry.problem is None else translated(entry.problem))
+        _show_text(self.line, good_for(entry))
+        self._show_variants(entry)
+        _show_text(self.problem, "" if entry.problem is None else translated(entry.problem))
+        self.token.setVisible(entry.wants_token)
         self._show_main(main_action(entry))
+        self.second_button.setVisible(entry.transfer is not None and main_action(entry) != "cancel_transfer")
         self._show_progress(entry)
         self._show_memory(entry.fit)
         self.facts.show_entry(entry)
 
+    def _show_variants(self, entry: Entry) -> None:
+        self.variants.setVisible(len(entry.variants) > 1 and entry.transfer is None)
+        texts = [self._variant_text(variant) for variant in entry.variants]
+        with QSignalBlocker(self.variants):
+            if texts != [self.variants.itemText(number) for number in range(self.variants.count())]:
+                self.variants.clear()
+                self.variants.addItems(texts)
+            if isinstance(entry.model, RemoteModel) and entry.model in entry.variants:
+                self.variants.setCurrentIndex(entry.variants.index(entry.model))
+
+    def _variant_text(self, variant: RemoteModel) -> str:
+        name = quantization_text(variant.quantization) or variant.gguf
+        parts = [name, sized(variant.num_bytes) if variant.num_bytes else "", fit_word(self._fit_of(variant))[0]]
+        return " · ".join(part for part in parts if part)
+
     def _show_main(self, action: Action | None) -> None:
-        self.main_button.setVisible(action is not None)
-        match action:
-            case "chat":
-                text, tip = self.tr("Chat"), self.tr("Start a conversation with this model (Enter)")
-            case "cancel_load":
-                text, tip = self.tr("Cancel"), self.tr("Stop loading this model")
-            case "unload" | "show_folder" | None:
-                text, tip = "", ""
-            case _:
-                assert_never(action)
+        text, tip = self._main_text(action)
+        self.main_button.setVisible(bool(text))
         self.main_button.setText(text)
         self.main_button.setToolTip(tip)
 
+    def _main_text(self, action: Action | None) -> tuple[str, str]:
+        """Return the text and the tool tip of the main button; empty for actions that it never offers."""
+        match action:
+            case "chat":
+                return self.tr("Chat"), self.tr("Start a conversation with this model (Enter)")
+            case "cancel_load":
+                return self.tr("Cancel"), self.tr("Stop loading this model")
+            case "free_memory":
+                return self.tr("Free memory first"), self.tr("Unload the model that is in memory now")
+            case "convert":
+                return self.tr("Convert"), self.tr("Make a model folder of this file; the file stays (Enter)")
+            case "fetch":
+                return self.tr("Fetch"), self.tr("Fetch this model from the hub (Enter)")
+            case "pause":
+                return self.tr("Pause"), self.tr("What has come is kept")
+            case "resume":
+                return self.tr("Resume"), self.tr("Go on from what has come (Enter)")
+            case "cancel_transfer":
+                return self.tr("Cancel"), self.tr("Stop, and remove what has been made")
+            case "ask_again":
+                return self.tr("Try again"), self.tr("Ask the hub again (Enter)")
+            case "unload" | "delete" | "show_folder" | "open_page" | None:
+                return "", ""
+            case _:
+                assert_never(action)
+
     def _show_progress(self, entry: Entry) -> None:
-        is_shown = entry.fraction is not None
-        self.progress.setVisible(is_shown)
-        self.progress_text.setVisible(is_shown)
-        if entry.fraction is not None:
-            self.progress.setValue(round(_STEPS * entry.fraction))
-            self.progress.setAccessibleName(self.tr("Loading"))
-            self.progress_text.setText(self.tr("Loading: {percent} %").format(percent=counted(100 * entry.fraction, 0)))
+        fraction, text = entry.fraction, ""
+        if entry.transfer is not None:
+            fraction, text = entry.transfer.fraction or 0.0, transfer_text(entry.transfer)
+            if entry.transfer.waiting is not None:
+                text = f"{text}\n{translated(entry.transfer.waiting)}"
+        elif fraction is not None:
+            text = self.tr("Loading: {percent} %").format(percent=counted(100 * fraction, 0))
+        self.progress.setVisible(fraction is not None)
+        self.progress.setValue(round(_STEPS * (fraction or 0.0)))
+        self.progress.setAccessibleName(self.tr("Loading") if entry.transfer is None else self.tr("Fetching"))
+        _show_text(self.progress_text, text)
 
     def _show_memory(self, fit: Fit | None) -> None:
         self.memory_bar.setVisible(fit is not None)
         self.memory_bar.show_fit(fit)
-        self._show_text(self.memory_text, "" if fit is None else translated(fit.sentence))
+        _show_text(self.memory_text, "" if fit is None else translated(fit.sentence))
 
-    def _show_text(self, label: QLabel, text: str) -> None:
-        label.setText(text)
-        label.setVisible(bool(text))
+    # --- actions -------------------------------------------------------------------------------------------
 
     def _on_main(self) -> None:
         action = None if self._entry is None else main_action(self._entry)
         if action is not None:
             self.requested.emit(action)
 
+    def _on_variant(self, number: int) -> None:
+        if self._entry is not None and number < len(self._entry.variants):
+            self.variant_chosen.emit(self._entry.variants[number].gguf)
+
     def _fill_menu(self) -> None:
-        menu = self._menu
+        menu, entry = self._menu, self._entry
         menu.clear()
-        if self._entry is not None and self._entry.presence == "loaded":
-            menu.addAction(self.tr("Unload"), lambda: self.requested.emit("unload"))
-        menu.addAction(self.tr("Show folder"), lambda: self.requested.emit("show_folder"))
-
-
-class Facts(QWidget):
-    """The facts of a model in two columns: name and value. Unknown ones are left out."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._grid = QGridLayout(self)
-        self._grid.setContentsMargins(0, 0, 0, 0)
-        self._grid.setHorizontalSpacing(16)
-        self._grid.setVerticalSpacing(4)
-        self._grid.setColumnStretch(1, 1)
-        self._shown: list[tuple[str, str]] = []
-        self._labels: list[tuple[QLabel, QLabel]] = []
-
-    @property
-    def shown(self) -> dict[str, str]:
-        return dict(self._shown)
-
-    def show_entry(self, entry: Entry) -> None:
-        facts = [(name, value) for name, value in self._facts_of(entry) if value]
-        if facts == self._shown:
+        if entry is None:
             return
-        self._shown = facts
-        while len(self._labels) < len(facts):
-            self._add_labels()
-        for number, (name_label, value_label) in enumerate(self._labels):
-            is_used = number < len(facts)
-            name, value = facts[number] if is_used else ("", "")
-            name_label.setText(name)
-            value_label.setText(value)
-            name_label.setVisible(is_used)
-            value_label.setVisible(is_used)
-
-    def _add_labels(self) -> None:
-        name_label, value_label = quiet_label(""), QLabel()
-        name_label.setWordWrap(False)
-        value_label.setWordWrap(True)
-        value_label.setTextFormat(Qt.TextFormat.PlainText)
-        value_label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        row = len(self._labels)
-        self._grid.addWidget(name_label, row, 0, Qt.AlignmentFlag.AlignTop)
-        self._grid.addWidget(value_label, row, 1, Qt.AlignmentFlag.AlignTop)
-        self._labels.append((name_label, value_label))
-
-    def _facts_of(self, entry: Entry) -> list[tuple[str, str]]:
         model = entry.model
-        facts = [
-            (self.tr("Size"), sized(model.num_bytes) if model.num_bytes else ""),
-            (self.tr("Parameters"), parameters_text(model.num_parameters) if model.num_parameters else ""),
-            (self.tr("Precision"), quantization_text(model.quantization)),
-            (
-                self.tr("Context"),
-                self.tr("{count} tokens").format(count=counted(model.context_length)) if model.context_length else "",
-            ),
-            (self.tr("Licence"), model.licence),
-            (self.tr("Architecture"), model.architecture),
-        ]
+        if entry.presence == "loaded":
+            menu.addAction(self.tr("Unload"), lambda: self.requested.emit("unload"))
         if isinstance(model, LocalModel):
-            facts.append((self.tr("Found in"), source_text(model.source)))
-        return facts
+            menu.addAction(self.tr("Show folder"), lambda: self.requested.emit("show_folder"))
+        if model is not None and model.repo:
+            menu.addAction(self.tr("Open web page"), lambda: self.requested.emit("open_page"))
+        if isinstance(model, LocalModel) and model.can_be_removed and model.name != "guide":
+            menu.addSeparator()
+            menu.addAction(self.tr("Delete…"), self._ask_to_delete)
+
+    def _ask_to_delete(self) -> None:
+        entry = self._entry
+        if entry is None or not isinstance(entry.model, LocalModel):
+            return
+        text = self.tr(
+            "Delete {title} from this computer? This frees {size} and can't be undone. Your conversations stay."
+        )
+        if entry.model.source == "hub":
+            text += " " + self.tr("Other programs that use the Hugging Face cache lose it, too.")
+        self.confirmation.ask(
+            text.format(title=entry.title, size=sized(entry.model.num_bytes)), self.tr("Delete"), self.tr("Keep")
+        )
+
+    def _on_answered(self, is_yes: bool) -> None:
+        if is_yes:
+            self.requested.emit("delete")
+        else:
+            self.main_button.setFocus(Qt.FocusReason.OtherFocusReason)
+
+
+def _show_text(label: QLabel, text: str) -> None:
+    label.setText(text)
+    label.setVisible(bool(text))
+
+
+def _tool_button(name: str, tip: str) -> QToolButton:
+    button = QToolButton()
+    button.setAccessibleName(name)
+    button.setToolTip(tip)
+    return button

@@ -5,33 +5,38 @@ Where both do not fit, they are two pages, one after the other.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
+from typing import assert_never
 
 from PySide6.QtCore import QEvent, QObject, Qt, QUrl, Signal
 from PySide6.QtGui import QDesktopServices, QKeyEvent, QResizeEvent
-from PySide6.QtWidgets import QApplication, QDialog, QFrame, QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QDialog, QFrame, QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
 from typing_extensions import override
 
-from app.catalog.entry import LocalModel
-from app.model.fuzzy import fit, folded
+from app.catalog.entry import LocalModel, RemoteModel
 from app.program import Program
-from app.ui.models.entry import Entry, Presence
-from app.ui.models.model_list import ModelList, Row
-from app.ui.models.model_page import Action, ModelPage, main_action
+from app.sentences import translated
+from app.ui.models.entry import Action, main_action
+from app.ui.models.model_entries import ModelEntries
+from app.ui.models.model_list import ModelList
+from app.ui.models.model_page import ModelPage
+from app.ui.parts.labels import quiet_label
 from app.ui.theme import Theme, scaled
+from worker.sentence import Sentence
 
 _WIDTH_PX, _HEIGHT_PX = 940, 640
 _MIN_PX = (320, 360)
 _NARROW_PX = 700
 _LIST_PX = 340
+_MAX_PX = 16_777_215
+"""Qt's own limit of a widget's size."""
 _OF_SCREEN = 0.9
 _LIST_KEYS = {Qt.Key.Key_Down, Qt.Key.Key_Up, Qt.Key.Key_PageDown, Qt.Key.Key_PageUp}
 _ENTER = {Qt.Key.Key_Return, Qt.Key.Key_Enter}
 
 
 class ModelsWindow(QDialog):
-    """The models on this machine. It stays open while models load."""
+    """Models on this machine and on the hub. What it began goes on when it is closed."""
 
     chat_requested = Signal(str)
     """A conversation should begin with the model of this name."""
@@ -42,33 +47,25 @@ class ModelsWindow(QDialog):
         self.setWindowTitle(self.tr("Models"))
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._program = program
-        self._entries: dict[str, Entry] = {}
+        self.entries = ModelEntries(program, self)
         self._is_narrow = False
         self._is_page_open = False
         """Whether the page of the model is shown, in a narrow window."""
         self.field = QLineEdit()
         self.field.setObjectName("search_everything")
-        self.field.setPlaceholderText(self.tr("Search models"))
+        self.field.setPlaceholderText(self.tr("Search here and on the hub"))
         self.field.setAccessibleName(self.tr("Search models"))
-        self.field.setClearButtonEnabled(False)
         self.field.installEventFilter(self)
         self.list = ModelList(theme)
-        self.empty = QLabel()
-        self.empty.setObjectName("search_says")
-        self.empty.setWordWrap(True)
-        self.empty.setAlignment(Qt.AlignmentFlag.AlignTop)
-        self.page = ModelPage(theme)
+        self.status = quiet_label("")
+        self.again_button = QPushButton()
+        self.again_button.setAutoDefault(False)
+        self.again_button.clicked.connect(self._search_on)
+        self.page = ModelPage(theme, self.entries.fit_of)
         self._left = QFrame()
         self._left.setObjectName("models_list")
         self._lay_out()
-        self.field.textChanged.connect(self._show)
-        self.list.chosen.connect(self._on_chosen)
-        self.list.entered.connect(self._on_entered)
-        self.list.clicked.connect(self._on_clicked)
-        self.page.requested.connect(self._act)
-        self.page.back_requested.connect(self._show_list)
-        program.local_models.changed.connect(self._show)
-        program.session.changed.connect(self._show)
+        self._connect()
         self._show()
         self.list.choose(f"local:{program.session.name}")
         program.local_models.look()
@@ -77,14 +74,19 @@ class ModelsWindow(QDialog):
 
     def _lay_out(self) -> None:
         column = QVBoxLayout(self._left)
-        column.setContentsMargins(8, 12, 0, 8)
+        column.setContentsMargins(8, 12, 0, 0)
         column.setSpacing(8)
         head = QHBoxLayout()
         head.setContentsMargins(4, 0, 12, 0)
         head.addWidget(self.field)
+        foot = QVBoxLayout()
+        foot.setContentsMargins(12, 0, 12, 12)
+        foot.setSpacing(8)
+        foot.addWidget(self.status)
+        foot.addWidget(self.again_button, 0, Qt.AlignmentFlag.AlignLeft)
         column.addLayout(head)
         column.addWidget(self.list, 1)
-        column.addWidget(self.empty, 1)
+        column.addLayout(foot)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(0)
@@ -95,6 +97,19 @@ class ModelsWindow(QDialog):
         width, height = int(room.width() * _OF_SCREEN), int(room.height() * _OF_SCREEN)
         self.resize(min(scaled(_WIDTH_PX), width), min(scaled(_HEIGHT_PX), height))
 
+    def _connect(self) -> None:
+        self.field.textChanged.connect(self.entries.search)
+        self.list.chosen.connect(self._on_chosen)
+        self.list.entered.connect(self._on_entered)
+        self.list.clicked.connect(self._on_clicked)
+        self.page.requested.connect(self._act)
+        self.page.variant_chosen.connect(self._on_variant)
+        self.page.back_requested.connect(self._show_list)
+        self.page.token.entered.connect(self._program.hub_search.enter_token)
+        self._program.hub_search.token_answered.connect(self._on_token)
+        self._program.transfers.landed.connect(self._on_landed)
+        self.entries.changed.connect(self._show)
+
     def set_theme(self, theme: Theme) -> None:
         self.list.set_theme(theme)
         self.page.set_theme(theme)
@@ -103,45 +118,56 @@ class ModelsWindow(QDialog):
 
     def _show(self) -> None:
         """Update the list and the page."""
-        entries = [*self._local_entries()]
-        wanted = folded(self.field.text())
-        found = [entry for entry in entries if fit(wanted, folded(entry.title)) is not None]
-        self._entries = {entry.key: entry for entry in found}
-        self.list.show_rows(self._rows(found))
-        self.list.setVisible(bool(found))
-        self.empty.setVisible(not found)
-        self.empty.setText(self.tr("No model on this computer has this name."))
-        self.page.show_entry(self._entries.get(self.list.chosen_key))
+        self.list.show_rows(self.entries.rows())
+        self.page.show_entry(self.entries.get(self.list.chosen_key))
+        self._show_status()
 
-    def _rows(self, found: Sequence[Entry]) -> list[Row]:
-        return [Row("", self.tr("On this computer")), *(entry.row for entry in found)] if found else []
+    def _show_status(self) -> None:
+        """Say below the list what the search is doing, or why it found nothing."""
+        search = self._program.hub_search
+        again = ""
+        if search.failure is not None:
+            text, again = translated(search.failure.sentence), self.tr("Try again")
+        elif search.is_searching:
+            text = self.tr("Searching the hub…")
+        elif self.field.text().strip() and not self.list.rows:
+            text = self.tr("No model has this name, here or on the hub. Try fewer letters.")
+        else:
+            text = self.tr("Looking…") if self._program.local_models.is_looking and not self.list.rows else ""
+            again = self.tr("More results") if search.has_more else ""
+        self.status.setText(text)
+        self.status.setVisible(bool(text))
+        self.again_button.setText(again)
+        self.again_button.setVisible(bool(again))
 
-    def _local_entries(self) -> list[Entry]:
-        return [self._local_entry(model) for model in self._program.local_models.all]
-
-    def _local_entry(self, model: LocalModel) -> Entry:
-        session = self._program.session
-        presence: Presence = ""
-        fraction: float | None = None
-        if session.name == model.name:
-            match session.state:
-                case "ready":
-                    presence = "loaded"
-                case "loading":
-                    presence, fraction = "loading", session.fraction
-                case "unloaded":
-                    presence = "unloaded"
-                case "failed":
-                    pass
-        return Entry(model, None, presence, fraction)
-
-    @property
-    def entries(self) -> Sequence[Entry]:
-        """The models in the list."""
-        return list(self._entries.values())
+    def _search_on(self) -> None:
+        search = self._program.hub_search
+        if search.failure is not None:
+            search.search_again()
+        else:
+            search.search_more()
 
     def _on_chosen(self, key: str) -> None:
-        self.page.show_entry(self._entries.get(key))
+        self.page.show_entry(self.entries.get(key))
+        self.entries.look_into(key)
+
+    def _on_variant(self, gguf: str) -> None:
+        entry = self.page.entry
+        if entry is not None and isinstance(entry.model, RemoteModel):
+            self.entries.choose_variant(entry.model.repo, gguf)
+
+    def _on_landed(self, key: str, name: str) -> None:
+        """Choose a model that has arrived, if its transfer was chosen."""
+        if self.list.chosen_key == key:
+            self.list.choose_next(f"local:{name}")
+
+    def _on_token(self, why: Sentence | None) -> None:
+        if why is not None:
+            self.page.token.say(translated(why))
+        else:
+            entry = self.page.entry
+            if entry is not None and entry.transfer is not None and entry.transfer.state == "failed":
+                self._program.transfers.resume(entry.transfer.key)
 
     # --- actions -------------------------------------------------------------------------------------------
 
@@ -162,29 +188,47 @@ class ModelsWindow(QDialog):
         entry = self.page.entry
         if entry is None:
             return
-        match action, entry.model:
-            case "chat", LocalModel(name=name):
-                self.chat_requested.emit(name)
-            case "cancel_load", _:
+        model, transfers = entry.model, self._program.transfers
+        key = "" if entry.transfer is None else entry.transfer.key
+        match action:
+            case "chat" if isinstance(model, LocalModel):
+                self.chat_requested.emit(model.name)
+            case "cancel_load":
                 self._program.session.cancel_load()
-            case "unload", _:
+            case "free_memory" | "unload":
                 self._program.unload_model()
-            case "show_folder", LocalModel(path=path):
-                self._show_folder(path if path.is_dir() else path.parent)
-            case _:
+            case "convert" if isinstance(model, LocalModel):
+                self.list.choose_next(transfers.convert(model))
+            case "fetch" if isinstance(model, RemoteModel):
+                self.list.choose_next(transfers.fetch(model))
+            case "pause":
+                transfers.pause(key)
+            case "resume":
+                transfers.resume(key)
+            case "cancel_transfer":
+                transfers.cancel(key)
+            case "ask_again" if isinstance(model, RemoteModel):
+                self._program.hub_search.ask_details(model.repo)
+            case "delete" if isinstance(model, LocalModel):
                 pass
+            case "show_folder" if isinstance(model, LocalModel):
+                self._open(QUrl.fromLocalFile(str(_folder_of(model.path))))
+            case "open_page" if model is not None:
+                self._open(QUrl(f"https://huggingface.co/{model.repo}"))
+            case "chat" | "convert" | "fetch" | "ask_again" | "delete" | "show_folder" | "open_page":
+                pass
+            case _:
+                assert_never(action)
 
-    def _show_folder(self, folder: Path) -> None:
-        QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder)))
+    def _open(self, url: QUrl) -> None:
+        QDesktopServices.openUrl(url)
 
     # --- two columns, or two pages ---------------------------------------------------------------------------
 
     def _fit_width(self, width: int) -> None:
         self._is_narrow = width < scaled(_NARROW_PX)
-        self._left.setMinimumWidth(0)
-        self._left.setMaximumWidth(16777215 if self._is_narrow else scaled(_LIST_PX))
-        if not self._is_narrow:
-            self._left.setMinimumWidth(scaled(_LIST_PX))
+        self._left.setMinimumWidth(0 if self._is_narrow else scaled(_LIST_PX))
+        self._left.setMaximumWidth(_MAX_PX if self._is_narrow else scaled(_LIST_PX))
         self._show_columns()
 
     def _show_columns(self) -> None:
@@ -238,3 +282,7 @@ class ModelsWindow(QDialog):
             self.field.setFocus()
         else:
             super().keyPressEvent(event)
+
+
+def _folder_of(path: Path) -> Path:
+    return path if path.is_dir() else path.parent

@@ -17,3 +17,8 @@ def when(ms: int) -> str:
     if days_ago == 1:
         return QCoreApplication.translate("Times", "yesterday, {time}").format(time=clock)
     return QLocale().toString(moment.date(), QLocale.FormatType.ShortFormat)
+
+
+def day(ms: int) -> str:
+    """Return a date."""
+    return QLocale().toString(QDateTime.fromMSecsSinceEpoch(ms).date(), QLocale.FormatType.ShortFormat)

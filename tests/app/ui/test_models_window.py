@@ -38,7 +38,7 @@ def window(user: User, byte_level: Tokenizer) -> Iterator[ModelsWindow]:
 
 
 def _titles(window: ModelsWindow) -> set[str]:
-    return {entry.title for entry in window.entries}
+    return {entry.title for entry in window.entries.all}
 
 
 def _wait_until_ready(user: User) -> None:

@@ -1,0 +1,145 @@
+"""The models that the list shows: on their way, on this machine, and on the hub, narrowed by the typed words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from PySide6.QtCore import QObject, Signal
+
+from app.catalog.entry import Fit, LocalModel, RemoteModel
+from app.model.fuzzy import fit, folded
+from app.program import Program
+from app.supply.transfers import Transfer
+from app.ui.models.entry import Entry, Presence
+from app.ui.models.model_list import Row
+from worker.sentence import SentenceError
+
+
+class ModelEntries(QObject):
+    """Kept up to date while the window is open."""
+
+    changed = Signal()
+
+    def __init__(self, program: Program, parent: QObject) -> None:
+        super().__init__(parent)
+        self._program = program
+        self._words = ""
+        self._chosen: dict[str, str] = {}
+        """The GGUF files that the user chose, by repository."""
+        self._entries: dict[str, Entry] = {}
+        self._sections: list[tuple[str, list[Entry]]] = []
+        for signal in (
+            program.local_models.changed,
+            program.transfers.changed,
+            program.hub_search.changed,
+            program.hub_search.details_changed,
+            program.session.changed,
+        ):
+            signal.connect(self._update)
+        self._update()
+
+    @property
+    def all(self) -> Sequence[Entry]:
+        """The models in the order of the list."""
+        return list(self._entries.values())
+
+    def get(self, key: str) -> Entry | None:
+        return self._entries.get(key)
+
+    def rows(self) -> list[Row]:
+        """Return the rows of the list, with the headings."""
+        return [
+            row
+            for heading, entries in self._sections
+            if entries
+            for row in (Row("", heading), *(entry.row for entry in entries))
+        ]
+
+    def search(self, words: str) -> None:
+        """Show only models whose names contain the words, and search the hub for them."""
+        self._words = words
+        self._program.hub_search.search(words)
+        self._update()
+
+    def look_into(self, key: str) -> None:
+        """Ask the hub for the details of a model that the user has chosen, if they are unknown."""
+        entry = self.get(key)
+        if entry is not None and isinstance(entry.model, RemoteModel) and entry.transfer is None:
+            self._program.hub_search.details(entry.model.repo)
+
+    def choose_variant(self, repo: str, gguf: str) -> None:
+        """Choose a GGUF model of a repository."""
+        self._chosen[repo] = gguf
+        self._update()
+
+    def fit_of(self, model: LocalModel | RemoteModel) -> Fit | None:  # noqa: ARG002
+        """Return whether a model fits into memory; None if too little is known of it."""
+        return None
+
+    # --- inside --------------------------------------------------------------------------------------------
+
+    def _update(self) -> None:
+        local = self._matching([self._local_entry(model) for model in self._program.local_models.all])
+        transfers = [self._transfer_entry(transfer) for transfer in self._program.transfers.all]
+        self._sections = [
+            (self.tr("On the way"), transfers),
+            (self.tr("On this computer"), local),
+            (self.tr("On the hub"), self._remote_entries()),
+        ]
+        self._entries = {entry.key: entry for _, entries in self._sections for entry in entries}
+        self.changed.emit()
+
+    def _matching(self, entries: Sequence[Entry]) -> list[Entry]:
+        """Return the models whose names fit the words, the best first; without words, as they are."""
+        wanted = folded(self._words)
+        if not wanted.strip():
+            return list(entries)
+        found = [(score, entry) for entry in entries if (score := fit(wanted, folded(entry.title))) is not None]
+        return [entry for _, entry in sorted(found, key=lambda pair: -pair[0])]
+
+    def _local_entry(self, model: LocalModel) -> Entry:
+        session = self._program.session
+        presence: Presence = ""
+        fraction: float | None = None
+        if session.name == model.name:
+            match session.state:
+                case "ready":
+                    presence = "loaded"
+                case "loading":
+                    presence, fraction = "loading", session.fraction
+                case "unloaded":
+                    presence = "unloaded"
+                case "failed":
+                    pass
+        return Entry(f"local:{model.name}", model, self.fit_of(model), presence, fraction)
+
+    def _transfer_entry(self, transfer: Transfer) -> Entry:
+        model = transfer.model
+        return Entry(transfer.key, model, None if model is None else self.fit_of(model), transfer=transfer)
+
+    def _remote_entries(self) -> list[Entry]:
+        transfers = self._program.transfers
+        here = {model.repo for model in self._program.local_models.all if model.repo and model.format == "mlx"}
+        found = [self._remote_entry(hit) for hit in self._program.hub_search.hits if hit.repo not in here]
+        return [entry for entry in found if not isinstance(entry.model, RemoteModel) or not transfers.of(entry.model)]
+
+    def _remote_entry(self, hit: RemoteModel) -> Entry:
+        entry = Entry(f"hub:{hit.repo}", hit)
+        details = self._program.hub_search.known_details(hit.repo)
+        if isinstance(details, SentenceError):
+            return replace(entry, failure=details)
+        if details:
+            entry = replace(entry, model=self._variant(hit, details), variants=tuple(details))
+        assert entry.model is not None
+        return replace(entry, fit=self.fit_of(entry.model))
+
+    def _variant(self, hit: RemoteModel, details: Sequence[RemoteModel]) -> RemoteModel:
+        """Return the model of a repository that the user chose; else the usual one, or a smaller one that fits."""
+        from app.catalog.hub import best_of
+
+        chosen = next((model for model in details if model.gguf == self._chosen.get(hit.repo)), None)
+        if chosen is not None:
+            return chosen
+        fitting = [model for model in details if (found := self.fit_of(model)) is None or found.verdict != "too_big"]
+        return best_of(fitting or details)

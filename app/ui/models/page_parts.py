@@ -1,0 +1,165 @@
+"""Parts of a model's page: its facts, a question before something is deleted, and the field for a token."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
+
+from app.catalog.entry import LocalModel, RemoteModel
+from app.numbers import counted, sized
+from app.ui.models.entry import Entry, parameters_text, quantization_text, source_text
+from app.ui.parts.labels import quiet_label
+from app.ui.parts.times import day
+
+
+class Facts(QWidget):
+    """The facts of a model in two columns: name and value. Unknown ones are left out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._grid = QGridLayout(self)
+        self._grid.setContentsMargins(0, 0, 0, 0)
+        self._grid.setHorizontalSpacing(16)
+        self._grid.setVerticalSpacing(4)
+        self._grid.setColumnStretch(1, 1)
+        self._shown: list[tuple[str, str]] = []
+        self._labels: list[tuple[QLabel, QLabel]] = []
+
+    @property
+    def shown(self) -> dict[str, str]:
+        """The values by their names."""
+        return dict(self._shown)
+
+    def show_entry(self, entry: Entry, speeds: str = "") -> None:
+        """`speeds`: those that were measured here, in words; empty if there are none."""
+        facts = [(name, value) for name, value in self._facts_of(entry, speeds) if value]
+        if facts == self._shown:
+            return
+        self._shown = facts
+        while len(self._labels) < len(facts):
+            self._add_labels()
+        for number, (name_label, value_label) in enumerate(self._labels):
+            is_used = number < len(facts)
+            name, value = facts[number] if is_used else ("", "")
+            name_label.setText(name)
+            value_label.setText(value)
+            name_label.setVisible(is_used)
+            value_label.setVisible(is_used)
+
+    def _add_labels(self) -> None:
+        name_label, value_label = quiet_label(""), QLabel()
+        name_label.setWordWrap(False)
+        value_label.setWordWrap(True)
+        value_label.setTextFormat(Qt.TextFormat.PlainText)
+        value_label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        row = len(self._labels)
+        self._grid.addWidget(name_label, row, 0, Qt.AlignmentFlag.AlignBaseline)
+        self._grid.addWidget(value_label, row, 1, Qt.AlignmentFlag.AlignBaseline)
+        self._labels.append((name_label, value_label))
+
+    def _facts_of(self, entry: Entry, speeds: str) -> list[tuple[str, str]]:
+        model = entry.model
+        if model is None:
+            return []
+        facts = [
+            (self.tr("Size"), sized(model.num_bytes) if model.num_bytes else ""),
+            (self.tr("Parameters"), parameters_text(model.num_parameters) if model.num_parameters else ""),
+            (self.tr("Precision"), quantization_text(model.quantization)),
+            (
+                self.tr("Context"),
+                self.tr("{count} tokens").format(count=counted(model.context_length)) if model.context_length else "",
+            ),
+            (self.tr("Speed here"), speeds),
+            (self.tr("Licence"), model.licence),
+            (self.tr("Architecture"), model.architecture),
+        ]
+        match model:
+            case LocalModel():
+                facts.append((self.tr("Found in"), source_text(model.source)))
+            case RemoteModel():
+                facts += [
+                    (self.tr("Repository"), model.repo),
+                    (self.tr("Downloads"), "" if model.num_downloads is None else self._downloads(model.num_downloads)),
+                    (self.tr("Updated"), "" if model.updated_ms is None else day(model.updated_ms)),
+                ]
+        return facts
+
+    def _downloads(self, number: int) -> str:
+        return self.tr("{number} in the last month").format(number=counted(number))
+
+
+class Confirmation(QFrame):
+    """A question in its place, with a button that does it and one that does not. Hidden until it is asked."""
+
+    answered = Signal(bool)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("card")
+        self.text = QLabel()
+        self.text.setWordWrap(True)
+        self.text.setTextFormat(Qt.TextFormat.PlainText)
+        self.yes_button = QPushButton()
+        self.no_button = QPushButton()
+        self.yes_button.clicked.connect(lambda: self._answer(True))
+        self.no_button.clicked.connect(lambda: self._answer(False))
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        row.addWidget(self.yes_button)
+        row.addWidget(self.no_button)
+        row.addStretch(1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(12, 12, 12, 12)
+        column.setSpacing(8)
+        column.addWidget(self.text)
+        column.addLayout(row)
+        self.setVisible(False)
+
+    def ask(self, text: str, yes: str, no: str) -> None:
+        """Show a question; the harmless answer has the focus."""
+        self.text.setText(text)
+        self.yes_button.setText(yes)
+        self.no_button.setText(no)
+        self.setVisible(True)
+        self.no_button.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _answer(self, is_yes: bool) -> None:
+        self.setVisible(False)
+        self.answered.emit(is_yes)
+
+
+class TokenForm(QWidget):
+    """A field for a token of the hub. Its text is never shown, and is cleared as soon as it is taken."""
+
+    entered = Signal(str)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.field = QLineEdit()
+        self.field.setEchoMode(QLineEdit.EchoMode.Password)
+        self.field.setPlaceholderText(self.tr("Token"))
+        self.field.setAccessibleName(self.tr("Token for Hugging Face"))
+        self.field.returnPressed.connect(self._enter)
+        self.button = QPushButton(self.tr("Use token"))
+        self.button.setAutoDefault(False)
+        self.button.clicked.connect(self._enter)
+        self.note = quiet_label(self.tr("It is kept in the system's keyring, never in a file of Bough."))
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        row.addWidget(self.field, 1)
+        row.addWidget(self.button)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(4)
+        column.addLayout(row)
+        column.addWidget(self.note)
+
+    def say(self, text: str) -> None:
+        """Show a sentence below the field."""
+        self.note.setText(text)
+
+    def _enter(self) -> None:
+        text = self.field.text()
+        self.field.clear()
+        if text.strip():
+            self.entered.emit(text)

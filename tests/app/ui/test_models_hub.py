@@ -1,0 +1,101 @@
+"""The Models window and a hub on loopback: searched, fetched with a real process, and chatted with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import huggingface_hub.constants
+import pytest
+from PySide6.QtCore import Qt
+from tokenizers import Tokenizer
+
+from app.ui.models.models_window import ModelsWindow
+from tests.app.ui.conftest import User
+from tests.hub_server import Fault, HubServer, Repository
+from tests.models import write_random_llama
+from tests.waiting import PATIENCE_MS
+
+
+@pytest.fixture(scope="module", autouse=True)
+def hub(tmp_path_factory: pytest.TempPathFactory, byte_level: Tokenizer) -> Iterator[HubServer]:
+    """A hub with a model in MLX format, and one that its owner guards. It is there before Bough starts."""
+    folder = write_random_llama(tmp_path_factory.mktemp("uploaded") / "model", byte_level)
+    files: dict[str, bytes | Path] = {file.name: file for file in folder.iterdir()}
+    with HubServer() as server, pytest.MonkeyPatch.context() as patch:
+        patch.delenv("HF_HUB_OFFLINE")
+        patch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
+        patch.setenv("HF_HOME", str(tmp_path_factory.mktemp("huggingface")))
+        patch.setenv("HF_ENDPOINT", server.url)
+        patch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
+        tags = ("mlx", "text-generation", "license:apache-2.0")
+        server.add(Repository("mlx-community/Tiny-1B-4bit", files, tags, downloads=900))
+        server.add(Repository("mlx-community/Guarded-1B-4bit", files, tags, downloads=100, gated="manual"))
+        yield server
+
+
+@pytest.fixture
+def window(user: User) -> Iterator[ModelsWindow]:
+    user.window.action("models").trigger()
+    opened = user.window.findChild(ModelsWindow)
+    assert isinstance(opened, ModelsWindow)
+    yield opened
+    for transfer in user.controller.program.transfers.all:
+        user.controller.program.transfers.cancel(transfer.key)
+
+
+def _search(user: User, window: ModelsWindow, words: str) -> None:
+    window.field.clear()
+    user.bot.keyClicks(window.field, words)
+    search = user.controller.program.hub_search
+    user.bot.waitUntil(lambda: not search.is_searching, timeout=PATIENCE_MS)
+
+
+def _choose(user: User, window: ModelsWindow, key: str) -> None:
+    window.list.choose(key)
+    user.bot.waitUntil(lambda: window.page.entry is not None and window.page.entry.key == key, timeout=PATIENCE_MS)
+
+
+def test_a_model_is_found_fetched_and_chatted_with(user: User, window: ModelsWindow, hub: HubServer) -> None:
+    _search(user, window, "tiny")
+    key = "hub:mlx-community/Tiny-1B-4bit"
+    _choose(user, window, key)
+    user.bot.waitUntil(lambda: bool(window.page.entry and window.page.entry.variants), timeout=PATIENCE_MS)
+    assert window.page.facts.shown["Licence"] == "apache-2.0"
+    assert window.page.main_button.text() == "Fetch"
+    user.bot.keyClick(window.field, Qt.Key.Key_Return)
+    user.bot.waitUntil(lambda: window.list.chosen_key == "local:mlx-community/Tiny-1B-4bit", timeout=PATIENCE_MS)
+    # It is listed once, though the hub still has it.
+    assert [row.title for row in window.list.rows if row.key] == ["Tiny-1B-4bit"]
+    assert window.page.main_button.text() == "Chat"
+    window.page.main_button.click()
+    assert user.ask("Hello").state in {"complete", "cut"}
+    assert user.application.session.name == "mlx-community/Tiny-1B-4bit"
+    user.controller.program.load_model("guide")
+
+
+def test_a_guarded_model_asks_for_a_token_which_is_sent_and_not_shown(
+    user: User, window: ModelsWindow, hub: HubServer
+) -> None:
+    _search(user, window, "guarded")
+    _choose(user, window, "hub:mlx-community/Guarded-1B-4bit")
+    user.bot.waitUntil(lambda: bool(window.page.entry and window.page.entry.variants), timeout=PATIENCE_MS)
+    user.bot.mouseClick(window.page.main_button, Qt.MouseButton.LeftButton)
+    user.bot.waitUntil(window.page.token.isVisible, timeout=PATIENCE_MS)
+    assert "ask for access" in window.page.problem.text()
+    user.bot.keyClicks(window.page.token.field, hub.token)
+    user.bot.keyClick(window.page.token.field, Qt.Key.Key_Return)
+    assert window.page.token.field.text() == ""
+    user.bot.waitUntil(lambda: window.list.chosen_key == "local:mlx-community/Guarded-1B-4bit", timeout=PATIENCE_MS)
+    last = hub.requests_of("GET .*Guarded.*resolve")[-1]
+    assert f"Bearer {hub.token}" in last.headers.values()
+
+
+def test_a_failed_search_says_why_and_can_be_repeated(user: User, window: ModelsWindow, hub: HubServer) -> None:
+    hub.fail("GET /api/models", Fault("status"), times=3)
+    _search(user, window, "tin")
+    assert "has a problem" in window.status.text()
+    window.again_button.click()
+    search = user.controller.program.hub_search
+    user.bot.waitUntil(lambda: not search.is_searching, timeout=PATIENCE_MS)
+    assert window.status.text() == ""
