@@ -43,6 +43,8 @@ class Shape(Struct, frozen=True, kw_only=True):
     float_numbers: int = 0
     """Parameters as plain floats."""
     float_bytes: int = 0
+    largest_bytes: int = 0
+    """The size on disk of the largest weight, which is in memory twice while it is converted."""
     layers: tuple[LayerMemory, ...] = ()
     """Empty if unknown."""
     vocab_size: int = 0

@@ -5,69 +5,54 @@ Reads file names and headers only, and copies nothing. Folders of others are nev
 
 from __future__ import annotations
 
-import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, cast
+from typing import NamedTuple
 
-from app.catalog.entry import LocalModel, Source
+import msgspec
+from msgspec import Struct
+
+from app.catalog import facts, gguf_facts
+from app.catalog.entry import LocalModel
+from app.catalog.places_of_models import Root
 from worker.models.folder import check_folder
-from worker.printable import one_line
-from worker.sentence import Sentence, SentenceError
-
-Layout: TypeAlias = Literal["folders", "hub"]
-"""`folders`: models anywhere below. `hub`: the cache of huggingface_hub."""
+from worker.sentence import Sentence, SentenceError, verbatim
 
 _MAX_DEPTH = 6
 """Folders within folders that are searched. LM Studio has two: the owner and the repository."""
-_MAX_ENTRIES = 200_000
+_MAX_ENTRIES = 300_000
 """The most files and folders that one search looks at, so that it ends even in a user's home folder."""
+_MAX_MANIFEST_BYTES = 1 << 20
+_SKIPPED = re.compile(r"\.|node_modules$|__pycache__$|.*\.(?:partial|incomplete)$")
+"""Folders without models: hidden ones, and unfinished downloads and conversions."""
 _PART = re.compile(r"-(\d{5})-of-(\d{5})\.gguf$", re.IGNORECASE)
-_GGUF_KIND = re.compile(
-    r"(?:^|[-_.])((?:UD-)?(?:I?Q\d(?:_[A-Z0-9]+)*|BF16|F16|F32|FP16|FP32|MXFP4|TQ\d_0))(?=[-_.]|$)", re.IGNORECASE
-)
+_PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
+_DIGEST = re.compile(r"sha256[:-]([0-9a-f]{64})")
+_REVISION = re.compile(r"[0-9a-f]{40}")
+_LAYER = "application/vnd.ollama.image."
 
 
-@dataclass(frozen=True)
-class Root:
-    """A folder in which models are searched."""
-
-    path: Path
-    source: Source
-    layout: Layout = "folders"
+class _Layer(Struct):
+    digest: str
+    mediaType: str = ""  # noqa: N815 (the field's name in the file)
 
 
-def usual_roots(
-    models: Path,
-    added: Sequence[Path] = (),
-    *,
-    environment: Mapping[str, str] = os.environ,
-    home: Path | None = None,
-) -> list[Root]:
-    """Return the folders in which Bough and other programs keep models. Some of them may not exist.
+class _Manifest(Struct):
+    layers: list[_Layer] = []
+    config: _Layer | None = None
 
-    `models`: Bough's own folder. `added`: the folders that the user added.
-    """
-    home = home or Path.home()
-    cache = Path(environment.get("XDG_CACHE_HOME") or home / ".cache")
-    huggingface = Path(environment.get("HF_HOME") or cache / "huggingface").expanduser()
-    hub = environment.get("HF_HUB_CACHE") or environment.get("HUGGINGFACE_HUB_CACHE") or huggingface / "hub"
-    roots = [
-        Root(models, "bough"),
-        Root(Path(hub).expanduser(), "hub", "hub"),
-        Root(home / ".lmstudio" / "models", "lm_studio"),
-        Root(cache / "lm-studio" / "models", "lm_studio"),
-        Root(Path(environment.get("LLAMA_CACHE") or cache / "llama.cpp"), "llama_cpp"),
-        *(Root(path, "added") for path in added),
-    ]
-    return list({root.path: root for root in reversed(roots)}.values())[::-1]
+
+class _Listing(NamedTuple):
+    """The names in a folder."""
+
+    files: dict[str, os.stat_result]
+    folders: list[str]
 
 
 def find_models(roots: Sequence[Root]) -> Iterator[LocalModel]:
-    """Yield the models below some folders as they are found, each once. Nothing is raised."""
+    """Yield the models in some folders as they are found, each once. Nothing is raised."""
     search = _Search()
     for root in roots:
         match root.layout:
@@ -75,12 +60,23 @@ def find_models(roots: Sequence[Root]) -> Iterator[LocalModel]:
                 yield from search.below(root)
             case "hub":
                 yield from search.in_hub(root)
+            case "ollama":
+                yield from search.in_ollama(root)
+
+
+def model_at(path: Path) -> LocalModel | None:
+    """Return the model in a folder or a GGUF file that the user opens; None if there is none."""
+    root = Root(path, "added")
+    if path.is_dir():
+        return next(_Search(max_depth=0).below(root), None)
+    return next(_Search(max_depth=0).ggufs(Root(path.parent, "added"), path.parent, [path.name]), None)
 
 
 class _Search:
     """One search. It enters each folder once, so loops of links end."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_depth: int = _MAX_DEPTH) -> None:
+        self._max_depth = max_depth
         self._entered: set[tuple[int, int]] = set()
         self._num_left = _MAX_ENTRIES
 
@@ -89,129 +85,279 @@ class _Search:
         waiting = [(root.path, 0)]
         while waiting:
             folder, depth = waiting.pop()
-            files, folders = self._listed(folder)
-            if "config.json" in files and any(name.endswith(".safetensors") for name in files):
-                yield _folder_model(folder, root, name=str(folder))
-            else:
-                yield from _gguf_models(folder, files, root)
-                if depth < _MAX_DEPTH:
-                    waiting += [(folder / name, depth + 1) for name in sorted(folders, reverse=True)]
+            listing = self._listed(folder)
+            found = _folder_model(folder, listing.files, root, repo=_repo_of(folder, root, depth))
+            if found is not None:
+                yield found
+            yield from self.ggufs(root, folder, list(listing.files), repo=_repo_of(folder, root, depth))
+            if found is None and depth < self._max_depth:
+                inner = (name for name in reversed(listing.folders) if not _SKIPPED.match(name))
+                waiting += [(folder / name, depth + 1) for name in inner]
 
     def in_hub(self, root: Root) -> Iterator[LocalModel]:
-        """Yield the models in a cache of huggingface_hub."""
-        for name in self._listed(root.path)[1]:
+        """Yield the models in a cache of huggingface_hub: of each repository, the revision that is used."""
+        for name in self._listed(root.path).folders:
+            owner, _, rest = name.removeprefix("models--").partition("--")
             if not name.startswith("models--"):
                 continue
-            repo = name.removeprefix("models--").replace("--", "/", 1)
-            snapshot = _snapshot(root.path / name)
+            repo = f"{owner}/{rest}" if rest else owner
+            snapshot, is_main = _snapshot(root.path / name)
             if snapshot is None:
                 continue
-            files, _ = self._listed(snapshot)
-            if "config.json" in files and any(file.endswith(".safetensors") for file in files):
-                yield _folder_model(snapshot, root, name=repo, repo=repo)
-            else:
-                yield from _gguf_models(snapshot, files, root, repo=repo)
+            listing = self._listed(snapshot)
+            load_name = repo if is_main and root.source == "hub" else str(snapshot)
+            found = _folder_model(snapshot, listing.files, root, name=load_name, repo=repo)
+            if found is not None:
+                yield found
+            yield from self.ggufs(root, snapshot, list(listing.files), repo=repo)
+            for folder in listing.folders:
+                # Large split models have a folder for each quantization.
+                inner = self._listed(snapshot / folder)
+                yield from self.ggufs(root, snapshot / folder, list(inner.files), repo=repo)
 
-    def _listed(self, folder: Path) -> tuple[list[str], list[str]]:
-        """Return the names of the files and of the folders in a folder; nothing if it can't be read or is known."""
-        files: list[str] = []
-        folders: list[str] = []
+    def in_ollama(self, root: Root) -> Iterator[LocalModel]:
+        """Yield Ollama's models. A manifest names the files, which lie in another folder under their hashes."""
+        seen: set[Path] = set()
+        for manifest in sorted(self._manifests(root.path / "manifests")):
+            found = _ollama_model(manifest, root)
+            if found is not None and found.path not in seen:
+                seen.add(found.path)
+                yield found
+
+    def _manifests(self, folder: Path) -> Iterator[Path]:
+        """Yield the manifests below a folder: `host/namespace/model/tag`."""
+        waiting = [(folder, 0)]
+        while waiting:
+            path, depth = waiting.pop()
+            listing = self._listed(path)
+            if depth == 3:
+                yield from (path / name for name in listing.files if not name.startswith("."))
+            else:
+                waiting += [(path / name, depth + 1) for name in listing.folders]
+
+    def ggufs(self, root: Root, folder: Path, names: Sequence[str], *, repo: str = "") -> Iterator[LocalModel]:
+        """Yield the models of the GGUF files in a folder, split ones as one."""
+        splits: dict[tuple[str, str], list[str]] = {}
+        for name in sorted(names):
+            if name.lower().endswith(".gguf") and gguf_facts.is_chat_file(name):
+                part = _PART.search(name)
+                key = (name[: part.start()], part[2]) if part else (name[: -len(".gguf")], "")
+                splits.setdefault(key, []).append(name)
+        for (title, count), parts in splits.items():
+            problem: Sentence | None = None
+            if count and len(parts) != int(count):
+                problem = Sentence(
+                    "{num_missing} of the {count} parts of this model are missing. Finish the download.",
+                    num_missing=max(int(count) - len(parts), 0),
+                    count=int(count),
+                )
+            found = _gguf_model([folder / each for each in parts], root, title=title, repo=repo, problem=problem)
+            if found is not None:
+                yield found
+
+    def _listed(self, folder: Path) -> _Listing:
+        """Return what is in a folder; nothing if it can't be read or was listed before. Broken links are left out."""
+        listing = _Listing({}, [])
         try:
             status = folder.stat()
             key = (status.st_dev, status.st_ino)
             if key in self._entered:
-                return [], []
+                return listing
             self._entered.add(key)
             with os.scandir(folder) as entries:
                 for entry in entries:
                     if self._num_left <= 0:
                         break
                     self._num_left -= 1
-                    if entry.is_dir():
-                        folders.append(entry.name)
-                    elif entry.is_file():
-                        files.append(entry.name)
-        except OSError:
+                    try:
+                        if entry.is_dir():
+                            listing.folders.append(entry.name)
+                        elif entry.is_file():
+                            listing.files[entry.name] = entry.stat()
+                    except OSError:
+                        continue
+        except (OSError, ValueError):
             pass
-        return sorted(files), sorted(folders)
+        listing.folders.sort()
+        return _Listing(dict(sorted(listing.files.items())), listing.folders)
 
 
-def _snapshot(repo: Path) -> Path | None:
-    """Return the folder of a repository's files in the hub's cache; None without one."""
+def _repo_of(folder: Path, root: Root, depth: int) -> str:
+    """Return the repository that a folder is named after: LM Studio and Bough lay models out as owner/name."""
+    if depth != 2 or root.source not in {"lm_studio", "bough"}:
+        return ""
+    return f"{folder.parent.name}/{folder.name}"
+
+
+def _snapshot(repo: Path) -> tuple[Path | None, bool]:
+    """Return the folder of a repository's files in the hub's cache, and whether it is that of the branch main."""
     try:
         revision = (repo / "refs" / "main").read_text(encoding="utf-8").strip()
+        if _REVISION.fullmatch(revision) and (repo / "snapshots" / revision).is_dir():
+            return repo / "snapshots" / revision, True
     except (OSError, ValueError):
-        return None
-    if not re.fullmatch(r"[0-9a-f]{40}", revision):
-        return None
-    return repo / "snapshots" / revision
-
-
-def _folder_model(folder: Path, root: Root, *, name: str, repo: str = "") -> LocalModel:
-    problem: Sentence | None = None
-    num_bytes = num_parameters = 0
-    architecture = ""
+        pass
     try:
-        found = check_folder(folder, name)
+        folders = [folder for folder in (repo / "snapshots").iterdir() if folder.is_dir()]
+        return max(folders, key=lambda folder: folder.stat().st_mtime_ns, default=None), False
+    except OSError:
+        return None, False
+
+
+def _folder_model(
+    folder: Path, files: dict[str, os.stat_result], root: Root, *, name: str = "", repo: str = ""
+) -> LocalModel | None:
+    """Return the model in a folder; None if it holds no model for chats."""
+    has_weights = any(file.endswith(".safetensors") for file in files)
+    has_pickles = any(file.endswith(_PICKLES) for file in files)
+    if "config.json" not in files or not (has_weights or has_pickles or "model.safetensors.index.json" in files):
+        return None
+    config = facts.json_object(folder / "config.json")
+    if config and not facts.is_chat_model(config, files):
+        return None
+    problem: Sentence | None = None
+    shape = None
+    dtype = ""
+    try:
+        checked = check_folder(folder, name)
+        shape = facts.shape_of(config, checked.weight_files)
+        dtype = max(checked.weight_files, key=lambda file: file.num_bytes).main_dtype
+        problem = _why_unsupported(checked.architecture)
     except SentenceError as error:
         problem = error.sentence
-        config = _config(folder)
-    else:
-        config, num_bytes, num_parameters = found.config, found.weights_bytes, found.num_parameters
-        architecture = found.architecture
-    quantization = config.get("quantization")
-    bits = cast("dict[str, Any]", quantization).get("bits") if isinstance(quantization, dict) else None
+    except (OSError, ValueError) as error:
+        problem = _unreadable(error)
+    if has_pickles and not has_weights:
+        problem = Sentence(
+            "The weights are in a format that can contain program code, which Bough does not read. "
+            "Choose a version of this model with safetensors."
+        )
     return LocalModel(
-        name=name,
-        title=one_line(repo.rpartition("/")[2] or folder.name),
+        name=name or str(folder),
+        title=facts.clean_name(repo.rpartition("/")[2] or folder.name) or "?",
         path=folder,
         source=root.source,
         format="mlx",
-        num_bytes=num_bytes,
+        num_bytes=sum(status.st_size for status in files.values()),
         repo=repo,
-        architecture=one_line(architecture),
-        quantization=f"{bits} bits" if isinstance(bits, int) else "",
-        num_parameters=num_parameters or None,
+        architecture=facts.clean_name(config.get("model_type")),
+        quantization=facts.quantization(config, dtype),
+        bits=None if shape is None or not shape.num_parameters else 8 * shape.weights_bytes / shape.num_parameters,
+        context_length=facts.context_length(config),
+        num_parameters=None if shape is None else shape.num_parameters or None,
+        licence=facts.licence(folder, files),
+        has_template=facts.has_template(folder, files),
+        has_end_token=facts.has_end_token(folder, config),
+        modified_ms=max(status.st_mtime_ns for status in files.values()) // 1_000_000,
+        shape=shape,
         problem=problem,
     )
 
 
-def _config(folder: Path) -> dict[str, Any]:
+def _why_unsupported(architecture: str) -> Sentence | None:
+    if facts.is_supported(architecture):
+        return None
+    return Sentence(
+        "Bough does not support models of the type {architecture}. Choose another model.",
+        architecture=facts.clean_name(architecture),
+    )
+
+
+def _gguf_model(
+    paths: Sequence[Path],
+    root: Root,
+    *,
+    title: str,
+    repo: str = "",
+    problem: Sentence | None = None,
+    is_named_by_hash: bool = False,
+) -> LocalModel | None:
+    """Return the model in GGUF files; None if they hold none for chats. `title` also tells the quantization."""
+    path = paths[0]
+    found = None
+    num_bytes = modified_ns = 0
     try:
-        found: object = json.loads((folder / "config.json").read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
-
-
-def _gguf_models(folder: Path, files: Sequence[str], root: Root, *, repo: str = "") -> Iterator[LocalModel]:
-    for name in files:
-        if not name.lower().endswith(".gguf"):
-            continue
-        part = _PART.search(name)
-        names = [name]
-        if part:
-            if int(part[1]) != 1:
-                continue
-            stem = name[: part.start()].lower()
-            names = [other for other in files if other.lower().startswith(stem) and _PART.search(other)]
-        kind = _GGUF_KIND.search(name)
-        path = folder / name
-        yield LocalModel(
-            name=str(path),
-            title=one_line(name[: part.start()] if part else path.stem),
-            path=path,
-            source=root.source,
-            format="gguf",
-            num_bytes=sum(_size(folder / other) for other in names),
-            files=tuple(folder / other for other in names),
-            repo=repo,
-            quantization=kind[1].upper() if kind else "",
+        statuses = [each.stat() for each in paths]
+        num_bytes = sum(status.st_size for status in statuses)
+        modified_ns = max(status.st_mtime_ns for status in statuses)
+        found = gguf_facts.read_facts(path, num_bytes, title)
+        if found is None:
+            return None
+    except SentenceError as error:
+        problem = problem or error.sentence
+    except (OSError, ValueError) as error:
+        problem = problem or _unreadable(error)
+    if found is not None and not gguf_facts.is_convertible(found.architecture):
+        problem = problem or Sentence(
+            "Bough can't convert GGUF models of the architecture {architecture}. Choose another model.",
+            architecture=found.architecture or "?",
         )
+    model = LocalModel(
+        name=str(path),
+        title=facts.clean_name(title) or "?",
+        path=path,
+        source=root.source,
+        format="gguf",
+        num_bytes=num_bytes,
+        files=tuple(paths),
+        repo=repo,
+        quantization=gguf_facts.kind_in(title),
+        modified_ms=modified_ns // 1_000_000,
+        problem=problem,
+    )
+    if found is None:
+        # A file that is no GGUF file at all says nothing by its name either.
+        return None if is_named_by_hash else model
+    return msgspec.structs.replace(
+        model,
+        repo=repo or found.repo,
+        architecture=found.architecture,
+        quantization=found.quantization,
+        bits=found.bits,
+        context_length=found.context_length,
+        num_parameters=found.num_parameters,
+        licence=found.licence,
+        shape=found.shape,
+    )
 
 
-def _size(path: Path) -> int:
+def _ollama_model(manifest: Path, root: Root) -> LocalModel | None:
+    """Return the model of a manifest; None if it is no chat model or not on this machine."""
+    host, namespace, model, tag = manifest.parts[-4:]
     try:
-        return path.stat().st_size
-    except OSError:
-        return 0
+        if manifest.stat().st_size > _MAX_MANIFEST_BYTES:
+            return None
+        found = msgspec.json.decode(manifest.read_bytes(), type=_Manifest)
+    except (OSError, ValueError, RecursionError):
+        return None
+    blobs = root.path / "blobs"
+    weights = [path for path in _blobs(blobs, found, "model") if path.is_file()]
+    if not weights:
+        return None
+    title = f"{model}:{tag}"
+    if host != "registry.ollama.ai":
+        title = f"{host}/{namespace}/{title}"
+    elif namespace != "library":
+        title = f"{namespace}/{title}"
+    problem = None
+    if _blobs(blobs, found, "adapter"):
+        problem = Sentence("This model needs an adapter, which Bough can't apply. Choose another model.")
+    return _gguf_model(
+        weights[:1],
+        root,
+        title=title,
+        repo=f"{namespace}/{model}" if host in {"hf.co", "huggingface.co"} else "",
+        problem=problem,
+        is_named_by_hash=True,
+    )
+
+
+def _blobs(folder: Path, manifest: _Manifest, kind: str) -> list[Path]:
+    """Return the paths of a manifest's layers of a kind."""
+    digests = (_DIGEST.fullmatch(layer.digest) for layer in manifest.layers if layer.mediaType == _LAYER + kind)
+    return [folder / f"sha256-{digest[1]}" for digest in digests if digest]
+
+
+def _unreadable(error: Exception) -> Sentence:
+    reason = error.strerror if isinstance(error, OSError) else None
+    return Sentence("It can't be read ({error}).", error=verbatim(reason or str(error)[:200]))

@@ -3580,6 +3580,18 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>{path} ist leer.</translation>
     </message>
     <message>
+        <source>{path} stores {name} as {type}, which Bough can&apos;t convert. Choose another quantization of this model.</source>
+        <translation>{path} speichert {name} als {type}, was Bough nicht umwandeln kann. Wählen Sie eine andere Quantisierung dieses Modells.</translation>
+    </message>
+    <message>
+        <source>{path} was changed while it was converted, so nothing was kept. Wait until it is complete, then try again.</source>
+        <translation>{path} wurde während der Umwandlung verändert, deshalb wurde nichts behalten. Warten Sie, bis die Datei vollständig ist, und versuchen Sie es dann noch einmal.</translation>
+    </message>
+    <message>
+        <source>{path} was changed while it was read. Wait until it is complete, then try again.</source>
+        <translation>{path} wurde beim Lesen verändert. Warten Sie, bis die Datei vollständig ist, und versuchen Sie es dann noch einmal.</translation>
+    </message>
+    <message>
         <source>{repo} is not on {host}, or it is private. If it is yours, enter an access token that may read it.</source>
         <translation>{repo} gibt es auf {host} nicht, oder es ist privat. Wenn es Ihnen gehört, geben Sie ein Zugriffstoken ein, das es lesen darf.</translation>
     </message>
@@ -4480,12 +4492,32 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Ein anderes Bough lädt {title} gerade herunter. Warten Sie, bis es da ist.</translation>
     </message>
     <message>
+        <source>Bough can&apos;t convert GGUF models of the architecture {architecture}. Choose another model.</source>
+        <translation>Bough kann GGUF-Modelle der Architektur {architecture} nicht umwandeln. Wählen Sie ein anderes Modell.</translation>
+    </message>
+    <message>
         <source>Bough can&apos;t convert GGUF models of the architecture {architecture}. Choose one of these: {known}; or a model in MLX format.</source>
-        <translation type="unfinished"></translation>
+        <translation>Bough kann GGUF-Modelle der Architektur {architecture} nicht umwandeln. Wählen Sie eine von diesen: {known}; oder ein Modell im MLX-Format.</translation>
+    </message>
+    <message>
+        <source>Bough does not support models of the type {architecture}. Choose another model.</source>
+        <translation>Bough unterstützt keine Modelle des Typs {architecture}. Wählen Sie ein anderes Modell.</translation>
     </message>
     <message>
         <source>HF_HUB_OFFLINE is set, so Bough does not ask the hub. Models on this machine can be used. To search and fetch, start Bough without this variable.</source>
         <translation>HF_HUB_OFFLINE ist gesetzt, deshalb fragt Bough nicht beim Hub an. Die Modelle auf diesem Rechner sind verfügbar. Starten Sie Bough ohne diese Variable, um zu suchen und herunterzuladen.</translation>
+    </message>
+    <message>
+        <source>It can&apos;t be read ({error}).</source>
+        <translation>Es kann nicht gelesen werden ({error}).</translation>
+    </message>
+    <message>
+        <source>The disk has {free_bytes} left, and this model needs {needed_bytes} more. Free some space, then try again.</source>
+        <translation>Auf dem Datenträger sind {free_bytes} frei, und dieses Modell braucht noch {needed_bytes}. Schaffen Sie Platz und versuchen Sie es dann noch einmal.</translation>
+    </message>
+    <message>
+        <source>The disk is full, so {folder} is not complete. The finished weight files are kept. Free some space, then try again.</source>
+        <translation>Der Datenträger ist voll, deshalb ist {folder} nicht vollständig. Die fertigen Gewichtsdateien bleiben erhalten. Schaffen Sie Platz und versuchen Sie es dann noch einmal.</translation>
     </message>
     <message>
         <source>The owner of {repo} decides who may fetch it, and your account may not yet. Open {page}, ask for access, then try again.</source>
@@ -4500,40 +4532,64 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Der Proxy lässt Bough nicht zu {host} ({error}). Die Modelle auf diesem Rechner sind verfügbar. Prüfen Sie HTTPS_PROXY und NO_PROXY, und versuchen Sie es dann noch einmal.</translation>
     </message>
     <message>
+        <source>The weights are in a format that can contain program code, which Bough does not read. Choose a version of this model with safetensors.</source>
+        <translation>Die Gewichte haben ein Format, das Programmcode enthalten kann und das Bough nicht liest. Wählen Sie eine Fassung dieses Modells mit safetensors.</translation>
+    </message>
+    <message>
+        <source>There is a folder {folder} already, so nothing was written. Remove it, or choose another name.</source>
+        <translation>Es gibt bereits einen Ordner {folder}, deshalb wurde nichts geschrieben. Entfernen Sie ihn oder wählen Sie einen anderen Namen.</translation>
+    </message>
+    <message>
+        <source>There is a folder {folder} that Bough did not make. Rename it, then try again.</source>
+        <translation>Es gibt einen Ordner {folder}, den Bough nicht angelegt hat. Benennen Sie ihn um und versuchen Sie es dann noch einmal.</translation>
+    </message>
+    <message>
         <source>There is no file {path}. Choose a GGUF file.</source>
-        <translation type="unfinished"></translation>
+        <translation>Es gibt keine Datei {path}. Wählen Sie eine GGUF-Datei.</translation>
+    </message>
+    <message>
+        <source>This model needs an adapter, which Bough can&apos;t apply. Choose another model.</source>
+        <translation>Dieses Modell braucht einen Adapter, den Bough nicht anwenden kann. Wählen Sie ein anderes Modell.</translation>
     </message>
     <message>
         <source>`{key}` has an unknown type ({kind})</source>
-        <translation type="unfinished"></translation>
+        <translation>`{key}` hat einen unbekannten Typ ({kind})</translation>
     </message>
     <message>
         <source>`{key}` has {count} texts</source>
-        <translation type="unfinished"></translation>
+        <translation>`{key}` hat {count} Texte</translation>
     </message>
     <message>
         <source>`{key}` is a list of an unknown type ({kind})</source>
-        <translation type="unfinished"></translation>
+        <translation>`{key}` ist eine Liste eines unbekannten Typs ({kind})</translation>
     </message>
     <message>
         <source>`{key}` is there twice</source>
-        <translation type="unfinished"></translation>
+        <translation>`{key}` kommt zweimal vor</translation>
     </message>
     <message>
         <source>a name has {length} characters</source>
-        <translation type="unfinished"></translation>
+        <translation>ein Name hat {length} Zeichen</translation>
     </message>
     <message>
         <source>a text has {length} characters</source>
-        <translation type="unfinished"></translation>
+        <translation>ein Text hat {length} Zeichen</translation>
+    </message>
+    <message>
+        <source>it has {count} tokens</source>
+        <translation>sie hat {count} Token</translation>
+    </message>
+    <message>
+        <source>it holds {found} of {count} layers</source>
+        <translation>sie enthält {found} von {count} Schichten</translation>
     </message>
     <message>
         <source>it lacks the token that begins a text</source>
-        <translation type="unfinished"></translation>
+        <translation>ihr fehlt das Token, mit dem ein Text beginnt</translation>
     </message>
     <message>
         <source>it lists {num_tensors} tensors and {num_entries} values</source>
-        <translation type="unfinished"></translation>
+        <translation>sie führt {num_tensors} Tensoren und {num_entries} Werte auf</translation>
     </message>
     <message>
         <source>it takes too long for long words</source>
@@ -4557,7 +4613,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>its alignment is {alignment}</source>
-        <translation type="unfinished"></translation>
+        <translation>ihre Ausrichtung ist {alignment}</translation>
     </message>
     <message>
         <source>its field “{name}” is missing</source>
@@ -4577,31 +4633,35 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>its header ends too early</source>
-        <translation type="unfinished"></translation>
+        <translation>ihr Kopf endet zu früh</translation>
     </message>
     <message>
         <source>its header is too long</source>
-        <translation type="unfinished"></translation>
+        <translation>ihr Kopf ist zu lang</translation>
     </message>
     <message>
         <source>its tokenizer has no merges</source>
-        <translation type="unfinished"></translation>
+        <translation>ihr Tokenizer hat keine Verschmelzungen</translation>
     </message>
     <message>
         <source>its tokenizer has {count} merges</source>
-        <translation type="unfinished"></translation>
+        <translation>ihr Tokenizer hat {count} Verschmelzungen</translation>
     </message>
     <message>
         <source>its vocabulary has no scores</source>
-        <translation type="unfinished"></translation>
+        <translation>ihr Vokabular hat keine Bewertungen</translation>
     </message>
     <message>
         <source>its vocabulary has the same token twice</source>
-        <translation type="unfinished"></translation>
+        <translation>ihr Vokabular hat dasselbe Token zweimal</translation>
     </message>
     <message>
         <source>its vocabulary is incomplete</source>
-        <translation type="unfinished"></translation>
+        <translation>ihr Vokabular ist unvollständig</translation>
+    </message>
+    <message>
+        <source>layer {number} lacks {name}</source>
+        <translation>der Schicht {number} fehlt {name}</translation>
     </message>
     <message>
         <source>loading the model</source>
@@ -4693,23 +4753,23 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>the tensor {name} has the shape {shape}</source>
-        <translation type="unfinished"></translation>
+        <translation>der Tensor {name} hat die Form {shape}</translation>
     </message>
     <message>
         <source>the tensor {name} has {count} dimensions</source>
-        <translation type="unfinished"></translation>
+        <translation>der Tensor {name} hat {count} Dimensionen</translation>
     </message>
     <message>
         <source>the tensor {name} is not aligned</source>
-        <translation type="unfinished"></translation>
+        <translation>der Tensor {name} ist nicht ausgerichtet</translation>
     </message>
     <message>
         <source>the tensor {name} is there twice</source>
-        <translation type="unfinished"></translation>
+        <translation>der Tensor {name} kommt zweimal vor</translation>
     </message>
     <message>
         <source>the tensor {name} overlaps another one</source>
-        <translation type="unfinished"></translation>
+        <translation>der Tensor {name} überlappt einen anderen</translation>
     </message>
     <message>
         <source>the version of its format is missing</source>
@@ -4808,6 +4868,14 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>{file}, Zeile {number}</translation>
     </message>
     <message>
+        <source>{folder} can&apos;t be written ({error}). The finished weight files are kept. Try again.</source>
+        <translation>{folder} lässt sich nicht schreiben ({error}). Die fertigen Gewichtsdateien bleiben erhalten. Versuchen Sie es noch einmal.</translation>
+    </message>
+    <message>
+        <source>{folder} is being made already. Wait until it is complete.</source>
+        <translation>{folder} wird gerade schon angelegt. Warten Sie, bis der Ordner vollständig ist.</translation>
+    </message>
+    <message>
         <source>{freed_bytes} of the cache was removed from the disk, but {num_files} files in {folder} could not be removed ({error}). Check that you may write to this folder, then try again.</source>
         <translation>{freed_bytes} des Caches wurden vom Datenträger entfernt, aber {num_files} Dateien in {folder} ließen sich nicht entfernen ({error}). Prüfen Sie, ob Sie in diesen Ordner schreiben dürfen, und versuchen Sie es noch einmal.</translation>
     </message>
@@ -4844,6 +4912,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>{host} hat diese Anfrage abgelehnt (HTTP {status}). Nichts wurde geändert. Suchen Sie nach einem neueren Bough.</translation>
     </message>
     <message>
+        <source>{name} has the shape {shape}</source>
+        <translation>{name} hat die Form {shape}</translation>
+    </message>
+    <message>
         <source>{num_bits} bits</source>
         <translation>{num_bits} Bit</translation>
     </message>
@@ -4856,8 +4928,12 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>{num_messages} Nachrichten wurden gestutzt.</translation>
     </message>
     <message>
+        <source>{num_missing} of the {count} parts of this model are missing. Finish the download.</source>
+        <translation>{num_missing} von {count} Teilen dieses Modells fehlen. Schließen Sie den Download ab.</translation>
+    </message>
+    <message>
         <source>{num_missing} of the {count} parts of this model are missing; the first is {file}. Put all parts in {folder}, then try again.</source>
-        <translation type="unfinished"></translation>
+        <translation>{num_missing} der {count} Teile dieses Modells fehlen; der erste ist {file}. Legen Sie alle Teile in {folder} und versuchen Sie es dann noch einmal.</translation>
     </message>
     <message>
         <source>{num_tokens} of its tokens complete the given text. They were not sampled freely, so they are not compared.</source>
@@ -4877,67 +4953,83 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>{path} can&apos;t be read ({error}).</source>
-        <translation type="unfinished"></translation>
+        <translation>{path} lässt sich nicht lesen ({error}).</translation>
     </message>
     <message>
         <source>{path} contains no tokenizer. Choose a language model&apos;s file.</source>
-        <translation type="unfinished"></translation>
+        <translation>{path} enthält keinen Tokenizer. Wählen Sie die Datei eines Sprachmodells.</translation>
+    </message>
+    <message>
+        <source>{path} contradicts itself: {how}. Download the file again, or choose another one.</source>
+        <translation>{path} widerspricht sich: {how}. Laden Sie die Datei noch einmal herunter oder wählen Sie eine andere.</translation>
     </message>
     <message>
         <source>{path} does not name its architecture. Choose a language model&apos;s file.</source>
-        <translation type="unfinished"></translation>
+        <translation>{path} nennt seine Architektur nicht. Wählen Sie die Datei eines Sprachmodells.</translation>
     </message>
     <message>
         <source>{path} does not say `{key}`. Download the file again, or choose another one.</source>
-        <translation type="unfinished"></translation>
+        <translation>{path} gibt `{key}` nicht an. Laden Sie die Datei noch einmal herunter oder wählen Sie eine andere.</translation>
     </message>
     <message>
         <source>{path} has a tokenizer of a kind that Bough can&apos;t convert ({kind}). Choose a model in MLX format, or another model.</source>
-        <translation type="unfinished"></translation>
+        <translation>{path} hat einen Tokenizer einer Art, die Bough nicht umwandeln kann ({kind}). Wählen Sie ein Modell im MLX-Format oder ein anderes Modell.</translation>
     </message>
     <message>
         <source>{path} has version {version} of GGUF; Bough reads 2 and 3. Choose a newer file of this model.</source>
-        <translation type="unfinished"></translation>
+        <translation>{path} hat Version {version} von GGUF; Bough liest 2 und 3. Wählen Sie eine neuere Datei dieses Modells.</translation>
+    </message>
+    <message>
+        <source>{path} holds a list of an absurd length ({name}).</source>
+        <translation>{path} enthält eine Liste von absurder Länge ({name}).</translation>
     </message>
     <message>
         <source>{path} holds a tensor that Bough can&apos;t place ({name}). Choose another file of this model.</source>
-        <translation type="unfinished"></translation>
+        <translation>{path} enthält einen Tensor, den Bough nicht zuordnen kann ({name}). Wählen Sie eine andere Datei dieses Modells.</translation>
+    </message>
+    <message>
+        <source>{path} holds {name} in an unusual form. Choose another file of this model.</source>
+        <translation>{path} enthält {name} in ungewöhnlicher Form. Wählen Sie eine andere Datei dieses Modells.</translation>
+    </message>
+    <message>
+        <source>{path} is damaged: {name} holds numbers that are infinite or far too large. Download the file again, or choose another one.</source>
+        <translation>{path} ist beschädigt: {name} enthält Zahlen, die unendlich oder viel zu groß sind. Laden Sie die Datei noch einmal herunter oder wählen Sie eine andere.</translation>
     </message>
     <message>
         <source>{path} is damaged: {reason}. Download the file again, or choose another one.</source>
-        <translation type="unfinished"></translation>
+        <translation>{path} ist beschädigt: {reason}. Laden Sie die Datei noch einmal herunter oder wählen Sie eine andere.</translation>
     </message>
     <message>
         <source>{path} is incomplete: {num_missing} bytes are missing at its end. Finish the download, then try again.</source>
-        <translation type="unfinished"></translation>
+        <translation>{path} ist unvollständig: Am Ende fehlen {num_missing} Bytes. Schließen Sie das Herunterladen ab und versuchen Sie es dann noch einmal.</translation>
     </message>
     <message>
         <source>{path} is not a GGUF file. Choose a model&apos;s file.</source>
-        <translation type="unfinished"></translation>
+        <translation>{path} ist keine GGUF-Datei. Wählen Sie die Datei eines Modells.</translation>
     </message>
     <message>
         <source>{path} is not an ordinary file, so Bough does not read it. Choose a GGUF file.</source>
-        <translation type="unfinished"></translation>
+        <translation>{path} ist keine gewöhnliche Datei, deshalb liest Bough sie nicht. Wählen Sie eine GGUF-Datei.</translation>
+    </message>
+    <message>
+        <source>{path} lacks weights ({name}). Choose a language model&apos;s file.</source>
+        <translation>{path} fehlen Gewichte ({name}). Wählen Sie die Datei eines Sprachmodells.</translation>
     </message>
     <message>
         <source>{path} says something for `{key}` that Bough can&apos;t use ({value}). Download the file again, or choose another one.</source>
-        <translation type="unfinished"></translation>
+        <translation>{path} gibt für `{key}` etwas an, was Bough nicht verwenden kann ({value}). Laden Sie die Datei noch einmal herunter oder wählen Sie eine andere.</translation>
     </message>
     <message>
         <source>{path} splits text into words in a way that Bough can&apos;t do yet ({name}). Choose a model in MLX format, or another model.</source>
-        <translation type="unfinished"></translation>
+        <translation>{path} teilt Text auf eine Weise in Wörter, die Bough noch nicht beherrscht ({name}). Wählen Sie ein Modell im MLX-Format oder ein anderes Modell.</translation>
     </message>
     <message>
         <source>{path} stores the tensor {name} in a format that Bough can&apos;t read (number {number}). Choose another quantization of this model.</source>
-        <translation type="unfinished"></translation>
-    </message>
-    <message>
-        <source>{path} stores {name} as {type}, which Bough can&apos;t convert. Choose another quantization.</source>
-        <translation type="unfinished"></translation>
+        <translation>{path} speichert den Tensor {name} in einem Format, das Bough nicht lesen kann (Nummer {number}). Wählen Sie eine andere Quantisierung dieses Modells.</translation>
     </message>
     <message>
         <source>{path} was written for big-endian machines. Choose the usual, little-endian file of this model.</source>
-        <translation type="unfinished"></translation>
+        <translation>{path} wurde für Big-Endian-Rechner geschrieben. Wählen Sie die übliche Little-Endian-Datei dieses Modells.</translation>
     </message>
     <message>
         <source>{problem} Other messages with such problems: {num_more}.</source>

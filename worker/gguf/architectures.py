@@ -19,6 +19,8 @@ class Weight:
     name: str
     """Its path in the model, with `.weight` or `.bias` at its end."""
     tensor: Tensor
+    shift: float = 0.0
+    """Is added to each number."""
 
 
 @dataclass(frozen=True)

@@ -1,28 +1,96 @@
-"""Makes a model folder of a GGUF file, with progress. The folder gets its name when it is complete."""
+"""Makes a model folder of a GGUF file. The folder gets its name when it is complete.
+
+Until then it is `NAME.partial`, with a list of its finished weight files. They are kept when the conversion is
+cancelled or its process is killed; the next one checks them and goes on after them, unless the GGUF file was changed.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import fcntl
 import json
+import os
 import shutil
-import struct
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any
 
-import numpy as np
+import msgspec
+from msgspec import Struct
 
-from worker.errors import ModelInvalidError
-from worker.gguf.architectures import Weight, architecture_of, known_architecture, weights_of
-from worker.gguf.blocks import GROUP, Form, form_of, rows_of
+from worker.errors import BadRequestError, ModelInvalidError
+from worker.gguf.architectures import architecture_of, known_architecture, weights_of
+from worker.gguf.blocks import Loss, form_named
 from worker.gguf.gguf_file import GgufFiles, read_files
+from worker.gguf.sampling import sampling_of
+from worker.gguf.shapes import check_shapes
+from worker.gguf.weight_files import (
+    Losses,
+    Plan,
+    WeightFilePlan,
+    checksum,
+    index_of,
+    plan_weights,
+    split,
+    write_weight_file,
+)
 from worker.gguf.words import token_ids, word_files
+from worker.models.folder import check_folder
 from worker.sentence import Sentence
 
-Stage: TypeAlias = Literal["weights", "done"]
+RECORD = "bough.json"
+"""The file in a converted folder that says where it comes from and how its numbers were changed."""
 
-_CHUNK_BYTES = 16 << 20
-_MAX_FILE_BYTES = 4 * 10**9
+_JOURNAL = "conversion.json"
+_LOCK = ".lock"
+_VERSION = 1
+"""Increase this when the same file would be converted to something else."""
+_SPARE_BYTES = 64 << 20
+_INDEX = "model.safetensors.index.json"
+
+
+class ConvertedType(Struct, frozen=True):
+    """The loss of one type of blocks: the root of the mean squared difference, relative to that of the numbers."""
+
+    type: str
+    bits: int
+    """How its numbers are written: integers of this size, in groups of 32."""
+    relative_error: float
+    num_parameters: int
+
+
+class WrittenFile(Struct, frozen=True):
+    """A finished weight file."""
+
+    num_bytes: int
+    sha256: str
+
+
+class Conversion(Struct, frozen=True):
+    """The record of a conversion, as `bough.json` says it."""
+
+    source: str
+    """The name of the GGUF file."""
+    source_bytes: int
+    source_identity: str
+    """Another one means that the file was changed since."""
+    title: str
+    architecture: str
+    quantization: str
+    licence: str | None
+    losses: tuple[ConvertedType, ...]
+    """Types whose numbers were changed. Those of all others are the file's own."""
+    files: dict[str, WrittenFile]
+
+
+class _Journal(Struct, frozen=True):
+    version: int
+    identity: str
+    files: dict[str, WrittenFile] = {}
+    losses: dict[str, tuple[float, float, int]] = {}
 
 
 @dataclass(frozen=True)
@@ -40,6 +108,8 @@ class GgufModel:
     files: tuple[Path, ...]
     """All parts of a split model; otherwise the one file."""
     licence: str | None
+    identity: str
+    """A hash that changes with the file; `Conversion.source_identity` is the same."""
 
 
 @dataclass(frozen=True)
@@ -48,50 +118,93 @@ class Progress:
 
     done_bytes: int
     total_bytes: int
+    conversion: Conversion | None = None
+    """The result, at the end."""
 
 
 def inspect(path: Path) -> GgufModel:
     """Read a GGUF file's header; `path` may be any part of a split model. Raises a `WorkerError`."""
+    return _described(path, read_files(path))
+
+
+def convert(path: Path, folder: Path) -> Iterator[Progress]:
+    """Make the model folder `folder` of a GGUF file, of which `path` may be any part. Raises a `WorkerError`.
+
+    Close the iterator to cancel. What is finished then is kept in `NAME.partial`; `discard` removes it.
+    """
     files = read_files(path)
+    texts, plans = _planned(files)
+    parts = split(plans)
+    if len(parts) > 1:
+        texts[_INDEX] = index_of(parts)
+    total = sum(part.num_bytes for part in parts)
+    with _failures_explained(folder), _own_folder(folder) as partial:
+        building = _Building(partial, files.identity)
+        for part in parts:
+            building.keep(part)
+        done = building.num_kept_bytes
+        _refuse_too_little_space(partial, total - done)
+        yield Progress(done, total)
+        for part in parts:
+            if part.name in building.files:
+                continue
+            for num_bytes in building.write(part):
+                done += num_bytes
+                yield Progress(done, total)
+        if read_files(path).identity != files.identity:
+            building.empty()
+            raise ModelInvalidError(
+                Sentence(
+                    "{path} was changed while it was converted, so nothing was kept. Wait until it is complete, "
+                    "then try again.",
+                    path=path,
+                )
+            )
+        conversion = building.conversion(_described(path, files))
+        texts[RECORD] = msgspec.json.format(msgspec.json.encode(conversion), indent=2).decode()
+        building.finish(texts, folder)
+    yield Progress(total, total, conversion)
+
+
+def discard(folder: Path) -> int:
+    """Remove what a cancelled conversion to `folder` left. Returns the bytes freed. Raises a `WorkerError`."""
+    partial = _partial(folder)
+    if not partial.exists():
+        return 0
+    with _failures_explained(folder), _own_folder(folder):
+        num_bytes = sum(file.stat().st_size for file in partial.iterdir() if file.is_file())
+        shutil.rmtree(partial)
+    return num_bytes
+
+
+def record_of(folder: Path) -> Conversion | None:
+    """Return how a folder was converted; None if it was not, or if that can't be read."""
+    try:
+        return msgspec.json.decode((folder / RECORD).read_bytes(), type=Conversion)
+    except (OSError, ValueError):
+        return None
+
+
+def _described(path: Path, files: GgufFiles) -> GgufModel:
     said = files.metadata
     architecture = architecture_of(files)
     return GgufModel(
         path=path,
-        title=(said.text("general.name") or path.stem)[:200],
-        architecture=architecture,
+        title=_one_line(said.text("general.name") or path.stem),
+        architecture=_one_line(architecture),
         quantization=_quantization_of(files),
         num_parameters=sum(tensor.num_values for tensor in files.tensors.values()),
         context_length=said.integer(f"{architecture}.context_length"),
         num_bytes=files.num_bytes,
         files=files.paths,
-        licence=said.text("general.license"),
+        licence=_one_line(said.text("general.license") or "") or None,
+        identity=files.identity,
     )
 
 
-def convert(path: Path, folder: Path) -> Iterator[Progress]:
-    """Make the model folder `folder` of a GGUF file. Raises a `WorkerError`.
-
-    The folder is built beside it, as `NAME.partial`, and gets its name at the end. Close the iterator to cancel.
-    """
-    files = read_files(path)
-    architecture = known_architecture(files)
-    config = architecture.config(files) | token_ids(files.metadata)
-    texts = word_files(files.metadata)
-    plans = [_plan(weight) for weight in weights_of(architecture, files)]
-    _add_quantization(config, plans)
-    texts["config.json"] = json.dumps(config, indent=2)
-    partial = folder.with_name(folder.name + ".partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
-    total = sum(plan.num_bytes for plan in plans)
-    done = 0
-    for wrote in _write_weights(partial / "model.safetensors", plans):
-        done += wrote
-        yield Progress(done, total)
-    for name, text in texts.items():
-        (partial / name).parent.mkdir(exist_ok=True)
-        (partial / name).write_text(text, encoding="utf-8")
-    partial.rename(folder)
+def _one_line(text: str) -> str:
+    printable = "".join(character if character.isprintable() else " " for character in text)
+    return " ".join(printable.split())[:200]
 
 
 def _quantization_of(files: GgufFiles) -> str:
@@ -102,99 +215,212 @@ def _quantization_of(files: GgufFiles) -> str:
     return max(sizes, key=lambda name: sizes[name], default="")
 
 
-class _Plan(NamedTuple):
-    """How a weight is written: its arrays, each with its name, type, shape and bytes of a row."""
-
-    weight: Weight
-    form: Form
-    arrays: tuple[tuple[str, str, tuple[int, ...], int], ...]
-
-    @property
-    def num_rows(self) -> int:
-        return self.weight.tensor.num_values // self.weight.tensor.shape[-1]
-
-    @property
-    def num_bytes(self) -> int:
-        return self.num_rows * sum(row_bytes for *_, row_bytes in self.arrays)
-
-
-def _plan(weight: Weight) -> _Plan:
-    tensor = weight.tensor
-    form = form_of(tensor.type)
-    if form is None:
-        raise ModelInvalidError(
-            Sentence(
-                "{path} stores {name} as {type}, which Bough can't convert. Choose another quantization.",
-                path=tensor.file,
-                name=tensor.name,
-                type=tensor.type.name,
-            )
-        )
-    if len(tensor.shape) == 1:
-        form = Form(0, "F16")
-    *rows, columns = tensor.shape
-    widths = form.num_bytes(columns)
-    if not form.bits:
-        return _Plan(weight, form, ((weight.name, form.dtype, tensor.shape, widths[0]),))
-    stem = weight.name.removesuffix(".weight")
-    groups = (*rows, columns // GROUP)
-    return _Plan(
-        weight,
-        form,
-        (
-            (weight.name, "U32", (*rows, columns * form.bits // 32), widths[0]),
-            (f"{stem}.scales", form.dtype, groups, widths[1]),
-            (f"{stem}.biases", form.dtype, groups, widths[2]),
-        ),
-    )
+def _planned(files: GgufFiles) -> tuple[dict[str, str], list[Plan]]:
+    """Return the texts of the folder by their names, and how the weights are written. Raises a `WorkerError`."""
+    architecture = known_architecture(files)
+    config = architecture.config(files)
+    weights = weights_of(architecture, files)
+    texts = word_files(files.metadata)
+    check_shapes(weights, config, len(files.metadata.texts("tokenizer.ggml.tokens") or ()))
+    config |= token_ids(files.metadata)
+    plans = plan_weights(weights)
+    _add_quantization(config, plans)
+    texts["config.json"] = json.dumps(config, indent=2)
+    sampling = sampling_of(files.metadata)
+    if sampling:
+        texts["generation_config.json"] = json.dumps(sampling, indent=2)
+    return texts, plans
 
 
-def _add_quantization(config: dict[str, Any], plans: Sequence[_Plan]) -> None:
-    sizes: dict[int, int] = {}
-    for plan in plans:
-        if plan.form.bits:
-            sizes[plan.form.bits] = sizes.get(plan.form.bits, 0) + plan.num_bytes
+def _add_quantization(config: dict[str, Any], plans: Sequence[Plan]) -> None:
+    """Say how the weights are packed: the usual form, and the modules that have another one."""
+    sizes: dict[str, int] = {}
+    packed = [plan for plan in plans if plan.form.bits]
+    for plan in packed:
+        key = json.dumps(plan.form.description)
+        sizes[key] = sizes.get(key, 0) + plan.num_bytes
     if not sizes:
         return
-    usual = max(sizes, key=lambda bits: sizes[bits])
-    quantization: dict[str, Any] = {"group_size": GROUP, "bits": usual}
-    for plan in plans:
-        if plan.form.bits not in (0, usual):
-            path = plan.weight.name.removesuffix(".weight")
-            quantization[path] = {"group_size": GROUP, "bits": plan.form.bits}
-    config["quantization"] = quantization
+    usual: dict[str, Any] = json.loads(max(sizes, key=lambda key: sizes[key]))
+    others = {plan.path: plan.form.description for plan in packed if plan.form.description != usual}
+    config["quantization"] = {**usual, **others}
 
 
-def _write_weights(path: Path, plans: Sequence[_Plan]) -> Iterator[int]:
-    """Write a weight file. Yields the bytes of each piece."""
-    header: dict[str, Any] = {"__metadata__": {"format": "mlx"}}
-    begins: dict[str, int] = {}
-    reached = 0
-    for plan in plans:
-        for name, dtype, shape, row_bytes in plan.arrays:
-            end = reached + plan.num_rows * row_bytes
-            header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [reached, end]}
-            begins[name] = reached
-            reached = end
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
+# --- the folder that is being built ---------------------------------------------------------------------------
+
+
+@dataclass
+class _Building:
+    """The folder that is being built, with its journal."""
+
+    folder: Path
+    identity: str
+    files: dict[str, WrittenFile] = field(default_factory=dict[str, WrittenFile])
+    losses: Losses = field(default_factory=Losses)
+
+    def __post_init__(self) -> None:
+        self._journal = self._read_journal()
+        if self._journal is None:
+            self.empty()
+            self._write_journal()
+        else:
+            for kind, (error, squared, count) in self._journal.losses.items():
+                self.losses.add(kind, Loss(error, squared), count)
+
+    @property
+    def num_kept_bytes(self) -> int:
+        return sum(file.num_bytes for file in self.files.values())
+
+    def keep(self, part: WeightFilePlan) -> None:
+        """Keep a weight file of an earlier conversion if it is as it was written."""
+        written = self._journal.files.get(part.name) if self._journal else None
+        path = self.folder / part.name
+        if written is None:
+            return
+        with contextlib.suppress(OSError):
+            if path.stat().st_size == written.num_bytes and checksum(path) == written.sha256:
+                self.files[part.name] = written
+
+    def write(self, part: WeightFilePlan) -> Iterator[int]:
+        """Write a weight file, and yield the bytes of each piece."""
+        path = self.folder / part.name
+        yield from write_weight_file(path, part.plans, self.losses)
+        self.files[part.name] = WrittenFile(path.stat().st_size, checksum(path))
+        self._write_journal()
+
+    def conversion(self, model: GgufModel) -> Conversion:
+        return Conversion(
+            source=model.path.name,
+            source_bytes=model.num_bytes,
+            source_identity=model.identity,
+            title=model.title,
+            architecture=model.architecture,
+            quantization=model.quantization,
+            licence=model.licence,
+            losses=tuple(map(self._converted_type, sorted(self.losses.by_type))),
+            files=self.files,
+        )
+
+    def _converted_type(self, kind: str) -> ConvertedType:
+        form = form_named(kind)
+        relative = float(f"{self.losses.by_type[kind].relative:.3g}")
+        return ConvertedType(kind, form.bits if form else 0, relative, self.losses.num_values[kind])
+
+    def finish(self, texts: Mapping[str, str], folder: Path) -> None:
+        """Write the other files, check everything, and give the folder its name."""
+        for name, text in texts.items():
+            path = self.folder / name
+            path.parent.mkdir(exist_ok=True)
+            _write(path, text.encode())
+        (self.folder / _JOURNAL).unlink(missing_ok=True)
+        check_folder(self.folder)
+        _sync_folder(self.folder)
+        self.folder.rename(folder)
+        (folder / _LOCK).unlink()
+        _sync_folder(folder.parent)
+
+    def empty(self) -> None:
+        """Remove everything."""
+        self.files.clear()
+        self.losses = Losses()
+        for path in self.folder.iterdir():
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            elif path.name != _LOCK:
+                path.unlink()
+
+    def _read_journal(self) -> _Journal | None:
+        try:
+            journal = msgspec.json.decode((self.folder / _JOURNAL).read_bytes(), type=_Journal)
+        except (OSError, ValueError):
+            return None
+        return journal if (journal.version, journal.identity) == (_VERSION, self.identity) else None
+
+    def _write_journal(self) -> None:
+        journal = _Journal(_VERSION, self.identity, self.files, self.losses.sums())
+        new = self.folder / f"{_JOURNAL}.new"
+        _write(new, msgspec.json.encode(journal))
+        new.replace(self.folder / _JOURNAL)
+        _sync_folder(self.folder)
+
+
+def _partial(folder: Path) -> Path:
+    return folder.with_name(folder.name + ".partial")
+
+
+@contextmanager
+def _own_folder(folder: Path) -> Generator[Path]:
+    """Make the folder that is being built, and keep other processes away from it. Raises `BadRequestError`."""
+    partial = _partial(folder)
+    partial.mkdir(parents=True, exist_ok=True)
+    names = {path.name for path in partial.iterdir()}
+    if partial.is_symlink() or (names and _LOCK not in names):
+        raise BadRequestError(
+            Sentence("There is a folder {folder} that Bough did not make. Rename it, then try again.", folder=partial)
+        )
+    with (partial / _LOCK).open("wb") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise BadRequestError(
+                Sentence("{folder} is being made already. Wait until it is complete.", folder=folder)
+            ) from error
+        if folder.exists():
+            with contextlib.suppress(OSError):
+                (partial / _LOCK).unlink()
+                partial.rmdir()
+            raise BadRequestError(
+                Sentence(
+                    "There is a folder {folder} already, so nothing was written. Remove it, or choose another name.",
+                    folder=folder,
+                )
+            )
+        yield partial
+
+
+@contextmanager
+def _failures_explained(folder: Path) -> Generator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            sentence = Sentence(
+                "The disk is full, so {folder} is not complete. The finished weight files are kept. "
+                "Free some space, then try again.",
+                folder=folder,
+            )
+        else:
+            sentence = Sentence(
+                "{folder} can't be written ({error}). The finished weight files are kept. Try again.",
+                folder=folder,
+                error=error.strerror or str(error),
+            )
+        raise ModelInvalidError(sentence) from error
+
+
+def _refuse_too_little_space(partial: Path, needed_bytes: int) -> None:
+    free = shutil.disk_usage(partial).free
+    if free < needed_bytes + _SPARE_BYTES:
+        raise ModelInvalidError(
+            Sentence(
+                "The disk has {free_bytes} left, and this model needs {needed_bytes} more. "
+                "Free some space, then try again.",
+                free_bytes=free,
+                needed_bytes=needed_bytes + _SPARE_BYTES,
+            )
+        )
+
+
+def _write(path: Path, data: bytes) -> None:
     with path.open("wb") as stream:
-        stream.write(struct.pack("<Q", len(text)) + text)
-        start = stream.tell()
-        for plan in plans:
-            tensor = plan.weight.tensor
-            row = tensor.num_bytes // plan.num_rows
-            step = max(1, _CHUNK_BYTES // row)
-            with tensor.file.open("rb") as source:
-                source.seek(tensor.begin)
-                for begin in range(0, plan.num_rows, step):
-                    count = min(step, plan.num_rows - begin)
-                    raw = np.frombuffer(source.read(count * row), np.uint8).reshape(count, row)
-                    if len(tensor.shape) == 1 and tensor.type.name == "F32":
-                        arrays = (raw.view("<f4").astype(np.float16),)
-                    else:
-                        arrays = rows_of(tensor.type, plan.form, raw)
-                    for (name, _, _, row_bytes), array in zip(plan.arrays, arrays, strict=True):
-                        stream.seek(start + begins[name] + begin * row_bytes)
-                        stream.write(np.ascontiguousarray(array).data)
-                    yield count * sum(row_bytes for *_, row_bytes in plan.arrays)
+        stream.write(data)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -12,7 +12,7 @@ import os
 import re
 import stat
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeAlias, cast
@@ -36,7 +36,9 @@ _MAX_TEXT_BYTES = 8 << 20
 _MAX_DIMENSIONS = 4
 _MAX_DIMENSION = 2**31 - 1
 _MAX_ALIGNMENT = 1 << 20
-_READ_BYTES = 4 << 20
+_READ_BYTES = 1 << 20
+_HEAD_READ_BYTES = 16 << 10
+_MAX_FLOATS = 1 << 16
 
 
 class TensorType(NamedTuple):
@@ -227,6 +229,36 @@ class GgufFiles:
     identity: str
     """A hash of the headers, sizes and times of the files: another one means that a file was changed."""
 
+    def floats(self, name: str) -> npt.NDArray[np.float32] | None:
+        """Return the numbers of a short list that the weights include; None if it is not there.
+
+        Raises `ModelInvalidError` unless it is a list of up to 65,536 numbers with 32 bits.
+        """
+        tensor = self.tensors.get(name)
+        if tensor is None:
+            return None
+        if tensor.type.name != "F32" or len(tensor.shape) != 1 or tensor.num_values > _MAX_FLOATS:
+            raise ModelInvalidError(
+                Sentence(
+                    "{path} holds {name} in an unusual form. Choose another file of this model.",
+                    path=tensor.file,
+                    name=name,
+                )
+            )
+        with opened(tensor.file) as stream:
+            stream.seek(tensor.begin)
+            numbers = np.frombuffer(stream.read(tensor.num_bytes), "<f4")
+        if len(numbers) != tensor.num_values:
+            raise changed_meanwhile(tensor.file)
+        return numbers
+
+
+def changed_meanwhile(path: Path) -> ModelInvalidError:
+    """Return the error for a file that is not as its header said a moment ago."""
+    return ModelInvalidError(
+        Sentence("{path} was changed while it was read. Wait until it is complete, then try again.", path=path)
+    )
+
 
 def read_files(path: Path) -> GgufFiles:
     """Read the headers of a GGUF file and, if it was split, of all its parts; `path` may be any part.
@@ -248,6 +280,14 @@ def read_files(path: Path) -> GgufFiles:
         num_bytes += found.num_bytes
     assert metadata is not None
     return GgufFiles(tuple(paths), metadata, tensors, num_bytes, digest.hexdigest())
+
+
+def read_head(path: Path) -> Metadata:
+    """Read the metadata up to the tokens, which is quick. Raises `ModelNotFoundError` and `ModelInvalidError`.
+
+    Writers put the tokenizer's values last, and before the tensors.
+    """
+    return _File(path, is_head=True).metadata
 
 
 def _parts_of(path: Path) -> list[Path]:
@@ -277,11 +317,13 @@ def _parts_of(path: Path) -> list[Path]:
 class _File:
     """Reads the header of one file."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, is_head: bool = False) -> None:
+        """`is_head`: read only up to the tokens."""
         self.path = path
         self.tensors: list[Tensor] = []
+        self._is_head = is_head
         try:
-            with _opened(path) as stream:
+            with opened(path) as stream:
                 found = os.fstat(stream.fileno())
                 self.num_bytes = found.st_size
                 self._stream = stream
@@ -340,11 +382,14 @@ class _File:
         values: dict[str, Value] = {}
         for _ in range(num_entries):
             key = self._name()
+            if self._is_head and key.startswith("tokenizer."):
+                break
             if key in values:
                 raise self.damaged(Sentence("`{key}` is there twice", key=key[:80]))
             values[key] = self._value(key)
         self.metadata = Metadata(self.path, values)
-        self._read_tensors(num_tensors)
+        if not self._is_head:
+            self._read_tensors(num_tensors)
 
     def _read_tensors(self, num_tensors: int) -> None:
         alignment = self.metadata.integer("general.alignment")
@@ -456,13 +501,13 @@ class _File:
         if end > MAX_HEADER_BYTES:
             raise self.damaged(Sentence("its header is too long"))
         while len(self._buffer) < end:
-            more = self._stream.read(_READ_BYTES)
+            more = self._stream.read(_HEAD_READ_BYTES if self._is_head else _READ_BYTES)
             if not more:
                 raise self.damaged(Sentence("its header ends too early"))
             self._buffer += more
 
 
-def _opened(path: Path) -> BinaryIO:
+def opened(path: Path) -> BinaryIO:
     """Open an ordinary file. Raises `ModelNotFoundError`, and `ModelInvalidError` for a pipe or a device."""
     try:
         found = path.stat()
@@ -473,15 +518,10 @@ def _opened(path: Path) -> BinaryIO:
             Sentence("{path} is not an ordinary file, so Bough does not read it. Choose a GGUF file.", path=path)
         )
     # A pipe that takes the file's place meanwhile must not block.
-    opened = os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)), "rb")
-    if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
-        opened.close()
+    stream = os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)), "rb")
+    if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+        stream.close()
         raise ModelInvalidError(
             Sentence("{path} is not an ordinary file, so Bough does not read it. Choose a GGUF file.", path=path)
         )
-    return opened
-
-
-def shape_text(shape: Sequence[int]) -> str:
-    """Return a shape as text."""
-    return "×".join(map(str, shape))
+    return stream

@@ -53,6 +53,7 @@ class ModelFolder:
     weights_bytes: int
     num_parameters: int
     """As listed in the weight files. Several quantized weights packed into one number count as one."""
+    weight_files: tuple[WeightFile, ...] = ()
 
     @property
     def architecture(self) -> str:
@@ -115,6 +116,7 @@ def check_folder(path: Path, name: str = "") -> ModelFolder:
         config=config,
         weights_bytes=sum(file.num_bytes for file in files),
         num_parameters=sum(file.num_parameters for file in files),
+        weight_files=tuple(files),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import struct
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,10 +33,34 @@ _BITS = {
 }
 
 
+_NOT_TEXT = re.compile(
+    r"(?:^|\.)(?:vision_tower|vision_model|vision_encoder|visual|vision_embed_tokens|multi_modal_projector|mm_projector"
+    r"|audio_tower|audio_model|embed_vision|embed_audio|mtp)\."
+)
+"""Weights for images, audio and guesses of several tokens, which mlx-lm does not load."""
+
+
+_EMBEDDING = re.compile(r"embed|wte")
+
+
 class _Tensor(Struct, frozen=True, forbid_unknown_fields=True):
     dtype: str
     shape: Annotated[list[_Dimension], Meta(max_length=_MAX_DIMENSIONS)]
     data_offsets: tuple[_Offset, _Offset]
+
+
+@dataclass(frozen=True)
+class PackedWeight:
+    """A quantized weight, several numbers of which are packed into each element."""
+
+    name: str
+    """The module's path, without ".weight"."""
+    num_words: int
+    """Packed elements of 32 bits."""
+    num_scales: int
+    """Each stands for a group of numbers."""
+    num_bytes: int
+    """With scales and biases."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +73,15 @@ class WeightFile:
     num_parameters: int
     """The parameters that the header lists. Several quantized weights packed into one number count as one."""
     longest_dimension: int
+    packed: tuple[PackedWeight, ...] = ()
+    """Its quantized weights that a text model uses."""
+    float_numbers: int = 0
+    """All other numbers that a text model uses."""
+    float_bytes: int = 0
+    largest_bytes: int = 0
+    """The size of its largest tensor that is no embedding; it is read last, or near the end."""
+    main_dtype: str = ""
+    """The type in which most bytes are stored, as the header names it."""
 
 
 def check_weight_file(file: Path) -> WeightFile:
@@ -76,13 +110,47 @@ def check_weight_file(file: Path) -> WeightFile:
                 num_missing=num_missing,
             )
         )
+    used = {name: tensor for name, tensor in tensors.items() if not _NOT_TEXT.search(name)}
+    packed, floats = _by_form(used)
     return WeightFile(
         num_bytes=size,
         header_bytes=length,
         num_tensors=len(tensors),
         num_parameters=sum(math.prod(tensor.shape) for tensor in tensors.values()),
         longest_dimension=max((max(tensor.shape, default=1) for tensor in tensors.values()), default=0),
+        packed=packed,
+        float_numbers=sum(math.prod(tensor.shape) for tensor in floats),
+        float_bytes=sum(_num_bytes(tensor) for tensor in floats),
+        largest_bytes=max((_num_bytes(used[name]) for name in used if not _EMBEDDING.search(name)), default=0),
+        main_dtype=_main_dtype(used),
     )
+
+
+def _by_form(tensors: dict[str, _Tensor]) -> tuple[tuple[PackedWeight, ...], list[_Tensor]]:
+    """Return the quantized weights, and all other tensors."""
+    packed: list[PackedWeight] = []
+    rest = dict(tensors)
+    for name, tensor in tensors.items():
+        stem = name.removesuffix(".weight")
+        scales = tensors.get(f"{stem}.scales")
+        if stem == name or scales is None or tensor.dtype != "U32":
+            continue
+        parts = [rest.pop(key) for key in (name, f"{stem}.scales", f"{stem}.biases") if key in rest]
+        num_bytes = sum(_num_bytes(part) for part in parts)
+        packed.append(PackedWeight(stem, math.prod(tensor.shape), math.prod(scales.shape), num_bytes))
+    return tuple(packed), list(rest.values())
+
+
+def _num_bytes(tensor: _Tensor) -> int:
+    begin, end = tensor.data_offsets
+    return end - begin
+
+
+def _main_dtype(tensors: dict[str, _Tensor]) -> str:
+    sizes: dict[str, int] = {}
+    for tensor in tensors.values():
+        sizes[tensor.dtype] = sizes.get(tensor.dtype, 0) + _num_bytes(tensor)
+    return max(sizes, key=lambda dtype: sizes[dtype], default="")
 
 
 def _tensors(file: Path, size: int) -> tuple[int, dict[str, _Tensor]]:

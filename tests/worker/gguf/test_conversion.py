@@ -11,7 +11,7 @@ import pytest
 from safetensors.numpy import load_file
 
 from tests.worker.gguf.files import write_llama
-from worker.gguf.conversion import Progress, convert, inspect
+from worker.gguf.conversion import convert, inspect, record_of
 from worker.models.folder import check_folder
 
 
@@ -23,7 +23,8 @@ def file(tmp_path: Path) -> Path:
 def test_a_file_becomes_a_folder(file: Path, tmp_path: Path) -> None:
     steps = list(convert(file, tmp_path / "small"))
     assert steps
-    assert steps[-1] == Progress(steps[-1].total_bytes, steps[-1].total_bytes)
+    assert steps[-1].done_bytes == steps[-1].total_bytes
+    assert steps[-1].conversion == record_of(tmp_path / "small")
     folder = check_folder(tmp_path / "small")
     assert folder.architecture == "llama"
     assert not (tmp_path / "small.partial").exists()

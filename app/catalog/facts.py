@@ -1,0 +1,212 @@
+"""The facts that a model's own files state: architecture, quantization, context, licence, template. Headers only."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+from msgspec import Struct
+
+from app.catalog.entry import Shape
+from app.catalog.layer_memory import layers_of, text_config
+from worker.models.weight_file import WeightFile
+from worker.printable import one_line
+
+_MAX_BYTES = 16 << 20
+_MAX_README_BYTES = 16 << 10
+_MAX_NAME = 200
+_MAX_NUMBER = 2**40
+
+_CONTEXT_KEYS = (
+    "max_position_embeddings",
+    "max_sequence_length",
+    "max_seq_len",
+    "seq_length",
+    "n_positions",
+    "n_ctx",
+    "model_max_length",
+)
+_DTYPES = {"F32": "F32", "F16": "F16", "BF16": "BF16", "F8_E4M3": "FP8", "F8_E5M2": "FP8"}
+_WRITES = re.compile(r"(?:ForCausalLM|LMHeadModel|ForConditionalGeneration|ForImageTextToText|CausalLM|LMModel)\w*$")
+"""Names of classes that write text. Others classify it, embed it, or read images."""
+_EMBEDS = ("modules.json", "config_sentence_transformers.json", "sentence_bert_config.json")
+_REMAPPING = re.compile(r"^MODEL_REMAPPING = \{(.*?)^\}", re.MULTILINE | re.DOTALL)
+
+
+class _TokenizerConfig(Struct):
+    chat_template: msgspec.Raw = msgspec.Raw(b"null")
+    eos_token: msgspec.Raw = msgspec.Raw(b"null")
+
+
+def json_object(file: Path) -> dict[str, Any]:
+    """Return the JSON object in a file; empty if there is none."""
+    try:
+        if file.stat().st_size > _MAX_BYTES:
+            return {}
+        found: object = msgspec.json.decode(file.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+
+
+def is_chat_model(config: Mapping[str, Any], files: Collection[str]) -> bool:
+    """Return whether a folder with these files could be meant for chats. Adapters and embedding models are not."""
+    if any(name in files for name in _EMBEDS) or "model_index.json" in files or "_class_name" in config:
+        return False
+    if "adapter_config.json" in files and not any(name.startswith("model") for name in files):
+        return False
+    if config.get("is_encoder_decoder") is True:
+        return False
+    classes = [name for name in _list(config.get("architectures")) if isinstance(name, str)]
+    return not classes or any(_WRITES.search(name) for name in classes)
+
+
+def is_supported(model_type: str) -> bool:
+    """Return whether mlx-lm has an architecture. True if that can't be known."""
+    known = _supported_types()
+    return not known or model_type in known
+
+
+@lru_cache(1)
+def _supported_types() -> frozenset[str]:
+    # The module is not imported, as that takes most of a second.
+    found = importlib.util.find_spec("mlx_lm")
+    for folder in [] if found is None else found.submodule_search_locations or ():
+        try:
+            names = {file.stem for file in (Path(folder) / "models").glob("*.py")}
+            text = _REMAPPING.search((Path(folder) / "utils.py").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            continue
+        others: list[str] = re.findall(r'"([^"]+)":', text[1]) if text else []
+        return frozenset(names.union(others) if names else ())
+    return frozenset()
+
+
+def context_length(config: Mapping[str, Any]) -> int | None:
+    """Return the context length in tokens; None if the configuration does not state it."""
+    values = text_config(config)
+    return next((length for key in _CONTEXT_KEYS if (length := _number(values.get(key)))), None)
+
+
+def quantization(config: Mapping[str, Any], main_dtype: str = "") -> str:
+    """Return how the weights are stored, for people, such as "4 bits". `main_dtype`: as a weight file names it."""
+    for key in ("quantization", "quantization_config"):
+        found = config.get(key)
+        if not isinstance(found, dict):
+            continue
+        values = cast("dict[str, Any]", found)
+        mode = values.get("mode", values.get("quant_method"))
+        if isinstance(mode, str) and mode != "affine":
+            return one_line(mode[:40]).upper()
+        bits = _number(values.get("bits"))
+        if bits:
+            return f"{bits} bits"
+    named = values if isinstance(values := config.get("torch_dtype", config.get("dtype")), str) else ""
+    return _DTYPES.get(main_dtype) or {"bfloat16": "BF16", "float16": "F16", "float32": "F32"}.get(named, "")
+
+
+def shape_of(config: Mapping[str, Any], weights: Sequence[WeightFile] = ()) -> Shape:
+    """Return what decides how much memory a model takes. Without weight files, only its layers are known."""
+    found = config.get("quantization", config.get("quantization_config"))
+    settings = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+    values = text_config(config)
+
+    def number(*names: str) -> int:
+        return next((each for name in names if (each := _number(values.get(name)))), 0)
+
+    packed_numbers = 0
+    for file in weights:
+        for each in file.packed:
+            own = settings.get(each.name)
+            override = cast("dict[str, Any]", own) if isinstance(own, dict) else {}
+            bits = _number(override.get("bits")) or _number(settings.get("bits")) or 4
+            packed_numbers += each.num_words * 32 // bits
+    experts = number("num_experts_per_tok", "num_experts_per_token", "moe_topk", "top_k_experts", "moe_k")
+    inner = number("moe_intermediate_size", "expert_ffn_hidden_size") * experts
+    return Shape(
+        packed_numbers=packed_numbers,
+        packed_bytes=sum(each.num_bytes for file in weights for each in file.packed),
+        float_numbers=sum(file.float_numbers for file in weights),
+        float_bytes=sum(file.float_bytes for file in weights),
+        largest_bytes=max((file.largest_bytes for file in weights), default=0),
+        layers=layers_of(config),
+        vocab_size=number("vocab_size", "num_vocab", "embedding_size"),
+        hidden_size=number("hidden_size", "n_embd", "d_model", "model_dim"),
+        intermediate_size=max(inner, number("intermediate_size", "n_inner", "ffn_hidden_size", "block_ff_dim")),
+        num_heads=number("num_attention_heads", "n_head", "num_heads", "n_heads"),
+    )
+
+
+def licence(folder: Path, files: Collection[str]) -> str:
+    """Return the licence that a folder's README.md names at its beginning; empty if there is none."""
+    name = next((name for name in ("README.md", "readme.md") if name in files), None)
+    if name is None:
+        return ""
+    try:
+        with (folder / name).open("rb") as file:
+            text = file.read(_MAX_README_BYTES).decode("utf-8", "replace")
+    except OSError:
+        return ""
+    return licence_in(text)
+
+
+def licence_in(readme: str) -> str:
+    """Return the licence that a README names in its front matter; empty if it names none."""
+    if not readme.startswith("---"):
+        return ""
+    matter = readme[3:].partition("\n---")[0]
+    found = {
+        key: value.strip().strip("'\"")
+        for key, value in re.findall(r"^(license|license_name):[ \t]*(\S.*)$", matter, re.MULTILINE)
+    }
+    name = found.get("license", "")
+    return clean_name(found.get("license_name", name) if name == "other" else name)
+
+
+def has_template(folder: Path, files: Collection[str]) -> bool:
+    """Return whether a model folder has a chat template."""
+    if any(name in files for name in ("chat_template.jinja", "chat_template.json")):
+        return True
+    return bytes(_tokenizer_config(folder).chat_template) not in (b"null", b'""', b"[]")
+
+
+def has_end_token(folder: Path, config: Mapping[str, Any]) -> bool:
+    """Return whether a model folder names the token that ends an answer."""
+    if any(_is_id(each.get("eos_token_id")) for each in (config, text_config(config))):
+        return True
+    if _is_id(json_object(folder / "generation_config.json").get("eos_token_id")):
+        return True
+    return bytes(_tokenizer_config(folder).eos_token) not in (b"null", b'""')
+
+
+def _is_id(value: object) -> bool:
+    return any(isinstance(each, int) and not isinstance(each, bool) for each in _list(value) or [value])
+
+
+def _tokenizer_config(folder: Path) -> _TokenizerConfig:
+    file = folder / "tokenizer_config.json"
+    try:
+        if file.stat().st_size > _MAX_BYTES:
+            return _TokenizerConfig()
+        return msgspec.json.decode(file.read_bytes(), type=_TokenizerConfig)
+    except (OSError, ValueError, RecursionError):
+        return _TokenizerConfig()
+
+
+def clean_name(text: object) -> str:
+    """Return a name from a file as one short printable line; empty if it is no text."""
+    return " ".join(one_line(text[:_MAX_NAME]).split()) if isinstance(text, str) else ""
+
+
+def _list(value: object) -> list[object]:
+    return cast("list[object]", value) if isinstance(value, list) else []
+
+
+def _number(value: object) -> int:
+    """Return a positive integer of a sensible size; 0 for other values."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= _MAX_NUMBER else 0

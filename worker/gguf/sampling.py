@@ -1,0 +1,29 @@
+"""The sampling parameters that a GGUF file recommends, as generation_config.json says them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from worker.gguf.gguf_file import Metadata
+
+_RANGES = {
+    "temp": ("temperature", 0.0, 10.0),
+    "top_p": ("top_p", 0.0, 1.0),
+    "min_p": ("min_p", 0.0, 1.0),
+    "top_k": ("top_k", 0.0, 1e6),
+    "penalty_repeat": ("repetition_penalty", 0.01, 10.0),
+}
+"""Names in the file → names in generation_config.json, with their bounds."""
+
+
+def sampling_of(said: Metadata) -> dict[str, Any]:
+    """Return the recommended parameters; those out of bounds are left out. Raises `ModelInvalidError`."""
+    found: dict[str, Any] = {}
+    for key, (name, least, most) in _RANGES.items():
+        value = said.number(f"general.sampling.{key}")
+        if value is not None and least <= value <= most:
+            # The shortest number that is the same in 32 bits: 0.95, not 0.9499999880790710.
+            found[name] = int(value) if name == "top_k" else float(str(np.float32(value)))
+    return {"do_sample": found.get("temperature") != 0, **found} if found else {}
