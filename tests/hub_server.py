@@ -423,6 +423,8 @@ class _StorageHandler(_Handler):
             self._send_plan(self._by_hash(asked[1]), asked[1])
         elif asked := re.fullmatch(r"/chunks/([0-9a-f]{64})", path):
             self._send_chunks(self._by_hash(asked[1]))
+        elif path.startswith("/v2/"):
+            self.send(404, b"", {})  # hf_xet then asks in the way of version 1
         elif named := re.fullmatch(r"/([^/]+/[^/]+)/(.+)", path):
             repository = self.hub.repositories.get(named[1])
             if repository is None or named[2] not in repository.files or "signature" not in query:

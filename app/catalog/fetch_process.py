@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from app.catalog.entry import RemoteFile, RemoteModel
+from app.catalog.entry import RemoteModel
 from app.catalog.fetch_events import (
     FetchEvent,
     FetchFailed,
@@ -32,7 +32,7 @@ from app.catalog.fetch_events import (
 )
 from app.catalog.hub import Hub, best_of, only
 from app.catalog.hub_error import HubError
-from app.catalog.hub_folder import HubFolder
+from app.catalog.hub_folder import HubFolder, Place, places
 from app.catalog.tokens import Tokens
 from app.catalog.transfer import Connection, Transfer
 from worker.printable import print_printable_text
@@ -118,9 +118,9 @@ class _Fetcher:
         model = self._planned()
         folder = HubFolder(model.repo, self._order.cache)
         with _locked(folder.lock if model.format == "mlx" else self._order.folder / "lock", model.title):
-            places = self._places(model, folder)
-            self._check_space(model, places)
-            self._fetch(model, places)
+            found = places(model, self._order.cache, self._order.folder)
+            self._check_space(model, found)
+            self._fetch(model, found)
             if model.format == "gguf":
                 return self._converted(model)
             return model.repo, folder.publish(model.revision, model.files)
@@ -138,20 +138,14 @@ class _Fetcher:
         self.emit(Planned(model))
         return model
 
-    def _places(self, model: RemoteModel, folder: HubFolder) -> list[tuple[RemoteFile, Path, Path]]:
-        """Return each file with the paths of its first bytes and of the whole."""
-        if model.format == "mlx":
-            return [(file, folder.part(file), folder.blob(file)) for file in model.files]
-        finals = [(file, self._order.folder / "files" / file.path) for file in model.files]
-        return [(file, final.with_name(f"{final.name}.incomplete"), final) for file, final in finals]
-
-    def _check_space(self, model: RemoteModel, places: Sequence[tuple[RemoteFile, Path, Path]]) -> None:
-        missing = sum(file.num_bytes for file in model.files) - sum(
-            num_bytes_here(file, part, final) for file, part, final in places
-        )
-        # The model folder that a GGUF file becomes is about as large.
-        needed = missing + (sum(file.num_bytes for file in model.files) if model.format == "gguf" else 0)
-        folder = places[0][1].parent
+    @staticmethod
+    def _check_space(model: RemoteModel, found: Sequence[Place]) -> None:
+        """Raise `HubError` if the disk is too small."""
+        needed = sum(place.file.num_bytes - place.num_bytes for place in found)
+        if model.format == "gguf":
+            # The model folder that it becomes is about as large.
+            needed += sum(place.file.num_bytes for place in found)
+        folder = found[0].part.parent
         folder.mkdir(parents=True, exist_ok=True)
         free = shutil.disk_usage(folder).free
         if needed + _SPARE_BYTES > free:
@@ -167,18 +161,16 @@ class _Fetcher:
                 "invalid",
             )
 
-    def _fetch(self, model: RemoteModel, places: Sequence[tuple[RemoteFile, Path, Path]]) -> None:
-        self._transfers = [
-            Transfer(self._connection, model.repo, model.revision, file, part, final) for file, part, final in places
-        ]
-        total = sum(file.num_bytes for file in model.files)
+    def _fetch(self, model: RemoteModel, found: Sequence[Place]) -> None:
+        # Small files first: a failure that concerns all is seen at once.
+        found = sorted(found, key=lambda place: place.file.num_bytes)
+        self._transfers = [Transfer(self._connection, model.repo, model.revision, place) for place in found]
+        total = sum(place.file.num_bytes for place in found)
         with _Reporter(self, total), contextlib.ExitStack() as stack:
             threads = ThreadPoolExecutor(_FILES_AT_ONCE, "file")
             # A failure of one file ends the process; the others are not waited for.
             stack.callback(threads.shutdown, wait=False, cancel_futures=True)
-            # Small files first: a failure that concerns all is seen at once.
-            by_size = sorted(range(len(places)), key=lambda number: places[number][0].num_bytes)
-            for done in [threads.submit(self._transfers[number].run) for number in by_size]:
+            for done in [threads.submit(transfer.run) for transfer in self._transfers]:
                 done.result()
 
     @staticmethod
@@ -214,14 +206,6 @@ class _Reporter:
     def _run(self) -> None:
         while not self._ended.wait(_REPORT_S):
             self._fetcher.report("fetching", self._total_bytes)
-
-
-def num_bytes_here(file: RemoteFile, part: Path, final: Path) -> int:
-    """Return how many bytes of a file have come."""
-    for path in (final, part):
-        with contextlib.suppress(OSError):
-            return min(path.stat().st_size, file.num_bytes)
-    return 0
 
 
 @contextlib.contextmanager

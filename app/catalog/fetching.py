@@ -25,7 +25,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from app.catalog.entry import RemoteFile, RemoteModel
+from app.catalog.entry import RemoteModel
 from app.catalog.fetch_events import (
     FetchEvent,
     FetchFailed,
@@ -36,9 +36,9 @@ from app.catalog.fetch_events import (
     Progressed,
     Waiting,
 )
-from app.catalog.fetch_process import main, num_bytes_here
+from app.catalog.fetch_process import main
 from app.catalog.hub import Hub
-from app.catalog.hub_folder import HubFolder, cache_path
+from app.catalog.hub_folder import HubFolder, cache_path, places
 from app.model.own_files import make_folder
 from app.places import Places
 from worker.sentence import Sentence, SentenceParts, received
@@ -235,15 +235,12 @@ class FetchQueue:
         model = fetch.model
         if not model.files:
             return fetch
-        here = sum(num_bytes_here(file, part, final) for file, part, final in self._files(fetch.id, model))
-        return replace(fetch, num_bytes=here, total_bytes=sum(file.num_bytes for file in model.files))
-
-    def _files(self, id_: str, model: RemoteModel) -> list[tuple[RemoteFile, Path, Path]]:
-        if model.format == "mlx":
-            folder = HubFolder(model.repo, cache_path())
-            return [(file, folder.part(file), folder.blob(file)) for file in model.files]
-        finals = [(file, self._folder / id_ / "files" / file.path) for file in model.files]
-        return [(file, final.with_name(f"{final.name}.incomplete"), final) for file, final in finals]
+        found = places(model, cache_path(), self._folder / fetch.id)
+        return replace(
+            fetch,
+            num_bytes=sum(place.num_bytes for place in found),
+            total_bytes=sum(place.file.num_bytes for place in found),
+        )
 
     def _save(self) -> None:
         """Write the entries that have not landed."""
@@ -340,14 +337,18 @@ class FetchQueue:
         sender.close()
         self._on_change()
         speed = _Speed()
+        end: Landed | FetchFailed | None = None
         with receiver, contextlib.suppress(EOFError, OSError):
             while True:
                 event = msgspec.msgpack.decode(receiver.recv_bytes(), type=FetchEvent, dec_hook=_decoded)
-                self._take(fetch.id, event, speed)
+                if isinstance(event, Landed | FetchFailed):
+                    end = event
+                else:
+                    self._take(fetch.id, event, speed)
         process.join()
-        self._ended(fetch.id)
+        self._note_end(fetch.id, end)
 
-    def _take(self, id_: str, event: FetchEvent, speed: _Speed) -> None:
+    def _take(self, id_: str, event: Planned | Progressed | Waiting, speed: _Speed) -> None:
         with self._changed:
             fetch = self.fetch(id_)
             if fetch is None or fetch.state != "running":
@@ -369,36 +370,33 @@ class FetchQueue:
                     )
                 case Waiting(why, _):
                     fetch = replace(fetch, waiting=received("", why))
-                case Landed(name, path):
-                    fetch = replace(
-                        fetch, state="landed", name=name, path=path, bytes_per_s=None, waiting=None,
-                        num_bytes=fetch.total_bytes or 0,
-                    )  # fmt: skip
-                case FetchFailed(kind, why):
-                    fetch = replace(
-                        fetch, state="failed", failure=received("", why), failure_kind=kind, bytes_per_s=None,
-                        waiting=None,
-                    )  # fmt: skip
             self._replace(fetch)
-            if not isinstance(event, Progressed | Waiting):
+            if isinstance(event, Planned):
                 self._save()
-            if fetch.state == "landed":
-                shutil.rmtree(self._folder / id_, ignore_errors=True)
         self._on_change()
 
-    def _ended(self, id_: str) -> None:
-        """Note the end of a process that reported none."""
+    def _note_end(self, id_: str, end: Landed | FetchFailed | None) -> None:
+        """Note how a process has ended: None means that it was killed."""
         with self._changed:
             self._process = None
             fetch = self.fetch(id_)
             if fetch is None or fetch.state != "running":
                 return
             fetch = self._measured(replace(fetch, bytes_per_s=None, waiting=None))
-            if self._is_closed:
-                self._replace(replace(fetch, state="paused"))
-                return
-            sentence = Sentence("The process that fetched this has ended. What has come is kept. Resume the download.")
-            self._replace(replace(fetch, state="failed", failure=sentence, failure_kind="internal"))
+            match end:
+                case Landed(name, path):
+                    total = fetch.total_bytes or 0
+                    self._replace(replace(fetch, state="landed", name=name, path=path, num_bytes=total))
+                    shutil.rmtree(self._folder / id_, ignore_errors=True)
+                case FetchFailed(kind, why):
+                    self._replace(replace(fetch, state="failed", failure=received("", why), failure_kind=kind))
+                case None if self._is_closed:
+                    self._replace(replace(fetch, state="paused"))
+                case None:
+                    why = Sentence(
+                        "The process that fetched this has ended. What has come is kept. Resume the download."
+                    )
+                    self._replace(replace(fetch, state="failed", failure=why, failure_kind="internal"))
             self._save()
         self._on_change()
 

@@ -11,9 +11,10 @@ import contextlib
 import os
 import shutil
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-from app.catalog.entry import RemoteFile
+from app.catalog.entry import RemoteFile, RemoteModel
 
 _PART = ".bough.incomplete"
 """huggingface_hub's own unfinished files end in `.incomplete`, too."""
@@ -25,6 +26,40 @@ def cache_path(environment: Mapping[str, str] = os.environ) -> Path:
     home = Path(environment.get("HF_HOME") or caches / "huggingface")
     path = environment.get("HF_HUB_CACHE") or environment.get("HUGGINGFACE_HUB_CACHE") or home / "hub"
     return Path(os.path.expandvars(path)).expanduser()
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a file lies: its first bytes in `part` while it is fetched, then the whole in `final`."""
+
+    file: RemoteFile
+    part: Path
+    final: Path
+
+    @property
+    def num_bytes(self) -> int:
+        """How many of its bytes are here."""
+        for path in (self.final, self.part):
+            with contextlib.suppress(OSError):
+                return min(path.stat().st_size, self.file.num_bytes)
+        return 0
+
+
+def places(model: RemoteModel, cache: Path, folder: Path) -> list[Place]:
+    """Return where the files of a model lie. Files of the same content have one place.
+
+    `cache`: the Hugging Face cache, for MLX models. `folder`: the job's own, for GGUF files.
+    """
+    found: dict[Path, Place] = {}
+    in_hub = HubFolder(model.repo, cache)
+    for file in model.files:
+        if model.format == "mlx":
+            place = Place(file, in_hub.part(file), in_hub.blob(file))
+        else:
+            final = folder / "files" / file.path
+            place = Place(file, final.with_name(f"{final.name}{_PART}"), final)
+        found.setdefault(place.final, place)
+    return list(found.values())
 
 
 class HubFolder:

@@ -6,16 +6,16 @@ import hashlib
 import logging
 import os
 import threading
-import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from app.catalog.entry import RemoteFile
 from app.catalog.hub_error import HubError, http_error, offline, refused, unreachable
+from app.catalog.hub_folder import Place
 from worker.sentence import Sentence
 
 _log = logging.getLogger(__name__)
@@ -32,7 +32,6 @@ _XET_LIMITS = {
     "client.retry_base_delay": "500ms",
     "client.retry_max_duration": "20s",
     "client.connect_timeout": "10s",
-    "client.read_timeout": "30s",
     "reconstruction.download_buffer_size": 128 << 20,
     "reconstruction.download_buffer_perfile_size": 128 << 20,
     "reconstruction.download_buffer_limit": 256 << 20,
@@ -43,6 +42,10 @@ _XET_LIMITS = {
 
 class WrongBytesError(Exception):
     """A file's bytes are not those of its hash."""
+
+
+class _NotInXetError(Exception):
+    """The hub offers a file through HTTP alone."""
 
 
 class _StartAgainError(Exception):
@@ -61,8 +64,6 @@ class Connection:
     """Reports a failure that passes, and waits for some seconds."""
     use_xet: bool = True
     """Becomes false after Xet's first failure."""
-    moved_s: float = field(default_factory=time.monotonic)
-    """When the last byte came."""
 
     def headers(self) -> dict[str, str]:
         from huggingface_hub.utils import build_hf_headers
@@ -76,17 +77,15 @@ class Connection:
 
 
 class Transfer:
-    """Fetches one file into `part`, and names it `final` when it is complete and right."""
+    """Fetches one file to its place. Only a file that is complete and right gets its final name."""
 
-    def __init__(
-        self, connection: Connection, repo: str, revision: str, file: RemoteFile, part: Path, final: Path
-    ) -> None:
+    def __init__(self, connection: Connection, repo: str, revision: str, place: Place) -> None:
         self._connection = connection
         self._repo = repo
-        self._address = connection.address(repo, revision, file)
-        self._file = file
-        self._part = part
-        self._final = final
+        self._address = connection.address(repo, revision, place.file)
+        self._file = place.file
+        self._part = place.part
+        self._final = place.final
         self.num_bytes = 0
         """How many bytes of the file are here."""
 
@@ -132,7 +131,6 @@ class Transfer:
                 view = view[write(view) or 0 :]
             self.num_bytes += len(piece)
             check.available_bytes = self.num_bytes
-            self._connection.moved_s = time.monotonic()
             if self.num_bytes > self._file.num_bytes:
                 raise WrongBytesError
         if self.num_bytes < self._file.num_bytes:
@@ -152,6 +150,8 @@ class Transfer:
         if use_xet and self._connection.use_xet and self._file.sha256:
             try:
                 yield from xet_pieces(self._connection, self._address, offset)
+            except _NotInXetError:
+                pass
             except BaseException as error:
                 if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
                     raise
@@ -204,10 +204,7 @@ class Transfer:
 
 
 def xet_pieces(connection: Connection, address: str, offset: int) -> Generator[bytes]:
-    """Yield a file's bytes from an offset through Xet, or through nothing if the hub or this machine has no Xet.
-
-    Raises whatever hf_xet raises.
-    """
+    """Yield a file's bytes from an offset through Xet. Raises `_NotInXetError`, and whatever hf_xet raises."""
     # It has no stubs.
     from hf_xet import XetConfig, XetFileInfo, XetSession  # pyright: ignore[reportAttributeAccessIssue]
     from huggingface_hub import get_hf_file_metadata
@@ -217,9 +214,9 @@ def xet_pieces(connection: Connection, address: str, offset: int) -> Generator[b
     )
     route = found.xet_file_data
     if route is None or not _is_same_site(route.refresh_route, connection.endpoint):
-        raise LookupError("The file is not in Xet")
+        raise _NotInXetError
     config = XetConfig()
-    for name, value in _XET_LIMITS.items():
+    for name, value in {**_XET_LIMITS, "client.read_timeout": f"{round(connection.stall_s * 1000)}ms"}.items():
         try:
             config = config.with_config(name, value)
         except (ValueError, TypeError, KeyError):  # of another version
@@ -230,22 +227,7 @@ def xet_pieces(connection: Connection, address: str, offset: int) -> Generator[b
         token_refresh_headers=headers,
         custom_headers={name: value for name, value in headers.items() if name != "authorization"},
     )
-    stream: Any = group.download_stream(XetFileInfo(route.file_hash, found.size), start=offset)
-    ended = threading.Event()
-    threading.Thread(target=_cancel_stalled, args=(stream, connection, ended), daemon=True).start()
-    try:
-        yield from stream
-    finally:
-        ended.set()
-
-
-def _cancel_stalled(stream: Any, connection: Connection, ended: threading.Event) -> None:
-    """End a stream that brings nothing for too long: hf_xet waits for minutes."""
-    began_s = time.monotonic()
-    while not ended.wait(connection.stall_s / 10):
-        if time.monotonic() - max(began_s, connection.moved_s) > connection.stall_s:
-            stream.cancel()
-            return
+    yield from group.download_stream(XetFileInfo(route.file_hash, found.size), start=offset)
 
 
 def _is_same_site(address: str, endpoint: str) -> bool:

@@ -2,50 +2,307 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
-from collections.abc import Iterator
+import random
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
-import huggingface_hub.constants
 import pytest
 
+from app.catalog.entry import RemoteModel
+from app.catalog.fetching import Fetch
+from app.catalog.hub import Hub
+from tests.app.catalog.conftest import Desk
+from tests.hub_server import Fault, HubServer, Repository
+
+REPO = "mlx-community/small"
+WEIGHTS = "model.safetensors"
+DATA = random.Random(1).randbytes(3_000_000)
+SAME = b"{}"
+FILES = {"config.json": SAME, "generation_config.json": SAME, WEIGHTS: DATA, "tokenizer.json": b"[]"}
+GET_WEIGHTS = rf"GET /{REPO}/{WEIGHTS}"
+"""From the storage; from the hub the path has `resolve` in it."""
+
+
+@pytest.fixture
+def small(hub_server: HubServer) -> Repository:
+    return hub_server.add(Repository(REPO, FILES, ("mlx",)))
+
+
+def fetched(desk: Desk, repo: str = REPO) -> Fetch:
+    """Fetch a repository; return how it ended."""
+    return desk.end_of(desk.queue.add(RemoteModel(repo=repo)).id)
+
+
+def assert_landed(fetch: Fetch, tmp_path: Path, repository: Repository) -> None:
+    """The model is in the cache, byte for byte, and nothing else is left."""
+    assert fetch.failure is None
+    assert (fetch.state, fetch.name) == ("landed", repository.id)
+    folder = tmp_path / "huggingface/hub" / f"models--{repository.id.replace('/', '--')}"
+    snapshot = folder / "snapshots" / repository.commit
+    assert fetch.path == str(snapshot)
+    assert {path.name: path.read_bytes() for path in snapshot.iterdir()} == repository.files
+    assert all(path.is_symlink() for path in snapshot.iterdir())
+    assert (folder / "refs/main").read_text() == repository.commit
+    assert len(list((folder / "blobs").iterdir())) == len({*repository.files.values()})
+    assert_nothing_unfinished(tmp_path)
+
+
+def assert_nothing_unfinished(tmp_path: Path) -> None:
+    assert [path for path in tmp_path.rglob("*") if "incomplete" in path.name or ".bough" in path.name] == []
+    assert list((tmp_path / "bough").rglob("*.*")) == []
+    assert multiprocessing.active_children() == []
+
+
+def kill_process(desk: Desk, when_bytes: int) -> int:
+    """End the process of the running entry once it has fetched so much; return how much is here."""
+    (fetch,) = desk.queue.fetches
+    desk.wait_until(lambda: desk.queue.fetches[0].num_bytes >= when_bytes)
+    (process,) = multiprocessing.active_children()
+    process.kill()
+    return desk.end_of(fetch.id).num_bytes
+
+
+def test_a_model_lands_in_the_hugging_face_cache(desk: Desk, small: Repository, tmp_path: Path) -> None:
+    assert_landed(fetched(desk), tmp_path, small)
+    # Other programs find it: this is how Bough's worker and mlx-lm do.
+    from huggingface_hub import snapshot_download
+
+    cache = tmp_path / "huggingface/hub"
+    assert snapshot_download(REPO, cache_dir=cache, local_files_only=True) == desk.queue.fetches[0].path
+
+
+def test_a_file_that_is_here_is_not_fetched_again(desk: Desk, hub_server: HubServer, small: Repository, tmp_path: Path):
+    from huggingface_hub import hf_hub_download
+
+    hf_hub_download(REPO, WEIGHTS, cache_dir=tmp_path / "huggingface/hub", endpoint=hub_server.url)
+    hub_server.requests.clear()
+    assert fetched(desk).state == "landed"
+    assert hub_server.requests_of(WEIGHTS) == []
+
+
+def test_the_token_goes_to_the_hub_alone(desk: Desk, hub_server: HubServer, tmp_path: Path) -> None:
+    repository = hub_server.add(Repository(REPO, FILES, ("mlx",), gated="manual"))
+    refused = fetched(desk)
+    assert (refused.state, refused.failure_kind) == ("failed", "gated")
+    assert str(refused.failure).startswith(
+        f"The owner of {REPO} decides who may fetch it. Open {hub_server.url}/{REPO}"
+    )
+    (tmp_path / "huggingface").mkdir(exist_ok=True)
+    (tmp_path / "huggingface/token").write_text(hub_server.token)  # as `hf auth login` leaves it
+    desk.queue.resume(refused.id)
+    assert_landed(desk.end_of(refused.id), tmp_path, repository)
+    assert all("Authorization" not in request.headers for request in hub_server.requests_of(GET_WEIGHTS))
+    assert hub_server.token not in "".join(request.path for request in hub_server.requests)
+
+
+def test_pause_and_resume(desk: Desk, hub_server: HubServer, small: Repository, tmp_path: Path) -> None:
+    hub_server.bytes_per_s = 3e6
+    fetch = desk.queue.add(RemoteModel(repo=REPO))
+    desk.wait_until(lambda: desk.queue.fetches[0].num_bytes > 500_000)
+    desk.queue.pause(fetch.id)
+    paused = desk.end_of(fetch.id)
+    assert paused.state == "paused"
+    assert 500_000 < paused.num_bytes < len(DATA)
+    hub_server.bytes_per_s = None
+    desk.queue.resume(fetch.id)
+    assert_landed(desk.end_of(fetch.id), tmp_path, small)
+    assert "Range" in hub_server.requests_of(GET_WEIGHTS)[-1].headers
+
+
+def test_cancel_leaves_nothing(desk: Desk, hub_server: HubServer, small: Repository, tmp_path: Path) -> None:
+    hub_server.bytes_per_s = 3e6
+    fetch = desk.queue.add(RemoteModel(repo=REPO))
+    desk.wait_until(lambda: desk.queue.fetches[0].num_bytes > 500_000)
+    assert desk.queue.cancel(fetch.id) > 500_000
+    assert desk.queue.fetches == ()
+    assert_nothing_unfinished(tmp_path)
+    assert list((tmp_path / "huggingface/hub").glob("models--*")) == []
+
+
+def test_the_process_is_killed_at_random_moments(
+    desk: Desk, hub_server: HubServer, small: Repository, tmp_path: Path
+) -> None:
+    hub_server.bytes_per_s = 6e6
+    fetch = desk.queue.add(RemoteModel(repo=REPO))
+    here = 0
+    for when in sorted(random.sample(range(1, 2_500_000), 3)):
+        if when > here:
+            here = kill_process(desk, when)
+            assert desk.queue.fetches[0].state == "failed"
+            desk.queue.resume(fetch.id)
+    assert_landed(desk.end_of(fetch.id), tmp_path, small)
+
+
+_PROGRAM = """
+import sys, threading
+from pathlib import Path
+from app.catalog.entry import RemoteModel
 from app.catalog.fetching import FetchQueue
 from app.catalog.hub import Hub
 from app.places import Places
-from tests.hub_server import HubServer, Repository
 
-PATIENCE_S = 60.0
+if __name__ == "__main__":
+    def show():
+        print(max([fetch.num_bytes for fetch in queue.fetches], default=0), flush=True)
+
+    queue = FetchQueue(Places.under(Path(sys.argv[1])), Hub(sys.argv[2]), show)
+    queue.add(RemoteModel(repo=sys.argv[3]))
+    threading.Event().wait()
+"""
+
+
+def test_bough_itself_is_killed(
+    open_desk: Callable[[], Desk], hub_server: HubServer, small: Repository, tmp_path: Path
+) -> None:
+    hub_server.bytes_per_s = 3e6
+    program = tmp_path / "program.py"
+    program.write_text(_PROGRAM)
+    arguments = [sys.executable, program, tmp_path / "bough", hub_server.url, REPO]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": "."}) as bough:
+        assert bough.stdout is not None
+        assert any(int(line) > 500_000 for line in bough.stdout)
+        bough.send_signal(signal.SIGKILL)
+    hub_server.bytes_per_s = None
+    desk = open_desk()
+    (fetch,) = desk.queue.fetches
+    assert fetch.state == "paused"
+    assert 500_000 < fetch.num_bytes < len(DATA)
+    assert fetch.total_bytes == sum(map(len, {*FILES.values()}))
+    desk.queue.resume(fetch.id)
+    end = desk.end_of(fetch.id)
+    if end.failure_kind == "busy":  # the killed program's process has not ended yet
+        desk.queue.resume(fetch.id)
+        end = desk.end_of(fetch.id)
+    assert_landed(end, tmp_path, small)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault("cut", 1_000_000),
+        Fault("stall", 1_000_000),
+        Fault("cut", 0),
+        Fault("status", status=500),
+        Fault("status", status=429, headers={"Retry-After": "0"}),
+        Fault("wrong", 1_234_567),
+    ],
+    ids=lambda fault: f"{fault.kind}-{fault.after_bytes or fault.status}",
+)
+def test_a_failure_that_passes(desk: Desk, hub_server: HubServer, small: Repository, tmp_path: Path, fault: Fault):
+    hub_server.fail(GET_WEIGHTS, fault, times=2 if fault.kind != "wrong" else 1)
+    assert_landed(fetched(desk), tmp_path, small)
+
+
+def test_a_server_that_forgets_ranges(desk: Desk, hub_server: HubServer, small: Repository, tmp_path: Path) -> None:
+    hub_server.fail(GET_WEIGHTS, Fault("cut", 1_000_000))
+    hub_server.fail(GET_WEIGHTS, Fault("whole", len(DATA)))
+    assert_landed(fetched(desk), tmp_path, small)
+
+
+def test_a_file_that_is_damaged_twice(desk: Desk, hub_server: HubServer, small: Repository, tmp_path: Path) -> None:
+    hub_server.fail(GET_WEIGHTS, Fault("wrong", 1_234_567), times=2)
+    failed = fetched(desk)
+    assert (failed.state, failed.failure_kind) == ("failed", "invalid")
+    assert str(failed.failure).startswith("model.safetensors came damaged twice")
+    assert not list((tmp_path / "huggingface").rglob("refs"))
+    desk.queue.resume(failed.id)
+    assert_landed(desk.end_of(failed.id), tmp_path, small)
+
+
+def test_a_server_that_stays_broken(desk: Desk, hub_server: HubServer, small: Repository) -> None:
+    hub_server.fail(GET_WEIGHTS, Fault("status", status=503), times=100)
+    failed = fetched(desk)
+    assert (failed.state, failed.failure_kind) == ("failed", "failed")
+    assert len(hub_server.requests_of(GET_WEIGHTS)) == 6
+
+
+def test_a_disk_that_is_too_small(desk: Desk, hub_server: HubServer) -> None:
+    (model,) = Hub(hub_server.add(Repository(REPO, FILES, ("mlx",))) and hub_server.url).details(REPO)
+    import msgspec
+
+    huge = tuple(msgspec.structs.replace(file, num_bytes=1 << 50) for file in model.files)
+    failed = desk.end_of(desk.queue.add(msgspec.structs.replace(model, files=huge)).id)
+    assert failed.failure_kind == "invalid"
+    assert str(failed.failure).startswith("small needs 3,145,728 GiB on the disk of ")
+    assert hub_server.requests_of(f"GET /{REPO}") == []
+
+
+def test_two_programs_do_not_fetch_the_same(
+    desk: Desk, open_desk: Callable[[], Desk], hub_server: HubServer, small: Repository, tmp_path: Path
+) -> None:
+    hub_server.bytes_per_s = 3e6
+    fetch = desk.queue.add(RemoteModel(repo=REPO))
+    desk.wait_until(lambda: desk.queue.fetches[0].num_bytes > 0)
+    second = fetched(open_desk())
+    assert second.failure_kind == "busy"
+    hub_server.bytes_per_s = None
+    hub_server.released.set()
+    assert_landed(desk.end_of(fetch.id), tmp_path, small)
+
+
+def test_the_order_can_change(desk: Desk, hub_server: HubServer, small: Repository) -> None:
+    hub_server.bytes_per_s = 3e6
+    for number in range(3):
+        hub_server.add(Repository(f"someone/tiny-{number}", {**FILES, WEIGHTS: bytes([number])}, ("mlx",)))
+    first = desk.queue.add(RemoteModel(repo=REPO))
+    tiny = [desk.queue.add(RemoteModel(repo=f"someone/tiny-{number}")) for number in range(3)]
+    desk.queue.move(tiny[2].id, 1)
+    assert [fetch.id for fetch in desk.queue.fetches] == [fetch.id for fetch in (first, tiny[2], tiny[0], tiny[1])]
+    hub_server.bytes_per_s = None
+    hub_server.released.set()
+    for fetch in (first, *tiny):
+        assert desk.end_of(fetch.id).state == "landed"
+    order = [request.path.split("/")[2] for request in hub_server.requests_of(rf"GET /[^/]+/[^/]+/{WEIGHTS}")]
+    assert order == ["small", "tiny-2", "tiny-0", "tiny-1"]
+
+
+# --- Xet ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[HubServer]:
-    monkeypatch.delenv("HF_HUB_OFFLINE")
-    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
-    monkeypatch.setenv("HF_HOME", str(tmp_path / "huggingface"))
-    with HubServer() as server:
-        yield server
+def in_xet(hub_server: HubServer) -> Repository:
+    return hub_server.add(Repository(REPO, FILES, ("mlx",), has_xet=True))
 
 
-@pytest.fixture
-def queue(server: HubServer, tmp_path: Path) -> Iterator[FetchQueue]:
-    queue = FetchQueue(Places.under(tmp_path / "bough"), Hub(server.url), stall_s=0.5, first_wait_s=0.01)
-    yield queue
-    queue.close()
+def test_large_files_come_through_xet(desk: Desk, hub_server: HubServer, in_xet: Repository, tmp_path: Path) -> None:
+    assert_landed(fetched(desk), tmp_path, in_xet)
+    assert hub_server.requests_of("GET /chunks/") != []
+    assert hub_server.requests_of(GET_WEIGHTS) == []
+    tokens = {request.headers.get("authorization") for request in hub_server.requests_of("GET /v1/reconstructions/")}
+    assert tokens == {"Bearer xet"}
+    assert hub_server.requests_of("telemetry") == []
 
 
-def test_a_model_lands_in_the_hugging_face_cache(server: HubServer, queue: FetchQueue, tmp_path: Path) -> None:
-    files = {
-        "config.json": b'{"model_type": "llama"}',
-        "model.safetensors": os.urandom(3_000_000),
-        "tokenizer.json": b"{}",
-    }
-    repository = server.add(Repository("mlx-community/small", files, ("mlx",)))
-    (model,) = Hub(server.url).details("mlx-community/small")
-    fetch = queue.wait(queue.add(model).id, PATIENCE_S)
-    assert fetch is not None
-    assert fetch.failure is None
-    assert (fetch.state, fetch.name) == ("landed", "mlx-community/small")
-    folder = Path(fetch.path)
-    assert folder == tmp_path / "huggingface/hub/models--mlx-community--small/snapshots" / repository.commit
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == files
-    assert not (tmp_path / "bough/fetching").exists() or not list((tmp_path / "bough/fetching").iterdir())
+def test_xet_goes_on_after_a_kill(desk: Desk, hub_server: HubServer, in_xet: Repository, tmp_path: Path) -> None:
+    hub_server.fail("GET /chunks/", Fault("stall", 2_000_000))
+    fetch = desk.queue.add(RemoteModel(repo=REPO))
+    # hf_xet gives whole blocks on, so that nothing has come of the only one.
+    kill_process(desk, 1)
+    hub_server.requests.clear()
+    desk.queue.resume(fetch.id)
+    assert_landed(desk.end_of(fetch.id), tmp_path, in_xet)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "fault"),
+    [
+        ("xet-read-token", Fault("status", status=403)),
+        ("/v1/reconstructions/", Fault("status", status=404)),
+        ("GET /chunks/", Fault("status", status=403)),
+        ("GET /chunks/", Fault("stall", 100_000)),
+        ("GET /chunks/", Fault("cut", 100_000)),
+        ("GET /chunks/", Fault("wrong", 100_003)),
+    ],
+    ids=lambda value: value.kind if isinstance(value, Fault) else value.strip("/").rpartition("/")[2],
+)
+def test_what_fails_through_xet_comes_through_http(
+    desk: Desk, hub_server: HubServer, in_xet: Repository, tmp_path: Path, pattern: str, fault: Fault
+) -> None:
+    hub_server.fail(pattern, fault, times=100)
+    assert_landed(fetched(desk), tmp_path, in_xet)
+    assert hub_server.requests_of(GET_WEIGHTS) != []
