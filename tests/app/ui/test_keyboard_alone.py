@@ -176,7 +176,8 @@ def test_page_keys_scroll_the_conversation_from_the_composer(user: User) -> None
     # A text longer than its field is scrolled instead.
     user.window.composer.text.setPlainText("line\n" * 100)
     _keys(user, "Ctrl+End", "PgUp")
-    assert bar.value() == bar.maximum()
+    # The field has grown and the page has become lower, but its end stays in sight.
+    user.bot.waitUntil(lambda: is_at_rest(user.window.transcript) and bar.value() == bar.maximum(), timeout=PATIENCE_MS)
     assert user.window.composer.text.textCursor().blockNumber() < 99
 
 
