@@ -10,7 +10,7 @@ SOURCES := app worker packaging tests
 # If a test process crashes, it is not restarted and the run fails.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --max-worker-restart 0
 
-.PHONY: help run test test-long test-kernels check lint format setup bench tour pictures readme-pictures guide-model translations lock wheel clean
+.PHONY: help run starter test test-long test-kernels check lint format setup bench tour pictures readme-pictures guide-model translations lock wheel clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 17
@@ -21,8 +21,11 @@ $(READY): $(LOCK) pyproject.toml packaging/setup.sh
 	@PYTHON="$(PYTHON)" packaging/setup.sh "$(VENV)" "$(LOCK)"
 	@touch $@
 
-run: $(READY) ## Start Bough with the built-in model (without a display: play the tour)
+run: $(READY) ## Start Bough, the first time with a small real model (without a display: play the tour)
 	@packaging/run.sh "$(BIN)/python"
+
+starter: $(READY) ## Fetch SmolLM2, a small real model (93 MB), also if it was removed
+	@$(BIN)/python packaging/starter.py --again
 
 test: $(READY) ## Run the test suite without a display
 	@packaging/test_tools.sh

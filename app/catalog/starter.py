@@ -1,0 +1,32 @@
+"""The starter: SmolLM2-135M-Instruct, a small real model to begin with, as a folder among Bough's models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+TITLE = "SmolLM2"
+NUM_MILLIONS = 135
+"""The number of its parameters."""
+_FOLDER = "SmolLM2-135M-Instruct"
+
+
+def starter_path(models: Path) -> Path:
+    """Return the starter's folder in Bough's models folder, whether it is there or not."""
+    return models / _FOLDER
+
+
+def find_starter(models: Path) -> Path | None:
+    """Return the starter's folder in Bough's models folder; None if it is not there."""
+    folder = starter_path(models)
+    # A conversion gives a folder its final name when all of it is there.
+    return folder if (folder / "config.json").is_file() else None
+
+
+def convert_starter(gguf: Path, models: Path) -> Iterator[float]:
+    """Make the starter's folder from its GGUF file. Yield the fraction that is done. Raises `WorkerError`."""
+    # Reads large libraries.
+    from worker.gguf.conversion import convert
+
+    for progress in convert(gguf, starter_path(models)):
+        yield progress.fraction
