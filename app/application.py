@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QApplication
 
 from app.answers.answers import Answers
 from app.answers.model_session import ModelSession
+from app.answers.sessions import Sessions
 from app.answers.worker_link import Client, WorkerLink
 from app.conversation.controller import Controller
 from app.model.cache_folder import CacheFolder
@@ -95,13 +96,16 @@ class Application(QObject):
         cache_folder = CacheFolder(places.cache / "prompt-cache")
         self._upkeep: Upkeep | None = None
         folders = (None, None) if is_safe else (cache_folder.folder, places.config / "hooks")
-        self.link = WorkerLink(partial(_start_worker, *folders))
-        self.session = ModelSession(self.link)
-        self.answers = Answers(self.link, self.store, retry_ms=retry_ms)
+        self.sessions = Sessions(
+            *(ModelSession(WorkerLink(partial(_start_worker, *folders))) for _ in ("chosen", "guide"))
+        )
+        self.session = self.sessions.chosen
+        self.link = self.session.link
+        self.answers = Answers(self.sessions, self.store, retry_ms=retry_ms)
         self.program = Program(
             store=self.store,
             answers=self.answers,
-            session=self.session,
+            sessions=self.sessions,
             preferences=preferences,
             cache_folder=cache_folder,
             models_folder=places.models,
@@ -143,11 +147,12 @@ class Application(QObject):
         self._remember_whether_used()
         self.preferences.save()
         self.answers.stop_all()
-        # A worker that is still loading has no answers to finish, and a stuck one would not finish them.
-        is_useless = self.session.state == "loading" or self.program.worker_watch.is_stuck
-        self.link.stop(patience_s=0.0 if is_useless else 2.0)
-        # Deliver the last events of the worker, which the thread of the link has queued.
-        QCoreApplication.sendPostedEvents(self.link)
+        for watch in self.program.worker_watches:
+            # A worker that is still loading has no answers to finish, and a stuck one would not finish them.
+            is_useless = watch.session.state != "ready" or watch.is_stuck
+            watch.session.link.stop(patience_s=0.0 if is_useless else 2.0)
+            # Deliver the last events of the worker, which the thread of the link has queued.
+            QCoreApplication.sendPostedEvents(watch.session.link)
         self.answers.interrupt_all(_INTERRUPTED)
         self.program.close()
         if self._upkeep is not None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from weakref import WeakValueDictionary
 
 from PySide6.QtCore import QObject, Signal
 
 from app.answers.answers import Answers
-from app.answers.model_session import ModelSession
 from app.model.cache_folder import CacheFolder
+from app.model.database import StoreError
 from app.model.history import History
 from app.model.message import Conversation, MessageId
 from app.model.open_conversation import OpenConversation
@@ -27,22 +27,33 @@ class Conversations(QObject):
     """The list or a name in it changed."""
     tree_changed = Signal(int, object)
     """The id of a conversation whose tree or visible branch changed, and the `ShownConversation` that changed it."""
+    model_changed = Signal(int)
+    """The id of a conversation that asks another model now."""
     gone = Signal(int)
     """A conversation was moved to the trash."""
     erasing_requested = Signal()
     """Copies of deleted messages should be erased from the search index, the backups and the log."""
 
     def __init__(
-        self, *, store: Store, answers: Answers, session: ModelSession, cache_folder: CacheFolder, notices: Notices
+        self,
+        *,
+        store: Store,
+        answers: Answers,
+        forget: Callable[[Callable[[], None]], None],
+        cache_folder: CacheFolder,
+        notices: Notices,
     ) -> None:
+        """`forget` empties the caches of all workers, and calls a function while they use no files."""
         super().__init__()
         self._store = store
         self._answers = answers
-        self._session = session
+        self._forget = forget
         self._cache_folder = cache_folder
         self._notices = notices
         self._opened: WeakValueDictionary[int, OpenConversation] = WeakValueDictionary()
         """The conversations that windows show; windows with the same one share it."""
+        self._models: dict[int, str] = {}
+        """The models of conversations that could not be stored."""
         self._histories: dict[int, History] = {}
         """The steps to undo in each conversation since the program started."""
 
@@ -104,6 +115,22 @@ class Conversations(QObject):
                     self._store.conversations.put_into_folder(conversation.id, " ".join(clean(name).split()))
         self.changed.emit()
 
+    def model(self, conversation_id: int) -> str:
+        """Return the name of the model that a conversation asks; empty if it has asked none."""
+        # An older store that can only be read does not have it.
+        with contextlib.suppress(StoreError):
+            return self._models.get(conversation_id) or self._store.conversations.model(conversation_id)
+        return ""
+
+    def set_model(self, conversation_id: int, model: str) -> None:
+        """Let a conversation ask a model from now on."""
+        if model != self.model(conversation_id):
+            self._models[conversation_id] = model
+            with self._notices.report_store_errors():
+                self._store.conversations.set_model(conversation_id, model)
+                del self._models[conversation_id]
+            self.model_changed.emit(conversation_id)
+
     @property
     def folders(self) -> list[str]:
         with self._notices.report_store_errors():
@@ -149,7 +176,7 @@ class Conversations(QObject):
     def _report_deleted(self, num_messages: int, nothing: Sentence) -> None:
         if num_messages:
             # The cache in memory goes too, before it could be written to disk again.
-            self._session.forget(self._erase)
+            self._forget(self._erase)
         match num_messages:
             case 0:
                 text = nothing

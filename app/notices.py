@@ -33,13 +33,16 @@ class UndoArchive:
 
 
 @dataclass(frozen=True)
-class LoadGuide:
-    """Load the guide, the small built-in model."""
+class AskGuide:
+    """Open a page where the guide, the small built-in model, answers."""
 
 
 @dataclass(frozen=True)
 class RestartWorker:
     """End the model process, which may be stuck, and start a fresh one."""
+
+    is_guide: bool = False
+    """Whether it is the process of the guide, beside that of the chosen model."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +83,7 @@ NoticeAction: TypeAlias = (
     Undo
     | UndoDelete
     | UndoArchive
-    | LoadGuide
+    | AskGuide
     | RestartWorker
     | OpenMemorySettings
     | ShowFile

@@ -12,7 +12,9 @@ from PySide6.QtCore import QObject, Signal
 from app.answers.answers import Answers
 from app.answers.idle_unloading import IdleUnloading
 from app.answers.model_session import ModelSession
+from app.answers.sessions import GUIDE, Sessions
 from app.answers.worker_watch import WorkerWatch
+from app.catalog.starter import find_starter
 from app.conversations import Conversations
 from app.lazy import Lazy
 from app.model.cache_folder import CacheFolder
@@ -22,12 +24,14 @@ from app.model.own_files import RETRY_MS
 from app.model.settings import CacheSettings, Settings, Theme
 from app.model.store import Store
 from app.model.text import clean
-from app.notices import LoadGuide, Notice, Notices, OpenMemorySettings, RestartWorker
+from app.notices import AskGuide, Notice, Notices, OpenMemorySettings, RestartWorker
 from app.places import Places
 from app.preferences import Preferences
 from worker.sentence import Sentence
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from app.archive.archive import Archive
     from app.catalog.hub import Hub
     from app.draft_models import DraftModels
@@ -53,7 +57,7 @@ class Program(QObject):
         *,
         store: Store,
         answers: Answers,
-        session: ModelSession,
+        sessions: Sessions,
         preferences: Preferences,
         cache_folder: CacheFolder,
         models_folder: Path,
@@ -64,15 +68,17 @@ class Program(QObject):
         self.retry_ms = retry_ms
         self.store = store
         self.answers = answers
-        self.session = session
+        self.sessions = sessions
+        self.session = session = sessions.chosen
+        """The session of the chosen model; new conversations ask it."""
         self.preferences = preferences
         self.cache_folder = cache_folder
         self.models_folder = models_folder
         self.notices = Notices()
         self.conversations = Conversations(
-            store=store, answers=answers, session=session, cache_folder=cache_folder, notices=self.notices
+            store=store, answers=answers, forget=self._forget, cache_folder=cache_folder, notices=self.notices
         )
-        self.worker_watch = WorkerWatch(session, answers)
+        self.worker_watches = [WorkerWatch(watched, answers) for watched in sessions.both]
         self._archive = Lazy(self._make_archive)
         self._drafts = Lazy(self._make_drafts)
         self._local_models = Lazy(self._make_local_models)
@@ -80,17 +86,19 @@ class Program(QObject):
         self._hub_search = Lazy(self._make_hub_search)
         self._transfers = Lazy(self._make_transfers)
         self.idle_unloading = IdleUnloading(session, answers, preferences.settings.unload_after_minutes)
-        answers.asking.connect(session.wake)
         answers.saving_failed.connect(self.report_unsaved)
         answers.saved_again.connect(self.report_saved)
         session.changed.connect(self._on_session_changed)
-        session.worker_died.connect(self._on_worker_died)
-        self.worker_watch.got_stuck.connect(self._on_worker_stuck)
-        self.worker_watch.recovered.connect(self._on_worker_recovered)
         session.load_failed.connect(self._on_load_failed)
-        session.draft_refused.connect(self._on_draft_refused)
-        session.noticed.connect(self._on_model_noticed)
-        session.precision_refused.connect(self._on_precision_refused)
+        session.draft_of = self._draft_of
+        for watch in self.worker_watches:
+            watch.got_stuck.connect(partial(self._on_worker_stuck, watch.session))
+            watch.recovered.connect(self._on_worker_recovered)
+        for one in sessions.both:
+            one.worker_died.connect(partial(self._on_worker_died, one))
+            one.draft_refused.connect(self._on_draft_refused)
+            one.noticed.connect(self._on_model_noticed)
+            one.precision_refused.connect(self._on_precision_refused)
         preferences.changed.connect(self.settings_changed)
         preferences.not_saved.connect(self._on_settings_not_saved)
         preferences.saved_again.connect(partial(self.notices.end, "settings"))
@@ -161,11 +169,9 @@ class Program(QObject):
     # --- the model -----------------------------------------------------------------------------------------
 
     def load_model(self, name: str) -> None:
-        """Load another model. Running answers are stopped; their text so far stays."""
+        """Load another model once the running answers have ended. New conversations ask it."""
         self.notices.end("model")
-        self.answers.stop_all()
-        name = clean(name)
-        self.session.choose(name, self.settings.draft_models.get(name, ""))
+        self.answers.load(clean(name))
 
     def unload_model(self) -> None:
         """Free the memory of the model. Running answers are stopped; the next question loads the model again."""
@@ -174,15 +180,38 @@ class Program(QObject):
 
     def load_last_model(self) -> None:
         """Load the model that was loaded last, with its draft model."""
-        self.session.load(self.settings.model, self.settings.cache_settings, self._last_draft)
+        name = self._first_model
+        self.session.load(name, self.settings.cache_settings, self._draft_of(name))
 
     def expect_last_model(self) -> None:
         """Let windows show the name of the last model before it is loaded."""
-        self.session.expect(self.settings.model, self._last_draft)
+        name = self._first_model
+        self.session.expect(name, self._draft_of(name))
 
     @property
-    def _last_draft(self) -> str:
-        return self.settings.draft_models.get(self.settings.model, "")
+    def starter(self) -> str:
+        """The name of the starter, a small real model; empty if it is not there."""
+        return str(find_starter(self.models_folder) or "")
+
+    @property
+    def model_to_chat_with(self) -> str:
+        """The loaded model, unless it is the guide; then the starter, and the guide if there is no starter."""
+        return self.starter or GUIDE if self.session.name == GUIDE else self.session.name
+
+    @property
+    def offered_models(self) -> tuple[str, ...]:
+        """The models to choose from: the guide, the starter, and those that were loaded before, last one first."""
+        found = (GUIDE, self.starter, *self.settings.recent_models)
+        return tuple(dict.fromkeys(name for name in found if name))
+
+    @property
+    def _first_model(self) -> str:
+        """The model to load at the start: the one that was loaded last; instead of the guide, the starter."""
+        last = self.settings.model
+        return self.starter or last if last == GUIDE else last
+
+    def _draft_of(self, name: str) -> str:
+        return self.settings.draft_models.get(name, "")
 
     def set_draft_model(self, name: str) -> None:
         """Use another draft model, or none if `name` is empty, once no answer is running."""
@@ -191,11 +220,16 @@ class Program(QObject):
     def set_cache_settings(self, cache_settings: CacheSettings) -> None:
         """Change the settings of the cache. The model is loaded again for that, once no answer is running."""
         self.preferences.change(cache_settings=cache_settings)
-        self.session.set_cache_settings(cache_settings)
+        for session in self.sessions.both:
+            session.set_cache_settings(cache_settings)
 
     def empty_cache_folder(self) -> None:
         """Remove the cache of all models from the disk and post a notice."""
-        self.session.forget(self._empty_cache_folder)
+        self._forget(self._empty_cache_folder)
+
+    def _forget(self, remove: Callable[[], None]) -> None:
+        """Empty the cache in memory, and call `remove` while no worker uses files on disk."""
+        self.sessions.guide.forget(partial(self.session.forget, remove))
 
     def _empty_cache_folder(self) -> None:
         emptied = self.cache_folder.empty()
@@ -259,20 +293,24 @@ class Program(QObject):
         loaded = self.settings.with_loaded(self.session.name, self.session.draft)
         self.preferences.change(**msgspec.structs.asdict(loaded))
 
-    def restart_worker(self) -> None:
-        """End the worker, and load the model in a fresh one. Running answers end with their text so far."""
-        self.session.restart(Sentence("You restarted the model process."))
+    def restart_worker(self, session: ModelSession | None = None) -> None:
+        """End a worker, and load its model in a fresh one. Its running answers end with their text so far.
 
-    def _on_worker_stuck(self, what: Sentence) -> None:
-        self.notices.post(Notice(what, "warning", action=RestartWorker(), cause="worker"))
+        None means the worker of the chosen model.
+        """
+        (session or self.session).restart(Sentence("You restarted the model process."))
+
+    def _on_worker_stuck(self, session: ModelSession, what: Sentence) -> None:
+        is_guide = session is self.sessions.guide
+        self.notices.post(Notice(what, "warning", action=RestartWorker(is_guide=is_guide), cause="worker"))
 
     def _on_worker_recovered(self) -> None:
         self.notices.end("worker")
 
-    def _on_worker_died(self, what: Sentence) -> None:
+    def _on_worker_died(self, session: ModelSession, what: Sentence) -> None:
         error = Sentence("{what_happened} The text so far is kept.", what_happened=what)
-        self.answers.interrupt_all(error)
-        if self.session.state == "loading":
+        self.answers.interrupt(session, error)
+        if session.state == "loading":
             text = Sentence("{error} The model is being loaded again; your next message will be answered.", error=error)
             self.notices.post(Notice(text, "warning"))
 
@@ -287,7 +325,7 @@ class Program(QObject):
             self.notices.post(Notice(Sentence("Everything is saved again.")))
 
     def _on_load_failed(self, why: Sentence) -> None:
-        self.notices.post(Notice(why, "danger", action=LoadGuide(), cause="model"))
+        self.notices.post(Notice(why, "danger", action=AskGuide(), cause="model"))
 
     def _on_model_noticed(self, what: Sentence) -> None:
         self.notices.post(Notice(what, "warning"))

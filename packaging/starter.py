@@ -187,7 +187,9 @@ def _pip(*arguments: str, timeout_s: float = _PIP_S) -> bool:
 
 def _tls() -> ssl.SSLContext | None:
     """Return how to check certificates if pip is configured with some of its own."""
-    listed = subprocess.run([sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True, check=False)
+    listed = subprocess.run(
+        [sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True, check=False
+    )
     found = re.search(r"^[^=]*\.cert='(.+)'$", listed.stdout, re.MULTILINE)
     return ssl.create_default_context(cafile=found[1]) if found is not None and Path(found[1]).is_file() else None
 

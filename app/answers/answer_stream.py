@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from app.answers.model_session import ModelSession
 from app.answers.prompt import sampled
 from app.model.message import Message, SampledToken, without_tokens
 from app.model.message_table import StreamedText
@@ -23,7 +24,9 @@ class AnswerStream:
         self.conversation_id = conversation_id
         self.choice = choice
         self.request_id: RequestId | None = None
-        """None while an answer in the prompt is still growing."""
+        """None while an answer in the prompt is still growing, or the model is not loaded."""
+        self.session: ModelSession | None = None
+        """The session that writes it; None while it has no request."""
         self.has_begun = False
         """Whether the worker has begun to read its prompt."""
         self.is_stopping = False
@@ -97,7 +100,7 @@ class AnswerStream:
     def branched(self, message: Message, choice: int, num_chars: int, num_tokens: int) -> AnswerStream:
         """Return a new stream into `message` that begins with the first characters and tokens of this one."""
         other = AnswerStream(message, self.prompt, self.conversation_id, choice)
-        other.request_id = self.request_id
+        other.request_id, other.session = self.request_id, self.session
         other.tokens = self.tokens[:num_tokens]
         other._new = [self.new_text[:num_chars]]
         # The store has none of it, so the first save writes it as a whole.

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
+import msgspec
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.answers.answer_stream import AnswerStream
+from app.answers.model_session import ModelSession
 from app.answers.prompt import broken_off, finished, generate
-from app.answers.worker_link import WorkerLink
+from app.answers.sessions import Sessions
 from app.model.database import StoreError
-from app.model.message import Message, MessageId
+from app.model.message import Message, MessageId, Record
 from app.model.own_files import RETRY_MS
 from app.model.store import Store
 from app.model.token_pieces import TokenPiece
@@ -37,11 +41,30 @@ _NO_WORKER = Sentence(
 )
 
 
-class Answers(QObject):
-    """Requests answers, and writes the streamed text into their messages, on screen and in the store."""
+Options: TypeAlias = Callable[[str | None], Mapping[str, Any]]
+"""Returns the options of the chat template, from its option for thinking, which is known once the model is loaded."""
 
-    asking = Signal()
-    """An answer is about to be requested. A slot may still load the model."""
+
+@dataclass
+class _Waiting:
+    """Messages of one request that was not sent yet; without messages, a model that the user chose to load."""
+
+    model: str
+    message_ids: list[MessageId]
+    options: Options | None = None
+    is_loading: bool = False
+    """Whether its model was being loaded since it was requested."""
+    has_begun_load: bool = False
+    """Whether its model is loaded because of it."""
+
+
+class Answers(QObject):
+    """Requests answers, and writes the streamed text into their messages, on screen and in the store.
+
+    An answer that another model than the loaded one should write waits until the running answers of its session have
+    ended; then its model is loaded. Requests to one session keep their order.
+    """
+
     requested = Signal()
     """More answers were requested."""
     stopping = Signal(int)
@@ -67,17 +90,18 @@ class Answers(QObject):
     saved_changed = Signal(int)
     """`is_saved` of a message changed."""
 
-    def __init__(self, link: WorkerLink, store: Store, *, retry_ms: int = RETRY_MS) -> None:
+    def __init__(self, sessions: Sessions, store: Store, *, retry_ms: int = RETRY_MS) -> None:
         """`retry_ms` is the interval of saving while the store can't be written."""
         super().__init__()
         self._retry_ms = retry_ms
-        self._link = link
+        self._sessions = sessions
         self._store = store
         self._streams: dict[MessageId, AnswerStream] = {}
         self._message_ids: dict[RequestId, dict[int, MessageId]] = {}
         """The messages of a request, by its choices."""
-        self._waiting: list[list[MessageId]] = []
-        """Messages that were not requested yet, those of one request together."""
+        self._waiting: list[_Waiting] = []
+        """What was not requested yet, in order."""
+        self._is_sending = False
         self._unsaved: dict[MessageId, Message] = {}
         """Messages that have ended but are not stored yet."""
         self._can_save = True
@@ -86,23 +110,38 @@ class Answers(QObject):
         self._timer = QTimer(self)
         self._timer.setInterval(SAVE_INTERVAL_MS)
         self._timer.timeout.connect(self.save)
-        link.received.connect(self._on_event)
+        sessions.changed.connect(self._send_ready)
+        for session in sessions.both:
+            session.received.connect(self._on_event)
 
-    def ask(self, messages: Sequence[Message], prompt: Sequence[Message], conversation_id: int) -> None:
+    def ask(
+        self,
+        messages: Sequence[Message],
+        prompt: Sequence[Message],
+        conversation_id: int,
+        options: Options | None = None,
+    ) -> None:
         """Request answers into `messages`, siblings that are stored as `streaming`. `prompt` are the messages before
         them.
 
-        Existing text of a message is continued. If an answer in the prompt is still growing, the request waits for its
-        end.
+        The model named by their records writes them; it is loaded if necessary, then `options` says how its template
+        is used. Existing text of a message is continued. If an answer in the prompt is still growing, the request
+        waits for its end.
         """
-        self.asking.emit()
         above = [self.current(message) for message in prompt]
         for choice, message in enumerate(messages):
             self._unsaved.pop(message.id, None)
             self._streams[message.id] = AnswerStream(message, above, conversation_id, choice)
-        self._waiting.append([message.id for message in messages])
+        model = (messages[0].record or Record()).model or self._sessions.chosen.name
+        self._waiting.append(_Waiting(model, [message.id for message in messages], options))
         self._send_ready()
         self.requested.emit()
+
+    def load(self, model: str) -> None:
+        """Load a model that the user has chosen once the answers that are running or waiting have ended."""
+        self._waiting = [waiting for waiting in self._waiting if waiting.message_ids]
+        self._waiting.append(_Waiting(model, []))
+        self._send_ready()
 
     def stop(self, message_id: MessageId) -> None:
         """Stop an answer. Its text so far stays."""
@@ -111,15 +150,27 @@ class Answers(QObject):
             return
         if stream.request_id is None:
             for waiting in self._waiting:
-                if message_id in waiting:
-                    waiting.remove(message_id)
+                if message_id in waiting.message_ids:
+                    waiting.message_ids.remove(message_id)
+                    if not waiting.message_ids:
+                        self._waiting.remove(waiting)
+                        self._cancel_load(waiting)
+                    break
             self._end(broken_off(stream.message, "stopped", None))
         else:
+            assert stream.session is not None
             is_alone = len(self._message_ids[stream.request_id]) == 1
             choice = None if is_alone else stream.choice
-            self._link.send(Cancel(request_id=next(self._cancel_ids), target=stream.request_id, choice=choice))
+            stream.session.send(Cancel(request_id=next(self._cancel_ids), target=stream.request_id, choice=choice))
             stream.is_stopping = True
             self.stopping.emit(message_id)
+
+    def _cancel_load(self, stopped: _Waiting) -> None:
+        """Stop loading the model of a request that is not wanted any longer, unless another request waits for it."""
+        session = self._sessions.of(stopped.model)
+        is_wanted = any(waiting.model == stopped.model for waiting in self._waiting)
+        if stopped.has_begun_load and not is_wanted and session.name == stopped.model:
+            session.cancel_load()
 
     def give_up(self, message_id: MessageId) -> None:
         """End a stopped answer with its text so far, without waiting for the worker, which ends it later."""
@@ -162,7 +213,7 @@ class Answers(QObject):
         return self._can_save or (message_id not in self._unsaved and message_id not in self._streams)
 
     def is_waiting(self, message_id: MessageId) -> bool:
-        """Return whether an answer waits for another one in its prompt."""
+        """Return whether an answer waits for another one in its prompt, or for its model."""
         stream = self._streams.get(message_id)
         return stream is not None and stream.request_id is None
 
@@ -171,8 +222,14 @@ class Answers(QObject):
         stream = self._streams.get(message_id)
         if stream is None or stream.has_begun:
             return None
+        session = stream.session or self._sessions.of(_model_of(stream))
         under_way = (other for other in self._streams.values() if other.has_begun and not other.has_ended)
-        return next((other.conversation_id for other in under_way), None)
+        return next((other.conversation_id for other in under_way if other.session is session), None)
+
+    def is_written_by(self, message_id: MessageId, session: ModelSession) -> bool:
+        """Return whether a session is writing an answer."""
+        stream = self._streams.get(message_id)
+        return stream is not None and stream.session is session and not stream.has_ended
 
     def current(self, message: Message) -> Message:
         """Return a message with the text streamed so far."""
@@ -196,13 +253,35 @@ class Answers(QObject):
         """Whether any answer is running or waiting."""
         return bool(self._streams)
 
+    def interrupt(self, session: ModelSession, error: Sentence) -> None:
+        """End every answer of a session with its text so far, because its worker has gone.
+
+        Those that wait for one of them end, too; those that only wait for their model go on waiting.
+        """
+        gone: dict[MessageId, AnswerStream] = {}
+        # A prompt has only messages that were there before it.
+        for message_id, stream in self._streams.items():
+            if stream.session is session or any(message.id in gone for message in stream.prompt):
+                gone[message_id] = stream
+        self._waiting = [
+            waiting for waiting in self._waiting if not waiting.message_ids or waiting.message_ids[0] not in gone
+        ]
+        self._interrupt(list(gone.values()), error)
+
     def interrupt_all(self, error: Sentence) -> None:
-        """End every answer with its text so far, because the worker has gone."""
-        streams, self._streams = self._streams, {}
-        self._message_ids.clear()
+        """End every answer with its text so far, because the program ends."""
         self._waiting.clear()
-        messages = [broken_off(stream.stored, "stopped", error) for stream in streams.values()]
+        self._interrupt(list(self._streams.values()), error)
+
+    def _interrupt(self, streams: Sequence[AnswerStream], error: Sentence) -> None:
+        for stream in streams:
+            del self._streams[stream.message.id]
+            if stream.request_id is not None:
+                self._message_ids.pop(stream.request_id, None)
+        messages = [broken_off(stream.stored, "stopped", error) for stream in streams]
         self._unsaved |= {message.id: message for message in messages}
+        for message in messages:
+            self._replace_in_prompts(message)
         self.save()
         for message in messages:
             self.ended.emit(message)
@@ -247,27 +326,77 @@ class Answers(QObject):
             self.saved_changed.emit(message_id)
 
     def _send_ready(self) -> None:
-        """Send the requests that no longer wait for an answer."""
-        for waiting in list(self._waiting):
-            streams = [self._streams[message_id] for message_id in waiting if message_id in self._streams]
-            if streams and any(message.id in self._streams for message in streams[0].prompt):
-                continue
-            self._waiting.remove(waiting)
-            if streams:
-                self._send(streams)
+        """Send the requests that wait neither for an answer nor for their model. Load models that are asked next."""
+        if self._is_sending:
+            # A session changed because this method loads its model.
+            return
+        self._is_sending = True
+        try:
+            while self._send_next():
+                pass
+        finally:
+            self._is_sending = False
         if self._streams and not self._timer.isActive():
             self._timer.start()
+        self._sessions.set_guide_busy(
+            is_busy=any(stream.session in {None, self._sessions.guide} for stream in self._streams.values())
+        )
 
-    def _send(self, streams: Sequence[AnswerStream]) -> None:
+    def _send_next(self) -> bool:
+        """Send the first request that can be sent; return whether there was one."""
+        held: set[ModelSession] = set()
+        """Sessions with a request that waits for its model. Later requests to them wait, too."""
+        for waiting in self._waiting:
+            streams = [self._streams[message_id] for message_id in waiting.message_ids if message_id in self._streams]
+            if streams and any(message.id in self._streams for message in streams[0].prompt):
+                continue
+            # A model that the user chose is loaded in place of the one before, even if it is the guide.
+            session = self._sessions.of(waiting.model) if waiting.message_ids else self._sessions.chosen
+            if session not in held and self._has_model(session, waiting):
+                self._waiting.remove(waiting)
+                if streams:
+                    self._send(session, streams, waiting.options)
+                return True
+            held.add(session)
+        return False
+
+    def _has_model(self, session: ModelSession, waiting: _Waiting) -> bool:
+        """Return whether a request need not wait for its model any longer; load the model if nothing prevents it."""
+        is_there = session.name == waiting.model
+        if waiting.message_ids and is_there and session.state == "ready":
+            return True
+        if is_there and session.state == "loading" and (waiting.message_ids or waiting.is_loading):
+            waiting.is_loading = True
+            return False
+        if waiting.is_loading:
+            # It could not be loaded.
+            return True
+        if any(stream.session is session and not stream.has_ended for stream in self._streams.values()):
+            return False
+        waiting.is_loading = waiting.has_begun_load = True
+        self._sessions.load(session, waiting.model)
+        return not waiting.message_ids
+
+    def _send(self, session: ModelSession, streams: Sequence[AnswerStream], options: Options | None) -> None:
+        first = streams[0]
+        if session.name != _model_of(first) or session.state != "ready":
+            why = session.why_not(_model_of(first)) or _NO_WORKER
+            for stream in streams:
+                self._end(broken_off(stream.message, "failed", why))
+            return
+        for stream in streams:
+            record = session.identified(stream.message.record or Record())
+            if options is not None:
+                record = msgspec.structs.replace(record, template_options=dict(options(session.thinking_option)))
+            stream.message = msgspec.structs.replace(stream.message, record=record)
         request_id = next(self._request_ids)
-        command = generate(request_id, streams[0].message, streams[0].prompt, num_answers=len(streams))
-        if self._link.send(command):
-            self._message_ids[request_id] = {choice: stream.message.id for choice, stream in enumerate(streams)}
-            for choice, stream in enumerate(streams):
-                stream.request_id, stream.choice = request_id, choice
-        else:
+        if not session.send(generate(request_id, first.message, first.prompt, num_answers=len(streams))):
             for stream in streams:
                 self._end(broken_off(stream.message, "failed", _NO_WORKER))
+            return
+        self._message_ids[request_id] = {choice: stream.message.id for choice, stream in enumerate(streams)}
+        for choice, stream in enumerate(streams):
+            stream.request_id, stream.choice, stream.session = request_id, choice, session
 
     def _on_event(self, event: Event) -> None:
         ids = self._message_ids.get(event.request_id) if event.request_id is not None else None
@@ -332,8 +461,10 @@ class Answers(QObject):
             )
         except StoreError as error:
             self._set_can_save(False, error.sentence)
-            cancel = Cancel(request_id=next(self._cancel_ids), target=stream.request_id, choice=event.choice)
-            self._link.send(cancel)
+            assert stream.session is not None
+            stream.session.send(
+                Cancel(request_id=next(self._cancel_ids), target=stream.request_id, choice=event.choice)
+            )
             return
         self._streams[added.id] = stream.branched(added, event.choice, event.num_chars, event.num_tokens)
         ids[event.choice] = added.id
@@ -346,9 +477,16 @@ class Answers(QObject):
             del ids[stream.choice]
             if not ids:
                 del self._message_ids[stream.request_id]
-        for other in self._streams.values():
-            other.prompt = [message if above.id == message.id else above for above in other.prompt]
+        self._replace_in_prompts(message)
         self._unsaved[message.id] = message
         self.save()
         self.ended.emit(message)
         self._send_ready()
+
+    def _replace_in_prompts(self, message: Message) -> None:
+        for other in self._streams.values():
+            other.prompt = [message if above.id == message.id else above for above in other.prompt]
+
+
+def _model_of(stream: AnswerStream) -> str:
+    return (stream.message.record or Record()).model

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import msgspec
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, Signal, SignalInstance
 
 from app.answers.worker_link import WorkerLink, death_reason
 from app.model.message import Record
@@ -19,6 +19,7 @@ from worker.protocol import (
     CacheStats,
     CacheStatsReport,
     Cancel,
+    Command,
     Confinement,
     Event,
     Failed,
@@ -65,6 +66,8 @@ class ModelSession(QObject):
     """The model does not support a cache with this number of bits; it is loaded without it."""
     kept_changed = Signal()
     """`kept` changed."""
+    ended = Signal()
+    """The worker was ended by `end`."""
 
     def __init__(self, link: WorkerLink) -> None:
         super().__init__()
@@ -89,6 +92,10 @@ class ModelSession(QObject):
         self._stats_id = ""
         self._remove: Callable[[], None] | None = None
         """Called once a model is loaded that uses nothing on disk."""
+        self._refused: dict[str, Sentence] = {}
+        """Why models did not load when they were last tried."""
+        self.draft_of: Callable[[str], str] = lambda _: ""
+        """Returns the usual draft model of a model; empty if it has none."""
         self.cache_settings = CacheSettings()
         """The cache settings of the model requested last."""
         self.is_precision_refused = False
@@ -112,12 +119,31 @@ class ModelSession(QObject):
         """The link, for requests about the loaded model."""
         return self._link
 
+    @property
+    def received(self) -> SignalInstance:
+        """An event of the worker."""
+        return self._link.received
+
+    @property
+    def exited(self) -> SignalInstance:
+        """The worker ended by itself."""
+        return self._link.exited
+
+    def send(self, command: Command) -> bool:
+        """Send a command to the worker. Return whether there is one."""
+        return self._link.send(command)
+
     def expect(self, name: str, draft: str) -> None:
         """Set the model that will be loaded first, so that windows can show it before there is a worker."""
         self.name, self.draft, self.stage = name, draft, "starting"
 
+    def why_not(self, name: str) -> Sentence | None:
+        """Return why a model did not load when it was last tried; None if it did, or was not tried."""
+        return self._refused.get(name)
+
     def load(self, name: str, cache_settings: CacheSettings | None = None, draft: str = "") -> None:
         """Load a model, with a draft model (empty: none). Starts a worker if there is none."""
+        self._refused.pop(name, None)
         self._num_deaths = 0
         self._why_not_drafted = None
         self.is_precision_refused = False
@@ -148,6 +174,13 @@ class ModelSession(QObject):
         """Load the model if it is unloaded: it is about to be asked."""
         if self.state == "unloaded":
             self.load(self.name, draft=self.draft)
+
+    def end(self) -> None:
+        """End the worker, which has no answers to write. The next load starts a fresh one."""
+        if self._link.is_started:
+            self._link.stop(0.0)
+            self._be_unloaded()
+            self.ended.emit()
 
     def cancel_load(self) -> None:
         """Stop loading. A previous model that is still loaded is used again; otherwise no model is loaded."""
@@ -220,20 +253,31 @@ class ModelSession(QObject):
         found.append(how_confined(self.info.confinement))
         return found
 
-    def with_model(self, record: Record) -> Record:
-        """Return a record with this model's name, identity and a seed. A model that is still loading has only its name.
+    def with_model(self, record: Record, name: str | None = None) -> Record:
+        """Return a record with a model's name, identity and a seed; `name` None means the loaded model.
 
-        The seed is chosen here, so that an answer has one even if the worker dies.
+        A model that is not loaded has only its name. The seed is chosen here, so that an answer has one even if the
+        worker dies.
         """
-        identity, versions = ("", {}) if self.info is None else (self.info.identity, self.info.versions)
+        name = self.name if name is None else name
+        info = self.info if name == self.name else None
+        identity, versions = ("", {}) if info is None else (info.identity, info.versions)
         asked = record.sampling.seed
         return msgspec.structs.replace(
             record,
-            model=self.name,
+            model=name,
             model_identity=identity,
             versions=versions,
             kv_bits=self.kv_bits,
             seed=int.from_bytes(os.urandom(4), "big") if asked is None else asked,
+        )
+
+    def identified(self, record: Record) -> Record:
+        """Return the record of an answer that is asked now with what was not known before the model was loaded."""
+        if self.info is None:
+            return record
+        return msgspec.structs.replace(
+            record, model_identity=self.info.identity, versions=self.info.versions, kv_bits=self.kv_bits
         )
 
     def _set_kept(self, kept: CacheStatsReport | None) -> None:
@@ -316,12 +360,14 @@ class ModelSession(QObject):
         self._good = good
         self.name, self.draft, self.info = good.name, good.draft, good.info
         self.thinking_option = good.info.thinking_option
+        self._refused.pop(good.name, None)
         self.state, self.fraction = "ready", 1.0
         self.changed.emit()
 
     def _on_load_failed(self, event: Failed) -> None:
         bits = self._cache_options().kv_bits
         good = self._good
+        self._refused[self.name] = event.sentence
         if event.kind == "cancelled":
             self._on_load_cancelled(event)
         elif bits is not None and event.kind == "bad_request" and "`cache.kv_bits`" in event.message:
@@ -398,7 +444,7 @@ class ModelSession(QObject):
             self._fail(
                 Sentence(
                     "The model process stopped {num_times} times in a row with the model “{model}” ({how}). "
-                    "Your conversations are safe. Choose another model, or load the guide (Models → Guide).",
+                    "Your conversations are safe. Choose another model, or ask the guide (Help → Ask the guide).",
                     num_times=_MAX_DEATHS,
                     model=self.name,
                     how=how,
@@ -414,6 +460,7 @@ class ModelSession(QObject):
 
     def _fail(self, why: Sentence) -> None:
         self.state = "failed"
+        self._refused.setdefault(self.name, why)
         self._remove_now()
         self.changed.emit()
         self.load_failed.emit(why)

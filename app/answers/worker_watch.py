@@ -58,7 +58,7 @@ class WorkerWatch(QObject):
     def __init__(self, session: ModelSession, answers: Answers, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
         self._clock = clock
-        self._session = session
+        self.session = session
         self._answers = answers
         self._now_s = 0.0
         """The time that was spent watching."""
@@ -91,7 +91,7 @@ class WorkerWatch(QObject):
         looked_s = self._clock()
         self._now_s += min(looked_s - self._looked_s, _MAX_TICK_S)
         self._looked_s = looked_s
-        link = self._session.link
+        link = self.session.link
         if link.pid != self._pid:
             self._recovered_s = -_BUSY_S
         elif self._reported is not None and link.heartbeat is not self._heartbeat:
@@ -147,6 +147,8 @@ class WorkerWatch(QObject):
     # --- what the user wants -------------------------------------------------------------------------------
 
     def _on_stopping(self, message_id: MessageId) -> None:
+        if not self._answers.is_written_by(message_id, self.session):
+            return
         self._stops.setdefault(message_id, self._now_s)
 
     def _on_chosen(self) -> None:
@@ -166,7 +168,7 @@ class WorkerWatch(QObject):
 
     def _enforce_load(self) -> None:
         """End a worker that does not begin to load the chosen model: its current work is no longer needed."""
-        if self._load_s is None or self._session.is_load_begun:
+        if self._load_s is None or self.session.is_load_begun:
             self._load_s = None
         elif self._heartbeat is None or self._heartbeat.activity == "starting":
             # A new process would not start sooner.
@@ -190,7 +192,7 @@ class WorkerWatch(QObject):
     def _restart(self, why: Sentence) -> None:
         self._stops.clear()
         self._load_s = None
-        self._session.restart(Sentence("{why} Last report: {activity}.", why=why, activity=_described(self._heartbeat)))
+        self.session.restart(Sentence("{why} Last report: {activity}.", why=why, activity=_described(self._heartbeat)))
 
 
 def _patience_s(heartbeat: Heartbeat) -> float:

@@ -29,4 +29,4 @@ def convert_starter(gguf: Path, models: Path) -> Iterator[float]:
     from worker.gguf.conversion import convert
 
     for progress in convert(gguf, starter_path(models)):
-        yield progress.fraction
+        yield progress.done_bytes / max(progress.total_bytes, 1)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import msgspec
 from PySide6.QtCore import QObject, Signal
 
+from app.answers.sessions import GUIDE, ModelInUse
 from app.conversation.preparation import Preparation
 from app.conversation.shown_conversation import ShownConversation
 from app.conversation.token_forks import TokenForks
@@ -31,15 +32,6 @@ class _WhenEnded:
     act: Callable[[], None]
 
 
-@dataclass(frozen=True)
-class _WhenLoaded:
-    """An answer to request once a model has loaded."""
-
-    opened: OpenConversation
-    message_id: MessageId
-    model: str
-
-
 class Controller(QObject):
     """Asks for answers, changes the tree and undoes changes.
 
@@ -54,21 +46,21 @@ class Controller(QObject):
     def __init__(self, program: Program) -> None:
         super().__init__()
         self.program = program
-        self.preparation = Preparation(program)
+        self.model = ModelInUse(program.sessions)
+        """The model of the open conversation."""
+        self.preparation = Preparation(program, self.model)
         """The drafts and generation settings of the open conversation."""
-        self.costs = Costs(program.session.link, program.session, self.preparation.template_options)
+        self.costs = Costs(self.model, self.preparation.template_options)
         """The costs of going to a message of the open conversation."""
-        self.shown = ShownConversation(program, self.preparation, self)
+        self.shown = ShownConversation(program, self.preparation, self.model, self)
         """The open conversation."""
-        self.forks = TokenForks(program, self.preparation, self.shown)
+        self.forks = TokenForks(program, self.preparation, self.shown, self.model)
         """Answers that continue from a position inside another one."""
         self._store = program.store
         self._answers = program.answers
         self._notices = program.notices
         self._when_ended: _WhenEnded | None = None
-        self._when_loaded: _WhenLoaded | None = None
         self.preparation.generation_changed.connect(self.costs.check_options)
-        program.session.changed.connect(self._on_session_changed)
         # The shown conversation handles the end of an answer first.
         self._answers.ended.connect(self._act_if_ended)
 
@@ -84,7 +76,7 @@ class Controller(QObject):
             if opened is None:
                 name = title_of(text) if self.program.settings.names_conversations else name_from(text)
                 conversation, question = self._store.create_conversation(
-                    name, self.preparation.unsent.system_prompt, text
+                    name, self.preparation.unsent.system_prompt, text, self.model.name
                 )
                 opened = self.shown.begin(conversation.id)
                 with self.shown.step("Send"):
@@ -140,9 +132,31 @@ class Controller(QObject):
                 self._ask(question_id, num_answers, generation)
 
     def regenerate_by(self, message_id: MessageId, model: str) -> None:
-        """Load another model and ask it for an answer beside this one; do nothing if it does not load."""
-        self._when_loaded = _WhenLoaded(self.shown.require_open(), message_id, clean(model))
-        self.program.load_model(model)
+        """Ask another model for an answer beside this one. The conversation keeps its model."""
+        message = self.shown.require_open().message(message_id)
+        question_id = message.id if message.role == "user" else message.parent_id
+        if question_id is not None and message.role in {"user", "assistant"}:
+            with self.shown.step("Regenerate"):
+                self._ask(question_id, num_answers=1, model=clean(model))
+
+    def choose_model(self, name: str) -> None:
+        """Let this conversation, or the new one, ask another model. It is loaded once the running answers have ended.
+
+        The guide is loaded when it is first asked.
+        """
+        name = clean(name)
+        self.shown.choose_model(name)
+        if name != GUIDE and (self.model.state not in {"ready", "loading"}):
+            self.program.load_model(name)
+
+    def ask_guide(self) -> None:
+        """Open a new page where the guide answers."""
+        self.shown.new_conversation(GUIDE)
+
+    def send_to_guide(self, text: str) -> None:
+        """Ask the guide a question in a new conversation."""
+        self.ask_guide()
+        self.send(text)
 
     def continue_answer(self, message_id: MessageId) -> None:
         """Continue a stopped or cut answer. If there are messages below it, its continuation becomes a sibling."""
@@ -151,7 +165,7 @@ class Controller(QObject):
             return
         before = message.record or Record()
         # Token ids of another model mean other tokens.
-        known = before if before.model == self.program.session.name else without_tokens(before)
+        known = before if before.model == self.model.name else without_tokens(before)
         record = self.preparation.record_to_continue(
             msgspec.structs.replace(known, error=None, error_parts=None, ended_ms=0)
         )
@@ -171,7 +185,7 @@ class Controller(QObject):
         """Open a new conversation that shares everything up to this message."""
         with self._notices.report_store_errors():
             name = self.tr("{name} (fork)").format(name=self.shown.require_open().conversation.name)
-            conversation = self._store.fork_conversation(name, message_id)
+            conversation = self._store.fork_conversation(name, message_id, self.model.name)
             self.preparation.share_settings_with(conversation.id)
             self.program.conversations.changed.emit()
             self.shown.open_conversation(conversation.id)
@@ -270,21 +284,18 @@ class Controller(QObject):
 
     # --- inside ----------------------------------------------------------------------------------------
 
-    def _on_session_changed(self) -> None:
-        waiting, session = self._when_loaded, self.program.session
-        if waiting is None or (session.state == "loading" and session.name == waiting.model):
-            return
-        self._when_loaded = None
-        is_loaded = session.state == "ready" and session.name == waiting.model
-        if is_loaded and waiting.opened is self.shown.opened and waiting.message_id in waiting.opened:
-            self.regenerate(waiting.message_id, num_answers=1)
-
     def _ask(
-        self, question_id: MessageId, num_answers: int | None = None, generation: GenerationSettings | None = None
+        self,
+        question_id: MessageId,
+        num_answers: int | None = None,
+        generation: GenerationSettings | None = None,
+        model: str | None = None,
     ) -> None:
-        """Add answers below a question, show the first one, and let the model write them."""
+        """Add answers below a question, show the first one, and let a model write them; None: the conversation's."""
         opened = self.shown.require_open()
         record = self.preparation.record(generation)
+        if model is not None and model != record.model:
+            record = msgspec.structs.replace(record, model=model, model_identity="", versions={})
         num_answers = self.preparation.generation.n if num_answers is None else num_answers
         with self._notices.report_store_errors():
             answers = [
@@ -293,7 +304,9 @@ class Controller(QObject):
             ]
             if num_answers > 1:
                 opened.choose(answers[0].id)
-            self._answers.ask(answers, opened.lineage(question_id), opened.conversation.id)
+            self.program.conversations.set_model(opened.conversation.id, self.model.name)
+            options = (generation or self.preparation.generation).options
+            self._answers.ask(answers, opened.lineage(question_id), opened.conversation.id, options)
             if num_answers > 1:
                 self.several_asked.emit([answer.id for answer in answers])
         self.shown.announce_growth()

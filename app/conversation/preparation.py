@@ -7,6 +7,7 @@ from typing import Any
 from msgspec import structs
 from PySide6.QtCore import QObject, QTimer, Signal
 
+from app.answers.sessions import ModelInUse
 from app.model.database import StoreError
 from app.model.generation_settings import GenerationSettings
 from app.model.message import Record
@@ -30,9 +31,10 @@ class Preparation(QObject):
     """Another conversation is prepared, or the unsent texts were replaced."""
     generation_changed = Signal()
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, model: ModelInUse) -> None:
         super().__init__()
         self._program = program
+        self._model = model
         self._store = program.store
         self._conversation_id: int | None = None
         self._unsaved: dict[int | None, Prepared] = {}
@@ -55,7 +57,7 @@ class Preparation(QObject):
 
     def template_options(self) -> dict[str, Any]:
         """Return the options of the chat template for the next answer."""
-        return self.generation.options(self._program.session.thinking_option)
+        return self.generation.options(self._model.thinking_option)
 
     def show(self, conversation_id: int | None) -> None:
         """Switch to another conversation."""
@@ -100,13 +102,13 @@ class Preparation(QObject):
 
     def record(self, generation: GenerationSettings | None = None) -> Record:
         """Return the record of a new answer. `generation` overrides the settings of the conversation."""
-        session, settings = self._program.session, self._program.settings
-        record = (generation or self.generation).record(settings.overflow, session.thinking_option)
-        return session.with_model(self._with_alternatives(record))
+        overflow = self._program.settings.overflow
+        record = (generation or self.generation).record(overflow, self._model.thinking_option)
+        return self._model.with_model(self._with_alternatives(record))
 
     def record_to_continue(self, record: Record) -> Record:
         """Return the record of an answer that is continued now."""
-        return self._program.session.with_model(
+        return self._model.with_model(
             self._with_alternatives(self.generation.record_to_continue(record, self._program.settings.overflow))
         )
 

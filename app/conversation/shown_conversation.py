@@ -7,6 +7,7 @@ from collections.abc import Generator, Sequence
 
 from PySide6.QtCore import QObject, Signal
 
+from app.answers.sessions import GUIDE, ModelInUse
 from app.conversation.preparation import Preparation
 from app.model.database import StoreError
 from app.model.message import CAN_CONTINUE, Conversation, Message, MessageId
@@ -36,9 +37,10 @@ class ShownConversation(QObject):
     history_changed = Signal()
     """The steps to undo or redo changed."""
 
-    def __init__(self, program: Program, preparation: Preparation, parent: QObject) -> None:
+    def __init__(self, program: Program, preparation: Preparation, model: ModelInUse, parent: QObject) -> None:
         super().__init__(parent)
         self._program = program
+        self._model = model
         self._preparation = preparation
         self._answers = program.answers
         self._notices = program.notices
@@ -55,6 +57,7 @@ class ShownConversation(QObject):
         program.conversations.changed.connect(self._on_conversations_changed)
         program.conversations.gone.connect(self._on_conversation_gone)
         program.conversations.tree_changed.connect(self._on_tree_changed)
+        program.conversations.model_changed.connect(self._on_model_changed)
         self.branch_changed.connect(self._notify_other_windows)
         self.history_changed.connect(self._notify_other_windows)
 
@@ -130,14 +133,26 @@ class ShownConversation(QObject):
 
     # --- navigating ------------------------------------------------------------------------------------
 
-    def new_conversation(self) -> None:
-        """Show an empty page. Its conversation is created with the first message."""
+    def new_conversation(self, model: str | None = None) -> None:
+        """Show an empty page. Its conversation is created with the first message.
+
+        It asks `model`; None means the model that is chosen for new conversations.
+        """
         self._show(None)
+        self._model.show(model)
+
+    def choose_model(self, name: str) -> None:
+        """Let the conversation, or the one that the empty page becomes, ask this model."""
+        if self._open is None:
+            self._model.show(name)
+        else:
+            self._program.conversations.set_model(self._open.conversation.id, name)
 
     def begin(self, conversation_id: int) -> OpenConversation:
         """Show the conversation that was just created from the empty page; `announce_growth` must follow."""
         self._open = self._program.conversations.open(conversation_id)
         self._preparation.begin(conversation_id)
+        self._model.show(self._model_name)
         self._program.preferences.change(last_conversation=conversation_id)
         return self._open
 
@@ -195,9 +210,27 @@ class ShownConversation(QObject):
     def _show(self, conversation: OpenConversation | None) -> None:
         self._open = conversation
         conversation_id = None if conversation is None else conversation.conversation.id
+        self._model.show(self._model_name)
         self._preparation.show(conversation_id)
         self._program.preferences.change(last_conversation=conversation_id)
         self._announce_here()
+
+    @property
+    def _model_name(self) -> str | None:
+        """The model of the open conversation: the chosen one, else that of its last answer if it is a known model."""
+        if self._open is None:
+            return None
+        program = self._program
+        name = program.conversations.model(self._open.conversation.id)
+        if name:
+            return name
+        known = {GUIDE, program.session.name, *program.settings.recent_models}
+        written_by = (message.record.model for message in reversed(self._open.path) if message.record is not None)
+        return next((name for name in written_by if name in known), None)
+
+    def _on_model_changed(self, conversation_id: int) -> None:
+        if self._open is not None and self._open.conversation.id == conversation_id:
+            self._model.show(self._model_name)
 
     def _announce_here(self) -> None:
         self._is_echo = True

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from msgspec import structs
 
+from app.answers.sessions import ModelInUse
 from app.conversation.preparation import Preparation
 from app.conversation.shown_conversation import ShownConversation
 from app.model.message import ORIGINS, Figures, Message, MessageId, Record, without_tokens
@@ -30,10 +31,11 @@ class Beginning(NamedTuple):
 class TokenForks:
     """Adds these answers as siblings of the original; the controller owns it."""
 
-    def __init__(self, program: Program, preparation: Preparation, shown: ShownConversation) -> None:
+    def __init__(self, program: Program, preparation: Preparation, shown: ShownConversation, model: ModelInUse) -> None:
         self._program = program
         self._preparation = preparation
         self._shown = shown
+        self._model = model
 
     def fork_at_token(self, message_id: MessageId, token_index: int, token_id: int) -> None:
         """Add an answer that has another token at `token_index` and the same tokens before it."""
@@ -73,7 +75,7 @@ class TokenForks:
         return Message(id=0, parent_id=message.parent_id, role="assistant", text=beginning.text, record=record)
 
     def _is_by_another_model(self, message: Message) -> bool:
-        return message.record is None or message.record.model != self._program.session.name
+        return message.record is None or message.record.model != self._model.name
 
     def _can_fork(self, message: Message) -> bool:
         is_streaming = self._shown.is_streaming(message.id)

@@ -8,8 +8,7 @@ from typing import Any, TypeAlias
 
 from PySide6.QtCore import QObject, Signal
 
-from app.answers.model_session import ModelSession
-from app.costs.worker_queries import Cost, PromptCosts, TokenCount
+from app.costs.worker_queries import AskedModel, Cost, PromptCosts, TokenCount
 from app.model.message import Message
 from app.model.unsent import Attachment, with_attachments
 from worker.sentence import Sentence
@@ -66,7 +65,7 @@ class ContextMeter(QObject):
 
     changed = Signal()
 
-    def __init__(self, session: ModelSession, parent: QObject) -> None:
+    def __init__(self, session: AskedModel, parent: QObject) -> None:
         super().__init__(parent)
         self._session = session
         self._identity = ""

@@ -11,10 +11,8 @@ from typing import Any, TypeAlias
 from msgspec import UNSET
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from app.answers.model_session import ModelSession
 from app.answers.prompt import turns
-from app.answers.worker_link import WorkerLink
-from app.costs.worker_queries import Cost, cost_of
+from app.costs.worker_queries import AskedModel, Cost, cost_of
 from app.model.message import Message, MessageId
 from worker import protocol
 from worker.protocol import Event, Failed, Finished, Plan, Planned, PromptPlan, RequestId, Tier
@@ -45,9 +43,8 @@ class Costs(QObject):
     changed = Signal()
     """Some costs became known, or are no longer valid."""
 
-    def __init__(self, link: WorkerLink, session: ModelSession, options: Options = dict) -> None:
+    def __init__(self, session: AskedModel, options: Options = dict) -> None:
         super().__init__()
-        self._link = link
         self._session = session
         self._options = options
         self._asked_with: dict[str, Any] = {}
@@ -69,8 +66,8 @@ class Costs(QObject):
         self._asked: Sequence[MessageId] = ()
         self._timer = QTimer(self, singleShot=True, interval=_SETTLED_MS)
         self._timer.timeout.connect(self._ask)
-        link.received.connect(self._on_event)
-        link.exited.connect(self._on_exit)
+        session.received.connect(self._on_event)
+        session.exited.connect(self._on_exit)
         session.changed.connect(self._on_session_changed)
 
     def show(self, lineage: Lineage | None) -> None:
@@ -137,7 +134,7 @@ class Costs(QObject):
         options = self._asked_with or UNSET
         if not paths:
             self.want(self._wanted)
-        elif self._link.send(
+        elif self._session.send(
             Plan(request_id=request_id, messages=prompts.messages, template_options=options, paths=paths)
         ):
             self._request_id = request_id
@@ -172,7 +169,11 @@ class Costs(QObject):
     def _on_session_changed(self) -> None:
         session = self._session
         identity = session.info.identity if session.info is not None else session.name
-        if session.state == "ready" and identity != self._model:
+        if session.state == "unloaded":
+            # A branch is kept by a loaded model alone.
+            if self._plans:
+                self._forget()
+        elif session.state == "ready" and identity != self._model:
             self._model = identity
             self._tokens_per_s = self._rate_before = None
             self._forget()

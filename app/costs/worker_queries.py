@@ -14,6 +14,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.answers.model_session import ModelSession
 from app.answers.prompt import continuation_of, turns, worker_constraint
+from app.answers.sessions import ModelInUse
 from app.model.generation_settings import AnswerFormat, Hook
 from app.model.message import Message
 from app.sentences import translated
@@ -61,6 +62,9 @@ def cost_of(plan: PromptPlan, tokens_per_s: float | None) -> Cost:
     return Cost(num_read, plan.cached_tokens, plan.tier, seconds)
 
 
+AskedModel: TypeAlias = ModelSession | ModelInUse
+"""The model that queries are about: a loaded one, or that of the conversation in a window."""
+
 SETTLED_MS = 150
 """A query is sent after this long without a newer one, so that typing is not slowed down."""
 
@@ -74,7 +78,7 @@ class LatestQuery(QObject):
     answered = Signal(object)
     """The event that answers the newest query."""
 
-    def __init__(self, session: ModelSession, parent: QObject, settled_ms: int = SETTLED_MS) -> None:
+    def __init__(self, session: AskedModel, parent: QObject, settled_ms: int = SETTLED_MS) -> None:
         super().__init__(parent)
         self._session = session
         self._question: Question | None = None
@@ -85,8 +89,8 @@ class LatestQuery(QObject):
         """Whether the query that was sent is still the newest one."""
         self._timer = QTimer(self, singleShot=True, interval=settled_ms)
         self._timer.timeout.connect(self._send)
-        session.link.received.connect(self._on_event)
-        session.link.exited.connect(self._on_exit)
+        session.received.connect(self._on_event)
+        session.exited.connect(self._on_exit)
         session.changed.connect(self._on_session_changed)
 
     def ask(self, question: Question) -> None:
@@ -106,7 +110,7 @@ class LatestQuery(QObject):
             return
         request_id = next(self._request_ids)
         question, self._question = self._question, None
-        if self._session.link.send(question(request_id)):
+        if self._session.send(question(request_id)):
             self._request_id, self._is_wanted = request_id, True
 
     def _on_event(self, event: Event) -> None:
@@ -136,7 +140,7 @@ class FormatCheck(QObject):
     checked = Signal(object)
     """A `Sentence` that says what is wrong; empty if the format is valid."""
 
-    def __init__(self, session: ModelSession, parent: QObject) -> None:
+    def __init__(self, session: AskedModel, parent: QObject) -> None:
         super().__init__(parent)
         self._query = LatestQuery(session, self)
         self._query.answered.connect(self._on_answered)
@@ -164,7 +168,7 @@ class TokenCount(QObject):
 
     counted = Signal(int)
 
-    def __init__(self, session: ModelSession, parent: QObject) -> None:
+    def __init__(self, session: AskedModel, parent: QObject) -> None:
         super().__init__(parent)
         self._query = LatestQuery(session, self)
         self._query.answered.connect(self._on_answered)
@@ -187,7 +191,7 @@ class HookList(QObject):
     listed = Signal(object)
     """A list of `Hook`."""
 
-    def __init__(self, session: ModelSession, parent: QObject) -> None:
+    def __init__(self, session: AskedModel, parent: QObject) -> None:
         super().__init__(parent)
         self._query = LatestQuery(session, self, settled_ms=0)
         self._query.answered.connect(self._on_answered)
@@ -214,7 +218,7 @@ class PromptCosts(QObject):
     failed = Signal(object)
     """A `Sentence` that says why the worker can't make a prompt of the branch."""
 
-    def __init__(self, session: ModelSession, parent: QObject) -> None:
+    def __init__(self, session: AskedModel, parent: QObject) -> None:
         super().__init__(parent)
         self._path: Callable[[], Sequence[Message]] = tuple
         self._options: Mapping[str, Any] = {}

@@ -69,6 +69,11 @@ class ConversationTable:
         rows = self._database.rows("SELECT DISTINCT folder FROM conversation WHERE trashed_ms IS NULL AND folder <> ''")
         return sorted(row[0] for row in rows if isinstance(row[0], str))
 
+    def model(self, conversation_id: int) -> str:
+        """Return the name of the model that a conversation asks; empty if it has asked none."""
+        rows = self._database.rows("SELECT model FROM conversation WHERE id = ?", (conversation_id,))
+        return next((row[0] for row in rows if isinstance(row[0], str)), "")
+
     def choices(self, conversation_id: int) -> dict[MessageId, MessageId | None]:
         """Return the chosen child of each message, as `app.model.tree.Choices` describes it."""
         rows = self._database.rows(
@@ -87,6 +92,9 @@ class ConversationTable:
 
     def archive(self, conversation_id: int, *, is_archived: bool = True) -> None:
         self.set(conversation_id, "archived_ms", _now_ms() if is_archived else None)
+
+    def set_model(self, conversation_id: int, model: str) -> None:
+        self.set(conversation_id, "model", model)
 
     def put_into_folder(self, conversation_id: int, folder: str) -> None:
         """Put a conversation into a folder; empty: into none. A folder exists while it has conversations."""
@@ -114,18 +122,18 @@ class ConversationTable:
 
     # --- parts of larger changes, to be called in a transaction --------------------------------------------
 
-    def insert(self, name: str, root_id: MessageId) -> Conversation:
+    def insert(self, name: str, root_id: MessageId, model: str = "") -> Conversation:
         now_ms = _now_ms()
         conversation_id = self._database.write(
-            "INSERT INTO conversation (name, root_id, created_ms, updated_ms) VALUES (?, ?, ?, ?)",
-            (name, root_id, now_ms, now_ms),
+            "INSERT INTO conversation (name, root_id, created_ms, updated_ms, model) VALUES (?, ?, ?, ?, ?)",
+            (name, root_id, now_ms, now_ms, model),
         )
         return Conversation(id=conversation_id, name=name, root_id=root_id, created_ms=now_ms, updated_ms=now_ms)
 
     def set(
         self,
         conversation_id: int,
-        column: Literal["name", "folder", "root_id", "trashed_ms", "pinned_ms", "archived_ms"],
+        column: Literal["name", "folder", "root_id", "trashed_ms", "pinned_ms", "archived_ms", "model"],
         value: str | int | None,
     ) -> None:
         with self._database.durably():

@@ -148,7 +148,12 @@ _FIFTH = """
 ALTER TABLE message ADD COLUMN pinned_ms INTEGER;
 """
 
-MIGRATIONS = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH)
+_SIXTH = """
+-- The model that a conversation asks; empty: the user has not chosen one there.
+ALTER TABLE conversation ADD COLUMN model TEXT NOT NULL DEFAULT '';
+"""
+
+MIGRATIONS = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH, _SIXTH)
 
 
 def migrate(database: sqlite3.Connection, steps: Sequence[str] | None = None) -> None:

@@ -203,20 +203,22 @@ class Store:
     # --- new conversations ---------------------------------------------------------------------------------
 
     @_repairing_index
-    def create_conversation(self, name: str, system_prompt: str, first_text: str) -> tuple[Conversation, Message]:
-        """Add a conversation with its system prompt and first question; return it and the question."""
+    def create_conversation(
+        self, name: str, system_prompt: str, first_text: str, model: str = ""
+    ) -> tuple[Conversation, Message]:
+        """Add a conversation with its system prompt, first question and model; return it and the question."""
         with self._database.durably():
             root = self.messages.insert(None, "root", "")
             system = self.messages.insert(root.id, "system", system_prompt)
             first = self.messages.insert(system.id, "user", first_text)
-            conversation = self.conversations.insert(name, root.id)
+            conversation = self.conversations.insert(name, root.id, model)
             self.conversations.choose(conversation.id, {root.id: system.id, system.id: first.id})
             return conversation, first
 
-    def fork_conversation(self, name: str, message_id: MessageId) -> Conversation:
+    def fork_conversation(self, name: str, message_id: MessageId, model: str = "") -> Conversation:
         """Add a conversation that shares everything up to a message and ends there. Nothing is copied."""
         with self._database.durably():
-            conversation = self.conversations.insert(name, message_id)
+            conversation = self.conversations.insert(name, message_id, model)
             self.conversations.choose(conversation.id, {message_id: None})
             return conversation
 

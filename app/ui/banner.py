@@ -22,8 +22,8 @@ from typing_extensions import override
 
 from app.notices import (
     KINDS,
+    AskGuide,
     EditAgain,
-    LoadGuide,
     Notice,
     NoticeAction,
     OpenMemorySettings,
@@ -144,8 +144,8 @@ class Banner(QWidget):
                 return ""
             case Undo() | UndoDelete() | UndoArchive():
                 return self.tr("Undo")
-            case LoadGuide():
-                return self.tr("Open the guide")
+            case AskGuide():
+                return self.tr("Ask the guide")
             case RestartWorker():
                 return self.tr("Restart")
             case OpenMemorySettings():
@@ -317,10 +317,10 @@ class NoticeCommands(QObject):
                 self._controller.undo_delete(conversation_id)
             case UndoArchive(conversation_id):
                 program.conversations.archive(conversation_id, is_archived=False)
-            case LoadGuide():
-                program.load_model("guide")
-            case RestartWorker():
-                program.restart_worker()
+            case AskGuide():
+                self._controller.ask_guide()
+            case RestartWorker(is_guide):
+                program.restart_worker(program.sessions.guide if is_guide else None)
             case OpenMemorySettings():
                 self._program_commands.show_memory_settings()
             case ShowFile(path):

@@ -7,7 +7,7 @@ from pathlib import Path
 from PySide6.QtCore import QCoreApplication, Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QMenu, QToolButton
 
-from app.answers.model_session import ModelSession
+from app.answers.sessions import GUIDE, ModelInUse
 from app.numbers import counted
 from app.ui.parts.labels import ElidedLabel, as_label, as_tool_tip
 from app.ui.theme import Theme, icon
@@ -66,7 +66,7 @@ class Header(QFrame):
     def show_title(self, title: str) -> None:
         self.title.show_text(title)
 
-    def show_model(self, session: ModelSession) -> None:
+    def show_model(self, session: ModelInUse) -> None:
         name = model_label(session.name)
         text = self.fontMetrics().elidedText(name, Qt.TextElideMode.ElideMiddle, _MAX_MODEL_PX)
         if session.state == "loading":
@@ -91,7 +91,7 @@ class Header(QFrame):
 
 def model_label(name: str) -> str:
     """Return the name of a model as it is shown: the guide, or the name of its folder."""
-    return QCoreApplication.translate("Header", "Guide") if name == "guide" else Path(name).name or name
+    return QCoreApplication.translate("Header", "Guide") if name == GUIDE else Path(name).name or name
 
 
 def stage_text(stage: str) -> str:

@@ -166,7 +166,14 @@ MENUS: tuple[tuple[str, tuple[Entry | Submenu, ...]], ...] = (
             Entry("usual_text", "Usual size of text", "Ctrl+0"),
         ),
     ),
-    ("&Help", (Entry("shortcuts", "Keyboard shortcuts", "F1"), Entry("about", "About Bough", "Shift+F1"))),
+    (
+        "&Help",
+        (
+            Entry("ask_guide", "Ask the guide", "F1", icon="leaf"),
+            Entry("shortcuts", "Keyboard shortcuts", "Ctrl+/"),
+            Entry("about", "About Bough", "Shift+F1"),
+        ),
+    ),
 )
 
 

@@ -6,13 +6,26 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QBoxLayout,
+    QFrame,
+    QLabel,
+    QPushButton,
+    QScrollArea,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
 from typing_extensions import override
 
+from app.answers.sessions import GUIDE
+from app.catalog.starter import NUM_MILLIONS as STARTER_MILLIONS
+from app.catalog.starter import TITLE as STARTER_TITLE
 from app.conversation.controller import Controller
 from app.lazy import Lazy
 from app.model.message import MessageId
-from app.ui.parts.labels import balanced_width_px
+from app.ui.header import model_label
+from app.ui.parts.labels import as_label, balanced_width_px
 from app.ui.theme import Theme, icon
 from app.ui.transcript.transcript import Transcript
 
@@ -92,9 +105,12 @@ class Pages(QStackedWidget):
 
 
 class Welcome(QScrollArea):
-    """The page without a conversation. While the guide is loaded, it offers three questions that the guide answers."""
+    """The page without a conversation: who answers what is typed, and three questions that the guide answers."""
 
     question_chosen = Signal(str)
+    """A question for the guide."""
+    model_chosen = Signal(str)
+    """The name of the model that should answer."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -103,43 +119,83 @@ class Welcome(QScrollArea):
         self.setWidgetResizable(True)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._shown: tuple[str, str, bool] | None = None
         self._leaf = QLabel()
         self._title = QLabel(self.tr("A conversation is a tree"))
         self._title.setObjectName("welcome_title")
-        self._text, self._about_guide = QLabel(), QLabel()
+        self._text, self._about = QLabel(), QLabel()
         self._text.setText(self.tr("Ask a question, then edit, regenerate or fork any message. Every version is kept."))
-        self._about_guide.setText(self.tr("The guide is a tiny model that knows only Bough. It speaks English."))
-        for label in (self._text, self._about_guide):
+        for label in (self._text, self._about):
             label.setObjectName("welcome_text")
             label.setWordWrap(True)
+        self.model_button = _choice_button()
+        self.model_button.clicked.connect(self._choose_model)
+        self.guide_button = _choice_button(self.tr("Ask the guide about Bough"))
+        self.guide_button.clicked.connect(lambda: self.model_chosen.emit(GUIDE))
         page = QWidget()
         page.setObjectName("page")
         column = QVBoxLayout(page)
         column.setContentsMargins(_MARGIN_PX, _MARGIN_PX, _MARGIN_PX, _MARGIN_PX)
         column.setSpacing(0)
         column.addStretch(3)
-        for label, space in ((self._leaf, 8), (self._title, 8), (self._text, 4), (self._about_guide, 24)):
-            label.setAlignment(Qt.AlignmentFlag.AlignHCenter)
-            column.addWidget(label, 0, Qt.AlignmentFlag.AlignHCenter)
-            column.addSpacing(space)
+        for label, space in ((self._leaf, 8), (self._title, 8), (self._text, 24)):
+            self._add(column, label, space)
+        self._choices = QWidget()
+        self._choices_box = QBoxLayout(QBoxLayout.Direction.LeftToRight, self._choices)
+        self._choices_box.setContentsMargins(0, 0, 0, 0)
+        self._choices_box.setSpacing(8)
+        for button in (self.model_button, self.guide_button):
+            self._choices_box.addWidget(button)
+        self._add(column, self._choices, 12)
+        self._add(column, self._about, 24)
         self.questions: list[QPushButton] = []
         for question in _QUESTIONS:
             button = QPushButton(question)
             button.setObjectName("question")
             button.clicked.connect(lambda _=False, text=question: self.question_chosen.emit(text))
+            button.setAccessibleDescription(self.tr("A question for the guide"))
             self.questions.append(button)
-            column.addWidget(button, 0, Qt.AlignmentFlag.AlignHCenter)
-            column.addSpacing(8)
+            self._add(column, button, 8)
         column.addStretch(4)
         self.setWidget(page)
         self._width_px = self.width()
+        self._model = ""
         self.set_theme(theme)
-        self.show_model("guide")
+        self.show_choices(GUIDE, GUIDE, is_starter=False)
 
-    def show_model(self, name: str) -> None:
-        """Offer the questions if this model is the guide."""
-        for widget in (self._about_guide, *self.questions):
-            widget.setVisible(name == "guide")
+    def _add(self, column: QVBoxLayout, widget: QWidget, space_px: int) -> None:
+        if isinstance(widget, QLabel):
+            widget.setAlignment(Qt.AlignmentFlag.AlignHCenter)
+        column.addWidget(widget, 0, Qt.AlignmentFlag.AlignHCenter)
+        column.addSpacing(space_px)
+
+    def show_choices(self, answering: str, model: str, *, is_starter: bool) -> None:
+        """Offer a model and the guide; `answering` is the one that answers what is typed.
+
+        `model` is the guide's own name if there is no other model. `is_starter`: it is small, and the page says so.
+        """
+        shown = answering, model, is_starter
+        if shown == self._shown:
+            return
+        self._shown, self._model = shown, model
+        self._choices.setVisible(model != GUIDE)
+        name = self.tr("{model} (small, real)").format(model=STARTER_TITLE) if is_starter else model_label(model)
+        self.model_button.setText(as_label(self.tr("Chat with {model}").format(model=name)))
+        self.model_button.setChecked(answering != GUIDE)
+        self.guide_button.setChecked(answering == GUIDE)
+        if answering == GUIDE:
+            about = self.tr("The guide is a tiny model that knows only Bough. It speaks English.")
+        elif is_starter:
+            text = self.tr("{model} has {num} million parameters. It is a first step: it writes well and knows little.")
+            about = text.format(model=STARTER_TITLE, num=STARTER_MILLIONS)
+        else:
+            about = ""
+        self._about.setText(about)
+        self._about.setVisible(bool(about))
+        self._fit()
+
+    def _choose_model(self) -> None:
+        self.model_chosen.emit(self._model)
 
     def set_theme(self, theme: Theme) -> None:
         self._leaf.setPixmap(icon("leaf", theme.accent).pixmap(32, 32))
@@ -155,7 +211,7 @@ class Welcome(QScrollArea):
     def _fit(self) -> None:
         room = self._width_px - 2 * _MARGIN_PX
         max_px = min(_MAX_TEXT_PX, room)
-        for label in (self._text, self._about_guide):
+        for label in (self._text, *([self._about] if self._about.text() else [])):
             label.ensurePolished()
             # A centred label in a layout is asked for its sizeHint, never for its height at this width; and
             # heightForWidth does not go below the minimum size, so that is reset first.
@@ -164,3 +220,20 @@ class Welcome(QScrollArea):
             label.setFixedSize(width, label.heightForWidth(width))
         for button in self.questions:
             button.setFixedWidth(min(_MAX_QUESTION_PX, room))
+        choices = (self.model_button, self.guide_button)
+        widest = max(button.sizeHint().width() for button in choices)
+        is_row = 2 * widest + self._choices_box.spacing() <= max_px
+        direction = QBoxLayout.Direction.LeftToRight if is_row else QBoxLayout.Direction.TopToBottom
+        self._choices_box.setDirection(direction)
+        for button in choices:
+            button.setMinimumWidth(widest if is_row else min(_MAX_QUESTION_PX, room))
+
+
+def _choice_button(text: str = "") -> QPushButton:
+    """Return a button that stays down while its model answers."""
+    button = QPushButton(text)
+    button.setObjectName("choice")
+    button.setCheckable(True)
+    # A click on the chosen one keeps it.
+    button.setAutoExclusive(True)
+    return button

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QWidget
 
+from app.conversation.controller import Controller
 from app.model.settings import MAX_TEXT_PERCENT, MIN_TEXT_PERCENT
-from app.program import Program
 from app.ui.dialogs import questions
 from app.ui.menus import Menus
 
@@ -23,9 +23,10 @@ _TEXT_STEP = 10
 class ProgramCommands(QObject):
     """Carries out actions on what all windows share."""
 
-    def __init__(self, program: Program, menus: Menus, window: QWidget) -> None:
+    def __init__(self, controller: Controller, menus: Menus, window: QWidget) -> None:
         super().__init__(window)
-        self._program = program
+        program = self._program = controller.program
+        self._controller = controller
         self._menus = menus
         self._window = window
         program.settings_changed.connect(self._check_theme)
@@ -38,6 +39,7 @@ class ProgramCommands(QObject):
             "theme_system": partial(self._program.set_theme, "system"),
             "theme_light": partial(self._program.set_theme, "light"),
             "theme_dark": partial(self._program.set_theme, "dark"),
+            "ask_guide": self._controller.ask_guide,
             "shortcuts": self._show_shortcuts,
             "larger_text": partial(self._change_text_size, +_TEXT_STEP),
             "smaller_text": partial(self._change_text_size, -_TEXT_STEP),

@@ -16,6 +16,7 @@ from PySide6.QtGui import QAction, QCloseEvent, QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import QDialog, QHBoxLayout, QMainWindow, QVBoxLayout, QWidget
 from typing_extensions import override
 
+from app.answers.sessions import GUIDE
 from app.conversation.controller import Controller
 from app.lazy import Lazy
 from app.ui.banner import Announcements, Banner, NoticeCommands
@@ -157,7 +158,7 @@ class MainWindow(QMainWindow):
         self._conversation_commands = ConversationCommands(
             controller, self, menus=menus, sidebar=self.sidebar, composer=self.composer, data_folder=data_folder
         )
-        self._program_commands = ProgramCommands(controller.program, menus, self)
+        self._program_commands = ProgramCommands(controller, menus, self)
         self._models_commands = ModelsCommands(controller, menus, self._theme, self)
         NoticeCommands(
             controller,
@@ -230,15 +231,16 @@ class MainWindow(QMainWindow):
         controller.several_asked.connect(self._pages.show_versions)
         controller.program.conversations.changed.connect(self._show_title)
         controller.program.settings_changed.connect(self._on_settings)
-        controller.program.session.changed.connect(self._show_model)
+        controller.model.changed.connect(self._show_model)
         QGuiApplication.styleHints().colorSchemeChanged.connect(self._on_settings)
 
     def _connect_widgets(self) -> None:
         EnterKey(self)
         self.header.sidebar_requested.connect(self._toggle_sidebar)
-        self.header.load_cancelled.connect(self._controller.program.session.cancel_load)
+        self.header.load_cancelled.connect(self._controller.model.cancel_load)
         self.header.tree_requested.connect(self.menus["tree"].trigger)
-        self.welcome.question_chosen.connect(self._controller.send)
+        self.welcome.question_chosen.connect(self._controller.send_to_guide)
+        self.welcome.model_chosen.connect(self._choose_model)
         self.composer.paged.connect(self.transcript.keyPressEvent)
         self._composer_commands.files.import_asked.connect(self.dialogs.show_import)
         self._pages.focus_orphaned.connect(self.composer.text.setFocus)
@@ -272,12 +274,21 @@ class MainWindow(QMainWindow):
         self.menus["stop"].setEnabled(message is not None and not is_stopping)
 
     def _show_model(self) -> None:
-        session = self._controller.program.session
-        self.header.show_model(session)
+        model = self._controller.model
+        self.header.show_model(model)
         self.composer.set_placeholder(
-            self.tr("Ask the guide about Bough") if session.name == "guide" else self.tr("Ask anything")
+            self.tr("Ask the guide about Bough") if model.name == GUIDE else self.tr("Ask anything")
         )
-        self.welcome.show_model(session.name)
+        self._show_choices()
+
+    def _show_choices(self) -> None:
+        answering, program = self._controller.model.name, self._controller.program
+        model = program.model_to_chat_with if answering == GUIDE else answering
+        self.welcome.show_choices(answering, model, is_starter=model == program.starter)
+
+    def _choose_model(self, name: str) -> None:
+        self._controller.choose_model(name)
+        self.composer.text.setFocus()
 
     def _show_keys(self) -> None:
         keys = self._controller.program.settings.keys

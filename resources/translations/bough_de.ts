@@ -308,8 +308,8 @@
         <translation>Rückgängig</translation>
     </message>
     <message>
-        <source>Open the guide</source>
-        <translation>Den Guide öffnen</translation>
+        <source>Ask the guide</source>
+        <translation>Guide fragen</translation>
     </message>
     <message>
         <source>Restart</source>
@@ -2289,6 +2289,10 @@
         <translation>Normale Schriftgröße</translation>
     </message>
     <message>
+        <source>Ask the guide</source>
+        <translation>Guide fragen</translation>
+    </message>
+    <message>
         <source>Keyboard shortcuts</source>
         <translation>Tastenkürzel</translation>
     </message>
@@ -4138,10 +4142,6 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
         <translation>Der Modellprozess wurde mit dem Entwurfsmodell „{draft_model}“ {num_times}-mal nacheinander beendet ({how}). Er läuft jetzt ohne Entwurfsmodell.</translation>
     </message>
     <message>
-        <source>The model process stopped {num_times} times in a row with the model “{model}” ({how}). Your conversations are safe. Choose another model, or load the guide (Models → Guide).</source>
-        <translation>Der Modellprozess wurde mit dem Modell „{model}“ {num_times}-mal nacheinander beendet ({how}). Ihre Gespräche sind sicher. Wählen Sie ein anderes Modell, oder laden Sie den Guide (Modelle → Guide).</translation>
-    </message>
-    <message>
         <source>The model process stopped.</source>
         <translation>Der Modellprozess wurde beendet.</translation>
     </message>
@@ -4518,6 +4518,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>The disk is full, so {folder} is not complete. The finished weight files are kept. Free some space, then try again.</source>
         <translation>Der Datenträger ist voll, deshalb ist {folder} nicht vollständig. Die fertigen Gewichtsdateien bleiben erhalten. Schaffen Sie Platz und versuchen Sie es dann noch einmal.</translation>
+    </message>
+    <message>
+        <source>The model process stopped {num_times} times in a row with the model “{model}” ({how}). Your conversations are safe. Choose another model, or ask the guide (Help → Ask the guide).</source>
+        <translation>Der Modellprozess wurde mit dem Modell „{model}“ {num_times}-mal nacheinander beendet ({how}). Ihre Gespräche sind sicher. Wählen Sie ein anderes Modell, oder fragen Sie den Guide (Hilfe → Guide fragen).</translation>
     </message>
     <message>
         <source>The owner of {repo} decides who may fetch it, and your account may not yet. Open {page}, ask for access, then try again.</source>
@@ -5742,8 +5746,12 @@ Gelöschte Gespräche und gestutzte Zweige bleiben 30 Tage hier. So lange könne
 <context>
     <name>WaitingAnswers</name>
     <message>
-        <source>waits for the model to be loaded</source>
-        <translation>wartet, bis das Modell geladen ist</translation>
+        <source>loads {model}: {stage}</source>
+        <translation>lädt {model}: {stage}</translation>
+    </message>
+    <message>
+        <source>waits for the answer in “{name}”, then loads {model}</source>
+        <translation>wartet auf die Antwort in „{name}“, lädt dann {model}</translation>
     </message>
     <message>
         <source>waits for the answer in “{name}”</source>
@@ -5757,8 +5765,28 @@ Gelöschte Gespräche und gestutzte Zweige bleiben 30 Tage hier. So lange könne
         <translation>Ein Gespräch ist ein Baum</translation>
     </message>
     <message>
+        <source>Ask the guide about Bough</source>
+        <translation>Den Guide nach Bough fragen</translation>
+    </message>
+    <message>
+        <source>A question for the guide</source>
+        <translation>Eine Frage an den Guide</translation>
+    </message>
+    <message>
+        <source>{model} (small, real)</source>
+        <translation>{model} (klein, echt)</translation>
+    </message>
+    <message>
+        <source>Chat with {model}</source>
+        <translation>Mit {model} chatten</translation>
+    </message>
+    <message>
         <source>The guide is a tiny model that knows only Bough. It speaks English.</source>
         <translation>Der Guide ist ein winziges Modell, das nur Bough kennt. Er spricht Englisch.</translation>
+    </message>
+    <message>
+        <source>{model} has {num} million parameters. It is a first step: it writes well and knows little.</source>
+        <translation>{model} hat {num} Millionen Parameter. Es ist ein erster Schritt: Es schreibt gut und weiß wenig.</translation>
     </message>
     <message>
         <source>Ask a question, then edit, regenerate or fork any message. Every version is kept.</source>

@@ -11,6 +11,7 @@ from typing_extensions import override
 
 from app.answers.answers import Answers
 from app.answers.model_session import ModelSession
+from app.answers.sessions import Sessions
 from app.answers.worker_link import WorkerLink
 from app.conversation.controller import Controller
 from app.model.cache_folder import CacheFolder
@@ -181,15 +182,16 @@ class Desk:
         self.path = folder / "conversations.sqlite3"
         self.store = Store(self.path, patience_ms=20)
         self.store.clean_up(verbatim("Bough ended."))
-        self.link = ScriptedLink()
+        self.link, self.guide_link = ScriptedLink(), ScriptedLink()
         self.session = ModelSession(self.link)
-        self.answers = Answers(self.link, self.store)
+        self.sessions = Sessions(self.session, ModelSession(self.guide_link))
+        self.answers = Answers(self.sessions, self.store)
         self.preferences = Preferences(folder / "settings.json")
         self.cache_folder = CacheFolder(folder / "prompt-cache")
         self.program = Program(
             store=self.store,
             answers=self.answers,
-            session=self.session,
+            sessions=self.sessions,
             preferences=self.preferences,
             cache_folder=self.cache_folder,
             models_folder=folder / "models",

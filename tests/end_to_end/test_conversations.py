@@ -12,6 +12,7 @@ from tokenizers import Tokenizer
 
 from app.answers.answers import Answers
 from app.answers.model_session import ModelSession
+from app.answers.sessions import Sessions
 from app.answers.worker_link import WorkerLink
 from app.application import Application
 from app.conversation.controller import Controller
@@ -245,12 +246,14 @@ def test_ten_million_characters_are_kept_and_a_plain_sentence_says_why_there_is_
     qtbot: QtBot, fox_model: Path, tmp_path: Path
 ) -> None:
     store, link = Store(tmp_path / "store.sqlite3"), WorkerLink()
-    session, answers = ModelSession(link), Answers(link, store)
+    session = ModelSession(link)
+    sessions = Sessions(session, ModelSession(WorkerLink()))
+    answers = Answers(sessions, store)
     controller = Controller(
         Program(
             store=store,
             answers=answers,
-            session=session,
+            sessions=sessions,
             preferences=Preferences(tmp_path / "settings.json"),
             cache_folder=CacheFolder(tmp_path),
             models_folder=tmp_path / "models",

@@ -36,7 +36,7 @@ class AttachedFiles(QObject):
         super().__init__(window)
         self._preparation = controller.preparation
         self._notices = controller.program.notices
-        self._session = controller.program.session
+        self._session = controller.model
         self._composer = composer
         self._window = window
         self._sizes: dict[Attachment, int] = {}

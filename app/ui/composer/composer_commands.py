@@ -51,11 +51,11 @@ class ComposerCommands(QObject):
         self._window = window
         self._sent: tuple[str, Unsent] = ("", NOTHING)
         """The last message sent, and the draft it was made of."""
-        session = self._program.session
+        model = controller.model
         self.files = AttachedFiles(controller, composer, window)
-        self._meter = ContextMeter(session, self)
-        self._check = FormatCheck(session, self)
-        self._hooks = HookList(session, self)
+        self._meter = ContextMeter(model, self)
+        self._check = FormatCheck(model, self)
+        self._hooks = HookList(model, self)
         self._edit_costs = EditCosts(controller, window)
         self._problem: str | None = None
         """The fault of the answer format. Empty: it has none. None: it has not been checked yet."""
@@ -84,7 +84,7 @@ class ComposerCommands(QObject):
         controller.shown.message_changed.connect(self._show_branch)
         self._preparation.shown.connect(self._show_unsent)
         self._preparation.generation_changed.connect(self._show_generation)
-        self._program.session.changed.connect(self._show_gauge)
+        controller.model.changed.connect(self._show_gauge)
         self._meter.changed.connect(self._show_gauge)
         self.files.measured.connect(self._update_meter)
         self._check.checked.connect(self._on_checked)
@@ -232,8 +232,7 @@ class ComposerCommands(QObject):
     def _open_sampling_panel(self) -> None:
         from app.ui.composer.sampling_panel import SamplingPanel
 
-        session = self._program.session
-        info = session.info
+        info = self._controller.model.info
         thinking: Thinking = "can't"
         if info is not None and info.thinking:
             thinking = "on" if info.thinking_default else "off"

@@ -45,7 +45,7 @@ class DisplayCommands(QObject):
         self._menus = menus
         self._theme = theme
         self._legend = Lazy(self._make_legend)
-        self._costs = PromptCosts(controller.program.session, self)
+        self._costs = PromptCosts(controller.model, self)
         self._costs.known.connect(self._show_cost)
         controller.program.settings_changed.connect(self._show_tokens)
 

@@ -304,7 +304,7 @@ class RegenerateMenu(QMenu):
         settings = controller.program.settings
         for preset in (*BUILT_IN_PRESETS, *settings.presets):
             self.addAction(as_label(preset_name(preset)), partial(self._regenerate_by, preset))
-        others = [name for name in ("guide", *settings.recent_models) if name != controller.program.session.name]
+        others = [name for name in controller.program.offered_models if name != controller.model.name]
         if others:
             self._add_heading(self.tr("Another model"))
         for name in others:

@@ -250,7 +250,7 @@ class EditCosts(QObject):
         message = editor.message
         if message.role not in {"user", "system"}:
             return
-        costs = PromptCosts(self._controller.program.session, editor)
+        costs = PromptCosts(self._controller.model, editor)
         costs.known.connect(editor.show_cost)
 
         def ask() -> None:
@@ -263,7 +263,7 @@ class EditCosts(QObject):
 
     def show_in_popover(self, popover: SystemPromptPopover) -> None:
         """Show the cost of the system prompt in its popover."""
-        costs = PromptCosts(self._controller.program.session, popover)
+        costs = PromptCosts(self._controller.model, popover)
         costs.known.connect(popover.show_cost)
 
         def ask() -> None:

@@ -18,6 +18,7 @@ from app.ui.parts.cost_text import seconds_text
 MissingTokenData: TypeAlias = Literal["", "tokens", "probabilities"]
 """The data that the token display needs but the answer lacks."""
 
+_BAR_STEPS = 1000
 _MIN_SHOWN_TOKENS = 64
 """A shorter prompt is read before the user could notice."""
 
@@ -73,9 +74,12 @@ class PrefillProgress(QWidget):
         self._label.setText(f"{text} · {seconds_text(left_s, 0)}" if left_s >= 1 else text)
         self.setVisible(True)
 
-    def show_waiting(self, text: str) -> None:
-        """Show what the answer is waiting for."""
-        self._bar.setVisible(False)
+    def show_waiting(self, text: str, fraction: float | None = None) -> None:
+        """Show what the answer is waiting for, and the fraction of it that is done; None shows no bar."""
+        self._bar.setVisible(fraction is not None)
+        if fraction is not None:
+            self._bar.setMaximum(_BAR_STEPS)
+            self._bar.setValue(round(fraction * _BAR_STEPS))
         self._label.setText(text)
         self.setVisible(True)
 
@@ -111,8 +115,8 @@ class MessageFooter(QObject):
     def show_progress(self, done: int, total: int, kept: int) -> None:
         self._made_progress().show_progress(done, total, kept)
 
-    def show_waiting(self, text: str) -> None:
-        self._made_progress().show_waiting(text)
+    def show_waiting(self, text: str, fraction: float | None = None) -> None:
+        self._made_progress().show_waiting(text, fraction)
 
     def hide_progress(self) -> None:
         if self._progress is not None:

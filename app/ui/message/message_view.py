@@ -162,10 +162,10 @@ class MessageView(QFrame):
         if not self.text.content:
             self.footer.show_progress(done, total, kept)
 
-    def show_waiting(self, text: str) -> None:
-        """Show what the answer is waiting for, until it starts."""
+    def show_waiting(self, text: str, fraction: float | None = None) -> None:
+        """Show what the answer is waiting for, until it starts, and the fraction of it that is done if known."""
         if not self.text.content:
-            self.footer.show_waiting(text)
+            self.footer.show_waiting(text, fraction)
 
     def set_theme(self, theme: Theme) -> None:
         self.text.set_theme(theme)

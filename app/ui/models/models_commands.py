@@ -71,25 +71,23 @@ class ModelsCommands(QObject):
 
     def _chat(self, name: str) -> None:
         """Begin a conversation with a model, which is loaded unless it is."""
-        session = self._program.session
-        if session.name != name or session.state == "failed":
-            self._program.load_model(name)
         opened = self._opened
         if opened is not None:
             opened.close()
         self._controller.shown.new_conversation()
+        self._controller.choose_model(name)
         self._window.activateWindow()
         self._menus["write"].trigger()
 
     def _fill_menu(self) -> None:
-        """List the recent models; the loaded one is checked."""
+        """List the guide, the starter and the recent models; the one that answers here is checked."""
         menus = self._menus
         menu = menus.menu("Models")
         # Deletes only the actions that were made for this menu; those that the window owns are added again.
         menu.clear()
-        current = self._program.session.name
-        for name in ("guide", *self._program.settings.recent_models):
-            action = menu.addAction(as_label(model_label(name)), partial(self._program.load_model, name))
+        current = self._controller.model.name
+        for name in self._program.offered_models:
+            action = menu.addAction(as_label(model_label(name)), partial(self._controller.choose_model, name))
             action.setToolTip(as_tool_tip(name))
             action.setCheckable(True)
             action.setChecked(name == current)
@@ -102,4 +100,4 @@ class ModelsCommands(QObject):
     def _open_model(self) -> None:
         folder = questions.ask_model_folder(self._window, self._program.settings.recent_models)
         if folder is not None:
-            self._program.load_model(str(folder))
+            self._controller.choose_model(str(folder))

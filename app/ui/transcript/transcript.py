@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, QPoint, Qt, QTimer, Signal
 from typing_extensions import override
 
+from app.answers.model_session import ModelSession
 from app.conversation.controller import Controller
-from app.model.message import Message, MessageId
+from app.model.message import Message, MessageId, Record
+from app.ui.header import model_label, stage_text
 from app.ui.message.message_action import row_actions
 from app.ui.message.shown_message import DisplayModes, ShownMessage
 from app.ui.theme import Theme
@@ -274,13 +276,28 @@ class WaitingAnswers(QObject):
         if waiting is None or waiting.text:
             return
         view = self._transcript.view(waiting.id)
-        text = self._waits_for(waiting.id)
+        text = self._waits_for(waiting)
         if text and view is not None:
-            view.show_waiting(text)
+            session = self._session_of(waiting)
+            view.show_waiting(text, session.fraction if session.state == "loading" else None)
         self._timer.start()
 
-    def _waits_for(self, message_id: MessageId) -> str:
-        if self._controller.program.session.state == "loading":
-            return self.tr("waits for the model to be loaded")
-        name = self._controller.shown.waits_for(message_id)
-        return "" if name is None else self.tr("waits for the answer in “{name}”").format(name=name)
+    def _waits_for(self, waiting: Message) -> str:
+        session, model = self._session_of(waiting), _model_of(waiting)
+        if session.state == "loading" and session.name == model:
+            stage = stage_text(session.stage)
+            return self.tr("loads {model}: {stage}").format(model=model_label(model), stage=stage)
+        name = self._controller.shown.waits_for(waiting.id)
+        if name is None:
+            return ""
+        if session.name != model:
+            text = self.tr("waits for the answer in “{name}”, then loads {model}")
+            return text.format(name=name, model=model_label(model))
+        return self.tr("waits for the answer in “{name}”").format(name=name)
+
+    def _session_of(self, waiting: Message) -> ModelSession:
+        return self._controller.program.sessions.of(_model_of(waiting))
+
+
+def _model_of(message: Message) -> str:
+    return (message.record or Record()).model

@@ -15,7 +15,7 @@ from app.model.store import Store
 from app.model.unsent import Unsent
 from tests.app.desk import Desk
 from tests.app.trees import labels
-from worker.protocol import Alternative, Choice, Chunk, Finished, HookUse, LoadModel, Timing, Token, Usage
+from worker.protocol import Alternative, Choice, Chunk, Finished, HookUse, Timing, Token, Usage
 from worker.protocol import Constraint as AskedConstraint
 from worker.protocol import Message as Turn
 
@@ -321,24 +321,6 @@ def test_a_deleted_conversation_restored_while_its_answer_ends_has_all_of_it(des
     assert labels(desk.controller.shown.path) == "u1-half"
     desk.link.finished(desk.link.asked[0], "half and more", "cancelled")
     assert labels(desk.controller.shown.path) == "u1-half and more"
-
-
-def test_loading_another_model_stops_every_answer_first(desk: Desk) -> None:
-    desk.controller.send("u1")
-    desk.link.chunk(desk.link.asked[0], "half")
-    desk.controller.shown.new_conversation()
-    desk.controller.send("u2")
-    desk.program.load_model("/another")
-    assert [command.target for command in desk.link.cancelled] == ["answer-2", "answer-1"]
-    assert isinstance(desk.link.commands[-1], LoadModel)
-    desk.link.finished(desk.link.asked[0], "half", "cancelled")
-    desk.link.finished(desk.link.asked[1], "", "cancelled", turn=())
-    desk.link.loaded()
-    desk.controller.shown.open_conversation(1)
-    assert labels(desk.controller.shown.path) == "u1-half"
-    answer = desk.ask("u3", "a3")
-    assert answer.record is not None
-    assert answer.record.model == "/another"
 
 
 # --- ends ----------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import pytest
 
 from app.answers.worker_link import death_reason
 from app.model.settings import CacheSettings
-from app.notices import LoadGuide, OpenMemorySettings
+from app.notices import AskGuide, OpenMemorySettings
 from tests.app.desk import Desk
 from worker.protocol import CacheOptions, CacheStats, CacheStatsReport, Failed, ModelLoading
 
@@ -71,7 +71,7 @@ def test_if_a_model_does_not_load_the_one_before_it_is_loaded(desk: Desk) -> Non
     assert desk.notices[-1].text == (
         "There is no config.json. Choose another folder. The previous model is being loaded again."
     )
-    assert desk.notices[-1].action == LoadGuide()
+    assert desk.notices[-1].action == AskGuide()
     assert desk.link.loads[-1].model == "guide"
     desk.link.loaded()
     assert (desk.session.name, desk.session.state) == ("guide", "ready")
@@ -115,10 +115,13 @@ def test_a_worker_that_dies_three_times_while_loading_is_not_restarted_until_a_m
     assert [notice.kind for notice in desk.notices] == ["warning", "warning", "danger"]
     assert desk.notices[-1].text == (
         "The model process stopped 3 times in a row with the model “/deadly” (signal SIGSEGV). "
-        "Your conversations are safe. Choose another model, or load the guide (Models → Guide)."
+        "Your conversations are safe. Choose another model, or ask the guide (Help → Ask the guide)."
     )
-    assert desk.controller.shown.path[-1].state == "stopped"
-    desk.program.load_model("guide")
+    answer = desk.controller.shown.path[-1]
+    assert answer.state == "failed"
+    assert answer.record is not None
+    assert answer.record.error == desk.notices[-1].text
+    desk.controller.choose_model("/sound")
     assert desk.link.num_started == 4
     desk.link.loaded()
     desk.ask("u2", "a2")

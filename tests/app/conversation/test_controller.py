@@ -283,7 +283,7 @@ def test_a_crash_before_the_first_new_word_leaves_the_ids_exact(desk: Desk) -> N
 
 def test_another_model_continues_from_the_text_because_its_ids_differ(desk: Desk) -> None:
     answer = _stopped(desk, "half an ")
-    desk.program.load_model("/another")
+    desk.controller.choose_model("/another")
     desk.link.loaded()
     desk.controller.continue_answer(answer.id)
     assert desk.link.asked[-1].continuation == Continuation(text="half an ")

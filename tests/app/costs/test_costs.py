@@ -73,7 +73,7 @@ class _Asked:
     def __init__(self, desk: Desk, bot: QtBot, options: Options = dict) -> None:
         self.desk = desk
         self.bot = bot
-        self.costs = Costs(desk.link, desk.session, options)
+        self.costs = Costs(desk.session, options)
         messages = [Message(id=1, parent_id=None, role="root", text="")]
         messages += [
             Message(id=number, parent_id=number - 1, role="assistant" if number % 2 else "user", text=f"t{number}")

@@ -1,0 +1,137 @@
+"""The loaded models: the chosen one, and the guide, which answers beside it in a process of its own."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from app.answers.model_session import ModelSession, ModelState
+from app.model.message import Record
+from worker.protocol import Command, ModelLoaded
+
+GUIDE = "guide"
+"""The name of the built-in model that knows only Bough."""
+_IDLE_MS = 300_000
+"""The guide's process ends after this long without a question to the guide."""
+
+
+class Sessions(QObject):
+    """Finds the session that answers for a model. The guide's process starts when the guide is first asked."""
+
+    changed = Signal()
+    """A session changed."""
+
+    def __init__(self, chosen: ModelSession, guide: ModelSession, *, idle_ms: int = _IDLE_MS) -> None:
+        super().__init__()
+        self.chosen = chosen
+        self.guide = guide
+        guide.name, guide.state = GUIDE, "unloaded"
+        self.idle_timer = QTimer(self, singleShot=True, interval=idle_ms)
+        self.idle_timer.timeout.connect(guide.end)
+        for session in self.both:
+            session.changed.connect(self.changed)
+
+    @property
+    def both(self) -> tuple[ModelSession, ModelSession]:
+        return self.chosen, self.guide
+
+    def of(self, model: str) -> ModelSession:
+        """Return the session that answers for a model, whether it has loaded it or not."""
+        return self.guide if model == GUIDE and self.chosen.name != GUIDE else self.chosen
+
+    def load(self, session: ModelSession, model: str) -> None:
+        """Load a model in a session, in which no answer is running."""
+        if session is self.guide:
+            session.load(model, self.chosen.cache_settings)
+        else:
+            session.choose(model, session.draft_of(model))
+
+    def set_guide_busy(self, *, is_busy: bool) -> None:
+        """Let the guide's process end after a while, unless it writes an answer."""
+        if is_busy:
+            self.idle_timer.stop()
+        elif self.guide.state != "unloaded" and not self.idle_timer.isActive():
+            self.idle_timer.start()
+
+
+class ModelInUse(QObject):
+    """The model of the conversation that a window shows: a `ModelSession` for this model, wherever it is loaded."""
+
+    changed = Signal()
+    """It is another model, or its state or progress changed."""
+    received = Signal(object)
+    """An event of a worker."""
+    exited = Signal()
+    """A worker ended; its memory is lost."""
+
+    def __init__(self, sessions: Sessions) -> None:
+        super().__init__()
+        self._sessions = sessions
+        self._name: str | None = None
+        sessions.changed.connect(self.changed)
+        for session in sessions.both:
+            session.received.connect(self.received)
+            session.exited.connect(self._on_exited)
+            session.ended.connect(self.exited)
+
+    def show(self, name: str | None) -> None:
+        """Switch to another model; None means the one that is chosen for new conversations."""
+        if name != self._name:
+            self._name = name
+            self.changed.emit()
+
+    @property
+    def name(self) -> str:
+        return self._sessions.chosen.name if self._name is None else self._name
+
+    @property
+    def session(self) -> ModelSession:
+        """The session that answers for the model. It may have another model loaded."""
+        return self._sessions.of(self.name)
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the session has this model, or is loading it."""
+        return self.session.name == self.name
+
+    @property
+    def state(self) -> ModelState:
+        """`unloaded` if another model is loaded in its place."""
+        return self.session.state if self.is_here else "unloaded"
+
+    @property
+    def info(self) -> ModelLoaded | None:
+        return self.session.info if self.is_here else None
+
+    @property
+    def is_cancelling(self) -> bool:
+        """Whether the user has cancelled the load, and the worker has not stopped it yet."""
+        return self.is_here and self.session.is_cancelling
+
+    def cancel_load(self) -> None:
+        """Stop loading the model."""
+        if self.is_here:
+            self.session.cancel_load()
+
+    @property
+    def fraction(self) -> float:
+        return self.session.fraction
+
+    @property
+    def stage(self) -> str:
+        return self.session.stage
+
+    @property
+    def thinking_option(self) -> str | None:
+        """The chat template's option for thinking; None without one, or if the model is not loaded."""
+        return self.session.thinking_option if self.is_here else None
+
+    def send(self, command: Command) -> bool:
+        """Send a query about the model. Return whether it was sent."""
+        return self.is_here and self.session.send(command)
+
+    def with_model(self, record: Record) -> Record:
+        """Return a record with this model's name and a seed; and its identity if it is loaded."""
+        return self.session.with_model(record, self.name)
+
+    def _on_exited(self) -> None:
+        self.exited.emit()
