@@ -174,11 +174,13 @@ def test_page_keys_scroll_the_conversation_from_the_composer(user: User) -> None
     user.bot.waitUntil(lambda: bar.value() == end, timeout=PATIENCE_MS)
     assert _focus(user) is user.window.composer.text
     # A text longer than its field is scrolled instead.
-    user.window.composer.text.setPlainText("line\n" * 100)
+    field = user.window.composer.text
+    field.setPlainText("line\n" * 100)
+    user.bot.waitUntil(lambda: field.verticalScrollBar().maximum() > 0, timeout=PATIENCE_MS)
     _keys(user, "Ctrl+End", "PgUp")
     # The field has grown and the page has become lower, but its end stays in sight.
     user.bot.waitUntil(lambda: is_at_rest(user.window.transcript) and bar.value() == bar.maximum(), timeout=PATIENCE_MS)
-    assert user.window.composer.text.textCursor().blockNumber() < 99
+    assert field.textCursor().blockNumber() < 99
 
 
 def test_clicking_a_conversation_focuses_the_composer(user: User) -> None:
