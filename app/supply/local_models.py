@@ -11,6 +11,7 @@ from PySide6.QtCore import QObject, Signal
 from app.archive.archive import Steps, Task
 from app.catalog.entry import LocalModel
 from app.preferences import Preferences
+from worker.sentence import Sentence
 
 
 class LocalModels(QObject):
@@ -30,6 +31,8 @@ class LocalModels(QObject):
         self._task: Task | None = None
         self._is_due = False
         """Whether something changed since the running search began."""
+        self.failure: Sentence | None = None
+        """Why the last search ended too early; None if it did not."""
         self.has_looked = False
         """Whether a search has ended."""
 
@@ -52,9 +55,11 @@ class LocalModels(QObject):
             return
         folders = tuple(Path(name) for name in self._preferences.settings.model_folders)
         models_folder = self.models_folder
+        self.failure = None
         self._task = self._run(lambda: _steps(models_folder, folders))
         self._task.progressed.connect(self._on_progress)
         self._task.done.connect(self._on_done)
+        self._task.failed.connect(self._on_failed)
         self._task.ended.connect(self._on_ended)
         self.changed.emit()
 
@@ -65,6 +70,10 @@ class LocalModels(QObject):
     def _on_done(self, found: tuple[LocalModel, ...]) -> None:
         self.has_looked = True
         self._show(found)
+
+    def _on_failed(self, why: Sentence) -> None:
+        self.has_looked = True
+        self.failure = why
 
     def _show(self, found: tuple[LocalModel, ...]) -> None:
         if found != self._found:
@@ -82,7 +91,8 @@ class LocalModels(QObject):
 
 def _steps(models_folder: Path, added: Sequence[Path]) -> Steps:
     # Most starts do not need this import.
-    from app.catalog.on_disk import Root, find_models, usual_roots
+    from app.catalog.on_disk import find_models
+    from app.catalog.places_of_models import Root, usual_roots
     from worker.models.folder import GUIDE, guide_path
 
     guides = find_models([Root(guide_path(), "bough")])

@@ -125,15 +125,17 @@ class ModelsWindow(QDialog):
     def _show_status(self) -> None:
         """Say below the list what the search is doing, or why it found nothing."""
         search = self._program.hub_search
-        again = ""
-        if search.failure is not None:
+        local, again = self._program.local_models, ""
+        if local.failure is not None:
+            text = translated(local.failure)
+        elif search.failure is not None:
             text, again = translated(search.failure.sentence), self.tr("Try again")
         elif search.is_searching:
             text = self.tr("Searching the hub…")
         elif self.field.text().strip() and not self.list.rows:
             text = self.tr("No model has this name, here or on the hub. Try fewer letters.")
         else:
-            text = self.tr("Looking…") if self._program.local_models.is_looking and not self.list.rows else ""
+            text = self.tr("Looking…") if local.is_looking and not self.list.rows else ""
             again = self.tr("More results") if search.has_more else ""
         self.status.setText(text)
         self.status.setVisible(bool(text))

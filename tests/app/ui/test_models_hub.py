@@ -92,9 +92,10 @@ def test_a_guarded_model_asks_for_a_token_which_is_sent_and_not_shown(
 
 
 def test_a_failed_search_says_why_and_can_be_repeated(user: User, window: ModelsWindow, hub: HubServer) -> None:
-    hub.fail("GET /api/models", Fault("status"), times=3)
+    hub.fail("GET /api/models", Fault("status"), times=10)
     _search(user, window, "tin")
     assert "has a problem" in window.status.text()
+    hub.forget_faults()
     window.again_button.click()
     search = user.controller.program.hub_search
     user.bot.waitUntil(lambda: not search.is_searching, timeout=PATIENCE_MS)
