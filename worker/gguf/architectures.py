@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from worker.errors import ModelInvalidError
-from worker.gguf.gguf_file import GgufFiles, Tensor
+from worker.gguf.gguf_file import GgufFiles, Metadata, Tensor
+from worker.gguf.positions import ROPE_TENSORS, long_scaling_of, scaling_of
 from worker.sentence import Sentence
 
 
@@ -29,6 +30,8 @@ class Architecture:
 
     config: Callable[[GgufFiles], dict[str, Any]]
     names: Mapping[str, str]
+    shifts_norms: bool = False
+    """The norms of a file are greater by one than those of the model."""
 
 
 def architecture_of(files: GgufFiles) -> str:
@@ -61,7 +64,7 @@ def weights_of(architecture: Architecture, files: GgufFiles) -> list[Weight]:
     """Return the weights of a model, in the order of the file. Raises `ModelInvalidError` for an unknown tensor."""
     weights: list[Weight] = []
     for tensor in files.tensors.values():
-        if tensor.name == "rope_freqs.weight":
+        if tensor.name in ROPE_TENSORS:
             continue
         layer = re.fullmatch(r"blk\.(\d{1,4})\.(.+)", tensor.name)
         pattern = f"blk.{{}}.{layer[2]}" if layer else tensor.name
@@ -76,44 +79,246 @@ def weights_of(architecture: Architecture, files: GgufFiles) -> list[Weight]:
                 )
             )
         name = f"{target.format(layer[1] if layer else '')}.{kind}"
-        weights.append(Weight(name, tensor))
+        shift = -1.0 if architecture.shifts_norms and stem.endswith("norm") else 0.0
+        weights.append(Weight(name, tensor, shift))
     return weights
 
 
-def _llama_config(files: GgufFiles) -> dict[str, Any]:
-    said = files.metadata
-    heads = said.required_integer("llama.attention.head_count")
-    hidden = said.required_integer("llama.embedding_length")
-    return {
-        "model_type": "llama",
-        "hidden_size": hidden,
-        "num_hidden_layers": said.required_integer("llama.block_count"),
-        "intermediate_size": said.required_integer("llama.feed_forward_length"),
-        "num_attention_heads": heads,
-        "num_key_value_heads": said.integer("llama.attention.head_count_kv") or heads,
-        "head_dim": said.integer("llama.attention.key_length") or hidden // heads,
-        "rms_norm_eps": said.required_number("llama.attention.layer_norm_rms_epsilon"),
-        "vocab_size": files.tensors["token_embd.weight"].shape[0],
-        "max_position_embeddings": said.required_integer("llama.context_length"),
-        "rope_theta": said.number("llama.rope.freq_base") or 10000.0,
-        "rope_traditional": True,
-        "tie_word_embeddings": "output.weight" not in files.tensors,
-    }
+# --- config.json -------------------------------------------------------------------------------------------
 
 
-_LLAMA_NAMES = {
-    "token_embd": "model.embed_tokens",
-    "output_norm": "model.norm",
-    "output": "lm_head",
-    "blk.{}.attn_norm": "model.layers.{}.input_layernorm",
+class _Reader:
+    """Reads what a file says of its architecture."""
+
+    def __init__(self, files: GgufFiles) -> None:
+        self.files = files
+        self.said: Metadata = files.metadata
+        self.prefix = architecture_of(files)
+        self.hidden = self.count("embedding_length")
+        self.heads = self.count("attention.head_count")
+        self.head = self.said.integer(self.key("attention.key_length")) or self.hidden // self.heads
+        self.theta = self.number("rope.freq_base", 10000.0)
+
+    def key(self, name: str) -> str:
+        return f"{self.prefix}.{name}"
+
+    def count(self, name: str) -> int:
+        """Return a number that must be there."""
+        return self.said.required_integer(self.key(name))
+
+    def number(self, name: str, usual: float) -> float:
+        found = self.said.number(self.key(name))
+        return usual if found is None else found
+
+    def has(self, tensor: str) -> bool:
+        return tensor in self.files.tensors
+
+    def refused(self, key: str) -> ModelInvalidError:
+        """Return the error for a value that mlx-lm's model can't have."""
+        return ModelInvalidError(
+            Sentence(
+                "{path} has a model of a kind that Bough can't convert (`{key}`). "
+                "Choose a model in MLX format, or another model.",
+                path=self.files.paths[0],
+                key=self.key(key),
+            )
+        )
+
+    def common(self, model_type: str) -> dict[str, Any]:
+        """Return what all architectures have."""
+        embedding = self.files.tensors.get("token_embd.weight")
+        if embedding is None:
+            raise ModelInvalidError(
+                Sentence("{path} contains no language model. Choose a model's file.", path=self.files.paths[0])
+            )
+        if (self.said.integer(self.key("attention.value_length")) or self.head) != self.head:
+            raise self.refused("attention.value_length")
+        return {
+            "model_type": model_type,
+            "hidden_size": self.hidden,
+            "num_hidden_layers": self.count("block_count"),
+            "intermediate_size": self.count("feed_forward_length"),
+            "num_attention_heads": self.heads,
+            "num_key_value_heads": self.said.integer(self.key("attention.head_count_kv")) or self.heads,
+            "head_dim": self.head,
+            "rms_norm_eps": self.said.required_number(self.key("attention.layer_norm_rms_epsilon")),
+            "vocab_size": embedding.shape[0],
+            "max_position_embeddings": self.count("context_length"),
+            "rope_theta": self.theta,
+            "tie_word_embeddings": not self.has("output.weight"),
+        }
+
+    def with_positions(self, config: dict[str, Any]) -> dict[str, Any]:
+        """Add how positions are scaled. All dimensions of a head are rotated."""
+        rotated = self.said.integer(self.key("rope.dimension_count")) or self.head
+        if rotated != self.head:
+            raise self.refused("rope.dimension_count")
+        scaling = scaling_of(self.files, self.prefix, rotated, self.theta)
+        return config if scaling is None else config | {"rope_scaling": scaling}
+
+
+def _llama(files: GgufFiles) -> dict[str, Any]:
+    reader = _Reader(files)
+    return reader.with_positions(
+        reader.common("llama")
+        | {
+            # The rows of queries and keys are in the order that this needs.
+            "rope_traditional": True,
+            "attention_bias": reader.has("blk.0.attn_q.bias"),
+            "mlp_bias": reader.has("blk.0.ffn_up.bias"),
+        }
+    )
+
+
+def _qwen2(files: GgufFiles) -> dict[str, Any]:
+    reader = _Reader(files)
+    if reader.head * reader.heads != reader.hidden:
+        raise reader.refused("attention.key_length")
+    return reader.with_positions(reader.common("qwen2"))
+
+
+def _qwen3(files: GgufFiles) -> dict[str, Any]:
+    reader = _Reader(files)
+    return reader.with_positions(reader.common("qwen3"))
+
+
+def _qwen3_moe(files: GgufFiles) -> dict[str, Any]:
+    reader = _Reader(files)
+    return reader.with_positions(
+        reader.common("qwen3_moe")
+        | {
+            "num_experts": reader.count("expert_count"),
+            "num_experts_per_tok": reader.count("expert_used_count"),
+            "moe_intermediate_size": reader.count("expert_feed_forward_length"),
+            "decoder_sparse_step": 1,
+            "mlp_only_layers": [],
+            "norm_topk_prob": True,
+        }
+    )
+
+
+def _gemma3(files: GgufFiles) -> dict[str, Any]:
+    reader = _Reader(files)
+    if reader.number("final_logit_softcapping", 0.0):
+        raise reader.refused("final_logit_softcapping")
+    config = reader.common("gemma3_text")
+    window = reader.said.integer(reader.key("attention.sliding_window"))
+    # The model with 27 billion parameters alone scales by the width of the layers.
+    divides_width = config["num_hidden_layers"] == 62
+    return reader.with_positions(
+        config
+        | {
+            "query_pre_attn_scalar": reader.hidden // reader.heads if divides_width else reader.head,
+            "sliding_window": window or 512,
+            "sliding_window_pattern": _period(reader) if window else 1,
+            "rope_local_base_freq": reader.number("rope.freq_base_swa", 10000.0),
+        }
+    )
+
+
+def _period(reader: _Reader) -> int:
+    """Return how many layers there are for each one that sees everything."""
+    found = reader.said.numbers(reader.key("attention.sliding_window_pattern"))
+    if found is None:
+        return 6
+    if found.dtype != bool:
+        return int(found[0])
+    sees_all = [number for number, slides in enumerate(found.tolist(), 1) if not slides]
+    period = sees_all[0] if sees_all else len(found) + 1
+    if sees_all != list(range(period, len(found) + 1, period)):
+        raise reader.refused("attention.sliding_window_pattern")
+    return period
+
+
+def _gemma2(files: GgufFiles) -> dict[str, Any]:
+    reader = _Reader(files)
+    config = reader.common("gemma2")
+    # mlx-lm has no sliding window for this model; within it, there is no difference.
+    window = reader.said.integer(reader.key("attention.sliding_window")) or 4096
+    divides_width = config["num_hidden_layers"] == 46
+    return reader.with_positions(
+        config
+        | {
+            "max_position_embeddings": min(config["max_position_embeddings"], window),
+            "query_pre_attn_scalar": reader.hidden // reader.heads if divides_width else reader.head,
+            "attn_logit_softcapping": reader.number("attn_logit_softcapping", 50.0),
+            "final_logit_softcapping": reader.number("final_logit_softcapping", 30.0),
+        }
+    )
+
+
+def _phi3(files: GgufFiles) -> dict[str, Any]:
+    reader = _Reader(files)
+    if reader.head * reader.heads != reader.hidden:
+        raise reader.refused("attention.key_length")
+    rotated = reader.said.integer(reader.key("rope.dimension_count")) or reader.head
+    return (
+        reader.common("phi3")
+        | {"partial_rotary_factor": rotated / reader.head}
+        | long_scaling_of(files, reader.prefix, rotated)
+    )
+
+
+def _olmo2(files: GgufFiles) -> dict[str, Any]:
+    reader = _Reader(files)
+    if reader.said.integer(reader.key("attention.sliding_window")):
+        raise reader.refused("attention.sliding_window")
+    return reader.with_positions(reader.common("olmo2"))
+
+
+# --- names of weights --------------------------------------------------------------------------------------
+
+_OUTER = {"token_embd": "model.embed_tokens", "output_norm": "model.norm", "output": "lm_head"}
+_QKV = {
     "blk.{}.attn_q": "model.layers.{}.self_attn.q_proj",
     "blk.{}.attn_k": "model.layers.{}.self_attn.k_proj",
     "blk.{}.attn_v": "model.layers.{}.self_attn.v_proj",
-    "blk.{}.attn_output": "model.layers.{}.self_attn.o_proj",
-    "blk.{}.ffn_norm": "model.layers.{}.post_attention_layernorm",
+}
+_OUTPUT = {"blk.{}.attn_output": "model.layers.{}.self_attn.o_proj"}
+_MLP = {
     "blk.{}.ffn_gate": "model.layers.{}.mlp.gate_proj",
     "blk.{}.ffn_up": "model.layers.{}.mlp.up_proj",
     "blk.{}.ffn_down": "model.layers.{}.mlp.down_proj",
 }
+_NORMS = {
+    "blk.{}.attn_norm": "model.layers.{}.input_layernorm",
+    "blk.{}.ffn_norm": "model.layers.{}.post_attention_layernorm",
+}
+_QK_NORMS = {
+    "blk.{}.attn_q_norm": "model.layers.{}.self_attn.q_norm",
+    "blk.{}.attn_k_norm": "model.layers.{}.self_attn.k_norm",
+}
+_POST_NORMS = {
+    "blk.{}.post_attention_norm": "model.layers.{}.post_attention_layernorm",
+    "blk.{}.post_ffw_norm": "model.layers.{}.post_feedforward_layernorm",
+}
+_EXPERTS = {
+    "blk.{}.ffn_gate_inp": "model.layers.{}.mlp.gate",
+    "blk.{}.ffn_gate_exps": "model.layers.{}.mlp.switch_mlp.gate_proj",
+    "blk.{}.ffn_up_exps": "model.layers.{}.mlp.switch_mlp.up_proj",
+    "blk.{}.ffn_down_exps": "model.layers.{}.mlp.switch_mlp.down_proj",
+}
+_USUAL = _OUTER | _QKV | _OUTPUT | _MLP | _NORMS
+_GEMMA = _USUAL | _POST_NORMS | {"blk.{}.ffn_norm": "model.layers.{}.pre_feedforward_layernorm"}
+_MERGED = (
+    _OUTER
+    | _OUTPUT
+    | _NORMS
+    | {
+        "blk.{}.attn_qkv": "model.layers.{}.self_attn.qkv_proj",
+        "blk.{}.ffn_up": "model.layers.{}.mlp.gate_up_proj",
+        "blk.{}.ffn_down": "model.layers.{}.mlp.down_proj",
+    }
+)
 
-ARCHITECTURES: Mapping[str, Architecture] = {"llama": Architecture(_llama_config, _LLAMA_NAMES)}
+ARCHITECTURES: Mapping[str, Architecture] = {
+    "llama": Architecture(_llama, _USUAL),
+    "qwen2": Architecture(_qwen2, _USUAL),
+    "qwen3": Architecture(_qwen3, _USUAL | _QK_NORMS),
+    "qwen3moe": Architecture(_qwen3_moe, _OUTER | _QKV | _OUTPUT | _NORMS | _QK_NORMS | _EXPERTS),
+    "gemma2": Architecture(_gemma2, _GEMMA, shifts_norms=True),
+    "gemma3": Architecture(_gemma3, _GEMMA | _QK_NORMS, shifts_norms=True),
+    "phi3": Architecture(_phi3, _MERGED),
+    "olmo2": Architecture(_olmo2, _OUTER | _QKV | _OUTPUT | _MLP | _QK_NORMS | _POST_NORMS),
+}
+"""By the value of `general.architecture`."""

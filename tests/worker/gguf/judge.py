@@ -1,7 +1,8 @@
 """llama.cpp as a judge of tokenizers and models, in a process of its own.
 
-`BOUGH_LLAMA_CPP` names a Python that has the package llama-cpp-python, and `BOUGH_GGUF_VOCABULARIES` a folder with
-llama.cpp's own vocabularies (`models/ggml-vocab-*.gguf` in its sources). Tests that need them are skipped without.
+`BOUGH_LLAMA_CPP` names a Python that has the package llama-cpp-python, `BOUGH_GGUF_VOCABULARIES` a folder with
+llama.cpp's own vocabularies (`models/ggml-vocab-*.gguf` in its sources), and `BOUGH_GGUF_MODELS` a folder with models
+as they are published. Tests that need them are skipped without.
 """
 
 from __future__ import annotations
@@ -92,11 +93,20 @@ def judge_python() -> str:
 
 
 def vocabulary_file(name: str) -> Path:
-    """Return the vocabulary `name` of llama.cpp. Skips the test if it is not here."""
-    folder = os.environ.get("BOUGH_GGUF_VOCABULARIES")
+    """Return the file of a vocabulary: llama.cpp's own, or that of a model. Skips the test if it is not here."""
+    return _file("BOUGH_GGUF_VOCABULARIES", f"ggml-vocab-{name}.gguf")
+
+
+def model_file(pattern: str) -> Path:
+    """Return the model whose file has a name like `pattern`. Skips the test if it is not here."""
+    return _file("BOUGH_GGUF_MODELS", pattern)
+
+
+def _file(variable: str, pattern: str) -> Path:
+    folder = os.environ.get(variable)
     if folder is None:
-        pytest.skip("BOUGH_GGUF_VOCABULARIES does not name a folder with llama.cpp's vocabularies")
-    path = Path(folder) / f"ggml-vocab-{name}.gguf"
-    if not path.exists():
-        pytest.skip(f"llama.cpp's vocabulary {name} is not in BOUGH_GGUF_VOCABULARIES")
-    return path
+        pytest.skip(f"{variable} does not name a folder with GGUF files")
+    found = sorted(Path(folder).glob(pattern))
+    if not found:
+        pytest.skip(f"no {pattern} is in {variable}")
+    return found[0]

@@ -14,8 +14,10 @@ import numpy.typing as npt
 
 _Shapes = Mapping[str, tuple[int, ...]]
 
-HIDDEN, FEED_FORWARD, HEADS, KV_HEADS, LAYERS = 128, 256, 4, 2, 4
+HIDDEN, FEED_FORWARD, HEADS, KV_HEADS, LAYERS = 256, 256, 4, 2, 3
 HEAD = HIDDEN // HEADS
+WIDE = 96
+"""The width of a head that is not a part of the hidden state."""
 VOCABULARY = 320
 
 
@@ -81,9 +83,9 @@ def _llama3_factors(head: int, theta: float, factor: float, original: int) -> li
 
 
 _YARN = {"rope__scaling__type": "yarn", "rope__scaling__factor": 4.0}
-_WIDE = {"attention__key_length": 64, "attention__value_length": 64}
-_NORMS = {"attn_q_norm": (64,), "attn_k_norm": (64,)}
-_GEMMA = _size(64) | {"post_attention_norm": (HIDDEN,), "post_ffw_norm": (HIDDEN,)}
+_WIDE = {"attention__key_length": WIDE, "attention__value_length": WIDE}
+_NORMS = {"attn_q_norm": (WIDE,), "attn_k_norm": (WIDE,)}
+_GEMMA = _size(WIDE) | {"post_attention_norm": (HIDDEN,), "post_ffw_norm": (HIDDEN,)}
 _PHI3 = {
     "attn_norm": (HIDDEN,),
     "attn_qkv": ((HEADS + 2 * KV_HEADS) * HEAD, HIDDEN),
@@ -100,10 +102,10 @@ RANDOM_MODELS: Mapping[str, RandomModel] = {
     "llama tied": RandomModel("llama", _base(2048, 500000.0, rope__dimension_count=HEAD), _TIED, _size()),
     "llama 3.1": RandomModel(
         "llama",
-        _base(131072, 500000.0, rope__dimension_count=64, **_WIDE),
+        _base(131072, 500000.0, rope__dimension_count=HEAD),
         _TIED,
-        _size(64),
-        {"rope_freqs": _llama3_factors(64, 500000.0, 8.0, 8192)},
+        _size(),
+        {"rope_freqs": _llama3_factors(HEAD, 500000.0, 8.0, 8192)},
     ),
     "llama linear": RandomModel(
         "llama",
@@ -125,12 +127,12 @@ RANDOM_MODELS: Mapping[str, RandomModel] = {
         _UNTIED,
         _size() | _BIASES,
     ),
-    "qwen3": RandomModel("qwen3", _base(40960, 1000000.0, **_WIDE), _TIED, _size(64) | _NORMS),
+    "qwen3": RandomModel("qwen3", _base(40960, 1000000.0, **_WIDE), _TIED, _size(WIDE) | _NORMS),
     "qwen3 yarn": RandomModel(
         "qwen3",
         _base(512, 1000000.0, rope__scaling__original_context_length=128, **_YARN, **_WIDE),
         _UNTIED,
-        _size(64) | _NORMS,
+        _size(WIDE) | _NORMS,
     ),
     "gemma3": RandomModel(
         "gemma3",
@@ -204,7 +206,7 @@ RANDOM_MODELS: Mapping[str, RandomModel] = {
         "qwen3moe",
         _base(40960, 1000000.0, **_WIDE, expert_count=8, expert_used_count=2, expert_feed_forward_length=64),
         _UNTIED,
-        {name: shape for name, shape in _size(64).items() if not name.startswith("ffn_") or name == "ffn_norm"}
+        {name: shape for name, shape in _size(WIDE).items() if not name.startswith("ffn_") or name == "ffn_norm"}
         | _NORMS
         | {
             "ffn_gate_inp": (8, HIDDEN),
@@ -215,24 +217,10 @@ RANDOM_MODELS: Mapping[str, RandomModel] = {
     ),
     "gemma2": RandomModel(
         "gemma2",
-        _base(8192, 10000.0, **_WIDE, attention__sliding_window=48)
+        _base(8192, 10000.0, **_WIDE, attention__sliding_window=160)
         | {"attn_logit_softcapping": 50.0, "final_logit_softcapping": 30.0},
         _TIED,
         _GEMMA,
-    ),
-    "granite": RandomModel(
-        "granite",
-        _base(
-            131072,
-            10000000.0,
-            rope__dimension_count=HEAD,
-            attention__scale=0.015625,
-            embedding_scale=12.0,
-            residual_scale=0.22,
-            logit_scale=8.0,
-        ),
-        _TIED,
-        _size(),
     ),
     "olmo2": RandomModel(
         "olmo2",
@@ -287,14 +275,19 @@ def _tensors(model: RandomModel, draws: np.random.Generator) -> Iterator[tuple[s
         full = name if name.endswith(".bias") else f"{name}.weight"
         values = draws.standard_normal(shape, np.float32)
         if name.endswith("norm"):
-            values = 1 + 0.2 * values
+            values = _few_bits(1 + 0.2 * values)
         elif name.endswith(".bias"):
-            values = 0.5 * values
+            values = _few_bits(0.5 * values)
         elif name != "token_embd":
             values /= math.sqrt(shape[-1])
         yield full, values.astype(np.float32)
     for name, numbers in model.fixed.items():
         yield f"{name}.weight", np.array(numbers, np.float32)
+
+
+def _few_bits(values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Round to eighths of an eighth: like those of real models, these numbers need few bits."""
+    return np.round(values * 64) / 64
 
 
 def _add(writer: gguf.GGUFWriter, key: str, value: Any) -> None:
