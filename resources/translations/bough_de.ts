@@ -4960,6 +4960,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>{path} lässt sich nicht lesen ({error}).</translation>
     </message>
     <message>
+        <source>{path} contains no language model. Choose a model&apos;s file.</source>
+        <translation>{path} enthält kein Sprachmodell. Wählen Sie die Datei eines Modells.</translation>
+    </message>
+    <message>
         <source>{path} contains no tokenizer. Choose a language model&apos;s file.</source>
         <translation>{path} enthält keinen Tokenizer. Wählen Sie die Datei eines Sprachmodells.</translation>
     </message>
@@ -4974,6 +4978,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>{path} does not say `{key}`. Download the file again, or choose another one.</source>
         <translation>{path} gibt `{key}` nicht an. Laden Sie die Datei noch einmal herunter oder wählen Sie eine andere.</translation>
+    </message>
+    <message>
+        <source>{path} has a model of a kind that Bough can&apos;t convert (`{key}`). Choose a model in MLX format, or another model.</source>
+        <translation>{path} enthält ein Modell, das Bough nicht umwandeln kann (`{key}`). Wählen Sie ein Modell im MLX-Format oder ein anderes Modell.</translation>
     </message>
     <message>
         <source>{path} has a tokenizer of a kind that Bough can&apos;t convert ({kind}). Choose a model in MLX format, or another model.</source>
@@ -5030,6 +5038,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>{path} stores the tensor {name} in a format that Bough can&apos;t read (number {number}). Choose another quantization of this model.</source>
         <translation>{path} speichert den Tensor {name} in einem Format, das Bough nicht lesen kann (Nummer {number}). Wählen Sie eine andere Quantisierung dieses Modells.</translation>
+    </message>
+    <message>
+        <source>{path} turns positions in a way that Bough can&apos;t do yet ({kind}). Choose a model in MLX format, or another model.</source>
+        <translation>{path} dreht Positionen auf eine Weise, die Bough noch nicht kann ({kind}). Wählen Sie ein Modell im MLX-Format oder ein anderes Modell.</translation>
     </message>
     <message>
         <source>{path} was written for big-endian machines. Choose the usual, little-endian file of this model.</source>

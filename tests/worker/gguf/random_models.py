@@ -286,8 +286,8 @@ def _tensors(model: RandomModel, draws: np.random.Generator) -> Iterator[tuple[s
 
 
 def _few_bits(values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """Round to eighths of an eighth: like those of real models, these numbers need few bits."""
-    return np.round(values * 64) / 64
+    """Round to 64ths: like those of real models, these numbers need few bits."""
+    return (np.round(values * 64) / 64).astype(np.float32)
 
 
 def _add(writer: gguf.GGUFWriter, key: str, value: Any) -> None:
