@@ -159,6 +159,9 @@ class _Reader:
 
 def _llama(files: GgufFiles) -> dict[str, Any]:
     reader = _Reader(files)
+    for key in ("expert_count", "attention.scale"):
+        if reader.number(key, 0.0):
+            raise reader.refused(key)
     return reader.with_positions(
         reader.common("llama")
         | {

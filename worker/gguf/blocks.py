@@ -60,21 +60,24 @@ class Form:
         return said if self.mode == "affine" else {**said, "mode": self.mode}
 
 
-@dataclass
-class Loss:
+class Loss(NamedTuple):
     """How far converted numbers are from the file's: sums over all of them."""
 
     squared_error: float = 0.0
     squared: float = 0.0
+    num_values: int = 0
 
     @property
     def relative(self) -> float:
         """The root of the mean squared difference, relative to that of the numbers."""
         return math.sqrt(self.squared_error / self.squared) if self.squared else 0.0
 
-    def add(self, other: Loss) -> None:
-        self.squared_error += other.squared_error
-        self.squared += other.squared
+    def plus(self, other: Loss) -> Loss:
+        return Loss(
+            self.squared_error + other.squared_error,
+            self.squared + other.squared,
+            self.num_values + other.num_values,
+        )
 
 
 class Groups(NamedTuple):
@@ -238,7 +241,7 @@ def _rounded(integers: Bytes, scales: Floats, biases: Floats) -> Groups:
         return float((scale**2 * squares + 2 * scale * bias * sums + GROUP * bias**2).sum())
 
     scale, bias = scales.astype(np.float64), biases.astype(np.float64)
-    loss = Loss(squared(rounded_scales - scale, rounded_biases - bias), squared(scale, bias))
+    loss = Loss(squared(rounded_scales - scale, rounded_biases - bias), squared(scale, bias), integers.size)
     return Groups(integers, rounded_scales, rounded_biases, loss)
 
 
@@ -319,7 +322,8 @@ def _fitted(values: Floats, steps: Floats | None = None) -> Groups:
     integers *= exact[..., None]
     integers += offsets
     integers -= values
-    return Groups(packed_integers, scales, biases, Loss(_sum_of_squares(integers), _sum_of_squares(values)))
+    loss = Loss(_sum_of_squares(integers), _sum_of_squares(values), values.size)
+    return Groups(packed_integers, scales, biases, loss)
 
 
 def _sum_of_squares(values: Floats) -> float:

@@ -14,7 +14,7 @@ import os
 import shutil
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,6 @@ from worker.gguf.gguf_file import GgufFiles, read_files
 from worker.gguf.sampling import sampling_of
 from worker.gguf.shapes import check_shapes
 from worker.gguf.weight_files import (
-    Losses,
     Plan,
     WeightFilePlan,
     checksum,
@@ -86,11 +85,18 @@ class Conversion(Struct, frozen=True):
     files: dict[str, WrittenFile]
 
 
+class _Finished(Struct, frozen=True):
+    """A finished weight file, with the losses of the types in it."""
+
+    num_bytes: int
+    sha256: str
+    losses: dict[str, Loss]
+
+
 class _Journal(Struct, frozen=True):
     version: int
     identity: str
-    files: dict[str, WrittenFile] = {}
-    losses: dict[str, tuple[float, float, int]] = {}
+    files: dict[str, _Finished]
 
 
 @dataclass(frozen=True)
@@ -127,10 +133,10 @@ def inspect(path: Path) -> GgufModel:
     return _described(path, read_files(path))
 
 
-def convert(path: Path, folder: Path) -> Iterator[Progress]:
+def convert(path: Path, folder: Path) -> Generator[Progress]:
     """Make the model folder `folder` of a GGUF file, of which `path` may be any part. Raises a `WorkerError`.
 
-    Close the iterator to cancel. What is finished then is kept in `NAME.partial`; `discard` removes it.
+    Close the generator to cancel. What is finished then is kept in `NAME.partial`; `discard` removes it.
     """
     files = read_files(path)
     texts, plans = _planned(files)
@@ -142,7 +148,7 @@ def convert(path: Path, folder: Path) -> Iterator[Progress]:
         building = _Building(partial, files.identity)
         for part in parts:
             building.keep(part)
-        done = building.num_kept_bytes
+        done = sum(part.num_bytes for part in parts if part.name in building.files)
         _refuse_too_little_space(partial, total - done)
         yield Progress(done, total)
         for part in parts:
@@ -249,32 +255,20 @@ def _add_quantization(config: dict[str, Any], plans: Sequence[Plan]) -> None:
 # --- the folder that is being built ---------------------------------------------------------------------------
 
 
-@dataclass
 class _Building:
     """The folder that is being built, with its journal."""
 
-    folder: Path
-    identity: str
-    files: dict[str, WrittenFile] = field(default_factory=dict[str, WrittenFile])
-    losses: Losses = field(default_factory=Losses)
-
-    def __post_init__(self) -> None:
-        self._journal = self._read_journal()
-        if self._journal is None:
+    def __init__(self, folder: Path, identity: str) -> None:
+        self.folder = folder
+        self.files: dict[str, _Finished] = {}
+        self._identity = identity
+        self._earlier = self._read_journal()
+        if not self._earlier:
             self.empty()
-            self._write_journal()
-        else:
-            for kind, (error, squared, count) in self._journal.losses.items():
-                self.losses.add(kind, Loss(error, squared), count)
-
-    @property
-    def num_kept_bytes(self) -> int:
-        return sum(file.num_bytes for file in self.files.values())
 
     def keep(self, part: WeightFilePlan) -> None:
         """Keep a weight file of an earlier conversion if it is as it was written."""
-        written = self._journal.files.get(part.name) if self._journal else None
-        path = self.folder / part.name
+        path, written = self.folder / part.name, self._earlier.get(part.name)
         if written is None:
             return
         with contextlib.suppress(OSError):
@@ -284,11 +278,17 @@ class _Building:
     def write(self, part: WeightFilePlan) -> Iterator[int]:
         """Write a weight file, and yield the bytes of each piece."""
         path = self.folder / part.name
-        yield from write_weight_file(path, part.plans, self.losses)
-        self.files[part.name] = WrittenFile(path.stat().st_size, checksum(path))
-        self._write_journal()
+        losses: dict[str, Loss] = {}
+        yield from write_weight_file(path, part.plans, losses)
+        self.files[part.name] = _Finished(path.stat().st_size, checksum(path), losses)
+        journal = _Journal(_VERSION, self._identity, self.files)
+        new = self.folder / f"{_JOURNAL}.new"
+        _write(new, msgspec.json.encode(journal))
+        new.replace(self.folder / _JOURNAL)
+        _sync_folder(self.folder)
 
     def conversion(self, model: GgufModel) -> Conversion:
+        files = {name: WrittenFile(file.num_bytes, file.sha256) for name, file in sorted(self.files.items())}
         return Conversion(
             source=model.path.name,
             source_bytes=model.num_bytes,
@@ -297,14 +297,18 @@ class _Building:
             architecture=model.architecture,
             quantization=model.quantization,
             licence=model.licence,
-            losses=tuple(map(self._converted_type, sorted(self.losses.by_type))),
-            files=self.files,
+            losses=tuple(self._converted_types()),
+            files=files,
         )
 
-    def _converted_type(self, kind: str) -> ConvertedType:
-        form = form_named(kind)
-        relative = float(f"{self.losses.by_type[kind].relative:.3g}")
-        return ConvertedType(kind, form.bits if form else 0, relative, self.losses.num_values[kind])
+    def _converted_types(self) -> Iterator[ConvertedType]:
+        losses: dict[str, Loss] = {}
+        for name in sorted(self.files):
+            for kind, loss in self.files[name].losses.items():
+                losses[kind] = losses.get(kind, Loss()).plus(loss)
+        for kind, loss in sorted(losses.items()):
+            form = form_named(kind)
+            yield ConvertedType(kind, form.bits if form else 0, float(f"{loss.relative:.3g}"), loss.num_values)
 
     def finish(self, texts: Mapping[str, str], folder: Path) -> None:
         """Write the other files, check everything, and give the folder its name."""
@@ -322,26 +326,19 @@ class _Building:
     def empty(self) -> None:
         """Remove everything."""
         self.files.clear()
-        self.losses = Losses()
         for path in self.folder.iterdir():
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)
             elif path.name != _LOCK:
                 path.unlink()
 
-    def _read_journal(self) -> _Journal | None:
+    def _read_journal(self) -> dict[str, _Finished]:
+        """Return the files that an earlier conversion of the same file finished."""
         try:
             journal = msgspec.json.decode((self.folder / _JOURNAL).read_bytes(), type=_Journal)
         except (OSError, ValueError):
-            return None
-        return journal if (journal.version, journal.identity) == (_VERSION, self.identity) else None
-
-    def _write_journal(self) -> None:
-        journal = _Journal(_VERSION, self.identity, self.files, self.losses.sums())
-        new = self.folder / f"{_JOURNAL}.new"
-        _write(new, msgspec.json.encode(journal))
-        new.replace(self.folder / _JOURNAL)
-        _sync_folder(self.folder)
+            return {}
+        return journal.files if (journal.version, journal.identity) == (_VERSION, self._identity) else {}
 
 
 def _partial(folder: Path) -> Path:

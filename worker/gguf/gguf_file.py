@@ -462,7 +462,8 @@ class _File:
             if count > _MAX_TEXTS:
                 raise self.damaged(Sentence("`{key}` has {count} texts", key=key[:80], count=count))
             self._need(8 * count)
-            return [self._text(_MAX_TEXT_BYTES) for _ in range(count)]
+            # Tokens may hold a part of a character, which can be told from other parts.
+            return [self._text(_MAX_TEXT_BYTES, "surrogateescape") for _ in range(count)]
         if kind not in _NUMBERS:
             raise self.damaged(Sentence("`{key}` is a list of an unknown type ({kind})", key=key[:80], kind=str(kind)))
         numbers = np.frombuffer(self._take(count * _NUMBERS[kind].itemsize), _NUMBERS[kind])
@@ -474,7 +475,7 @@ class _File:
             raise self.damaged(Sentence("a name has {length} characters", length=length))
         return self._take(length).decode("utf-8", "replace")
 
-    def _text(self, limit: int) -> str:
+    def _text(self, limit: int, errors: str = "replace") -> str:
         at = self._at
         self._need(8)
         length = int.from_bytes(self._buffer[at : at + 8], "little")
@@ -483,8 +484,7 @@ class _File:
         self._at = at + 8
         self._need(length)
         self._at = end = at + 8 + length
-        # Tokens may hold a part of a character; it is written as it can be read back.
-        return self._buffer[at + 8 : end].decode("utf-8", "surrogateescape")
+        return self._buffer[at + 8 : end].decode("utf-8", errors)
 
     def _take(self, length: int) -> bytes:
         self._need(length)

@@ -7,7 +7,7 @@ import json
 import os
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -74,22 +74,6 @@ class WeightFilePlan:
         return sum(plan.num_bytes for plan in self.plans)
 
 
-@dataclass
-class Losses:
-    """The loss of each type of blocks whose numbers were changed."""
-
-    by_type: dict[str, Loss] = field(default_factory=dict[str, Loss])
-    num_values: dict[str, int] = field(default_factory=dict[str, int])
-
-    def add(self, kind: str, loss: Loss, num_values: int) -> None:
-        self.by_type.setdefault(kind, Loss()).add(loss)
-        self.num_values[kind] = self.num_values.get(kind, 0) + num_values
-
-    def sums(self) -> dict[str, tuple[float, float, int]]:
-        """Return the sums of each type, as they are kept between conversions."""
-        return {kind: (loss.squared_error, loss.squared, self.num_values[kind]) for kind, loss in self.by_type.items()}
-
-
 def plan_weights(weights: Sequence[Weight]) -> list[Plan]:
     """Choose the form of each weight. Raises `ModelInvalidError` for a type that can't be read.
 
@@ -129,10 +113,10 @@ def index_of(files: Sequence[WeightFilePlan]) -> str:
     return json.dumps({"metadata": {"total_size": total}, "weight_map": places}, indent=1)
 
 
-def write_weight_file(path: Path, plans: Sequence[Plan], losses: Losses) -> Iterator[int]:
+def write_weight_file(path: Path, plans: Sequence[Plan], losses: dict[str, Loss]) -> Iterator[int]:
     """Write a weight file, and yield the bytes of each piece. Raises `ModelInvalidError` and `OSError`.
 
-    The file is on disk when this ends.
+    The file is on disk when this ends. `losses` gets those of the types whose numbers are changed.
     """
     text, begins = _header(plans)
     with path.open("wb") as stream:
@@ -252,7 +236,7 @@ def dequantized_as(dtype: str, raw: Bytes) -> npt.NDArray[np.float32]:
             return raw.view("<f4")
 
 
-def _write_weight(stream: BinaryIO, plan: Plan, begins: Sequence[int], losses: Losses) -> Iterator[int]:
+def _write_weight(stream: BinaryIO, plan: Plan, begins: Sequence[int], losses: dict[str, Loss]) -> Iterator[int]:
     tensor = plan.weight.tensor
     if _is_short(tensor):
         stream.seek(begins[0])
@@ -271,7 +255,7 @@ def _write_weight(stream: BinaryIO, plan: Plan, begins: Sequence[int], losses: L
             except BlockError as error:
                 raise _not_finite(tensor) from error
             if not is_exact(tensor.type):
-                losses.add(tensor.type.name, loss, count * columns)
+                losses[tensor.type.name] = losses.get(tensor.type.name, Loss()).plus(loss)
             for array, values, at in zip(plan.arrays, arrays, begins, strict=True):
                 stream.seek(at + begin * array.row_bytes)
                 stream.write(np.ascontiguousarray(values).view(np.uint8).data)
