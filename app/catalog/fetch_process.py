@@ -8,6 +8,7 @@ import logging
 import multiprocessing
 import multiprocessing.connection
 import os
+import re
 import shutil
 import signal
 import threading
@@ -122,7 +123,8 @@ class _Fetcher:
             self._check_space(model, found)
             self._fetch(model, found)
             if model.format == "gguf":
-                return self._converted(model)
+                folder_of_model = self._converted(found)
+                return str(folder_of_model), folder_of_model
             return model.repo, folder.publish(model.revision, model.files)
 
     def _planned(self) -> RemoteModel:
@@ -173,9 +175,26 @@ class _Fetcher:
             for done in [threads.submit(transfer.run) for transfer in self._transfers]:
                 done.result()
 
-    @staticmethod
-    def _converted(model: RemoteModel) -> tuple[str, Path]:
-        raise HubError(Sentence("{title} can't be converted yet.", title=model.title), "invalid")
+    def _converted(self, found: Sequence[Place]) -> Path:
+        """Make a model folder of a GGUF file, unless an interrupted fetch has made it already; return it."""
+        # Most models need none of this.
+        from worker.gguf.conversion import convert
+
+        source = gguf_file(found)
+        folder = folder_of(source, self._order.models)
+        if folder.exists():
+            return folder
+        sent_s = 0.0
+        for progress in convert(source, folder):
+            now_s = time.monotonic()
+            if now_s - sent_s >= _REPORT_S:
+                sent_s = now_s
+                self.emit(Progressed("converting", progress.done_bytes, progress.total_bytes))
+        # The file's licence belongs to the model.
+        for place in found:
+            if not place.file.path.lower().endswith(".gguf") and not (folder / place.final.name).exists():
+                shutil.copyfile(place.final, folder / place.final.name)
+        return folder
 
     def report(self, phase: Phase, total_bytes: int) -> None:
         """Send how far the files have come."""
@@ -220,6 +239,26 @@ def _locked(path: Path, title: str) -> Generator[None]:
                 Sentence("Another Bough is fetching {title} now. Wait until it is here.", title=title), "busy"
             ) from None
         yield
+
+
+def gguf_file(found: Sequence[Place]) -> Path:
+    """Return the (first) GGUF file of a model."""
+    return min(place.final for place in found if place.final.name.lower().endswith(".gguf"))
+
+
+def folder_of(source: Path, models: Path) -> Path:
+    """Return the folder for the model of a GGUF file: one that it became already, or one that does not exist."""
+    from worker.gguf.conversion import inspect, record_of
+
+    identity = inspect(source).identity
+    stem = re.sub(r"-\d{5}-of-\d{5}$", "", source.stem)
+    folder, number = models / stem, 2
+    while folder.exists():
+        record = record_of(folder)
+        if record is not None and record.source_identity == identity:
+            break
+        folder, number = models / f"{stem}-{number}", number + 1
+    return folder
 
 
 def _has_xet() -> bool:

@@ -36,12 +36,12 @@ from app.catalog.fetch_events import (
     Progressed,
     Waiting,
 )
-from app.catalog.fetch_process import main
+from app.catalog.fetch_process import folder_of, gguf_file, main
 from app.catalog.hub import Hub
-from app.catalog.hub_folder import HubFolder, cache_path, places
+from app.catalog.hub_folder import HubFolder, Place, cache_path, places
 from app.model.own_files import make_folder
 from app.places import Places
-from worker.sentence import Sentence, SentenceParts, received
+from worker.sentence import Sentence, SentenceError, SentenceParts, received
 
 _log = logging.getLogger(__name__)
 
@@ -262,9 +262,24 @@ class FetchQueue:
         if fetch.model.format == "mlx":
             freed = HubFolder(fetch.model.repo, cache_path()).discard(fetch.model.files)
         folder = self._folder / fetch.id
+        if fetch.model.format == "gguf":
+            freed += self._discard_conversion(places(fetch.model, cache_path(), folder))
         freed += sum(path.lstat().st_size for path in (folder / "files").rglob("*") if path.is_file())
         shutil.rmtree(folder, ignore_errors=True)
         return freed
+
+    def _discard_conversion(self, found: Sequence[Place]) -> int:
+        """Remove a model folder that is not complete; return the bytes freed."""
+        source = gguf_file(found) if found else None
+        if source is None or not source.is_file() or not list(self._places.models.glob("*.partial")):
+            return 0
+        from worker.gguf.conversion import discard
+
+        try:
+            return discard(folder_of(source, self._places.models))
+        except SentenceError as error:
+            _log.warning("A conversion could not be removed: %s", error)
+            return 0
 
     def _replace(self, fetch: Fetch) -> None:
         with self._changed:
@@ -357,9 +372,12 @@ class FetchQueue:
                 case Planned(model):
                     fetch = self._measured(replace(fetch, model=model))
                 case Progressed(phase, num_bytes, total):
-                    came = num_bytes > fetch.num_bytes
                     speed_now = speed.after(phase, num_bytes)
-                    waiting = None if came else fetch.waiting
+                    waiting = fetch.waiting
+                    if num_bytes != fetch.num_bytes:
+                        waiting = None
+                    elif speed.still_s > self._stall_s and waiting is None:
+                        waiting = Sentence("Nothing has come for a while. Pause and resume it if this goes on.")
                     fetch = replace(
                         fetch,
                         phase=phase,
@@ -407,6 +425,12 @@ class _Speed:
     def __init__(self) -> None:
         self._phase: Phase | None = None
         self._points: deque[tuple[float, int]] = deque()
+        self._moved_s = time.monotonic()
+
+    @property
+    def still_s(self) -> float:
+        """For how long the number has been the same."""
+        return time.monotonic() - self._moved_s
 
     def after(self, phase: Phase, num_bytes: int) -> float | None:
         """Note how many bytes are here now; return the speed, None if it is not known yet."""
@@ -414,6 +438,8 @@ class _Speed:
         if phase != self._phase:
             self._phase = phase
             self._points.clear()
+        if not self._points or num_bytes != self._points[-1][1]:
+            self._moved_s = now
         self._points.append((now, num_bytes))
         while len(self._points) > 2 and now - self._points[0][0] > _SPEED_S:
             self._points.popleft()

@@ -18,6 +18,9 @@ from app.catalog.fetching import Fetch
 from app.catalog.hub import Hub
 from tests.app.catalog.conftest import Desk
 from tests.hub_server import Fault, HubServer, Repository
+from tests.worker.gguf.files import write_llama
+from worker.gguf.conversion import RECORD, convert
+from worker.models.folder import check_folder
 
 REPO = "mlx-community/small"
 WEIGHTS = "model.safetensors"
@@ -306,3 +309,66 @@ def test_what_fails_through_xet_comes_through_http(
     hub_server.fail(pattern, fault, times=100)
     assert_landed(fetched(desk), tmp_path, in_xet)
     assert hub_server.requests_of(GET_WEIGHTS) != []
+
+
+# --- GGUF --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def gguf(hub_server: HubServer, tmp_path: Path) -> Repository:
+    files: dict[str, bytes | Path] = {"README.md": b"# Llama", "mmproj-F16.gguf": b"eyes"}
+    for kind in ("Q4_0", "Q8_0"):
+        files[f"llama-{kind}.gguf"] = write_llama(tmp_path / f"{kind}.gguf", kind, layers=4, hidden=512).read_bytes()
+    return hub_server.add(Repository("someone/llama-GGUF", files, ("gguf",)))
+
+
+def assert_converted(fetch: Fetch, tmp_path: Path, kind: str) -> None:
+    """The model folder is that of a conversion without faults, and nothing else is left."""
+    assert fetch.failure is None
+    folder = tmp_path / f"bough/models/llama-{kind}"
+    assert (fetch.state, fetch.name, fetch.path) == ("landed", str(folder), str(folder))
+    judge = tmp_path / "judge"
+    assert list(convert(tmp_path / f"{kind}.gguf", judge))
+    expected = {path.name: path.read_bytes() for path in judge.iterdir() if path.name != RECORD}
+    assert {path.name: path.read_bytes() for path in folder.iterdir() if path.name != RECORD} == expected | {
+        "README.md": b"# Llama"
+    }
+    assert check_folder(folder).num_parameters > 0
+    assert {path.name for path in (tmp_path / "bough").rglob("*") if path.is_dir()} == {
+        "models",
+        "fetching",
+        folder.name,
+    }
+    assert [path for path in tmp_path.rglob("*") if "incomplete" in path.name or path.name.endswith(".partial")] == []
+
+
+def test_a_gguf_model_is_converted(desk: Desk, hub_server: HubServer, gguf: Repository, tmp_path: Path) -> None:
+    models = Hub(hub_server.url).details(gguf.id)
+    assert [(model.gguf, model.quantization) for model in models] == [
+        ("llama-Q4_0.gguf", "Q4_0"),
+        ("llama-Q8_0.gguf", "Q8_0"),
+    ]
+    assert_converted(desk.end_of(desk.queue.add(models[1]).id), tmp_path, "Q8_0")
+    assert hub_server.requests_of("GET /.*(mmproj|Q4_0)") == []
+
+
+def test_a_kill_in_the_middle_of_a_conversion(
+    desk: Desk, hub_server: HubServer, gguf: Repository, tmp_path: Path
+) -> None:
+    fetch = desk.queue.add(RemoteModel(repo=gguf.id, gguf="llama-Q4_0.gguf"))
+    desk.wait_until(lambda: desk.queue.fetches[0].phase == "converting")
+    for process in multiprocessing.active_children():
+        process.kill()
+    assert desk.end_of(fetch.id).state == "failed"
+    assert not (tmp_path / "bough/models/llama-Q4_0").exists()
+    hub_server.requests.clear()
+    desk.queue.resume(fetch.id)
+    assert_converted(desk.end_of(fetch.id), tmp_path, "Q4_0")
+    assert hub_server.requests == []
+
+
+def test_a_conversion_is_cancelled(desk: Desk, gguf: Repository, tmp_path: Path) -> None:
+    fetch = desk.queue.add(RemoteModel(repo=gguf.id, gguf="llama-Q4_0.gguf"))
+    desk.wait_until(lambda: desk.queue.fetches[0].phase == "converting")
+    assert desk.queue.cancel(fetch.id) >= (tmp_path / "Q4_0.gguf").stat().st_size
+    assert [path for path in (tmp_path / "bough").rglob("*") if path.is_file() or path.name.endswith(".partial")] == []
