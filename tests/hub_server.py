@@ -256,7 +256,7 @@ class _Handler(BaseHTTPRequestHandler):
                     fault = None
             self.wfile.write(piece)
             num_sent += len(piece)
-            if self.hub.bytes_per_s is not None:
+            if self.hub.bytes_per_s is not None and isinstance(self, _StorageHandler):
                 self.hub.released.wait(max(0.0, began + num_sent / self.hub.bytes_per_s - time.monotonic()))
 
     def _cut(self) -> None:

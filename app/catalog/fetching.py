@@ -38,7 +38,8 @@ from app.catalog.fetch_events import (
 )
 from app.catalog.fetch_process import folder_of, gguf_file, main
 from app.catalog.hub import Hub
-from app.catalog.hub_folder import HubFolder, Place, cache_path, places
+from app.catalog.hub_folder import HubFolder, Place, places
+from app.catalog.places_of_models import hub_cache
 from app.model.own_files import make_folder
 from app.places import Places
 from worker.sentence import Sentence, SentenceError, SentenceParts, received
@@ -235,7 +236,7 @@ class FetchQueue:
         model = fetch.model
         if not model.files:
             return fetch
-        found = places(model, cache_path(), self._folder / fetch.id)
+        found = places(model, hub_cache(), self._folder / fetch.id)
         return replace(
             fetch,
             num_bytes=sum(place.num_bytes for place in found),
@@ -260,10 +261,10 @@ class FetchQueue:
     def _discard(self, fetch: Fetch) -> int:
         freed = 0
         if fetch.model.format == "mlx":
-            freed = HubFolder(fetch.model.repo, cache_path()).discard(fetch.model.files)
+            freed = HubFolder(fetch.model.repo, hub_cache()).discard(fetch.model.files)
         folder = self._folder / fetch.id
         if fetch.model.format == "gguf":
-            freed += self._discard_conversion(places(fetch.model, cache_path(), folder))
+            freed += self._discard_conversion(places(fetch.model, hub_cache(), folder))
         freed += sum(path.lstat().st_size for path in (folder / "files").rglob("*") if path.is_file())
         shutil.rmtree(folder, ignore_errors=True)
         return freed
@@ -329,7 +330,7 @@ class FetchQueue:
         order = FetchOrder(
             model=fetch.model,
             endpoint=self._hub.endpoint,
-            cache=cache_path(),
+            cache=hub_cache(),
             folder=self._folder / fetch.id,
             models=self._places.models,
             stall_s=self._stall_s,

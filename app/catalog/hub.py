@@ -7,39 +7,39 @@ from __future__ import annotations
 
 import os
 import re
+import tempfile
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
+from app.catalog import facts, gguf_facts
 from app.catalog.entry import Format, RemoteFile, RemoteModel
 from app.catalog.hub_error import HubError, http_error, invalid, offline, refused, unreachable
 from app.catalog.tokens import Tokens
 from worker.printable import one_line
-from worker.sentence import Sentence
+from worker.sentence import Sentence, SentenceError
 
 PAGE_SIZE = 30
 TIMEOUT_S = 10.0
 """How long to wait for a connection, and for each piece of an answer. An answer may take twice as long."""
+_MAX_CONFIG_BYTES = 8 << 20
+_HEAD_BYTES = 1 << 18
+"""The values at the beginning of a GGUF file, and sometimes a chat template, have a few thousand."""
 _MAX_ANSWER_BYTES = 32 << 20
 """The details of repositories with thousands of files have a tenth of this."""
 _FIRST_AUTHOR = "mlx-community"
 
 _LISTED = ("downloads", "gated", "gguf", "lastModified", "safetensors", "sha", "tags")
-_REPO = re.compile(r"[\w.-]{1,96}/[\w.-]{1,96}", re.ASCII)
+_REPO = re.compile(r"(?!.*(?:\.\.|--))\w[\w.-]{0,95}/\w[\w.-]{0,95}", re.ASCII)
 _MLX_BITS = re.compile(r"(?:^|[-_.])(\d)[-_]?bits?(?=[-_.]|$)", re.IGNORECASE)
 _PART = re.compile(r"-(\d{5})-of-(\d{5})(?=\.gguf$)", re.IGNORECASE)
-_GGUF_KIND = re.compile(
-    r"(?:^|[-_./])((?:UD-)?(?:I?Q\d(?:_[A-Z0-9]+)*|BF16|F16|F32|FP16|FP32|MXFP4|TQ\d_0))(?=[-_./]|$)", re.IGNORECASE
-)
-_NO_MODEL = re.compile(r"(?:^|[-_./])(?:mmproj|imatrix)", re.IGNORECASE)
-"""GGUF files of image encoders, and of the statistics that quantizers use."""
 _BYTES_OF = {"F64": 8, "I64": 8, "F32": 4, "I32": 4, "U32": 4, "F16": 2, "BF16": 2, "I16": 2, "U16": 2}
 """Of a number, by its name in safetensors; all others have one byte."""
 _TEXTS = ("config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json", "chat_template.json")
@@ -140,7 +140,7 @@ class Hub:
 
         `revision`: a commit, a branch or a tag; empty for the newest commit. Raises `HubError`, also if there is none.
         """
-        if not _REPO.fullmatch(repo) or ".." in repo or "--" in repo:
+        if not _REPO.fullmatch(repo):
             raise HubError(
                 Sentence("“{repo}” does not name a repository. Enter it as owner/name.", repo=one_line(repo)[:200]),
                 "gone",
@@ -163,11 +163,21 @@ class Hub:
                 ),
                 "invalid",
             )
-        return models
+        try:
+            return self._with_facts(models)
+        except HubError:  # as of gated models, whose files can't be read yet
+            return models
 
-    def read_small(self, repo: str, revision: str, path: str) -> bytes:
-        """Return the content of a small file, such as config.json. Raises `HubError`."""
-        return self._get(f"{self.endpoint}/{repo}/resolve/{revision}/{path}", None, repo)[0]
+    def _with_facts(self, models: tuple[RemoteModel, ...]) -> tuple[RemoteModel, ...]:
+        """Add what the models' own files say. Raises `HubError`."""
+        first = models[0]
+        address = f"{self.endpoint}/{first.repo}/resolve/{first.revision or 'main'}"
+        if first.format == "mlx":
+            config, _ = self._get(f"{address}/config.json", None, first.repo, max_bytes=_MAX_CONFIG_BYTES)
+            return (_with_config(first, config),)
+        # All quantizations in a repository are of the same model.
+        head, _ = self._get(f"{address}/{quote(first.gguf)}", None, first.repo, max_bytes=_HEAD_BYTES)
+        return tuple(_with_head(models, head))
 
     def _pages(self, requests: Sequence[tuple[str, dict[str, Any] | None]]) -> Hits:
         if not requests:
@@ -187,8 +197,13 @@ class Hub:
             raise invalid(self.endpoint) from error
         return [hit for raw in found if (hit := _hit(raw)) is not None], following
 
-    def _get(self, address: str, parameters: Mapping[str, Any] | None, repo: str = "") -> tuple[bytes, str]:
-        """Return an answer's body, and the address of the next page (empty without one). Raises `HubError`."""
+    def _get(
+        self, address: str, parameters: Mapping[str, Any] | None, repo: str = "", *, max_bytes: int = 0
+    ) -> tuple[bytes, str]:
+        """Return an answer's body, and the address of the next page (empty without one). Raises `HubError`.
+
+        `max_bytes`: so much of the body is enough; 0 means all.
+        """
         if self.is_offline:
             raise offline()
         # Its import takes a third of a second.
@@ -196,6 +211,8 @@ class Hub:
         from huggingface_hub.utils import build_hf_headers, get_session
 
         headers = build_hf_headers(token=self.tokens.token, library_name="bough")
+        if max_bytes:
+            headers |= {"Range": f"bytes=0-{max_bytes - 1}", "Accept-Encoding": "identity"}
         end_s = time.monotonic() + 2 * self._timeout_s
         body = bytearray()
         try:
@@ -206,6 +223,8 @@ class Hub:
                     raise refused(self.endpoint, repo, answer.status_code, answer.headers, has_token=has_token)
                 for piece in answer.iter_bytes():
                     body += piece
+                    if max_bytes and len(body) >= max_bytes:
+                        break
                     if len(body) > _MAX_ANSWER_BYTES:
                         raise invalid(self.endpoint)
                     if time.monotonic() > end_s:
@@ -237,10 +256,74 @@ def best_of(models: Sequence[RemoteModel]) -> RemoteModel:
     return min(models, key=lambda model: order.get(model.quantization, len(ranks)))
 
 
-def gguf_quantization(path: str) -> str:
-    """Return the quantization that a GGUF file's path names, such as "Q4_K_M"; empty if it names none."""
-    named = _GGUF_KIND.findall(path.removesuffix(".gguf"))
-    return named[-1].upper() if named else ""
+def model_of_key(text: str) -> RemoteModel | None:
+    """Return the model that a user names: "owner/name", "owner/name:file.gguf", or the address of its page.
+
+    None if the text names none. Nothing is known of the model but its name.
+    """
+    path = re.sub(r"^https?://[^/]+/", "", text.strip()).rstrip("/")
+    repo, _, gguf = path.partition(":")
+    if named := re.match(r"([^/]+/[^/]+)/(?:tree|blob|resolve)/[^/]+/?(.*)$", path):
+        repo, gguf = named[1], named[2] if named[2].lower().endswith(".gguf") else ""
+    if not _REPO.fullmatch(repo):
+        return None
+    return RemoteModel(repo=repo, gguf=gguf, title=repo.rpartition("/")[2], format="gguf" if gguf else "mlx")
+
+
+def _with_config(model: RemoteModel, text: bytes) -> RemoteModel:
+    """Add what an MLX model's config.json says."""
+    try:
+        found = msgspec.json.decode(text, type=dict[str, Any])
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return model
+    architecture = facts.clean_name(found.get("model_type"))
+    problem = None
+    if found.get("model_file") is not None:
+        problem = Sentence("This model needs its own program code, which Bough never runs. Choose another model.")
+    elif not facts.is_supported(architecture):
+        problem = Sentence(
+            "Bough does not support models of the type {architecture}. Choose another model.",
+            architecture=architecture or "?",
+        )
+    quantization = facts.quantization(found) or model.quantization
+    return structs.replace(
+        model,
+        architecture=architecture,
+        quantization=quantization,
+        context_length=facts.context_length(found),
+        shape=facts.shape_of(found),
+        problem=problem,
+    )
+
+
+def _with_head(models: Sequence[RemoteModel], head: bytes) -> Iterator[RemoteModel]:
+    """Add what the beginning of one of the GGUF files of a repository says to all its models."""
+    with tempfile.NamedTemporaryFile(suffix=".gguf") as file:
+        file.write(head)
+        file.flush()
+        for model in models:
+            try:
+                found = gguf_facts.read_facts(Path(file.name), model.num_bytes or 0, model.gguf)
+            except (SentenceError, OSError, ValueError):
+                found = None
+            if found is None:
+                yield model
+                continue
+            problem = None
+            if not gguf_facts.is_convertible(found.architecture):
+                problem = Sentence(
+                    "Bough can't convert GGUF models of the architecture {architecture}. Choose another model.",
+                    architecture=found.architecture or "?",
+                )
+            yield structs.replace(
+                model,
+                architecture=found.architecture,
+                context_length=found.context_length,
+                num_parameters=model.num_parameters or found.num_parameters,
+                licence=model.licence or found.licence,
+                shape=found.shape,
+                problem=problem,
+            )
 
 
 def _hit(raw: msgspec.Raw) -> RemoteModel | None:
@@ -264,7 +347,7 @@ def _models(found: _Repository) -> tuple[RemoteModel, ...]:
         return (_model(found, "mlx", tuple(texts + weights)),)
     groups: dict[str, list[RemoteFile]] = {}
     for file in files:
-        if file.path.lower().endswith(".gguf") and not _NO_MODEL.search(file.path):
+        if file.path.lower().endswith(".gguf") and gguf_facts.is_chat_file(PurePosixPath(file.path).name):
             groups.setdefault(_PART.sub("", file.path), []).append(file)
     papers = tuple(file for file in texts if file.path.upper().startswith(("LICEN", "README", "NOTICE")))
     models = [
@@ -306,7 +389,7 @@ def _model(found: _Repository, format_: Format, files: tuple[RemoteFile, ...] = 
     quantization = architecture = ""
     bits: float | None = None
     if format_ == "gguf":
-        quantization = gguf_quantization(stem)
+        quantization = gguf_facts.kind_in(stem) or gguf_facts.kind_in(stem.replace("/", "-"))
         if found.gguf is not None:
             num_parameters, context_length = found.gguf.total, found.gguf.context_length
             architecture = one_line(found.gguf.architecture)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,14 +18,6 @@ from app.catalog.entry import RemoteFile, RemoteModel
 
 _PART = ".bough.incomplete"
 """huggingface_hub's own unfinished files end in `.incomplete`, too."""
-
-
-def cache_path(environment: Mapping[str, str] = os.environ) -> Path:
-    """Return the cache of huggingface_hub, as it finds it."""
-    caches = Path(environment.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    home = Path(environment.get("HF_HOME") or caches / "huggingface")
-    path = environment.get("HF_HUB_CACHE") or environment.get("HUGGINGFACE_HUB_CACHE") or home / "hub"
-    return Path(os.path.expandvars(path)).expanduser()
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,8 @@ class Desk:
 
     def __init__(self, folder: Path, url: str) -> None:
         self._changed = threading.Condition()
-        self.queue = FetchQueue(Places.under(folder), Hub(url), self._note, stall_s=0.5, first_wait_s=0.01)
+        self.hub = Hub(url)
+        self.queue = FetchQueue(Places.under(folder), self.hub, self._note, stall_s=0.5, first_wait_s=0.01)
 
     def _note(self) -> None:
         with self._changed:
