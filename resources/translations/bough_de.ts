@@ -4512,6 +4512,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Es kann nicht gelesen werden ({error}).</translation>
     </message>
     <message>
+        <source>Nothing has come for a while. Pause and resume it if this goes on.</source>
+        <translation>Seit einer Weile kommt nichts. Halten Sie es an und setzen Sie es fort, wenn das so bleibt.</translation>
+    </message>
+    <message>
         <source>The disk has {free_bytes} left, and this model needs {needed_bytes} more. Free some space, then try again.</source>
         <translation>Auf dem Datenträger sind {free_bytes} frei, und dieses Modell braucht noch {needed_bytes}. Schaffen Sie Platz und versuchen Sie es dann noch einmal.</translation>
     </message>
@@ -4554,6 +4558,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>This model needs an adapter, which Bough can&apos;t apply. Choose another model.</source>
         <translation>Dieses Modell braucht einen Adapter, den Bough nicht anwenden kann. Wählen Sie ein anderes Modell.</translation>
+    </message>
+    <message>
+        <source>This model needs its own program code, which Bough never runs. Choose another model.</source>
+        <translation>Dieses Modell braucht eigenen Programmcode, den Bough nie ausführt. Wählen Sie ein anderes Modell.</translation>
     </message>
     <message>
         <source>`{key}` has an unknown type ({kind})</source>
@@ -5058,10 +5066,6 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>{repo} has no {file}.</source>
         <translation>{repo} enthält {file} nicht.</translation>
-    </message>
-    <message>
-        <source>{title} can&apos;t be converted yet.</source>
-        <translation>{title} kann noch nicht umgewandelt werden.</translation>
     </message>
     <message>
         <source>{title} needs {needed_bytes} on the disk of {folder}, where {free_bytes} are free. What has come is kept. Free some space, then resume.</source>
