@@ -149,7 +149,7 @@ class Application(QObject):
         self.answers.stop_all()
         for watch in self.program.worker_watches:
             # A worker that is still loading has no answers to finish, and a stuck one would not finish them.
-            is_useless = watch.session.state != "ready" or watch.is_stuck
+            is_useless = watch.session.state == "loading" or watch.is_stuck
             watch.session.link.stop(patience_s=0.0 if is_useless else 2.0)
             # Deliver the last events of the worker, which the thread of the link has queued.
             QCoreApplication.sendPostedEvents(watch.session.link)

@@ -38,6 +38,13 @@ class AskGuide:
 
 
 @dataclass(frozen=True)
+class ChatWith:
+    """Open a page where this model answers."""
+
+    model: str
+
+
+@dataclass(frozen=True)
 class RestartWorker:
     """End the model process, which may be stuck, and start a fresh one."""
 
@@ -84,6 +91,7 @@ NoticeAction: TypeAlias = (
     | UndoDelete
     | UndoArchive
     | AskGuide
+    | ChatWith
     | RestartWorker
     | OpenMemorySettings
     | ShowFile

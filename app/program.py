@@ -14,6 +14,7 @@ from app.answers.idle_unloading import IdleUnloading
 from app.answers.model_session import ModelSession
 from app.answers.sessions import GUIDE, Sessions
 from app.answers.worker_watch import WorkerWatch
+from app.catalog.starter import ON_HUB as STARTER_ON_HUB
 from app.catalog.starter import find_starter
 from app.conversations import Conversations
 from app.lazy import Lazy
@@ -24,7 +25,7 @@ from app.model.own_files import RETRY_MS
 from app.model.settings import CacheSettings, Settings, Theme
 from app.model.store import Store
 from app.model.text import clean
-from app.notices import AskGuide, Notice, Notices, OpenMemorySettings, RestartWorker
+from app.notices import AskGuide, ChatWith, Notice, Notices, OpenMemorySettings, RestartWorker
 from app.places import Places
 from app.preferences import Preferences
 from worker.sentence import Sentence
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from app.archive.archive import Archive
     from app.catalog.hub import Hub
     from app.draft_models import DraftModels
+    from app.supply.first_models import FirstModels
     from app.supply.hub_search import HubSearch
     from app.supply.local_models import LocalModels
     from app.supply.transfers import Transfers
@@ -85,6 +87,7 @@ class Program(QObject):
         self._hub = Lazy(_make_hub)
         self._hub_search = Lazy(self._make_hub_search)
         self._transfers = Lazy(self._make_transfers)
+        self._first_models = Lazy(self._make_first_models)
         self.idle_unloading = IdleUnloading(session, answers, preferences.settings.unload_after_minutes)
         answers.saving_failed.connect(self.report_unsaved)
         answers.saved_again.connect(self.report_saved)
@@ -155,6 +158,26 @@ class Program(QObject):
         transfers.landed.connect(self.local_models.look)
         return transfers
 
+    @property
+    def first_models(self) -> FirstModels:
+        """The model that the first page offers to fetch."""
+        return self._first_models.get()
+
+    def _make_first_models(self) -> FirstModels:
+        from app.supply.first_models import FirstModels
+
+        first = FirstModels(lambda: self.transfers)
+        first.landed.connect(self._on_first_model)
+        if not self.starter:
+            first.suggest(STARTER_ON_HUB)
+        return first
+
+    def _on_first_model(self, name: str) -> None:
+        if self.session.name == GUIDE:
+            self.load_model(name)
+        else:
+            self.notices.post(Notice(Sentence("{model} is here.", model=name), action=ChatWith(name)))
+
     def close(self) -> None:
         """End background work."""
         if self._transfers.made is not None:
@@ -191,7 +214,8 @@ class Program(QObject):
     @property
     def starter(self) -> str:
         """The name of the starter, a small real model; empty if it is not there."""
-        return str(find_starter(self.models_folder) or "")
+        fetched = STARTER_ON_HUB.repo if STARTER_ON_HUB.repo in self.settings.recent_models else ""
+        return str(find_starter(self.models_folder) or fetched)
 
     @property
     def model_to_chat_with(self) -> str:

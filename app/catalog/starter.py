@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from app.catalog.entry import RemoteModel
+
 TITLE = "SmolLM2"
 NUM_MILLIONS = 135
 """The number of its parameters."""
+ON_HUB = RemoteModel(repo="HuggingFaceTB/SmolLM2-135M-Instruct", title=TITLE, num_bytes=271_000_000)
+"""The same model on the hub, with weights in bfloat16."""
 _FOLDER = "SmolLM2-135M-Instruct"
 
 

@@ -149,6 +149,11 @@ class Controller(QObject):
         if name != GUIDE and (self.model.state not in {"ready", "loading"}):
             self.program.load_model(name)
 
+    def chat_with(self, model: str) -> None:
+        """Open a new page where a model answers, and load the model."""
+        self.shown.new_conversation()
+        self.choose_model(model)
+
     def ask_guide(self) -> None:
         """Open a new page where the guide answers."""
         self.shown.new_conversation(GUIDE)

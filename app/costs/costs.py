@@ -12,7 +12,7 @@ from msgspec import UNSET
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.answers.prompt import turns
-from app.costs.worker_queries import AskedModel, Cost, cost_of
+from app.costs.worker_queries import UNLOADED, AskedModel, Cost, cost_of
 from app.model.message import Message, MessageId
 from worker import protocol
 from worker.protocol import Event, Failed, Finished, Plan, Planned, PromptPlan, RequestId, Tier
@@ -78,6 +78,8 @@ class Costs(QObject):
 
     def get(self, message_id: MessageId) -> Cost | None:
         """Return the cost of going to a message; None while it is not known."""
+        if self._session.state == "unloaded":
+            return UNLOADED
         plan = self._plans.get(message_id)
         if plan is None:
             return None
@@ -170,9 +172,8 @@ class Costs(QObject):
         session = self._session
         identity = session.info.identity if session.info is not None else session.name
         if session.state == "unloaded":
-            # A branch is kept by a loaded model alone.
-            if self._plans:
-                self._forget()
+            self._model = ""
+            self._forget()
         elif session.state == "ready" and identity != self._model:
             self._model = identity
             self._tokens_per_s = self._rate_before = None

@@ -49,10 +49,15 @@ class Cost:
     """Where the whole prompt is kept: in memory, on disk, or nowhere."""
     seconds: float | None
     """The expected time to read; None if the model's speed is not known yet."""
+    is_unloaded: bool = False
+    """Whether the model is not loaded, so that nothing else is known. It keeps nothing in memory then."""
 
     @property
     def num_tokens(self) -> int:
         return self.num_read + self.num_kept
+
+
+UNLOADED = Cost(0, 0, "cold", None, is_unloaded=True)
 
 
 def cost_of(plan: PromptPlan, tokens_per_s: float | None) -> Cost:

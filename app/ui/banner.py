@@ -23,6 +23,7 @@ from typing_extensions import override
 from app.notices import (
     KINDS,
     AskGuide,
+    ChatWith,
     EditAgain,
     Notice,
     NoticeAction,
@@ -144,6 +145,8 @@ class Banner(QWidget):
                 return ""
             case Undo() | UndoDelete() | UndoArchive():
                 return self.tr("Undo")
+            case ChatWith():
+                return self.tr("Chat")
             case AskGuide():
                 return self.tr("Ask the guide")
             case RestartWorker():
@@ -317,6 +320,8 @@ class NoticeCommands(QObject):
                 self._controller.undo_delete(conversation_id)
             case UndoArchive(conversation_id):
                 program.conversations.archive(conversation_id, is_archived=False)
+            case ChatWith(model):
+                self._controller.chat_with(model)
             case AskGuide():
                 self._controller.ask_guide()
             case RestartWorker(is_guide):

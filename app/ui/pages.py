@@ -31,6 +31,7 @@ from app.ui.transcript.transcript import Transcript
 
 if TYPE_CHECKING:
     from app.ui.comparing.side_by_side import SideBySide
+    from app.ui.fetch_offer import FetchOffer
 
 _MIN_HEIGHT_PX = 48
 _MAX_TEXT_PX = 600
@@ -147,7 +148,14 @@ class Welcome(QScrollArea):
         for button in (self.model_button, self.guide_button):
             self._choices_box.addWidget(button)
         self._add(column, self._choices, 12)
-        self._add(column, self._about, 24)
+        self._add(column, self._about, 8)
+        self._offer = Lazy(self._make_offer)
+        self._place_of_offer = QVBoxLayout()
+        column.addLayout(self._place_of_offer)
+        column.addSpacing(16)
+        self._about_questions = QLabel(self.tr("The guide answers questions about Bough:"))
+        self._about_questions.setObjectName("welcome_text")
+        self._add(column, self._about_questions, 8)
         self.questions: list[QPushButton] = []
         for question in _QUESTIONS:
             button = QPushButton(question)
@@ -179,6 +187,7 @@ class Welcome(QScrollArea):
             return
         self._shown, self._model = shown, model
         self._choices.setVisible(model != GUIDE)
+        self._about_questions.setVisible(answering != GUIDE)
         name = self.tr("{model} (small, real)").format(model=STARTER_TITLE) if is_starter else model_label(model)
         self.model_button.setText(as_label(self.tr("Chat with {model}").format(model=name)))
         self.model_button.setChecked(answering != GUIDE)
@@ -193,6 +202,23 @@ class Welcome(QScrollArea):
         self._about.setText(about)
         self._about.setVisible(bool(about))
         self._fit()
+
+    @property
+    def offer(self) -> FetchOffer:
+        """A button that fetches a model. It is made when there is a model to offer."""
+        return self._offer.get()
+
+    @property
+    def has_offer(self) -> bool:
+        return self._offer.made is not None
+
+    def _make_offer(self) -> FetchOffer:
+        from app.ui.fetch_offer import FetchOffer
+
+        offer = FetchOffer()
+        self._place_of_offer.addWidget(offer, 0, Qt.AlignmentFlag.AlignHCenter)
+        self._place_of_offer.addSpacing(8)
+        return offer
 
     def _choose_model(self) -> None:
         self.model_chosen.emit(self._model)

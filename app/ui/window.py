@@ -82,6 +82,7 @@ class MainWindow(QMainWindow):
         self._show_model()
         self.first_paint = FirstPaint(self)
         self.first_paint.over.connect(self.transcript.make_ahead)
+        self.first_paint.over.connect(self._watch_offers)
 
     # --- widgets -----------------------------------------------------------------------------------------
 
@@ -286,6 +287,21 @@ class MainWindow(QMainWindow):
         model = program.model_to_chat_with if answering == GUIDE else answering
         self.welcome.show_choices(answering, model, is_starter=model == program.starter)
 
+    def _show_offer(self) -> None:
+        """Offer a model to fetch on the first page. This comes after the first paint: it takes time."""
+        program, welcome = self._controller.program, self.welcome
+        first = program.first_models
+        if first.offer is None and not welcome.has_offer:
+            return
+        if not welcome.has_offer:
+            welcome.offer.fetch_requested.connect(first.fetch)
+            welcome.offer.cancel_requested.connect(first.cancel)
+        welcome.offer.show_offer(first.offer, is_starter=not program.starter)
+
+    def _watch_offers(self) -> None:
+        self._controller.program.first_models.changed.connect(self._show_offer)
+        self._show_offer()
+
     def _choose_model(self, name: str) -> None:
         self._controller.choose_model(name)
         self.composer.text.setFocus()
@@ -325,6 +341,7 @@ class MainWindow(QMainWindow):
 
     def _on_settings(self) -> None:
         self._show_keys()
+        self._show_choices()
         chosen = self._chosen_theme()
         if chosen != self._theme:
             self._theme = chosen

@@ -55,7 +55,7 @@ class ComposerCommands(QObject):
         self.files = AttachedFiles(controller, composer, window)
         self._meter = ContextMeter(model, self)
         self._check = FormatCheck(model, self)
-        self._hooks = HookList(model, self)
+        self._hooks = HookList(self._program.session, self)
         self._edit_costs = EditCosts(controller, window)
         self._problem: str | None = None
         """The fault of the answer format. Empty: it has none. None: it has not been checked yet."""

@@ -263,7 +263,9 @@ class DialogCommands(QObject):
         index = next((index for index, message in enumerate(path) if message.id == message_id), None)
         if index is None:
             return None
-        session = self._controller.program.session
+        record = path[index].record
+        sessions = self._controller.program.sessions
+        session = sessions.chosen if record is None else sessions.of(record.model)
         reason = why_not(session, path[index])
         if reason:
             self._post(Notice(reason, "warning"))

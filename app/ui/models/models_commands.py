@@ -74,8 +74,7 @@ class ModelsCommands(QObject):
         opened = self._opened
         if opened is not None:
             opened.close()
-        self._controller.shown.new_conversation()
-        self._controller.choose_model(name)
+        self._controller.chat_with(name)
         self._window.activateWindow()
         self._menus["write"].trigger()
 

@@ -12,6 +12,8 @@ def cost_text(cost: Cost | None) -> str:
     """Return how many tokens would be read, the estimated time if known, and how many are kept."""
     if cost is None:
         return QCoreApplication.translate("CostWords", "Cost not known yet")
+    if cost.is_unloaded:
+        return QCoreApplication.translate("CostWords", "The model is not loaded; it is loaded when you ask")
     kept = QCoreApplication.translate("CostWords", "{count} kept").format(count=counted(cost.num_kept))
     # One token is always read, even if the whole prompt is kept.
     if cost.num_read <= 1:
@@ -27,7 +29,7 @@ def cost_text(cost: Cost | None) -> str:
 
 def tier_text(cost: Cost | None) -> str:
     """Return where a prompt is kept; empty if the cost is unknown."""
-    match None if cost is None else cost.tier:
+    match None if cost is None or cost.is_unloaded else cost.tier:
         case "warm":
             return QCoreApplication.translate("CostWords", "kept in memory")
         case "disk":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from app.ui.parts.cost_text import cost_text
 from tests.app.desk import Desk
 from tests.app.trees import labels
 from worker.protocol import Shutdown
@@ -191,7 +192,7 @@ def test_a_death_of_the_guides_process_interrupts_only_the_guide(desk: Desk) -> 
     assert not any(isinstance(command, Shutdown) for command in desk.link.commands)
 
 
-def test_the_costs_of_a_model_that_is_not_loaded_are_unknown(desk: Desk) -> None:
+def test_nothing_is_kept_by_a_model_that_is_not_loaded(desk: Desk) -> None:
     one = _with_model(desk, "/one", "u1")
     _with_model(desk, "/two", "u2")
     desk.controller.shown.open_conversation(one)
@@ -199,5 +200,7 @@ def test_the_costs_of_a_model_that_is_not_loaded_are_unknown(desk: Desk) -> None
     opened = desk.controller.shown.require_open()
     desk.controller.costs.show(opened.lineage)
     desk.controller.costs.want([opened.leaf.id])
-    assert desk.controller.costs.get(opened.leaf.id) is None
+    cost = desk.controller.costs.get(opened.leaf.id)
+    assert cost is not None
+    assert (cost.is_unloaded, cost.tier, cost_text(cost)[:23]) == (True, "cold", "The model is not loaded")
     assert len(desk.link.commands) == num_sent

@@ -1,0 +1,72 @@
+"""The model that the first page offers to fetch: the starter where it is missing, else the best that fits here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from PySide6.QtCore import QObject, Signal
+
+from app.catalog.entry import RemoteModel
+from app.supply.transfers import Transfer, Transfers
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A model to fetch, and how far it is once the user wants it."""
+
+    model: RemoteModel
+    transfer: Transfer | None
+
+
+class FirstModels(QObject):
+    """Offers one model at a time. Nothing is fetched before the user asks for it."""
+
+    changed = Signal()
+    landed = Signal(str)
+    """The offered model is here: the name by which it is loaded."""
+
+    def __init__(self, make_transfers: Callable[[], Transfers]) -> None:
+        """`make_transfers` returns the transfers of the program; it is called when the user first fetches a model."""
+        super().__init__()
+        self._make_transfers = make_transfers
+        self._transfers: Transfers | None = None
+        self._key = ""
+        """What names the transfer that the user has begun here; empty without one."""
+        self._model: RemoteModel | None = None
+
+    @property
+    def offer(self) -> Offer | None:
+        """None if there is nothing to offer."""
+        if self._model is None:
+            return None
+        return Offer(self._model, None if self._transfers is None else self._transfers.of(self._model))
+
+    def suggest(self, model: RemoteModel | None) -> None:
+        """Offer this model, unless another one is being fetched."""
+        if model != self._model and not self._key:
+            self._model = model
+            self.changed.emit()
+
+    def fetch(self) -> None:
+        """Fetch the offered model, or try again."""
+        if self._model is not None:
+            if self._transfers is None:
+                self._transfers = self._make_transfers()
+                self._transfers.changed.connect(self.changed)
+                self._transfers.landed.connect(self._on_landed)
+            self._key = self._transfers.fetch(self._model)
+            self.changed.emit()
+
+    def cancel(self) -> None:
+        """Stop fetching. What is here is kept and used when the user fetches it again."""
+        if self._transfers is not None and self._key:
+            self._transfers.pause(self._key)
+            self._key = ""
+            self.changed.emit()
+
+    def _on_landed(self, key: str, name: str) -> None:
+        if key == self._key:
+            self._key, self._model = "", None
+            self.landed.emit(name)
+            self.changed.emit()

@@ -1,0 +1,92 @@
+"""A button that fetches a model, and how far it is while it comes."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
+
+from app.numbers import counted, sized
+from app.sentences import translated
+from app.supply.first_models import Offer
+from app.supply.transfers import Transfer
+from app.ui.parts.cost_text import seconds_text
+from app.ui.parts.labels import as_label
+
+_BAR_STEPS = 1000
+
+
+class FetchOffer(QWidget):
+    """Shows one `Offer`."""
+
+    fetch_requested = Signal()
+    cancel_requested = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.button = QPushButton()
+        self.button.clicked.connect(self.fetch_requested)
+        self.cancel_button = QPushButton(self.tr("Stop"))
+        self.cancel_button.clicked.connect(self.cancel_requested)
+        self._state = QLabel()
+        self._state.setObjectName("welcome_text")
+        self._state.setTextFormat(Qt.TextFormat.PlainText)
+        self._state.setWordWrap(True)
+        self._bar = QProgressBar()
+        self._bar.setTextVisible(False)
+        row = QHBoxLayout()
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(12)
+        row.addWidget(self._state, 1)
+        row.addWidget(self.button)
+        row.addWidget(self.cancel_button)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(4)
+        column.addLayout(row)
+        column.addWidget(self._bar)
+        self.show_offer(None, is_starter=False)
+
+    @property
+    def state_text(self) -> str:
+        """What is said beside the button."""
+        return self._state.text()
+
+    def show_offer(self, offer: Offer | None, *, is_starter: bool) -> None:
+        """Show an offer; None hides everything. `is_starter`: it is a small model to begin with."""
+        self.setVisible(offer is not None)
+        if offer is None:
+            return
+        transfer = offer.transfer
+        is_under_way = transfer is not None and transfer.state in {"queued", "running"}
+        model = offer.model
+        size = "" if model.num_bytes is None else f", {sized(model.num_bytes)}"
+        name = f"{model.title}{size}"
+        if is_starter:
+            text = self.tr("Fetch {model}: small, real").format(model=name)
+        else:
+            text = self.tr("Fetch {model}: the best that fits this computer").format(model=name)
+        self.button.setText(as_label(text))
+        self.button.setVisible(not is_under_way)
+        self.cancel_button.setVisible(is_under_way)
+        fraction = None if transfer is None else transfer.fraction
+        self._bar.setVisible(is_under_way)
+        self._bar.setMaximum(0 if fraction is None else _BAR_STEPS)
+        self._bar.setValue(0 if fraction is None else round(fraction * _BAR_STEPS))
+        state = "" if transfer is None else self._state_text(model.title, transfer)
+        self._state.setText(state)
+        self._state.setVisible(bool(state))
+
+    def _state_text(self, title: str, transfer: Transfer) -> str:
+        if transfer.failure is not None:
+            return translated(transfer.failure)
+        if transfer.waiting is not None:
+            return translated(transfer.waiting)
+        if transfer.state not in {"queued", "running"}:
+            return ""
+        if transfer.fraction is None:
+            return self.tr("Fetching {model}…").format(model=title)
+        text = self.tr("Fetching {model}: {percent} %").format(
+            model=title, percent=counted(int(transfer.fraction * 100))
+        )
+        left_s = transfer.seconds_left
+        return text if left_s is None else f"{text} · {seconds_text(left_s, 0)}"
