@@ -308,6 +308,10 @@
         <translation>Rückgängig</translation>
     </message>
     <message>
+        <source>Chat</source>
+        <translation>Chatten</translation>
+    </message>
+    <message>
         <source>Ask the guide</source>
         <translation>Guide fragen</translation>
     </message>
@@ -692,6 +696,10 @@
     <message>
         <source>Cost not known yet</source>
         <translation>Kosten noch nicht bekannt</translation>
+    </message>
+    <message>
+        <source>The model is not loaded; it is loaded when you ask</source>
+        <translation>Das Modell ist nicht geladen; es wird geladen, wenn Sie fragen</translation>
     </message>
     <message>
         <source>{count} kept</source>
@@ -1291,6 +1299,29 @@
     <message>
         <source>{number} in the last month</source>
         <translation>{number} im letzten Monat</translation>
+    </message>
+</context>
+<context>
+    <name>FetchOffer</name>
+    <message>
+        <source>Stop</source>
+        <translation>Anhalten</translation>
+    </message>
+    <message>
+        <source>Fetch {model}: small, real</source>
+        <translation>{model} holen: klein, echt</translation>
+    </message>
+    <message>
+        <source>Fetch {model}: the best that fits this computer</source>
+        <translation>{model} holen: das beste, das auf diesen Computer passt</translation>
+    </message>
+    <message>
+        <source>Fetching {model}…</source>
+        <translation>{model} wird geholt …</translation>
+    </message>
+    <message>
+        <source>Fetching {model}: {percent} %</source>
+        <translation>{model} wird geholt: {percent} %</translation>
     </message>
 </context>
 <context>
@@ -4924,6 +4955,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>{host} hat diese Anfrage abgelehnt (HTTP {status}). Nichts wurde geändert. Suchen Sie nach einem neueren Bough.</translation>
     </message>
     <message>
+        <source>{model} is here.</source>
+        <translation>{model} ist da.</translation>
+    </message>
+    <message>
         <source>{name} has the shape {shape}</source>
         <translation>{name} hat die Form {shape}</translation>
     </message>
@@ -5783,6 +5818,10 @@ Gelöschte Gespräche und gestutzte Zweige bleiben 30 Tage hier. So lange könne
     <message>
         <source>Ask the guide about Bough</source>
         <translation>Den Guide nach Bough fragen</translation>
+    </message>
+    <message>
+        <source>The guide answers questions about Bough:</source>
+        <translation>Der Guide beantwortet Fragen zu Bough (auf Englisch):</translation>
     </message>
     <message>
         <source>A question for the guide</source>
