@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
 from app.catalog.entry import RemoteModel
-from app.supply.transfers import Transfer, Transfers
+
+if TYPE_CHECKING:
+    from app.supply.transfers import Transfer, Transfers
 
 
 @dataclass(frozen=True)

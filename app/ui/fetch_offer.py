@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
 from app.numbers import counted, sized
 from app.sentences import translated
-from app.supply.first_models import Offer
-from app.supply.transfers import Transfer
 from app.ui.parts.cost_text import seconds_text
 from app.ui.parts.labels import as_label
+
+if TYPE_CHECKING:
+    from app.supply.first_models import Offer
+    from app.supply.transfers import Transfer
 
 _BAR_STEPS = 1000
 
