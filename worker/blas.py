@@ -1,19 +1,23 @@
 """Loads a fast BLAS for MLX on Linux CPUs, which must happen before `mlx.core` is first imported.
 
-MLX's CPU wheels come with a reference BLAS (8 GFLOP/s). If OpenBLAS is loaded first, MLX uses it (245 GFLOP/s).
+MLX's CPU wheels come with a reference BLAS (8 GFLOP/s). If another library that defines `cblas_sgemm` is loaded first,
+MLX uses it. This is OpenBLAS (245 GFLOP/s), or Intel's MKL if it is installed and this is Intel's CPU.
 
 OpenBLAS has a kernel for each generation of CPUs, and chooses one by the CPU's model number. For a CPU newer than
 itself, it may choose the kernel of a Pentium 4 (Prescott): version 0.3.21 of Debian 12 does so on Intel CPUs since
 Raptor Lake. Matrix products are then three to five times slower. In that case this module chooses the kernel, by the
-instructions that the CPU has.
+instructions that the CPU has. Products with one row, which decoding consists of, are routed to a faster function.
 """
 
 from __future__ import annotations
 
 import ctypes
+import importlib.metadata
 import os
 import sys
 from pathlib import Path
+
+from worker.one_row import is_routed, route_one_row_products
 
 _LIBRARY = "libopenblas.so.0"
 _PACKAGE = "libopenblas0-pthread"
@@ -29,28 +33,77 @@ _WITHOUT_AVX2 = {
 
 
 def preload() -> bool:
-    """Load OpenBLAS for the whole process. Return False, after a message on standard error, if it is not installed."""
+    """Load a BLAS for the whole process. Return False, after a message on standard error, if none is installed."""
     if sys.platform != "linux" or "mlx.core" in sys.modules:
         return True
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", str(_num_cores()))
-    # Idle BLAS threads spin for 2^n cycles. The default, about 20 ms, means that they always spin while decoding: on
-    # two cores the window waited 0.75 ms for each token instead of 0.1. 2^4 slows neither prefill nor decoding down.
-    os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
+    for name, value in _settings(_num_cores()).items():
+        os.environ.setdefault(name, value)
+    mkl, cpuinfo = _mkl_file(), _cpuinfo()
     try:
-        library = _load(None)
+        if mkl is not None and prefers_mkl(cpuinfo):
+            ctypes.CDLL(str(mkl), mode=ctypes.RTLD_GLOBAL)
+        else:
+            _load_openblas(cpuinfo)
     except OSError:
+        if mkl is not None:
+            return _loads(mkl)
         print(  # noqa: T201
             f"bough: {_LIBRARY} is not installed, so models on the CPU run several times slower. "
             f"Install it with: apt-get install {_PACKAGE}",
             file=sys.stderr,
         )
         return False
-    kernel = None if os.environ.get(_KERNEL) else better_kernel(_kernel_of(library), _cpuinfo())
+    return True
+
+
+def _settings(num_cores: int) -> dict[str, str]:
+    """Return variables that the libraries read when they are loaded, where the user has set none.
+
+    Idle threads of OpenBLAS spin for 2^n cycles. The default, about 20 ms, means that they always spin while decoding:
+    on two cores the window waited 0.75 ms for each token instead of 0.1. 2^4 slows neither prefill nor decoding down.
+    MKL's threads spin for a number of milliseconds.
+    """
+    number = str(num_cores)
+    return {
+        "OPENBLAS_NUM_THREADS": number,
+        "OPENBLAS_THREAD_TIMEOUT": "4",
+        "MKL_NUM_THREADS": number,
+        "KMP_BLOCKTIME": "0",
+    }
+
+
+def _load_openblas(cpuinfo: str) -> None:
+    """Load OpenBLAS with its best kernel. Raises `OSError`."""
+    library = _load(None)
+    kernel = None if os.environ.get(_KERNEL) else better_kernel(_kernel_of(library), cpuinfo)
     if kernel is not None:
         # OpenBLAS chooses a kernel only while it is loaded, so unload it. Nothing has used it yet.
         ctypes.CDLL(None).dlclose(ctypes.c_void_p(library._handle))  # noqa: SLF001 (a documented name)
-        _load(kernel)
+        library = _load(kernel)
+    # Of two libraries that define a function, the one that was made global first is used.
+    route_one_row_products(library)
+    ctypes.CDLL(_LIBRARY, mode=ctypes.RTLD_GLOBAL)
+
+
+def _loads(library: Path) -> bool:
+    try:
+        ctypes.CDLL(str(library), mode=ctypes.RTLD_GLOBAL)
+    except OSError:
+        return False
     return True
+
+
+def _mkl_file() -> Path | None:
+    """Return MKL's library, which the package `mkl` puts beside Python; None if it is not installed."""
+    return max((Path(sys.prefix) / "lib").glob("libmkl_rt.so.*"), default=None)
+
+
+def prefers_mkl(cpuinfo: str) -> bool:
+    """Return whether MKL is the faster one on this CPU. `cpuinfo`: the text of `/proc/cpuinfo`.
+
+    On AMD's CPUs, OpenBLAS is as fast.
+    """
+    return any(line.split()[-1:] == ["GenuineIntel"] for line in cpuinfo.splitlines() if line.startswith("vendor_id"))
 
 
 def better_kernel(chosen: str, cpuinfo: str) -> str | None:
@@ -74,28 +127,41 @@ def better_kernel(chosen: str, cpuinfo: str) -> str | None:
     return "Zen" if vendor in {"AuthenticAMD", "HygonGenuine"} else "Haswell"
 
 
-def version_in_use() -> str | None:
-    """Return the version and the kernel of the OpenBLAS that this process has loaded, or None: `"0.3.21 Haswell"`."""
+def versions_in_use() -> dict[str, str]:
+    """Return the version of the BLAS that this process has loaded, by its name; empty if it has none.
+
+    For example `{"openblas": "0.3.21 Haswell, sgemv"}`: with its kernel, and the function for products with one row.
+    """
     if sys.platform != "linux":
-        return None
+        return {}
+    if (mkl := _mkl_file()) is not None and _is_loaded(str(mkl)):
+        return {"mkl": importlib.metadata.version("mkl")}
     try:
         library = ctypes.CDLL(_LIBRARY, mode=os.RTLD_NOLOAD)
         library.openblas_get_config.restype = ctypes.c_char_p
         config: bytes = library.openblas_get_config()
     except (OSError, AttributeError):
-        return None
+        return {}
     # The text begins like "OpenBLAS 0.3.21 NO_LAPACKE".
     version = config.decode("ascii", "replace").split()[1:2]
-    return " ".join([*version, _kernel_of(library)])
+    return {"openblas": " ".join([*version, _kernel_of(library)]) + (", sgemv" if is_routed() else "")}
+
+
+def _is_loaded(library: str) -> bool:
+    try:
+        ctypes.CDLL(library, mode=os.RTLD_NOLOAD)
+    except OSError:
+        return False
+    return True
 
 
 def _load(kernel: str | None) -> ctypes.CDLL:
     """Load OpenBLAS with this kernel; without one, OpenBLAS chooses. Raises `OSError`."""
     if kernel is None:
-        return ctypes.CDLL(_LIBRARY, mode=ctypes.RTLD_GLOBAL)
+        return ctypes.CDLL(_LIBRARY)
     os.environ[_KERNEL] = kernel
     try:
-        return ctypes.CDLL(_LIBRARY, mode=ctypes.RTLD_GLOBAL)
+        return ctypes.CDLL(_LIBRARY)
     finally:
         # NumPy has an OpenBLAS of its own, which makes its own choice.
         del os.environ[_KERNEL]

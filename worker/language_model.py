@@ -21,7 +21,7 @@ from mlx_lm.utils import load_model, load_tokenizer, maybe_set_recommended_wired
 from tokenizers import Tokenizer
 
 from worker.batch import can_batch
-from worker.blas import version_in_use
+from worker.blas import versions_in_use
 from worker.errors import (
     BadRequestError,
     ModelInvalidError,
@@ -278,8 +278,7 @@ def versions() -> dict[str, str]:
         "tokenizers": tokenizers.__version__,
     }
     # Results differ in the last bits between the kernels of OpenBLAS.
-    openblas = version_in_use() if mx.default_device() == mx.Device(mx.cpu) else None
-    return found if openblas is None else {**found, "openblas": openblas}
+    return {**found, **versions_in_use()} if mx.default_device() == mx.Device(mx.cpu) else found
 
 
 def release() -> None:

@@ -248,6 +248,8 @@ class ModelSession(QObject):
                     kernel=kernel,
                 )
             )
+        if mkl := self.info.versions.get("mkl"):
+            found.append(Sentence("The model runs on the CPU, with Intel's MKL {version}.", version=mkl))
         if (weights := how_weights_lie(self.info.weights)) is not None:
             found.append(weights)
         found.append(how_confined(self.info.confinement))

@@ -4189,6 +4189,10 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
         <translation>Das Modell läuft auf der CPU, mit OpenBLAS {version} und dessen Kernel {kernel}.</translation>
     </message>
     <message>
+        <source>The model runs on the CPU, with Intel&apos;s MKL {version}.</source>
+        <translation>Das Modell läuft auf dem Prozessor, mit MKL {version} von Intel.</translation>
+    </message>
+    <message>
         <source>Its quantized weights are unpacked in memory, because a CPU computes several times faster with them.</source>
         <translation>Seine quantisierten Gewichte liegen entpackt im Speicher, weil ein Prozessor damit mehrmals so schnell rechnet.</translation>
     </message>
