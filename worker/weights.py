@@ -27,13 +27,9 @@ from mlx_lm.utils import get_total_parameters
 from typing_extensions import Buffer
 
 from worker.layers import bytes_per_token
-from worker.memory import free_bytes
+from worker.memory import PLANNED_TOKENS, Needs, chosen_form, free_bytes
 from worker.values import WeightForm
 
-_ROOM_BYTES = 512 << 20
-"""For what is computed with the weights, and for other programs."""
-_PLANNED_TOKENS = 4096
-"""Keys and values of this many tokens must fit beside unpacked weights."""
 _MANY_ROWS = 8
 """From this many rows on, a packed matrix is unpacked before it is multiplied."""
 
@@ -44,23 +40,6 @@ _MAX_THREADS = 8
 
 Packed: TypeAlias = nn.QuantizedLinear | nn.QuantizedEmbedding | QuantizedSwitchLinear | QuantizedMultiLinear
 _PACKED = (nn.QuantizedLinear, nn.QuantizedEmbedding, QuantizedSwitchLinear, QuantizedMultiLinear)
-
-
-@dataclass(frozen=True)
-class Needs:
-    """The memory that a model needs with its weights in float32, in bytes."""
-
-    weights: int
-    keys_and_values: int = 0
-
-    @property
-    def total(self) -> int:
-        return self.weights + self.keys_and_values + max(_ROOM_BYTES, self.weights // 8)
-
-
-def chosen_form(needs: Needs, free: int) -> WeightForm:
-    """Return the form that quantized weights take on a CPU. `free`: the free memory in bytes."""
-    return WeightForm(form="unpacked" if needs.total <= free else "packed", needed_bytes=needs.total, free_bytes=free)
 
 
 class Weights:
@@ -215,7 +194,7 @@ def _needs_of(model: nn.Module, packed: Mapping[str, _Places]) -> Needs:
     try:
         layers = make_prompt_cache(model)
         cast("Any", model)(mx.zeros((1, 1), mx.int32), cache=layers)
-        keys_and_values = _PLANNED_TOKENS * sum(bytes_per_token(layer) for layer in layers)
+        keys_and_values = PLANNED_TOKENS * sum(bytes_per_token(layer) for layer in layers)
     except Exception:  # noqa: BLE001 (a wrong configuration, which is explained when the model is tried)
         keys_and_values = 0
     return Needs(weights, keys_and_values)

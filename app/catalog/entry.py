@@ -40,18 +40,30 @@ class Shape(Struct, frozen=True, kw_only=True):
     """Parameters in quantized form."""
     packed_bytes: int = 0
     """Their size, with scales and biases."""
+    scales_bytes: int = 0
+    """The size of the scales and biases alone; 0 if unknown."""
     float_numbers: int = 0
     """Parameters as plain floats."""
     float_bytes: int = 0
-    largest_bytes: int = 0
-    """The size on disk of the largest weight, which is in memory twice while it is converted."""
+    largest_float_bytes: int = 0
+    """The size on disk of the largest float weight that is no embedding. Both forms exist while it is converted."""
+    largest_packed_numbers: int = 0
+    """The parameters of the largest quantized weight that is no embedding."""
+    embedding_numbers: int = 0
+    """The parameters of the largest quantized embedding."""
     layers: tuple[LayerMemory, ...] = ()
     """Empty if unknown."""
+    tokenizer_bytes: int = 0
+    """The size of tokenizer.json; 0 if unknown."""
     vocab_size: int = 0
     """0 if unknown."""
     hidden_size: int = 0
     intermediate_size: int = 0
     """The widest layer that each token passes; of a mixture of experts, that of the experts in use together."""
+    num_experts: int = 0
+    """The experts that each token passes in a layer; 0 without experts."""
+    is_latent: bool = False
+    """Whether keys and values are computed from a short vector."""
     num_heads: int = 0
 
     @property

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from app.catalog.entry import Shape
 from app.catalog.layer_memory import layers_of, text_config
-from worker.models.weight_file import WeightFile
+from worker.models.weight_file import EMBEDDING, WeightFile
 from worker.printable import one_line
 
 _MAX_BYTES = 16 << 20
@@ -110,8 +110,11 @@ def quantization(config: Mapping[str, Any], main_dtype: str = "") -> str:
     return _DTYPES.get(main_dtype) or {"bfloat16": "BF16", "float16": "F16", "float32": "F32"}.get(named, "")
 
 
-def shape_of(config: Mapping[str, Any], weights: Sequence[WeightFile] = ()) -> Shape:
-    """Return what decides how much memory a model takes. Without weight files, only its layers are known."""
+def shape_of(config: Mapping[str, Any], weights: Sequence[WeightFile] = (), tokenizer_bytes: int = 0) -> Shape:
+    """Return what decides how much memory a model takes. Without weight files, only its layers are known.
+
+    `tokenizer_bytes`: the size of tokenizer.json, 0 if unknown.
+    """
     found = config.get("quantization", config.get("quantization_config"))
     settings = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
     values = text_config(config)
@@ -119,25 +122,31 @@ def shape_of(config: Mapping[str, Any], weights: Sequence[WeightFile] = ()) -> S
     def number(*names: str) -> int:
         return next((each for name in names if (each := _number(values.get(name)))), 0)
 
-    packed_numbers = 0
+    packed: dict[str, int] = {}
     for file in weights:
         for each in file.packed:
             own = settings.get(each.name)
             override = cast("dict[str, Any]", own) if isinstance(own, dict) else {}
             bits = _number(override.get("bits")) or _number(settings.get("bits")) or 4
-            packed_numbers += each.num_words * 32 // bits
+            packed[each.name] = each.num_words * 32 // bits
     experts = number("num_experts_per_tok", "num_experts_per_token", "moe_topk", "top_k_experts", "moe_k")
     inner = number("moe_intermediate_size", "expert_ffn_hidden_size") * experts
     return Shape(
-        packed_numbers=packed_numbers,
+        packed_numbers=sum(packed.values()),
         packed_bytes=sum(each.num_bytes for file in weights for each in file.packed),
+        scales_bytes=sum(each.scales_bytes for file in weights for each in file.packed),
         float_numbers=sum(file.float_numbers for file in weights),
         float_bytes=sum(file.float_bytes for file in weights),
-        largest_bytes=max((file.largest_bytes for file in weights), default=0),
+        largest_float_bytes=max((file.largest_float_bytes for file in weights), default=0),
+        largest_packed_numbers=max((packed[name] for name in packed if not EMBEDDING.search(name)), default=0),
+        embedding_numbers=max((packed[name] for name in packed if EMBEDDING.search(name)), default=0),
         layers=layers_of(config),
+        tokenizer_bytes=tokenizer_bytes,
         vocab_size=number("vocab_size", "num_vocab", "embedding_size"),
         hidden_size=number("hidden_size", "n_embd", "d_model", "model_dim"),
         intermediate_size=max(inner, number("intermediate_size", "n_inner", "ffn_hidden_size", "block_ff_dim")),
+        num_experts=experts,
+        is_latent=number("kv_lora_rank") > 0,
         num_heads=number("num_attention_heads", "n_head", "num_heads", "n_heads"),
     )
 

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from msgspec import structs
+
 from app.catalog.entry import Shape
 from app.catalog.facts import clean_name, shape_of
 from worker.gguf.gguf_file import Metadata, read_head
@@ -126,7 +128,6 @@ def read_facts(path: Path, num_bytes: int, name: str = "") -> GgufFacts | None:
     config = _config(said, architecture)
     count = _size(said.text("general.size_label") or "") or int(num_bytes * 8 / (bits or _USUAL_BITS))
     is_float = kind in {"F32", "F16", "BF16"}
-    shape = shape_of(config)
     return GgufFacts(
         title=clean_name(said.text("general.name")),
         architecture=architecture,
@@ -136,16 +137,12 @@ def read_facts(path: Path, num_bytes: int, name: str = "") -> GgufFacts | None:
         num_parameters=count or None,
         licence=clean_name(said.text("general.license")),
         repo=_repo(said),
-        shape=Shape(
+        shape=structs.replace(
+            shape_of(config),
             packed_numbers=0 if is_float else count,
             packed_bytes=0 if is_float else num_bytes,
             float_numbers=count if is_float else 0,
             float_bytes=num_bytes if is_float else 0,
-            layers=shape.layers,
-            vocab_size=shape.vocab_size,
-            hidden_size=shape.hidden_size,
-            intermediate_size=shape.intermediate_size,
-            num_heads=shape.num_heads,
         ),
     )
 

@@ -220,7 +220,8 @@ def _folder_model(
     dtype = ""
     try:
         checked = check_folder(folder, name)
-        shape = facts.shape_of(config, checked.weight_files)
+        tokenizer = files.get("tokenizer.json")
+        shape = facts.shape_of(config, checked.weight_files, 0 if tokenizer is None else tokenizer.st_size)
         dtype = max(checked.weight_files, key=lambda file: file.num_bytes).main_dtype
         problem = _why_unsupported(checked.architecture)
     except SentenceError as error:

@@ -4539,6 +4539,18 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Bough unterstützt keine Modelle des Typs {architecture}. Wählen Sie ein anderes Modell.</translation>
     </message>
     <message>
+        <source>Choose a model with weights of at most {weights_bytes}.</source>
+        <translation>Wählen Sie ein Modell mit Gewichten von höchstens {weights_bytes}.</translation>
+    </message>
+    <message>
+        <source>Choose a version of it with 4 bits, whose weights take about {weights_bytes}.</source>
+        <translation>Wählen Sie eine Fassung mit 4 Bit, deren Gewichte etwa {weights_bytes} brauchen.</translation>
+    </message>
+    <message>
+        <source>Close other programs first, or the computer may become slow.</source>
+        <translation>Schließen Sie zuerst andere Programme, sonst kann der Computer langsam werden.</translation>
+    </message>
+    <message>
         <source>HF_HUB_OFFLINE is set, so Bough does not ask the hub. Models on this machine can be used. To search and fetch, start Bough without this variable.</source>
         <translation>HF_HUB_OFFLINE ist gesetzt, deshalb fragt Bough nicht beim Hub an. Die Modelle auf diesem Rechner sind verfügbar. Starten Sie Bough ohne diese Variable, um zu suchen und herunterzuladen.</translation>
     </message>
@@ -4547,8 +4559,32 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Es kann nicht gelesen werden ({error}).</translation>
     </message>
     <message>
+        <source>It does not fit.</source>
+        <translation>Es passt nicht in den Arbeitsspeicher.</translation>
+    </message>
+    <message>
+        <source>It fits with a cache of {num_bits} bits (Settings → Memory and disk).</source>
+        <translation>Es passt mit einem Cache von {num_bits} Bit (Einstellungen → Speicher).</translation>
+    </message>
+    <message>
+        <source>It fits with a context of {num_tokens} tokens.</source>
+        <translation>Es passt mit einem Kontext von {num_tokens} Token.</translation>
+    </message>
+    <message>
+        <source>It takes {need_bytes} of memory with a context of {num_tokens} tokens: {weights_bytes} for the weights, {kv_bytes} for the context, {overhead_bytes} besides. {available_bytes} of {total_bytes} are free.</source>
+        <translation>Es braucht {need_bytes} Arbeitsspeicher bei einem Kontext von {num_tokens} Token: {weights_bytes} für die Gewichte, {kv_bytes} für den Kontext, {overhead_bytes} daneben. {available_bytes} von {total_bytes} sind frei.</translation>
+    </message>
+    <message>
+        <source>No model would fit now.</source>
+        <translation>Zurzeit würde kein Modell passen.</translation>
+    </message>
+    <message>
         <source>Nothing has come for a while. Pause and resume it if this goes on.</source>
         <translation>Seit einer Weile kommt nichts. Halten Sie es an und setzen Sie es fort, wenn das so bleibt.</translation>
+    </message>
+    <message>
+        <source>One answer at a time fits.</source>
+        <translation>Einzelne Antworten passen in den Arbeitsspeicher.</translation>
     </message>
     <message>
         <source>The disk has {free_bytes} left, and this model needs {needed_bytes} more. Free some space, then try again.</source>

@@ -18,10 +18,10 @@ from tokenizers import Tokenizer
 from app.answers.model_session import how_weights_lie
 from tests.architectures import ARCHITECTURES, small_gemma3, small_llama, write_random_model
 from worker.language_model import LanguageModel, Loading, UnreadModel
-from worker.memory import free_bytes
+from worker.memory import Needs, chosen_form, free_bytes
 from worker.models.folder import find_model
 from worker.values import WeightForm
-from worker.weights import Needs, Packed, chosen_form, unpack_for_many_rows, unpacked_module
+from worker.weights import Packed, unpack_for_many_rows, unpacked_module
 
 GIB = 1 << 30
 FORMS: list[dict[str, Any]] = [

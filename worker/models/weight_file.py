@@ -40,7 +40,8 @@ _NOT_TEXT = re.compile(
 """Weights for images, audio and guesses of several tokens, which mlx-lm does not load."""
 
 
-_EMBEDDING = re.compile(r"embed|wte")
+EMBEDDING = re.compile(r"embed|wte")
+"""Weights that are read first."""
 
 
 class _Tensor(Struct, frozen=True, forbid_unknown_fields=True):
@@ -61,6 +62,8 @@ class PackedWeight:
     """Each stands for a group of numbers."""
     num_bytes: int
     """With scales and biases."""
+    scales_bytes: int
+    """Of scales and biases alone."""
 
 
 @dataclass(frozen=True)
@@ -78,8 +81,8 @@ class WeightFile:
     float_numbers: int = 0
     """All other numbers that a text model uses."""
     float_bytes: int = 0
-    largest_bytes: int = 0
-    """The size of its largest tensor that is no embedding; it is read last, or near the end."""
+    largest_float_bytes: int = 0
+    """The size of its largest tensor of floats that is no embedding; it is read last, or near the end."""
     main_dtype: str = ""
     """The type in which most bytes are stored, as the header names it."""
 
@@ -119,15 +122,15 @@ def check_weight_file(file: Path) -> WeightFile:
         num_parameters=sum(math.prod(tensor.shape) for tensor in tensors.values()),
         longest_dimension=max((max(tensor.shape, default=1) for tensor in tensors.values()), default=0),
         packed=packed,
-        float_numbers=sum(math.prod(tensor.shape) for tensor in floats),
-        float_bytes=sum(_num_bytes(tensor) for tensor in floats),
-        largest_bytes=max((_num_bytes(used[name]) for name in used if not _EMBEDDING.search(name)), default=0),
+        float_numbers=sum(math.prod(used[name].shape) for name in floats),
+        float_bytes=sum(_num_bytes(used[name]) for name in floats),
+        largest_float_bytes=max((_num_bytes(used[name]) for name in floats if not EMBEDDING.search(name)), default=0),
         main_dtype=_main_dtype(used),
     )
 
 
-def _by_form(tensors: dict[str, _Tensor]) -> tuple[tuple[PackedWeight, ...], list[_Tensor]]:
-    """Return the quantized weights, and all other tensors."""
+def _by_form(tensors: dict[str, _Tensor]) -> tuple[tuple[PackedWeight, ...], list[str]]:
+    """Return the quantized weights, and the names of all other tensors."""
     packed: list[PackedWeight] = []
     rest = dict(tensors)
     for name, tensor in tensors.items():
@@ -137,8 +140,12 @@ def _by_form(tensors: dict[str, _Tensor]) -> tuple[tuple[PackedWeight, ...], lis
             continue
         parts = [rest.pop(key) for key in (name, f"{stem}.scales", f"{stem}.biases") if key in rest]
         num_bytes = sum(_num_bytes(part) for part in parts)
-        packed.append(PackedWeight(stem, math.prod(tensor.shape), math.prod(scales.shape), num_bytes))
-    return tuple(packed), list(rest.values())
+        packed.append(
+            PackedWeight(
+                stem, math.prod(tensor.shape), math.prod(scales.shape), num_bytes, num_bytes - _num_bytes(tensor)
+            )
+        )
+    return tuple(packed), list(rest)
 
 
 def _num_bytes(tensor: _Tensor) -> int:
