@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QTimer
 
+from app.ui.message.message_view import MessageView
 from app.ui.text.formulas import formulas
 from app.ui.text.markdown_document import MarkdownDocument
 from app.ui.transcript.message_list import MessageList
@@ -19,6 +20,11 @@ def is_highlighted(document: MarkdownDocument) -> bool:
 
 
 def is_at_rest(messages: MessageList) -> bool:
-    """Return whether nothing is moving, all texts are written, and no view is about to be created."""
+    """Return whether nothing is moving, all texts are written and fitted, and no view is about to be created."""
     is_moving = messages._animation.is_moving or messages._idle_timer.isActive()  # pyright: ignore[reportPrivateUsage]
-    return not is_moving and all(view.text.is_idle for view in messages.views)
+    return not is_moving and all(view.text.is_idle and _is_fitted(view) for view in messages.views)
+
+
+def _is_fitted(view: MessageView) -> bool:
+    """Return whether a view has got the height of its text, for which it asks by a posted event."""
+    return view.text.isHidden() or view.height() >= view.text.height()
