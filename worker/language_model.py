@@ -120,7 +120,7 @@ class UnreadModel:
                 # Start it now, so that it is ready for the first prompt.
                 self._trials.start()
             model = LanguageModel(self._folder, self._model, self._tokenizer, self._config, self._trials, weights)
-            model.notices += _notices(weights.odd)
+            model.notices += _notices(weights.odd, has_end=bool(model.vocabulary.eos_ids))
             yield model
 
 
@@ -154,7 +154,9 @@ class LanguageModel:
         self.weight_form = weights.form
         self.weights_bytes: int = sum(array.nbytes for _, array in arrays_of(model))
         self.tokenizer: Tokenizer = tokenizer.backend_tokenizer
-        self.vocabulary = Vocabulary(self.tokenizer, tokenizer.eos_token_ids, self.vocab_size)
+        # mlx-lm puts None in place of a missing one.
+        eos_ids: list[int] = [token_id for token_id in tokenizer.eos_token_ids if token_id is not None]
+        self.vocabulary = Vocabulary(self.tokenizer, eos_ids, self.vocab_size)
         self._trials = trials
         render = chat_renderer(tokenizer, trials)
         self.chat_template = ChatTemplate(render, self.tokenizer, self.vocabulary, time_texts_of(tokenizer))
@@ -371,16 +373,24 @@ def _speed_up_module_lookup(model: nn.Module) -> None:
                 module.__dict__[name] = value
 
 
-def _notices(odd: Sequence[str]) -> list[Sentence]:
-    if not odd:
-        return []
-    return [
-        Sentence(
-            "Some weights of this model are damaged: {name} holds values that are infinite or not numbers. Its answers "
-            "may make no sense. Download the model again, or choose another one.",
-            name=odd[0],
+def _notices(odd: Sequence[str], *, has_end: bool) -> list[Sentence]:
+    notices: list[Sentence] = []
+    if not has_end:
+        notices.append(
+            Sentence(
+                "The files of this model do not say which token ends an answer, so it may write until its limit. "
+                "Set a limit or a stop string, or choose another model."
+            )
         )
-    ]
+    if odd:
+        notices.append(
+            Sentence(
+                "Some weights of this model are damaged: {name} holds values that are infinite or not numbers. "
+                "Its answers may make no sense. Download the model again, or choose another one.",
+                name=odd[0],
+            )
+        )
+    return notices
 
 
 def _text_configs(config: Mapping[str, Any]) -> list[Mapping[str, Any]]:

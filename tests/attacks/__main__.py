@@ -12,6 +12,7 @@ preload()
 
 from tests.attacks.file_fuzz import fuzz_imports, fuzz_stores
 from tests.attacks.folder_fuzz import fuzz_folders
+from tests.attacks.gguf_fuzz import fuzz_gguf
 from tests.attacks.protocol_fuzz import fuzz_protocol, write_small_model
 from tests.attacks.victim import LIMIT_S
 
@@ -19,7 +20,7 @@ from tests.attacks.victim import LIMIT_S
 def main() -> int:
     """Run the attacks and print their figures. Return 1 if there was a fault."""
     parser = argparse.ArgumentParser(prog="python -m tests.attacks", description="Attack Bough at random.")
-    parser.add_argument("area", choices=("protocol", "folders", "stores", "imports"))
+    parser.add_argument("area", choices=("protocol", "folders", "stores", "imports", "gguf"))
     parser.add_argument("rounds", type=int, help="how many lines, folders, stores or files")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--first", type=int, default=0, help="number of the first batch, folder, store or file")
@@ -34,6 +35,8 @@ def main() -> int:
             figures = fuzz_folders(rounds, seed, limit_s=chosen.limit_s, first=first)
         case "stores":
             figures = fuzz_stores(rounds, seed, first=first)
+        case "gguf":
+            figures = fuzz_gguf(rounds, seed, first=first)
         case _:
             figures = fuzz_imports(rounds, seed, first=first)
     print(figures)

@@ -229,6 +229,14 @@ def _path_of(name: str) -> Path:
         path = Path(name).expanduser()
         if path.is_dir():
             return path
+        if path.is_file() and path.suffix.lower() == ".gguf":
+            raise ModelNotFoundError(
+                Sentence(
+                    "{path} is a GGUF file, of which Bough makes a folder first. "
+                    "Open it in the Models window, or run `bough models import`.",
+                    path=path,
+                )
+            )
         if path.is_file():
             raise ModelNotFoundError(
                 Sentence("{path} is a file. Choose the folder that contains the files of the model.", path=path)
@@ -268,6 +276,16 @@ def _config(path: Path) -> dict[str, Any]:
     try:
         found: object = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
+        gguf = next((each for each in sorted(path.iterdir()) if each.suffix.lower() == ".gguf"), None)
+        if gguf is not None:
+            raise ModelInvalidError(
+                Sentence(
+                    "{path} contains a GGUF file ({file}), of which Bough makes a folder first. "
+                    "Open the file in the Models window, or run `bough models import`.",
+                    path=path,
+                    file=gguf.name,
+                )
+            ) from None
         raise ModelInvalidError(
             Sentence(
                 "{path} contains no config.json. Choose a folder with a complete model in MLX or Hugging Face format.",
