@@ -4595,6 +4595,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Der Datenträger ist voll, deshalb ist {folder} nicht vollständig. Die fertigen Gewichtsdateien bleiben erhalten. Schaffen Sie Platz und versuchen Sie es dann noch einmal.</translation>
     </message>
     <message>
+        <source>The files of this model do not say which token ends an answer, so it may write until its limit. Set a limit or a stop string, or choose another model.</source>
+        <translation>Die Dateien dieses Modells geben nicht an, welches Token eine Antwort beendet, deshalb schreibt es vielleicht bis zu seiner Grenze. Legen Sie eine Grenze oder eine Stoppsequenz fest oder wählen Sie ein anderes Modell.</translation>
+    </message>
+    <message>
         <source>The model process stopped {num_times} times in a row with the model “{model}” ({how}). Your conversations are safe. Choose another model, or ask the guide (Help → Ask the guide).</source>
         <translation>Der Modellprozess wurde mit dem Modell „{model}“ {num_times}-mal nacheinander beendet ({how}). Ihre Gespräche sind sicher. Wählen Sie ein anderes Modell, oder fragen Sie den Guide (Hilfe → Guide fragen).</translation>
     </message>
@@ -5043,6 +5047,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>{path} lässt sich nicht lesen ({error}).</translation>
     </message>
     <message>
+        <source>{path} contains a GGUF file ({file}), of which Bough makes a folder first. Open the file in the Models window, or run `bough models import`.</source>
+        <translation>{path} enthält eine GGUF-Datei ({file}), aus der Bough zuerst einen Ordner macht. Öffnen Sie die Datei im Modellfenster oder starten Sie `bough models import`.</translation>
+    </message>
+    <message>
         <source>{path} contains no language model. Choose a model&apos;s file.</source>
         <translation>{path} enthält kein Sprachmodell. Wählen Sie die Datei eines Modells.</translation>
     </message>
@@ -5085,6 +5093,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>{path} holds {name} in an unusual form. Choose another file of this model.</source>
         <translation>{path} enthält {name} in ungewöhnlicher Form. Wählen Sie eine andere Datei dieses Modells.</translation>
+    </message>
+    <message>
+        <source>{path} is a GGUF file, of which Bough makes a folder first. Open it in the Models window, or run `bough models import`.</source>
+        <translation>{path} ist eine GGUF-Datei, aus der Bough zuerst einen Ordner macht. Öffnen Sie sie im Modellfenster oder starten Sie `bough models import`.</translation>
     </message>
     <message>
         <source>{path} is damaged: {name} holds numbers that are infinite or far too large. Download the file again, or choose another one.</source>

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import gguf
 import mlx.core as mx
@@ -33,7 +34,7 @@ def test_a_converted_model_computes_with_the_numbers_of_its_file(tmp_path: Path,
     tensors = {each.name: each for each in gguf.GGUFReader(tmp_path / "m.gguf").tensors}
     output = tensors["output.weight"]
     expected = gguf.dequantize(output.data, output.tensor_type)
-    head = model._model.lm_head  # pyright: ignore[reportPrivateUsage]
+    head: Any = model._model.lm_head  # pyright: ignore[reportPrivateUsage]
     found = head(mx.eye(expected.shape[1]))
     assert np.array_equal(np.array(found.astype(mx.float32)).T, expected)
 
