@@ -7,7 +7,7 @@ from pathlib import Path
 
 from app.model.exports.files import FORMATS
 
-SHELL_COMMANDS = frozenset({"import", "export", "search", "list", "replay"})
+SHELL_COMMANDS = frozenset({"import", "export", "search", "list", "replay", "models"})
 """The commands that work without a window."""
 
 
@@ -58,4 +58,27 @@ def parser() -> argparse.ArgumentParser:
     again.add_argument("--message", action="append", type=int, default=[], metavar="ID", help="one answer")
     again.add_argument("--model", help="the model to use instead of the one that wrote the answers")
     again.add_argument("--json", action="store_true", help="print JSON")
+    models = commands.add_parser("models", parents=[data_dir], help="list, search, fetch, import and remove models")
+    _add_models_commands(models, data_dir)
     return made
+
+
+def _add_models_commands(models: argparse.ArgumentParser, data_dir: argparse.ArgumentParser) -> None:
+    as_json = argparse.ArgumentParser(add_help=False, parents=[data_dir])
+    as_json.add_argument("--json", action="store_true", help="print JSON")
+    commands = models.add_subparsers(dest="models_command", required=True, metavar="COMMAND")
+    commands.add_parser("list", parents=[as_json], help="list the models on this computer, also other programs'")
+    search = commands.add_parser("search", parents=[as_json], help="search the hub")
+    search.add_argument("words", nargs="*", metavar="WORD", help="parts of a name; without any, the most fetched ones")
+    fetch = commands.add_parser("fetch", parents=[as_json], help="fetch a model from the hub")
+    fetch.add_argument("name", metavar="NAME", help="owner/name, or owner/name:file.gguf")
+    fetch.add_argument("--anyway", action="store_true", help="fetch it even if it does not fit into memory")
+    take = commands.add_parser("import", parents=[as_json], help="make a model of a GGUF file")
+    take.add_argument("file", type=Path, metavar="FILE", help="a GGUF file, one part of a split one, or a folder")
+    check = commands.add_parser("check", parents=[as_json], help="check a model's files, and try it")
+    check.add_argument("name", metavar="NAME", help="a name, path, repository or title from the list")
+    remove = commands.add_parser(
+        "remove", parents=[as_json], help="remove a model from Bough's folder or the hub's cache"
+    )
+    remove.add_argument("name", metavar="NAME", help="a name, path, repository or title from the list")
+    remove.add_argument("--yes", action="store_true", help="do not ask")

@@ -1,1 +1,1 @@
-"""The shell commands `bough import`, `export`, `search`, `list` and `replay`. Independent of the window."""
+"""The shell commands `bough import`, `export`, `search`, `list`, `replay` and `models`. Independent of the window."""

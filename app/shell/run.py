@@ -33,6 +33,11 @@ def run(chosen: argparse.Namespace, places: Places) -> int:
     # A character that the terminal's encoding lacks must not stop the command.
     cast("TextIOWrapper", sys.stdout).reconfigure(errors="backslashreplace")
     try:
+        if chosen.command == "models":
+            # Only this command needs the hub.
+            from app.shell.models_command import run_models
+
+            return run_models(chosen, places)
         _check_store(places)
         if chosen.command == "import" and chosen.plan:
             return run_plan(chosen, places)

@@ -4571,8 +4571,16 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Es passt mit einem Kontext von {num_tokens} Token.</translation>
     </message>
     <message>
+        <source>It loads and answers.</source>
+        <translation>Es lässt sich laden und antwortet.</translation>
+    </message>
+    <message>
         <source>It takes {need_bytes} of memory with a context of {num_tokens} tokens: {weights_bytes} for the weights, {kv_bytes} for the context, {overhead_bytes} besides. {available_bytes} of {total_bytes} are free.</source>
         <translation>Es braucht {need_bytes} Arbeitsspeicher bei einem Kontext von {num_tokens} Token: {weights_bytes} für die Gewichte, {kv_bytes} für den Kontext, {overhead_bytes} daneben. {available_bytes} von {total_bytes} sind frei.</translation>
+    </message>
+    <message>
+        <source>Its header can be read.</source>
+        <translation>Sein Anfang ist lesbar.</translation>
     </message>
     <message>
         <source>No model would fit now.</source>
@@ -4597,6 +4605,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>The files of this model do not say which token ends an answer, so it may write until its limit. Set a limit or a stop string, or choose another model.</source>
         <translation>Die Dateien dieses Modells geben nicht an, welches Token eine Antwort beendet, deshalb schreibt es vielleicht bis zu seiner Grenze. Legen Sie eine Grenze oder eine Stoppsequenz fest oder wählen Sie ein anderes Modell.</translation>
+    </message>
+    <message>
+        <source>The model process stopped while it tried the model.</source>
+        <translation>Der Modellprozess endete, während er das Modell ausprobierte.</translation>
     </message>
     <message>
         <source>The model process stopped {num_times} times in a row with the model “{model}” ({how}). Your conversations are safe. Choose another model, or ask the guide (Help → Ask the guide).</source>
@@ -4923,8 +4935,16 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>{file} kam zweimal beschädigt an und wurde deshalb entfernt. Die anderen Dateien bleiben. Versuchen Sie es später noch einmal, oder wählen Sie ein anderes Modell.</translation>
     </message>
     <message>
+        <source>{file} can&apos;t be read ({error}).</source>
+        <translation>{file} kann nicht gelesen werden ({error}).</translation>
+    </message>
+    <message>
         <source>{file} can&apos;t be written ({error}). Nothing was changed. Check that you may write to its folder, or choose another one with --data-dir.</source>
         <translation>{file} lässt sich nicht schreiben ({error}). Nichts wurde geändert. Prüfen Sie, ob Sie in den Ordner schreiben dürfen, oder wählen Sie mit --data-dir einen anderen.</translation>
+    </message>
+    <message>
+        <source>{file} could not be deleted ({error}), so a part of {title} may be left. Check that you may change this folder, then try again.</source>
+        <translation>{file} konnte nicht gelöscht werden ({error}); ein Teil von {title} kann übrig sein. Prüfen Sie, ob Sie diesen Ordner ändern dürfen, und versuchen Sie es dann noch einmal.</translation>
     </message>
     <message>
         <source>{file} could not be used ({error}). Nothing was changed.</source>
@@ -4937,6 +4957,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>{file} has {size_bytes}; Bough reads at most {limit_bytes}. Download the model again, or choose another one.</source>
         <translation>{file} hat {size_bytes}; Bough liest höchstens {limit_bytes}. Laden Sie das Modell noch einmal herunter, oder wählen Sie ein anderes.</translation>
+    </message>
+    <message>
+        <source>{file} is damaged: it is not what its hash says. Remove the model, and fetch it again.</source>
+        <translation>{file} ist beschädigt: Der Inhalt entspricht nicht seinem Hash. Entfernen Sie das Modell, und laden Sie es neu herunter.</translation>
     </message>
     <message>
         <source>{file} is not an ordinary file (it is a pipe, a socket or a device), so Bough does not read it. Remove it, or choose another model.</source>
@@ -4969,6 +4993,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>{freed_bytes} of the cache was removed from the disk. Your conversations are safe. Models read them again when needed.</source>
         <translation>{freed_bytes} des Caches wurden vom Datenträger entfernt. Ihre Gespräche sind sicher. Modelle lesen sie bei Bedarf neu.</translation>
+    </message>
+    <message>
+        <source>{hashed} {loaded}</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>{host} can&apos;t be reached ({error}). Models on this machine can be used. Check the connection, then try again.</source>
@@ -5009,6 +5037,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>{num_bits} bits</source>
         <translation>{num_bits} Bit</translation>
+    </message>
+    <message>
+        <source>{num_files} files are as their hashes say ({hashed_bytes}).</source>
+        <translation>{num_files} Dateien entsprechen ihren Hashes ({hashed_bytes}).</translation>
     </message>
     <message>
         <source>{num_messages} messages were permanently deleted.</source>
@@ -5153,6 +5185,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>{repo} has no {file}.</source>
         <translation>{repo} enthält {file} nicht.</translation>
+    </message>
+    <message>
+        <source>{title} belongs to another program ({path}), so Bough does not delete it. Delete it there.</source>
+        <translation>{title} gehört einem anderen Programm ({path}), deshalb löscht Bough es nicht. Löschen Sie es dort.</translation>
     </message>
     <message>
         <source>{title} needs {needed_bytes} on the disk of {folder}, where {free_bytes} are free. What has come is kept. Free some space, then resume.</source>

@@ -1,0 +1,77 @@
+"""Deletes a model of Bough's own folder or of the Hugging Face cache. Other programs' models stay."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from pathlib import Path
+
+from app.catalog.entry import LocalModel
+from app.catalog.hub_folder import HubFolder
+from worker.sentence import Sentence, SentenceError
+
+
+class RemovalError(SentenceError):
+    """A model can't be deleted; the sentence says why, and what is left."""
+
+
+def remove(model: LocalModel, *, models: Path, cache: Path) -> int:
+    """Delete a model; return the bytes freed. Raises `RemovalError`.
+
+    `models`: Bough's own folder. `cache`: the Hugging Face cache, in which all commits of the repository are deleted.
+    """
+    path = _to_remove(model, models, cache)
+    before = _num_bytes(path)
+    try:
+        if path.is_symlink() or path.is_file():
+            path.unlink()
+        else:
+            shutil.rmtree(path)
+    except OSError as error:
+        raise RemovalError(
+            Sentence(
+                "{file} could not be deleted ({error}), so a part of {title} may be left. "
+                "Check that you may change this folder, then try again.",
+                file=error.filename or path,
+                error=error.strerror or error,
+                title=model.title,
+            )
+        ) from error
+    if model.source == "hub":
+        # Only the lock of the downloads is left there.
+        shutil.rmtree(HubFolder(model.repo, cache).lock.parent, ignore_errors=True)
+    return before
+
+
+def _to_remove(model: LocalModel, models: Path, cache: Path) -> Path:
+    """Return the folder or file to delete. It lies inside one of the two folders, whatever the model's names say."""
+    if model.source == "bough":
+        inside, path = models, model.path
+    elif model.source == "hub" and model.repo:
+        inside, path = cache, HubFolder(model.repo, cache).path
+    else:
+        raise _refused(model)
+    # Only the last part may be a link: that link is deleted, not its target.
+    parent = path.parent.resolve()
+    if path.name in {"", ".", ".."} or not parent.is_relative_to(inside.resolve()):
+        raise _refused(model)
+    return parent / path.name
+
+
+def _refused(model: LocalModel) -> RemovalError:
+    return RemovalError(
+        Sentence(
+            "{title} belongs to another program ({path}), so Bough does not delete it. Delete it there.",
+            title=model.title,
+            path=model.path,
+        )
+    )
+
+
+def _num_bytes(path: Path) -> int:
+    """Return the size of all files below a path; links are not followed."""
+    if path.is_symlink() or not path.is_dir():
+        with contextlib.suppress(OSError):
+            return path.lstat().st_size
+        return 0
+    return sum(_num_bytes(inner) for inner in path.iterdir())

@@ -1,0 +1,316 @@
+"""`bough models`: lists, searches, fetches, imports, checks and removes models, as the Models window does."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import threading
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from msgspec import structs
+
+from app.catalog.checking import Checking, check, summary
+from app.catalog.entry import Fit, LocalModel, Memory, RemoteModel
+from app.catalog.facts import json_object
+from app.catalog.fetching import Fetch, FetchQueue
+from app.catalog.fit import fit, shape_of_model
+from app.catalog.hub import Hub, best_of, model_of_key, only
+from app.catalog.machine_memory import machine_memory
+from app.catalog.on_disk import find_models, model_at
+from app.catalog.places_of_models import Root, hub_cache, usual_roots
+from app.places import Places
+from app.shell.terminal import FailedError, print_error, print_fields, print_json, print_line, run_to_end
+from worker.sentence import SentenceError, size_text
+
+CANCELLED = 130
+
+
+def run_models(chosen: argparse.Namespace, places: Places) -> int:
+    """Run one of the commands; return the exit code."""
+    try:
+        match chosen.models_command:
+            case "list":
+                return _list(chosen, places)
+            case "search":
+                return _search(chosen)
+            case "fetch":
+                return _fetch(chosen, places)
+            case "import":
+                return _import(chosen, places)
+            case "check":
+                return _check(chosen, places)
+            case _:
+                return _remove(chosen, places)
+    except SentenceError as error:
+        print_error(str(error.sentence))
+        return 1
+
+
+# --- list, search ------------------------------------------------------------------------------------------
+
+
+def _models(places: Places) -> Iterator[LocalModel]:
+    # The settings are only read: a damaged file stays as it is.
+    listed = json_object(places.config / "settings.json").get("model_folders")
+    names = cast("list[object]", listed) if isinstance(listed, list) else []
+    yield from find_models(usual_roots(places.models, [Path(name) for name in names if isinstance(name, str)]))
+
+
+def _list(chosen: argparse.Namespace, places: Places) -> int:
+    memory = machine_memory()
+    models = sorted(_models(places), key=lambda model: model.title.lower())
+    if chosen.json:
+        print_json([_described(model, memory) for model in models])
+        return 0
+    for model in models:
+        word = _fit_word(_fit(model, memory)) if model.problem is None else f"problem: {model.problem}"
+        print_fields(model.title, size_text(model.num_bytes), model.quantization, word, model.name)
+    return 0
+
+
+def _search(chosen: argparse.Namespace) -> int:
+    memory = machine_memory()
+    found = Hub().search(" ".join(chosen.words)).models
+    if chosen.json:
+        print_json([_described(model, memory) for model in found])
+        return 0
+    for model in found:
+        size = "" if model.num_bytes is None else size_text(model.num_bytes)
+        downloads = "" if model.num_downloads is None else f"{model.num_downloads:,} downloads"
+        print_fields(model.key, size, model.quantization, _fit_word(_fit(model, memory)), model.licence, downloads)
+    return 0
+
+
+def _fit(model: LocalModel | RemoteModel, memory: Memory) -> Fit | None:
+    shape = shape_of_model(model)
+    return None if shape is None or not shape.weights_bytes else fit(shape, memory)
+
+
+def _fit_word(found: Fit | None) -> str:
+    return "" if found is None else found.verdict.replace("_", " ")
+
+
+def _described(model: LocalModel | RemoteModel, memory: Memory) -> dict[str, Any]:
+    """Return a model as docs/shell.md describes it."""
+    common: dict[str, Any] = {
+        "title": model.title,
+        "repo": model.repo,
+        "format": model.format,
+        "bytes": model.num_bytes,
+        "architecture": model.architecture,
+        "quantization": model.quantization,
+        "context_length": model.context_length,
+        "num_parameters": model.num_parameters,
+        "licence": model.licence,
+        "problem": model.problem,
+    }
+    found = _fit(model, memory)
+    memory_fields: dict[str, Any] = {
+        "fits": None if found is None else found.verdict,
+        "memory_bytes": None if found is None else found.need.total_bytes,
+        "memory_context": None if found is None else found.need.context_length,
+    }
+    match model:
+        case LocalModel():
+            own = {"name": model.name, "path": model.path, "source": model.source, **common}
+            own |= {"has_template": model.has_template, "has_end_token": model.has_end_token}
+        case RemoteModel():
+            own = {"name": model.key, "path": None, **common, "revision": model.revision}
+            own |= {"num_downloads": model.num_downloads, "updated_ms": model.updated_ms, "is_gated": model.is_gated}
+    return {**own, **memory_fields}
+
+
+# --- fetch, import -----------------------------------------------------------------------------------------
+
+
+def _fetch(chosen: argparse.Namespace, places: Places) -> int:
+    named = model_of_key(chosen.name)
+    if named is None:
+        raise FailedError(f"“{chosen.name}” does not name a repository. Write it as owner/name.")
+    hub = Hub()
+    model = named
+    if not hub.is_offline:
+        found = hub.details(named.repo)
+        chosen_model = only(found, named.gguf) if named.gguf else best_of(found)
+        if chosen_model is None:
+            files = ", ".join(each.gguf for each in found if each.gguf)
+            raise FailedError(f"{named.repo} has no model {named.gguf}. Name one of these: {files or named.repo}")
+        model = chosen_model
+        if _is_refused(model, anyway=chosen.anyway):
+            return 1
+    changed = threading.Event()
+    queue = FetchQueue(places, hub, changed.set)
+    try:
+        fetch = run_to_end(_fetched(queue, model, changed), _fetch_line)
+    except KeyboardInterrupt:
+        queue.close()
+        print_error("Cancelled. What has come is kept; the same command goes on from there.")
+        return CANCELLED
+    finally:
+        queue.close()
+    if fetch is None or fetch.state != "landed":
+        print_error(str(fetch.failure) if fetch is not None and fetch.failure else "The model did not come.")
+        return 1
+    return _came(Path(fetch.path), fetch.name, as_json=chosen.json)
+
+
+def _is_refused(model: RemoteModel, *, anyway: bool) -> bool:
+    """Print what speaks against fetching a model; return whether that is enough not to."""
+    if model.problem is not None:
+        print_error(str(model.problem))
+        return not anyway
+    found = _fit(model, machine_memory())
+    if found is None or found.verdict == "fits":
+        return False
+    print_error(str(found.sentence))
+    if found.verdict == "too_big" and not anyway:
+        print_error("Nothing was fetched. To fetch it anyway, add --anyway.")
+        return True
+    return False
+
+
+def _fetched(queue: FetchQueue, model: RemoteModel, changed: threading.Event) -> Generator[Fetch, None, Fetch | None]:
+    """Yield the state of a fetch after each change; return the last one."""
+    id_ = queue.add(model).id
+    while True:
+        changed.wait()
+        changed.clear()
+        fetch = queue.fetch(id_)
+        if fetch is None or fetch.is_over:
+            return fetch
+        yield fetch
+
+
+def _fetch_line(fetch: Fetch) -> str:
+    if fetch.waiting is not None:
+        return str(fetch.waiting)
+    parts = [] if fetch.phase == "fetching" else [fetch.phase]
+    parts.append(_done_line(fetch.num_bytes, fetch.total_bytes))
+    if fetch.bytes_per_s:
+        parts.append(f"{size_text(round(fetch.bytes_per_s))}/s")
+    if fetch.seconds_left is not None:
+        parts.append(f"{fetch.seconds_left:,.0f} s left")
+    return ", ".join(parts)
+
+
+def _done_line(done: int, total: int | None) -> str:
+    return size_text(done) if total is None else f"{size_text(done)} of {size_text(total)}"
+
+
+def _came(path: Path, name: str, *, as_json: bool) -> int:
+    """Print a model that is new in Bough's folder or in the hub's cache."""
+    found = model_at(path)
+    if as_json:
+        print_json(
+            {"name": name, "path": path} if found is None
+            else {**_described(found, machine_memory()), "name": name}
+        )  # fmt: skip
+    else:
+        print_line(str(path))
+    return 0
+
+
+def _import(chosen: argparse.Namespace, places: Places) -> int:
+    from app.catalog.fetch_process import folder_of
+    from worker.gguf.conversion import convert
+
+    path: Path = chosen.file
+    models = [model for model in _opened(path) if model.format == "gguf"]
+    if not models:
+        raise FailedError(f"There is no GGUF file at {path}. Name a file whose name ends in .gguf, or its folder.")
+    num_failed = 0
+    for model in models:
+        if model.problem is not None:
+            print_error(f"{model.path}: {model.problem}")
+            num_failed += 1
+            continue
+        try:
+            folder = folder_of(model.path, places.models)
+            if not folder.exists():
+                run_to_end(convert(model.path, folder), lambda step: _done_line(step.done_bytes, step.total_bytes))
+        except SentenceError as error:
+            print_error(str(error.sentence))
+            num_failed += 1
+        except KeyboardInterrupt:
+            print_error("Cancelled. What is converted is kept; the same command goes on from there.")
+            return CANCELLED
+        else:
+            _came(folder, str(folder), as_json=chosen.json)
+    return 1 if num_failed else 0
+
+
+def _opened(path: Path) -> list[LocalModel]:
+    """Return the models at a path: of a file, or of all files in a folder."""
+    if path.is_dir():
+        return list(find_models([Root(path, "added")]))
+    found = model_at(path) if path.is_file() else None
+    return [] if found is None else [found]
+
+
+# --- check, remove -----------------------------------------------------------------------------------------
+
+
+def _named(places: Places, name: str) -> LocalModel:
+    """Return the model that a user names: by name, path, repository or title. Raises `FailedError`."""
+    models = list(_models(places))
+    given = Path(name).absolute()
+    ways: Sequence[Iterable[LocalModel]] = (
+        [model for model in models if model.name == name or model.path == given],
+        [model for model in models if model.repo == name],
+        [model for model in models if model.title == name],
+    )
+    for found in map(list, ways):
+        if len(found) == 1:
+            return found[0]
+        if found:
+            names = ", ".join(model.name for model in found)
+            raise FailedError(f"“{name}” names {len(found)} models. Name one of these: {names}")
+    at = model_at(given) if given.exists() else None
+    if at is None:
+        raise FailedError(f"There is no model “{name}”. `bough models list` lists all.")
+    return at
+
+
+def _check(chosen: argparse.Namespace, places: Places) -> int:
+    model = _named(places, chosen.name)
+    try:
+        checked = run_to_end(check(model), _check_line)
+    except KeyboardInterrupt:
+        print_error("Cancelled. Nothing was changed.")
+        return CANCELLED
+    if chosen.json:
+        print_json({**structs.asdict(checked), "is_whole": checked.is_whole})
+    elif checked.is_whole:
+        print_line(f"{model.title}: {summary(checked)}")
+    for problem in checked.problems:
+        print_error(f"{model.title}: {problem}")
+    return 0 if checked.is_whole else 1
+
+
+def _check_line(progress: Checking) -> str:
+    return f"{progress.stage}, {progress.fraction:.0%}"
+
+
+def _remove(chosen: argparse.Namespace, places: Places) -> int:
+    from app.catalog.removal import remove
+
+    model = _named(places, chosen.name)
+    if model.can_be_removed and not chosen.yes and not _agreed(model):
+        print_error("Nothing was removed.")
+        return 1
+    freed = remove(model, models=places.models, cache=hub_cache())
+    if chosen.json:
+        print_json({"name": model.name, "path": model.path, "freed_bytes": freed})
+    else:
+        print_line(f"{model.title} is removed: {size_text(freed)} are free again.")
+    return 0
+
+
+def _agreed(model: LocalModel) -> bool:
+    """Ask whether to remove a model."""
+    if not sys.stdin.isatty():
+        raise FailedError(f"To remove {model.title} ({size_text(model.num_bytes)}), add --yes.")
+    print_error(f"Remove {model.title} ({model.path}) and free {size_text(model.num_bytes)}? [y/N]")
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}
