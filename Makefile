@@ -10,7 +10,7 @@ SOURCES := app worker packaging tests
 # If a test process crashes, it is not restarted and the run fails.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --max-worker-restart 0
 
-.PHONY: help run starter test test-long test-kernels check lint format setup bench tour pictures readme-pictures guide-model translations lock wheel clean
+.PHONY: help run starter test test-real test-long test-kernels check lint format setup bench tour pictures readme-pictures guide-model translations lock wheel clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 17
@@ -29,13 +29,16 @@ starter: $(READY) ## Fetch SmolLM2, a small real model (93 MB), also if it was r
 
 test: $(READY) ## Run the test suite without a display
 	@packaging/test_tools.sh
-	@QT_QPA_PLATFORM=offscreen $(PYTEST) -m "not long"
+	@QT_QPA_PLATFORM=offscreen $(PYTEST) -m "not long and not real"
+
+test-real: $(READY) ## Run the proofs on real weights, which need the starter model
+	@QT_QPA_PLATFORM=offscreen $(BIN)/python -m pytest tests/real -m "not long" --timeout 1800 -rP
 
 test-long: $(READY) ## Run what takes long: more rounds of random tests, and tests of minutes each
 	@QT_QPA_PLATFORM=offscreen $(PYTEST) -m long --timeout 3600
 
 test-kernels: $(READY) ## Run the worker's tests with each OpenBLAS kernel that this CPU can run
-	@QT_QPA_PLATFORM=offscreen packaging/test_kernels.sh $(PYTEST) -m "not long"
+	@QT_QPA_PLATFORM=offscreen packaging/test_kernels.sh $(PYTEST) -m "not long and not real"
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -1,4 +1,4 @@
-"""Answers of the guide with their records, as the app has a real worker write them, without window and store."""
+"""Answers of a model with their records, as the app has a real worker write them, without window and store."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from worker.protocol import CacheOptions, Chunk, Event, Failed, Finished, Forked
 
 
 class Writer:
-    """A real worker with the guide, and answers written as the app would request them."""
+    """A real worker with a model, and answers written as the app would request them."""
 
-    def __init__(self, hooks_folder: Path | None = None) -> None:
+    def __init__(self, hooks_folder: Path | None = None, model: str = "guide") -> None:
         self.client = WorkerClient(hooks_folder=hooks_folder)
-        self.client.send(LoadModel(request_id="load", model="guide", cache=CacheOptions(disk_limit_bytes=0)))
+        self.client.send(LoadModel(request_id="load", model=model, cache=CacheOptions(disk_limit_bytes=0)))
         while not isinstance(event := self.client.receive(), ModelLoaded):
             assert not isinstance(event, Failed)
         self.loaded = event
+        self._model = model
         self._num_asked = 0
         self.prompt = [
             Message(id=1, parent_id=None, role="root", text=""),
@@ -34,7 +35,7 @@ class Writer:
     def write_forked(self, record: Record, before: Message | None = None) -> list[Message]:
         """Write an answer, and those that hooks fork from it."""
         signed = structs.replace(
-            record, model="guide", model_identity=self.loaded.identity, versions=self.loaded.versions
+            record, model=self._model, model_identity=self.loaded.identity, versions=self.loaded.versions
         )
         message = Message(id=3, parent_id=2, role="assistant", text="", record=signed)
         if before is not None:

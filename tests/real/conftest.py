@@ -1,0 +1,161 @@
+"""Fixtures for the proofs on real weights: the starter, the same weights in float32, a worker, and mlx-lm beside it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any, cast
+
+import mlx.core as mx
+import mlx.nn as nn
+import pytest
+from mlx_lm.models.cache import make_prompt_cache
+from mlx_lm.utils import dequantize_model, load_model, load_tokenizer, save_model
+
+from app.catalog.starter import find_starter
+from app.places import Places
+from tests.driver import Event, StdioWorker
+from tests.real.questions import QUESTIONS
+from worker.language_model import LanguageModel, UnreadModel
+from worker.models.folder import find_model
+
+_WITHOUT = "The starter model is not on this machine. `make starter` fetches it; BOUGH_STARTER names another folder."
+NUM_TOKENS = 20
+"""The length of the greedy answers that several tests share."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark all tests of this folder."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.real)
+
+
+@pytest.fixture(scope="session")
+def starter() -> Path:
+    """The folder of the starter, with packed weights."""
+    given = os.environ.get("BOUGH_STARTER")
+    folder = find_starter(Places.of_user().models) if given is None else Path(given)
+    if folder is None:
+        pytest.skip(_WITHOUT)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def unpacked(starter: Path) -> Path:
+    """A folder with the starter's weights in float32, made once for all runs."""
+    kept = Places.of_user().cache / "tests" / f"{starter.name}-float32"
+    if _is_made_from(kept, starter):
+        return kept
+    shutil.rmtree(kept, ignore_errors=True)
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=kept.parent) as made:
+        folder = Path(made) / "model"
+        model, config = load_model(starter)
+        # First the scales: they would round the unpacked numbers to their own 16 bits.
+        model.set_dtype(mx.float32)
+        save_model(folder, dequantize_model(model), donate_model=True)
+        bare = {key: value for key, value in config.items() if not key.startswith("quantization")}
+        (folder / "config.json").write_text(json.dumps(bare), encoding="utf-8")
+        for file in starter.glob("*.jinja"):
+            shutil.copy(file, folder)
+        for name in ("tokenizer.json", "tokenizer_config.json"):
+            shutil.copy(starter / name, folder)
+        (folder / _SOURCE).write_text(_state_of(starter), encoding="utf-8")
+        folder.rename(kept)
+    return kept
+
+
+_SOURCE = "made_from.txt"
+
+
+def _state_of(folder: Path) -> str:
+    """Return a text that changes with the folder's files."""
+    files = sorted(file for file in folder.iterdir() if file.is_file())
+    return "\n".join(f"{file} {file.stat().st_size} {file.stat().st_mtime_ns}" for file in files)
+
+
+def _is_made_from(kept: Path, starter: Path) -> bool:
+    made_from = kept / _SOURCE
+    return made_from.is_file() and made_from.read_text("utf-8") == _state_of(starter)
+
+
+@pytest.fixture(scope="session")
+def worker(unpacked: Path) -> Iterator[StdioWorker]:
+    """A worker with the weights in float32, for all tests. They must leave nothing running."""
+    with StdioWorker() as worker:
+        worker.load(unpacked, disk_limit_bytes=0)
+        yield worker
+
+
+class Reference:
+    """mlx-lm with the same weights: the judge."""
+
+    def __init__(self, folder: Path) -> None:
+        # As in the worker: on a CPU, compiled functions call the C++ compiler, and round differently.
+        mx.disable_compile()
+        self.model: nn.Module = load_model(folder)[0]
+        self.tokenizer: Any = load_tokenizer(folder)
+
+    def prompt_ids(self, question: str) -> list[int]:
+        """Return the ids of a conversation with one question."""
+        messages = [{"role": "user", "content": question}]
+        return self.tokenizer.apply_chat_template(messages, add_generation_prompt=True)
+
+    def logits(self, ids: list[int], first: int = 0) -> mx.array:
+        """Read `ids` afresh. Return the logits after each from `first` on, shape [tokens, vocabulary]."""
+        layers = make_prompt_cache(self.model)
+        read = cast("Any", self.model)
+        if first > 1:
+            mx.eval(read(mx.array([ids[: first - 1]]), cache=layers)[:, -1:])
+        logits = read(mx.array([ids[max(first - 1, 0) :]]), cache=layers)[0]
+        return logits[1:] if first > 0 else logits
+
+    @cached_property
+    def eos_ids(self) -> set[int]:
+        return set(self.tokenizer.eos_token_ids)
+
+
+@pytest.fixture(scope="session")
+def reference(unpacked: Path) -> Reference:
+    return Reference(unpacked)
+
+
+@pytest.fixture(scope="session")
+def language_model(unpacked: Path) -> LanguageModel:
+    """The worker's own model in this process, for what the protocol does not report."""
+    *_, model = UnreadModel(find_model(str(unpacked))).read()
+    assert isinstance(model, LanguageModel)
+    return model
+
+
+def asked(question: str) -> list[dict[str, str]]:
+    """Return the messages of a conversation with one question."""
+    return [{"role": "user", "content": question}]
+
+
+def ask_all(worker: StdioWorker, requests: list[dict[str, Any]]) -> list[Event]:
+    """Send all requests at once, as several conversations do. Return their ends, in order."""
+    request_ids = [worker.send("generate", **request) for request in requests]
+    pending = set(request_ids)
+    ends: dict[str, Event] = {}
+    while pending:
+        event = worker.next_event()
+        if event["type"] in {"finished", "failed"}:
+            assert event["type"] == "finished", event
+            ends[event["request_id"]] = event
+            pending.discard(event["request_id"])
+    return [ends[request_id] for request_id in request_ids]
+
+
+@pytest.fixture(scope="session")
+def greedy(worker: StdioWorker) -> list[Event]:
+    """The ends of greedy answers to all questions, written at once."""
+    requests = [{"messages": asked(each), "max_tokens": NUM_TOKENS, "draft": "off"} for each in QUESTIONS]
+    return ask_all(worker, requests)
