@@ -1,7 +1,8 @@
 """The layers of several sequences side by side, so that one step of the model reads a token of each.
 
 This uses mlx-lm's batched caches: shorter sequences are padded on the left, and attention is masked there. Not every
-kind of cache has a batched form, and not every model's code supports it, so `can_batch` tries it.
+kind of cache has a batched form, and not every model's code supports it, so `can_batch` tries it. Sequences that begin
+with the same tokens may share their keys and values (see `shared_prefix.py`); `can_share` tries this.
 """
 
 from __future__ import annotations
@@ -13,6 +14,10 @@ import mlx.core as mx
 from mlx_lm.models.cache import ArraysCache, BatchKVCache, CacheList, KVCache
 
 from worker.layers import Layers, arrays_of, num_bytes_in
+from worker.shared_prefix import Prefix, SharedKVCache, SplitKVCache
+
+SHORTEST_SHARED = 256
+"""In tokens. The attention to a shorter prefix takes no longer for each sequence by itself."""
 
 _TOLERANCES = {mx.float32: 1e-2}
 _TOLERANCE_16_BITS = 0.2
@@ -28,14 +33,23 @@ class Batch:
     def __init__(self) -> None:
         self.layers: Layers = []
 
-    def add(self, layers: Layers, num_rows: int) -> None:
-        """Append `num_rows` rows that are copies of `layers`, the layers of one sequence. The copy is lazy."""
-        new = [_merged([layer] * num_rows) for layer in layers]
+    def add(self, layers: Layers, num_rows: int, *, is_shared: bool = False) -> None:
+        """Append `num_rows` rows that begin with the tokens of `layers`, the layers of one sequence.
+
+        The rows are lazy copies. With `is_shared`, which needs a model that `can_share`, they share keys and values
+        with each other and with `layers` instead: as long as they are here, changing `layers` in place copies it.
+        """
+        new = [
+            SharedKVCache.sharing(layer, num_rows) if is_shared and is_shareable(layer) else _merged([layer] * num_rows)
+            for layer in layers
+        ]
         if not self.layers:
             self.layers = new
             return
-        for layer, other in zip(self.layers, new, strict=True):
-            layer.extend(other)
+        for number, other in enumerate(new):
+            if isinstance(other, SharedKVCache):
+                self.layers[number] = SharedKVCache.of(self.layers[number])
+            self.layers[number].extend(other)
 
     def remove(self, row: int, num_rows: int) -> None:
         """Remove one of `num_rows` rows. The following rows move up."""
@@ -61,10 +75,27 @@ class Batch:
         """Return the layers of one row, which holds `length` tokens. They are views: copy them before the next step."""
         return [_row(layer, row, length) for layer in self.layers]
 
+    def whole_row(self, row: int, length: int) -> Layers:
+        """Like `row`, but return layers that the model can go on with. What the row shares is copied, lazily."""
+        return [layer.whole() if isinstance(layer, SplitKVCache) else layer for layer in self.row(row, length)]
+
     @property
     def num_bytes(self) -> int:
-        """Bytes of all arrays held."""
+        """Bytes of all arrays held, without shared prefixes."""
         return num_bytes_in([arrays_of(layer) for layer in self.layers])
+
+    @property
+    def prefix_bytes(self) -> int:
+        """Bytes of the shared prefixes, each counted once."""
+        return sum(prefix.num_bytes for prefix in self._prefixes())
+
+    @property
+    def saved_bytes(self) -> int:
+        """How many more bytes the rows would take if each had a copy of its prefix."""
+        return sum((len(prefix.rows) - 1) * prefix.num_bytes for prefix in self._prefixes())
+
+    def _prefixes(self) -> list[Prefix]:
+        return [prefix for layer in self.layers if isinstance(layer, SharedKVCache) for prefix in layer.prefixes]
 
 
 def can_batch(forward: Forward, new_layers: Callable[[], Layers], config: Mapping[str, Any]) -> bool:
@@ -84,6 +115,34 @@ def can_batch(forward: Forward, new_layers: Callable[[], Layers], config: Mappin
         return all(_agree(logits, mx.stack([step[row] for step in together])) for row, logits in enumerate(alone))
     except Exception:  # noqa: BLE001 (if a model's code fails on batches, sequences are read one after another)
         return False
+
+
+def can_share(forward: Forward, new_layers: Callable[[], Layers]) -> bool:
+    """Return whether a model computes the same logits for sequences that share keys and values as for each alone."""
+    prefix, rows = [0, 1, 2, 3, 4, 5, 6], [[3, 1], [2, 4]]
+    layers = new_layers()
+    if not any(is_shareable(layer) for layer in layers):
+        return False
+    batch = Batch()
+    try:
+        forward(mx.array([prefix]), layers)
+        batch.add(layers, len(rows), is_shared=True)
+        together = [forward(mx.array(tokens)[:, None], batch.layers) for tokens in zip(*rows, strict=True)]
+        alone = [_alone(forward, new_layers(), prefix, row) for row in rows]
+        return all(_agree(logits, mx.stack([step[row] for step in together])) for row, logits in enumerate(alone))
+    except Exception:  # noqa: BLE001 (see `can_batch`)
+        return False
+
+
+def _alone(forward: Forward, layers: Layers, prefix: list[int], tokens: list[int]) -> mx.array:
+    """Return the logits after each of the tokens that follow `prefix`."""
+    forward(mx.array([prefix]), layers)
+    return mx.concatenate([forward(mx.array([[token_id]]), layers) for token_id in tokens])
+
+
+def is_shareable(layer: Any) -> bool:
+    """Return whether rows can share what this layer holds."""
+    return type(layer) is KVCache
 
 
 def _attends_to_blocks(config: Mapping[str, Any]) -> bool:
@@ -124,6 +183,11 @@ def _take_rows(layer: Any, rows: list[int], num_different: int | None) -> list[_
             return []
         case CacheList():
             return [each for part in cast("Any", layer).caches for each in _take_rows(part, rows, num_different)]
+        case SharedKVCache() if layer.prefixes and (
+            num_different is None or len(rows) != layer.offset.size or num_different > layer.size()
+        ):
+            layer.filter(rows)
+            return []
         case BatchKVCache() if num_different is not None and len(rows) == layer.offset.size:
             held = cast("dict[str, mx.array]", {"keys": layer.keys, "values": layer.values})
             start, end, order = layer.size() - num_different, layer.size(), mx.array(rows)
@@ -139,6 +203,8 @@ def _row(layer: Any, row: int, length: int) -> Any:
             return None
         case CacheList():
             return CacheList(*(_row(part, row, length) for part in cast("Any", layer).caches))
+        case SharedKVCache():
+            return layer.row(row, length)
         case BatchKVCache():
             # `extract` would copy all positions, but callers mostly need the last ones.
             alone, end = KVCache(), layer.size()

@@ -20,7 +20,7 @@ from mlx_lm.models.cache import KVCache, QuantizedKVCache, make_prompt_cache
 from mlx_lm.utils import load_model, load_tokenizer, maybe_set_recommended_wired_limit
 from tokenizers import Tokenizer
 
-from worker.batch import can_batch
+from worker.batch import can_batch, can_share, is_shareable
 from worker.blas import versions_in_use
 from worker.errors import (
     BadRequestError,
@@ -249,6 +249,11 @@ class LanguageModel:
         return can_batch(self.forward, self.new_layers, self._config)
 
     @cached_property
+    def can_share(self) -> bool:
+        """Whether several sequences can share the keys and values of the tokens with which they begin."""
+        return self.can_batch and can_share(self.forward, self.new_layers)
+
+    @cached_property
     def constraints(self) -> Constraints:
         """Makes constraints for its answers."""
         return Constraints(self.vocabulary, self._trials)
@@ -256,6 +261,10 @@ class LanguageModel:
     def num_bytes_at(self, num_tokens: int) -> int:
         """Return how much memory the layers' caches take after this many tokens."""
         return sum(num_bytes_at(layer, num_tokens) for layer in self._layers)
+
+    def shared_bytes_at(self, num_tokens: int) -> int:
+        """Return how much of `num_bytes_at` sequences can share that begin with the same `num_tokens` tokens."""
+        return sum(num_bytes_at(layer, num_tokens) for layer in self._layers if is_shareable(layer))
 
     def forward(self, tokens: mx.array, layers: Layers) -> mx.array:
         """Read `tokens`, shape [sequences, n], into `layers`, lazily.

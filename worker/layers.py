@@ -17,6 +17,8 @@ import mlx.core as mx
 from mlx.utils import tree_flatten, tree_map
 from mlx_lm.models.cache import CacheList, ChunkedKVCache, KVCache, QuantizedKVCache, RotatingKVCache
 
+from worker.shared_prefix import SplitKVCache
+
 Layers: TypeAlias = list[Any]
 """One cache for each layer, as mlx-lm's `make_prompt_cache` returns them."""
 
@@ -42,7 +44,7 @@ class Stack(ABC):
 
     def positions(self, start: int, stop: int) -> Arrays:
         """Copy a range of positions, lazily."""
-        return [slice_positions((cache.keys, cache.values), start, stop) for cache in self._caches]
+        return [slice_positions(_views(cache, start, stop), 0, None) for cache in self._caches]
 
     @abstractmethod
     def set_positions(self, num_own: int, parts: Sequence[Arrays]) -> None:
@@ -213,8 +215,7 @@ def has_finite_end(layers: Layers, num_tokens: int) -> mx.array:
     match last:
         case KVCache() | QuantizedKVCache() | ChunkedKVCache():
             end = last.offset - getattr(last, "start_position", 0)
-            held = arrays_in([last.keys, last.values])
-            return mx.isfinite(_sum_of([array[..., max(end - num_tokens, 0) : end, :] for array in held]))
+            return mx.isfinite(_sum_of(arrays_in(_views(last, max(end - num_tokens, 0), end))))
         case _:
             # A state may hold -inf, as a maximum of nothing.
             return mx.logical_not(mx.isnan(_sum_of(arrays_of(last))))
@@ -326,6 +327,17 @@ def _each_array(value: Any, take: Callable[[mx.array], mx.array]) -> Any:
             return tuple(taken) if isinstance(value, tuple) else taken
         case _:
             return copy.copy(value)
+
+
+def _views(cache: Any, start: int, stop: int) -> Arrays:
+    """Return the keys and values of a range of positions of one layer, without copying them."""
+    if isinstance(cache, SplitKVCache):
+        return cache.positions(start, stop)
+
+    def view(array: mx.array) -> mx.array:
+        return array[..., start:stop, :]
+
+    return tree_map(view, (cache.keys, cache.values))
 
 
 def slice_positions(arrays: Arrays, start: int, stop: int | None) -> Arrays:

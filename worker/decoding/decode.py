@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 import mlx.core as mx
 
-from worker.batch import Batch
+from worker.batch import SHORTEST_SHARED, Batch
 from worker.cache.prompt_cache import PromptCache
 from worker.decoding.branch import Branch
 from worker.decoding.sampled_token import SampledToken
@@ -58,6 +58,8 @@ class Decoder:
         self._step_s = math.inf
         self._batch: Batch | None = None
         """None means that the only branch, if any, uses the cache's working layers."""
+        self._holds_prefixes = False
+        """Whether prefixes that branches share are held by them alone. At first the working layers hold them, too."""
         self._num_steps = 0
         self._new: list[Branch] = []
         """Branches whose first token was not examined yet."""
@@ -70,12 +72,17 @@ class Decoder:
         if self.branches or len(branches) > 1:
             assert self._batch is not None or not self.branches
             self._batch = self._batch or Batch()
-            self._batch.add(self._cache.branch.layers, len(branches))
+            is_shared = self.can_share(len(branches), len(branches[0].ids))
+            self._batch.add(self._cache.branch.layers, len(branches), is_shared=is_shared)
         self.branches += branches
         self._new += branches
         # The first step makes room for many positions.
         self._num_steps = 0
         self._count_bytes()
+
+    def can_share(self, num_branches: int, num_tokens: int) -> bool:
+        """Return whether branches that join together will hold these tokens once."""
+        return num_branches > 1 and num_tokens >= SHORTEST_SHARED and self._model.can_share
 
     def _catch_up(self) -> None:
         """Count right guesses as read tokens, and drop wrong ones."""
@@ -97,13 +104,14 @@ class Decoder:
         if self.branches and self._batch is None:
             self._batch = Batch()
             self._batch.add(self._cache.branch.layers, 1)
-            self._count_bytes()
+        self._holds_prefixes = self._batch is not None
+        self._count_bytes()
 
     def move_in(self) -> None:
         """Move a single branch back into the working layers, where it is fastest."""
         if self._batch is not None and len(self.branches) == 1:
             branch = self.branches[0]
-            layers = self._batch.row(0, len(branch.ids))
+            layers = self._batch.whole_row(0, len(branch.ids))
             self._batch = None
             self._count_bytes()
             self._cache.take(branch.ids, layers, branch.marks())
@@ -305,7 +313,14 @@ class Decoder:
     @property
     def num_bytes(self) -> int:
         """Bytes held in addition to the cache's working layers."""
-        return 0 if self._batch is None else self._batch.num_bytes
+        if self._batch is None:
+            return 0
+        return self._batch.num_bytes + (self._batch.prefix_bytes if self._holds_prefixes else 0)
+
+    @property
+    def saved_bytes(self) -> int:
+        """How many more bytes the branches would take if they shared nothing."""
+        return 0 if self._batch is None else self._batch.saved_bytes
 
     def _count_bytes(self) -> None:
         self._cache.reserve(self.num_bytes)

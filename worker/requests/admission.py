@@ -1,6 +1,7 @@
 """How many answers fit in memory at once.
 
-Each row of a batch is as long as the longest one, and the branch in the working layers needs memory besides.
+Each row of a batch is as long as the longest one, and the branch in the working layers needs memory besides. Answers
+that begin with the same tokens may share their memory.
 """
 
 from __future__ import annotations
@@ -24,17 +25,20 @@ class Admission:
         self.is_one_by_one = False
         """Set after several answers at once failed: then they run one after another until all are done."""
 
-    def admits(self, num_rows: int, longest: int) -> bool:
-        """Return whether `num_rows` answers may run at once, the longest of which has `longest` tokens."""
+    def admits(self, num_rows: int, longest: int, saved_bytes: int = 0) -> bool:
+        """Return whether `num_rows` answers may run at once, the longest of which has `longest` tokens.
+
+        `saved_bytes`: how many bytes less they take because of what they share.
+        """
         if num_rows == 1:
             return True
         if self.is_one_by_one or num_rows > _MAX_ROWS or not self._model.can_batch:
             return False
-        return self._fits(num_rows, longest + _ROOM)
+        return self._fits(num_rows, longest + _ROOM, saved_bytes)
 
-    def holds(self, num_rows: int, longest: int) -> bool:
-        """Return whether the running answers fit until the next check."""
-        return num_rows == 1 or self._fits(num_rows, longest + LOOK_EVERY)
+    def holds(self, num_rows: int, longest: int, saved_bytes: int = 0) -> bool:
+        """Return whether the running answers fit until the next check; `saved_bytes` as above."""
+        return num_rows == 1 or self._fits(num_rows, longest + LOOK_EVERY, saved_bytes)
 
-    def _fits(self, num_rows: int, longest: int) -> bool:
-        return (num_rows + 1) * self._model.num_bytes_at(longest) <= self._cache.limit_bytes
+    def _fits(self, num_rows: int, longest: int, saved_bytes: int) -> bool:
+        return (num_rows + 1) * self._model.num_bytes_at(longest) - saved_bytes <= self._cache.limit_bytes

@@ -301,7 +301,12 @@ class Engine:
 
     def _admits(self, num_more: int, group: SequenceGroup) -> bool:
         """Return whether `num_more` answers of a group can run beside those that are running."""
-        return self._admission.admits(len(self._running) + num_more, max(len(group.sequence), self._longest))
+        saved_bytes = self._decoder.saved_bytes
+        if self._decoder.can_share(num_more, len(group.sequence)):
+            saved_bytes += (num_more - 1) * self.model.shared_bytes_at(len(group.sequence))
+        return self._admission.admits(
+            len(self._running) + num_more, max(len(group.sequence), self._longest), saved_bytes
+        )
 
     @property
     def _longest(self) -> int:
@@ -311,7 +316,7 @@ class Engine:
         """Suspend the newest answers if the running ones no longer fit in memory."""
         if len(self._running) < 2 or (longest := self._longest) % LOOK_EVERY:
             return
-        while not self._admission.holds(len(self._running), longest):
+        while not self._admission.holds(len(self._running), longest, self._decoder.saved_bytes):
             *_, (branch, (request, choice)) = self._running.items()
             self._decoder.leave(branch, len(branch.ids))
             del self._running[branch]

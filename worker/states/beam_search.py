@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from worker.answers.answer import Answer
-from worker.batch import Batch
+from worker.batch import SHORTEST_SHARED, Batch
 from worker.cache.prompt_cache import MAX_MARKS, PromptCache, States
 from worker.cache.token_tree import Provenance, as_ids, num_common
 from worker.decoding.prefill import Prefill
@@ -228,7 +228,8 @@ class BeamSearch:
         if self._batch is None:
             # All beams continue the prompt.
             self._batch = Batch()
-            self._batch.add(self._cache.branch.layers, len(beams))
+            is_shared = len(self._cache.branch.token_ids) >= SHORTEST_SHARED and self._model.can_share
+            self._batch.add(self._cache.branch.layers, len(beams), is_shared=is_shared)
         elif (rows := [beam.row for beam in beams]) != list(range(len(parents))):
             written = [as_ids(parent.answer.token_ids) for parent in parents]
             # The prefix that the first and the last of them in sorted order share is common to all.
