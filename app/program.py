@@ -283,6 +283,19 @@ class Program(QObject):
         self.preferences.change(unload_after_minutes=minutes)
         self.idle_unloading.set_minutes(minutes)
 
+    def add_model_folder(self, folder: Path) -> None:
+        """Search a folder for models, too."""
+        folders = dict.fromkeys((*self.settings.model_folders, clean(str(folder))))
+        self._set_model_folders(tuple(folders))
+
+    def remove_model_folder(self, folder: str) -> None:
+        """Search a folder no longer. Its files stay."""
+        self._set_model_folders(tuple(name for name in self.settings.model_folders if name != folder))
+
+    def _set_model_folders(self, folders: tuple[str, ...]) -> None:
+        self.preferences.change(model_folders=folders)
+        self.local_models.look()
+
     # --- the settings --------------------------------------------------------------------------------------
 
     def set_default_generation(self, generation: GenerationSettings) -> None:

@@ -13,9 +13,8 @@ from typing import Any, TypeAlias
 from PySide6.QtCore import QEventLoop, QObject, Signal
 
 from app.archive.searching import Searcher
-from app.model.database import StoreError
 from app.model.store import Store
-from worker.sentence import Sentence, verbatim
+from worker.sentence import Sentence, SentenceError, verbatim
 
 _log = logging.getLogger(__name__)
 
@@ -82,7 +81,7 @@ class Task(QObject):
             self._reported.emit("cancelled", None)
         except StopIteration as end:
             self._reported.emit("done", end.value)
-        except StoreError as error:
+        except SentenceError as error:
             self._reported.emit("failed", error.sentence)
         except OSError as error:
             self._reported.emit("failed", _reason(error))

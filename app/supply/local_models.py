@@ -11,7 +11,7 @@ from PySide6.QtCore import QObject, Signal
 from app.archive.archive import Steps, Task
 from app.catalog.entry import LocalModel
 from app.preferences import Preferences
-from worker.sentence import Sentence
+from worker.sentence import Sentence, SentenceError
 
 
 class LocalModels(QObject):
@@ -28,6 +28,8 @@ class LocalModels(QObject):
         self._preferences = preferences
         self._run = run
         self._found: tuple[LocalModel, ...] = ()
+        self._opened: dict[str, LocalModel] = {}
+        """Models that the user opened elsewhere, by name."""
         self._task: Task | None = None
         self._is_due = False
         """Whether something changed since the running search began."""
@@ -38,7 +40,8 @@ class LocalModels(QObject):
 
     @property
     def all(self) -> Sequence[LocalModel]:
-        return self._found
+        known = {model.name for model in self._found}
+        return [*self._found, *(model for name, model in self._opened.items() if name not in known)]
 
     @property
     def is_looking(self) -> bool:
@@ -46,7 +49,7 @@ class LocalModels(QObject):
 
     def named(self, name: str) -> LocalModel | None:
         """Return the model that `load_model` takes by this name; None if the last search did not find it."""
-        return next((model for model in self._found if model.name == name), None)
+        return next((model for model in self.all if model.name == name), None)
 
     def look(self) -> None:
         """Search again, because files may have changed."""
@@ -61,6 +64,17 @@ class LocalModels(QObject):
         self._task.done.connect(self._on_done)
         self._task.failed.connect(self._on_failed)
         self._task.ended.connect(self._on_ended)
+        self.changed.emit()
+
+    def remove(self, model: LocalModel) -> Task:
+        """Delete a model in the background. The task's result is the number of bytes freed."""
+        task = self._run(lambda: _removal(model, self.models_folder))
+        task.ended.connect(self.look)
+        return task
+
+    def add(self, models: Sequence[LocalModel]) -> None:
+        """List models that the user opened, wherever they are, until Bough ends."""
+        self._opened.update({model.name: model for model in models if self.named(model.name) is None})
         self.changed.emit()
 
     def _on_progress(self, found: tuple[LocalModel, ...]) -> None:
@@ -87,6 +101,36 @@ class LocalModels(QObject):
             self.look()
         else:
             self.changed.emit()
+
+
+def look_at(path: Path) -> Steps:
+    """Look at a folder or a GGUF file that the user opened. The result is the list of its models, at least one."""
+    from app.catalog.on_disk import find_models, model_at
+    from app.catalog.places_of_models import Root
+
+    yield 0
+    opened = model_at(path)
+    models = [opened] if opened is not None else []
+    if path.is_dir() and (opened is None or opened.format == "gguf"):
+        models = list(find_models([Root(path, "added")]))
+    if not models:
+        raise SentenceError(
+            Sentence(
+                "There is no model in {path}. Choose a GGUF file, or a folder with config.json and safetensors files.",
+                path=path,
+            )
+        )
+    if len(models) == 1 and models[0].problem is not None:
+        raise SentenceError(models[0].problem)
+    return models
+
+
+def _removal(model: LocalModel, models_folder: Path) -> Steps:
+    from app.catalog.places_of_models import hub_cache
+    from app.catalog.removal import remove
+
+    yield 0
+    return remove(model, models=models_folder, cache=hub_cache())
 
 
 def _steps(models_folder: Path, added: Sequence[Path]) -> Steps:

@@ -181,6 +181,7 @@ class MainWindow(QMainWindow):
             composer=self.composer,
             theme=self._theme,
         )
+        self.dialogs.drop_page.models_dropped.connect(self._models_commands.open_models)
         self._compare_commands = CompareCommands(controller, self._theme, self)
         self._dock_commands = DockCommands(
             controller,

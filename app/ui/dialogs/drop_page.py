@@ -25,6 +25,8 @@ class DropPage(QWidget):
 
     dropped = Signal(object)
     """The paths of the files that can be imported."""
+    models_dropped = Signal(object)
+    """The paths of GGUF files and model folders."""
 
     def __init__(self, theme: Theme, parent: QWidget, excluded: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -84,17 +86,26 @@ class DropPage(QWidget):
 
     def _drop(self, event: QDropEvent) -> None:
         self.setVisible(False)
-        files = [file for file in files_in(event.mimeData()) if can_be_imported(file)]
-        if files:
+        files = files_in(event.mimeData())
+        models = [file for file in files if is_model(file)]
+        importable = [file for file in files if can_be_imported(file)]
+        if models or importable:
             event.acceptProposedAction()
-            self.dropped.emit(files)
+        if models:
+            self.models_dropped.emit(models)
+        elif importable:
+            self.dropped.emit(importable)
 
     # --- content -------------------------------------------------------------------------------------------
 
     def _open(self, files: Sequence[Path]) -> None:
+        models = [file for file in files if is_model(file)]
         importable = [file for file in files if can_be_imported(file)]
         others = [file for file in files if not can_be_imported(file)]
-        if importable:
+        if models:
+            self.headline.setText(self.tr("Drop to open %n model(s)", "", len(models)))
+            self.details.setText(_names(models))
+        elif importable:
             self.headline.setText(self.tr("Drop to import %n file(s)", "", len(importable)))
             details = self.tr("You see the contents first. Nothing is imported until you confirm.")
             left_out = self.tr("Ignored because Bough can't read them: {names}").format(names=_names(others))
@@ -134,7 +145,14 @@ def files_in(dragged: QMimeData) -> list[Path]:
 
 def can_be_imported(file: Path) -> bool:
     """Whether Bough may be able to import a file, judged by its name."""
-    return file.is_dir() or file.suffix.lower() in SUFFIXES
+    return not is_model(file) and (file.is_dir() or file.suffix.lower() in SUFFIXES)
+
+
+def is_model(file: Path) -> bool:
+    """Whether a file or folder is a model, judged by names."""
+    if file.suffix.lower() == ".gguf":
+        return True
+    return (file / "config.json").is_file() and any(file.glob("model*.safetensors"))
 
 
 def _names(files: Sequence[Path]) -> str:

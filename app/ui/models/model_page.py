@@ -257,9 +257,10 @@ class ModelPage(QWidget):
             menu.addAction(self.tr("Open web page"), lambda: self.requested.emit("open_page"))
         if isinstance(model, LocalModel) and model.can_be_removed and model.name != "guide":
             menu.addSeparator()
-            menu.addAction(self.tr("Delete…"), self._ask_to_delete)
+            menu.addAction(self.tr("Delete…"), self.ask_to_delete)
 
-    def _ask_to_delete(self) -> None:
+    def ask_to_delete(self) -> None:
+        """Ask whether the shown model should be deleted, in its place."""
         entry = self._entry
         if entry is None or not isinstance(entry.model, LocalModel):
             return

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject
@@ -98,5 +99,13 @@ class ModelsCommands(QObject):
 
     def _open_model(self) -> None:
         folder = questions.ask_model_folder(self._window, self._program.settings.recent_models)
-        if folder is not None:
+        if folder is not None and not any(folder.glob("*.gguf")):
             self._controller.choose_model(str(folder))
+        elif folder is not None:
+            self.open_models([folder])
+
+    def open_models(self, paths: Sequence[Path]) -> None:
+        """Show GGUF files and model folders in the Models window, which converts what must be converted."""
+        window = self.show_models()
+        for path in paths:
+            window.open_path(path)

@@ -5,29 +5,48 @@ Where both do not fit, they are two pages, one after the other.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import assert_never
 
 from PySide6.QtCore import QEvent, QObject, Qt, QUrl, Signal
-from PySide6.QtGui import QDesktopServices, QKeyEvent, QResizeEvent
-from PySide6.QtWidgets import QApplication, QDialog, QFrame, QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtGui import QDesktopServices, QDragEnterEvent, QDropEvent, QKeyEvent, QResizeEvent
+from PySide6.QtWidgets import (
+    QApplication,
+    QDialog,
+    QFileDialog,
+    QFrame,
+    QHBoxLayout,
+    QLineEdit,
+    QMenu,
+    QPushButton,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
 from typing_extensions import override
 
 from app.catalog.entry import LocalModel, RemoteModel
+from app.numbers import sized
 from app.program import Program
 from app.sentences import translated
+from app.supply.local_models import look_at
+from app.ui.dialogs import questions
+from app.ui.dialogs.drop_page import files_in
 from app.ui.models.entry import Action, main_action
 from app.ui.models.model_entries import ModelEntries
 from app.ui.models.model_list import ModelList
 from app.ui.models.model_page import ModelPage
 from app.ui.parts.labels import quiet_label
-from app.ui.theme import Theme, scaled
+from app.ui.theme import Theme, icon, scaled
 from worker.sentence import Sentence
 
 _WIDTH_PX, _HEIGHT_PX = 940, 640
 _MIN_PX = (320, 360)
 _NARROW_PX = 700
 _LIST_PX = 340
+_BUTTON_PX = 32
 _MAX_PX = 16_777_215
 """Qt's own limit of a widget's size."""
 _OF_SCREEN = 0.9
@@ -56,6 +75,14 @@ class ModelsWindow(QDialog):
         self.field.setPlaceholderText(self.tr("Search here and on the hub"))
         self.field.setAccessibleName(self.tr("Search models"))
         self.field.installEventFilter(self)
+        self.add_button = QToolButton()
+        self.add_button.setMinimumSize(_BUTTON_PX, _BUTTON_PX)
+        self.add_button.setAccessibleName(self.tr("Open a model, or add a folder"))
+        self.add_button.setToolTip(self.tr("Open a model, or add a folder"))
+        self.add_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.add_button.setMenu(self._new_add_menu())
+        self._said = ""
+        """The result of the last action, shown below the list until the next one."""
         self.list = ModelList(theme)
         self.status = quiet_label("")
         self.again_button = QPushButton()
@@ -66,6 +93,8 @@ class ModelsWindow(QDialog):
         self._left.setObjectName("models_list")
         self._lay_out()
         self._connect()
+        self.set_theme(theme)
+        self.setAcceptDrops(True)
         self._show()
         self.list.choose(f"local:{program.session.name}")
         program.local_models.look()
@@ -78,7 +107,9 @@ class ModelsWindow(QDialog):
         column.setSpacing(8)
         head = QHBoxLayout()
         head.setContentsMargins(4, 0, 12, 0)
-        head.addWidget(self.field)
+        head.setSpacing(8)
+        head.addWidget(self.field, 1)
+        head.addWidget(self.add_button)
         foot = QVBoxLayout()
         foot.setContentsMargins(12, 0, 12, 12)
         foot.setSpacing(8)
@@ -110,7 +141,15 @@ class ModelsWindow(QDialog):
         self._program.transfers.landed.connect(self._on_landed)
         self.entries.changed.connect(self._show)
 
+    def _new_add_menu(self) -> QMenu:
+        menu = QMenu(self)
+        menu.addAction(self.tr("Open GGUF file…"), self._ask_file)
+        menu.addAction(self.tr("Open model folder…"), self._ask_folder)
+        menu.addAction(self.tr("Add folder to the list…"), self._ask_added_folder)
+        return menu
+
     def set_theme(self, theme: Theme) -> None:
+        self.add_button.setIcon(icon("plus", theme.quiet_text))
         self.list.set_theme(theme)
         self.page.set_theme(theme)
 
@@ -135,7 +174,7 @@ class ModelsWindow(QDialog):
         elif self.field.text().strip() and not self.list.rows:
             text = self.tr("No model has this name, here or on the hub. Try fewer letters.")
         else:
-            text = self.tr("Looking…") if local.is_looking and not self.list.rows else ""
+            text = self.tr("Looking…") if local.is_looking and not self.list.rows else self._said
             again = self.tr("More results") if search.has_more else ""
         self.status.setText(text)
         self.status.setVisible(bool(text))
@@ -191,6 +230,7 @@ class ModelsWindow(QDialog):
         if entry is None:
             return
         model, transfers = entry.model, self._program.transfers
+        self._said = ""
         key = "" if entry.transfer is None else entry.transfer.key
         match action:
             case "chat" if isinstance(model, LocalModel):
@@ -212,7 +252,7 @@ class ModelsWindow(QDialog):
             case "ask_again" if isinstance(model, RemoteModel):
                 self._program.hub_search.ask_details(model.repo)
             case "delete" if isinstance(model, LocalModel):
-                pass
+                self._delete(model)
             case "show_folder" if isinstance(model, LocalModel):
                 self._open(QUrl.fromLocalFile(str(_folder_of(model.path))))
             case "open_page" if model is not None:
@@ -223,7 +263,68 @@ class ModelsWindow(QDialog):
                 assert_never(action)
 
     def _open(self, url: QUrl) -> None:
-        QDesktopServices.openUrl(url)
+        if not QDesktopServices.openUrl(url):
+            self._say(self.tr("{place} can't be opened here.").format(place=url.toLocalFile() or url.toString()))
+
+    def _delete(self, model: LocalModel) -> None:
+        if self._program.session.name == model.name:
+            self._program.unload_model()
+        task = self._program.local_models.remove(model)
+        task.done.connect(partial(self._on_deleted, model.title))
+        task.failed.connect(self._say_why)
+
+    def _on_deleted(self, title: str, num_bytes: int) -> None:
+        deleted = self.tr("{title} was deleted, which freed {size}.")
+        self._say(deleted.format(title=title, size=sized(num_bytes)))
+
+    def _say_why(self, why: Sentence) -> None:
+        self._say(translated(why))
+
+    def _say(self, text: str) -> None:
+        self._said = text
+        self._show_status()
+
+    # --- opening -------------------------------------------------------------------------------------------
+
+    def open_path(self, path: Path) -> None:
+        """Show the model in a folder or a GGUF file; a GGUF model is converted at once."""
+        task = self._program.archive.run(lambda: look_at(path))
+        task.done.connect(self._on_opened)
+        task.failed.connect(self._say_why)
+
+    def _on_opened(self, models: Sequence[LocalModel]) -> None:
+        self.field.clear()
+        if len(models) == 1 and models[0].format == "gguf":
+            self.list.choose_next(self._program.transfers.convert(models[0]))
+        else:
+            self._program.local_models.add(models)
+            self.list.choose_next(f"local:{models[0].name}")
+            self._show()
+
+    def _ask_file(self) -> None:
+        file, _ = QFileDialog.getOpenFileName(self, self.tr("Open a GGUF file"), "", self.tr("GGUF models (*.gguf)"))
+        if file:
+            self.open_path(Path(file))
+
+    def _ask_folder(self) -> None:
+        folder = questions.ask_model_folder(self, self._program.settings.recent_models)
+        if folder is not None:
+            self.open_path(folder)
+
+    def _ask_added_folder(self) -> None:
+        folder = QFileDialog.getExistingDirectory(self, self.tr("Add a folder with models"))
+        if folder:
+            self._program.add_model_folder(Path(folder))
+
+    @override
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if files_in(event.mimeData()):
+            event.acceptProposedAction()
+
+    @override
+    def dropEvent(self, event: QDropEvent) -> None:
+        for path in files_in(event.mimeData()):
+            self.open_path(path)
 
     # --- two columns, or two pages ---------------------------------------------------------------------------
 

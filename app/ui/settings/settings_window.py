@@ -53,7 +53,7 @@ class SettingsWindow(QDialog):
         self.answers = AnswersPage(program)
         self.memory_page = MemoryPage(program)
         self.keys = KeysPage(program)
-        self.models = ModelsPage(program, menus["open_model"], menus["open_draft_model"])
+        self.models = ModelsPage(program, menus["models"])
         self.data = DataPage(menus)
         self.list = QListWidget()
         self.list.setObjectName("settings_pages")

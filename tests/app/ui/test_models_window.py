@@ -10,9 +10,11 @@ from PySide6.QtCore import Qt
 from tokenizers import Tokenizer
 
 from app.ui.models.models_window import ModelsWindow
+from app.ui.settings.settings_window import SettingsWindow
 from tests.app.ui.conftest import User
 from tests.models import write_random_llama
 from tests.waiting import PATIENCE_MS
+from tests.worker.gguf.files import write_llama
 
 
 @pytest.fixture
@@ -110,3 +112,50 @@ def test_a_model_without_answers_for_some_minutes_is_unloaded(user: User, tmp_pa
     assert user.ask("What is a branch?").state == "complete"
     program.set_unload_after(0)
     assert not program.idle_unloading.timer.isActive()
+
+
+def test_a_model_is_deleted_after_a_question_in_its_place(user: User, window: ModelsWindow) -> None:
+    folder = user.controller.program.models_folder / "Broken"
+    window.list.choose(_key(user, "Broken"))
+    window.page.ask_to_delete()
+    assert "can't be undone" in window.page.confirmation.text.text()
+    user.bot.mouseClick(window.page.confirmation.no_button, Qt.MouseButton.LeftButton)
+    assert folder.exists()
+    window.page.ask_to_delete()
+    user.bot.mouseClick(window.page.confirmation.yes_button, Qt.MouseButton.LeftButton)
+    user.bot.waitUntil(lambda: "Broken" not in _titles(window), timeout=PATIENCE_MS)
+    assert not folder.exists()
+    assert "was deleted" in window.status.text()
+
+
+def test_a_gguf_file_is_converted_and_then_chatted_with(user: User, window: ModelsWindow, tmp_path: Path) -> None:
+    file = write_llama(tmp_path / "Gamma-tiny.gguf")
+    window.open_path(file)
+    converted = user.controller.program.models_folder / "Gamma-tiny"
+    user.bot.waitUntil(lambda: window.list.chosen_key == f"local:{converted}", timeout=PATIENCE_MS)
+    assert file.exists()
+    window.page.main_button.click()
+    _wait_until_ready(user)
+    assert user.application.session.name == str(converted)
+
+
+def test_a_damaged_gguf_file_says_why(user: User, window: ModelsWindow, tmp_path: Path) -> None:
+    file = tmp_path / "damaged.gguf"
+    file.write_bytes(b"GGUF" + b"\xff" * 100)
+    window.open_path(file)
+    user.bot.waitUntil(lambda: "damaged.gguf" in window.status.text(), timeout=PATIENCE_MS)
+
+
+def test_a_folder_is_added_to_the_list_and_removed_in_the_settings(
+    user: User, window: ModelsWindow, tmp_path: Path, byte_level: Tokenizer
+) -> None:
+    write_random_llama(tmp_path / "elsewhere" / "Delta", byte_level)
+    user.controller.program.add_model_folder(tmp_path / "elsewhere")
+    user.bot.waitUntil(lambda: "Delta" in _titles(window), timeout=PATIENCE_MS)
+    user.window.action("settings").trigger()
+    settings = user.window.findChild(SettingsWindow)
+    assert isinstance(settings, SettingsWindow)
+    settings.show_page(settings.models)
+    settings.models.remove_buttons[0].click()
+    user.bot.waitUntil(lambda: "Delta" not in _titles(window), timeout=PATIENCE_MS)
+    settings.close()
