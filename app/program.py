@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, Qt, Signal
 
 from app.answers.answers import Answers
 from app.answers.idle_unloading import IdleUnloading
@@ -155,7 +155,8 @@ class Program(QObject):
         transfers = Transfers(
             lambda on_change: FetchQueue(places, self._hub.get(), on_change), self.models_folder, self.archive.run
         )
-        transfers.landed.connect(self.local_models.look)
+        # Windows first note which model has landed, while its transfer is still in their lists.
+        transfers.landed.connect(self.local_models.look, Qt.ConnectionType.QueuedConnection)
         return transfers
 
     @property

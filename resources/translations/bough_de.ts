@@ -1014,6 +1014,13 @@
 <context>
     <name>DropPage</name>
     <message numerus="yes">
+        <source>Drop to open %n model(s)</source>
+        <translation>
+            <numerusform>Loslassen, um %n Modell zu öffnen</numerusform>
+            <numerusform>Loslassen, um %n Modelle zu öffnen</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
         <source>Drop to import %n file(s)</source>
         <translation>
             <numerusform>Hier ablegen, um %n Datei zu importieren</numerusform>
@@ -2762,36 +2769,67 @@
 <context>
     <name>ModelsPage</name>
     <message>
-        <source>Open folder…</source>
-        <translation>Ordner öffnen…</translation>
+        <source>Models…</source>
+        <translation>Modelle…</translation>
     </message>
     <message>
-        <source>Remove other models</source>
-        <translation>Andere Modelle entfernen</translation>
+        <source>Models</source>
+        <translation>Modelle</translation>
     </message>
     <message>
-        <source>Removes them from this list. Their files stay.</source>
-        <translation>Entfernt sie aus dieser Liste. Ihre Dateien bleiben.</translation>
+        <source>The models on this computer, and those of the hub, have a window of their own.</source>
+        <translation>Die Modelle auf diesem Computer und die des Hubs haben ein eigenes Fenster.</translation>
     </message>
     <message>
-        <source>Model</source>
-        <translation>Modell</translation>
+        <source>Unload the model</source>
+        <translation>Das Modell entladen</translation>
     </message>
     <message>
-        <source>Knows only Bough.</source>
-        <translation>Kennt nur Bough.</translation>
+        <source>Never</source>
+        <translation>Nie</translation>
     </message>
     <message>
-        <source>{} · {} M parameters · context {} tokens</source>
-        <translation>{} · {} Mio. Parameter · Kontext {} Token</translation>
+        <source>It stays in memory until you choose another one.</source>
+        <translation>Es bleibt im Speicher, bis Sie ein anderes wählen.</translation>
+    </message>
+    <message numerus="yes">
+        <source>After %n minute(s) without an answer</source>
+        <translation>
+            <numerusform>Nach %n Minute ohne Antwort</numerusform>
+            <numerusform>Nach %n Minuten ohne Antwort</numerusform>
+        </translation>
     </message>
     <message>
-        <source>Loading {}…</source>
-        <translation>{} wird geladen…</translation>
+        <source>Its memory is free for other programs then. The next question loads it again.</source>
+        <translation>Sein Speicher ist dann für andere Programme frei. Die nächste Frage lädt es wieder.</translation>
     </message>
     <message>
-        <source>No model is loaded.</source>
-        <translation>Es ist kein Modell geladen.</translation>
+        <source>Add folder…</source>
+        <translation>Ordner hinzufügen…</translation>
+    </message>
+    <message>
+        <source>Folders with models</source>
+        <translation>Ordner mit Modellen</translation>
+    </message>
+    <message>
+        <source>Bough&apos;s own folder, the Hugging Face cache and those of LM Studio, Ollama and llama.cpp are always searched. Nothing is copied.</source>
+        <translation>Boughs eigener Ordner, der Hugging-Face-Cache und die Ordner von LM Studio, Ollama und llama.cpp werden immer durchsucht. Nichts wird kopiert.</translation>
+    </message>
+    <message>
+        <source>Remove</source>
+        <translation>Entfernen</translation>
+    </message>
+    <message>
+        <source>Remove {what}</source>
+        <translation>{what} entfernen</translation>
+    </message>
+    <message>
+        <source>It is searched no longer. Its files stay.</source>
+        <translation>Er wird nicht mehr durchsucht. Seine Dateien bleiben.</translation>
+    </message>
+    <message>
+        <source>Add a folder with models</source>
+        <translation>Einen Ordner mit Modellen hinzufügen</translation>
     </message>
 </context>
 <context>
@@ -2807,6 +2845,22 @@
     <message>
         <source>Search models</source>
         <translation>Modelle suchen</translation>
+    </message>
+    <message>
+        <source>Open a model, or add a folder</source>
+        <translation>Ein Modell öffnen oder einen Ordner hinzufügen</translation>
+    </message>
+    <message>
+        <source>Open GGUF file…</source>
+        <translation>GGUF-Datei öffnen…</translation>
+    </message>
+    <message>
+        <source>Open model folder…</source>
+        <translation>Modellordner öffnen…</translation>
+    </message>
+    <message>
+        <source>Add folder to the list…</source>
+        <translation>Ordner zur Liste hinzufügen…</translation>
     </message>
     <message>
         <source>Try again</source>
@@ -2827,6 +2881,26 @@
     <message>
         <source>More results</source>
         <translation>Mehr Ergebnisse</translation>
+    </message>
+    <message>
+        <source>{place} can&apos;t be opened here.</source>
+        <translation>{place} lässt sich hier nicht öffnen.</translation>
+    </message>
+    <message>
+        <source>{title} was deleted, which freed {size}.</source>
+        <translation>{title} wurde gelöscht; {size} sind wieder frei.</translation>
+    </message>
+    <message>
+        <source>Open a GGUF file</source>
+        <translation>Eine GGUF-Datei öffnen</translation>
+    </message>
+    <message>
+        <source>GGUF models (*.gguf)</source>
+        <translation>GGUF-Modelle (*.gguf)</translation>
+    </message>
+    <message>
+        <source>Add a folder with models</source>
+        <translation>Einen Ordner mit Modellen hinzufügen</translation>
     </message>
 </context>
 <context>
@@ -4641,6 +4715,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>There is no file {path}. Choose a GGUF file.</source>
         <translation>Es gibt keine Datei {path}. Wählen Sie eine GGUF-Datei.</translation>
+    </message>
+    <message>
+        <source>There is no model in {path}. Choose a GGUF file, or a folder with config.json and safetensors files.</source>
+        <translation>In {path} ist kein Modell. Wählen Sie eine GGUF-Datei oder einen Ordner mit config.json und safetensors-Dateien.</translation>
     </message>
     <message>
         <source>This model needs an adapter, which Bough can&apos;t apply. Choose another model.</source>

@@ -62,6 +62,13 @@
 <context>
     <name>DropPage</name>
     <message numerus="yes">
+        <source>Drop to open %n model(s)</source>
+        <translation>
+            <numerusform>Drop to open %n model</numerusform>
+            <numerusform>Drop to open %n models</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
         <source>Drop to import %n file(s)</source>
         <translation>
             <numerusform>Drop to import %n file</numerusform>
@@ -141,6 +148,16 @@
         <translation>
             <numerusform>Keep only this version (prune %n message)</numerusform>
             <numerusform>Keep only this version (prune %n messages)</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
+    <name>ModelsPage</name>
+    <message numerus="yes">
+        <source>After %n minute(s) without an answer</source>
+        <translation>
+            <numerusform>After %n minute without an answer</numerusform>
+            <numerusform>After %n minutes without an answer</numerusform>
         </translation>
     </message>
 </context>

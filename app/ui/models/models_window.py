@@ -95,7 +95,7 @@ class ModelsWindow(QDialog):
         self._connect()
         self.set_theme(theme)
         self.setAcceptDrops(True)
-        self._show()
+        self.entries.search("")
         self.list.choose(f"local:{program.session.name}")
         program.local_models.look()
         self._fit_width(self.width())
@@ -165,8 +165,8 @@ class ModelsWindow(QDialog):
         """Say below the list what the search is doing, or why it found nothing."""
         search = self._program.hub_search
         local, again = self._program.local_models, ""
-        if local.failure is not None:
-            text = translated(local.failure)
+        if self._said or local.failure is not None:
+            text = self._said or translated(local.failure or "")
         elif search.failure is not None:
             text, again = translated(search.failure.sentence), self.tr("Try again")
         elif search.is_searching:
@@ -174,7 +174,7 @@ class ModelsWindow(QDialog):
         elif self.field.text().strip() and not self.list.rows:
             text = self.tr("No model has this name, here or on the hub. Try fewer letters.")
         else:
-            text = self.tr("Looking…") if local.is_looking and not self.list.rows else self._said
+            text = self.tr("Looking…") if local.is_looking and not self.list.rows else ""
             again = self.tr("More results") if search.has_more else ""
         self.status.setText(text)
         self.status.setVisible(bool(text))

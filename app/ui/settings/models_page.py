@@ -1,4 +1,4 @@
-"""The settings page for models: when the model is unloaded, and which folders are searched."""
+"""The settings page for models: the draft model, when the model is unloaded, and which folders are searched."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from pathlib import Path
 
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from typing_extensions import override
 
 from app.program import Program
+from app.ui.models.draft_model_card import DraftModelCard
 from app.ui.parts.labels import ElidedLabel
 from app.ui.parts.radio_group import RadioGroup
 from app.ui.settings.settings_page import SettingsPage, card
@@ -19,7 +21,7 @@ _MINUTES = (0, 5, 15, 60)
 class ModelsPage(SettingsPage):
     """The models themselves are in the Models window, to which a button leads."""
 
-    def __init__(self, program: Program, open_models: QAction) -> None:
+    def __init__(self, program: Program, open_models: QAction, open_draft_model: QAction) -> None:
         super().__init__()
         self._program = program
         self.open_button = QPushButton(self.tr("Models…"))
@@ -68,8 +70,14 @@ class ModelsPage(SettingsPage):
                 column,
             )
         )
+        self.drafts = DraftModelCard(program, open_draft_model)
+        self.cards.insertWidget(1, self.drafts)
         program.settings_changed.connect(self._show_folders)
         self._show_folders()
+
+    @override
+    def refresh(self) -> None:
+        self.drafts.refresh()
 
     def _set_idle(self) -> None:
         self._program.set_unload_after(self._minutes[self.idle.chosen])

@@ -53,7 +53,7 @@ class SettingsWindow(QDialog):
         self.answers = AnswersPage(program)
         self.memory_page = MemoryPage(program)
         self.keys = KeysPage(program)
-        self.models = ModelsPage(program, menus["models"])
+        self.models = ModelsPage(program, menus["models"], menus["open_draft_model"])
         self.data = DataPage(menus)
         self.list = QListWidget()
         self.list.setObjectName("settings_pages")
