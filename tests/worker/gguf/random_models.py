@@ -242,25 +242,29 @@ def write_random_gguf(
     model: RandomModel,
     weight_type: gguf.GGMLQuantizationType = gguf.GGMLQuantizationType.F32,
     seed: int = 0,
-    tokenizer: Mapping[str, Any] | None = None,
+    *,
+    dequantized: bool = False,
 ) -> None:
-    """Write a model with random weights; matrices have the type `weight_type`."""
+    """Write a model with random weights; matrices have the type `weight_type`.
+
+    With `dequantized` they have the numbers of this type, but are written with 32 bits.
+    """
     writer = gguf.GGUFWriter(path, model.architecture)
     writer.add_name("random")
     writer.add_quantization_version(2)
     for key, value in model.metadata.items():
         _add(writer, f"{model.architecture}.{key}", value)
-    for key, value in (tokenizer or byte_tokenizer()).items():
+    for key, value in byte_tokenizer().items():
         _add(writer, f"tokenizer.{key}", value)
     for name, values in _tensors(model, np.random.default_rng(seed)):
         if values.ndim == 1 or name.endswith("ffn_gate_inp.weight"):
             writer.add_tensor(name, values)
+            continue
+        quantized = gguf.quants.quantize(values, weight_type)
+        if dequantized:
+            writer.add_tensor(name, gguf.quants.dequantize(quantized, weight_type).astype(np.float32))
         else:
-            writer.add_tensor(
-                name,
-                gguf.quants.quantize(values, weight_type),
-                raw_dtype=weight_type,
-            )
+            writer.add_tensor(name, quantized, raw_dtype=weight_type)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
