@@ -34,7 +34,7 @@ from worker.errors import (
 from worker.layers import Layers, bytes_per_token, num_bytes_at, quantized
 from worker.memory import free_bytes
 from worker.models.folder import ModelFolder
-from worker.models.tokenizer_file import check_tokenizer
+from worker.models.tokenizer_file import IS_COMPLETE, check_tokenizer
 from worker.protocol import CacheKind
 from worker.sentence import Sentence
 from worker.templates.chat_template import ChatTemplate
@@ -107,6 +107,7 @@ class UnreadModel:
                         path=folder.path,
                     )
                 )
+            _keep_file(self._tokenizer, folder)
             _keep_whole(self._tokenizer.backend_tokenizer)
 
     def read(self) -> Iterator[Loading | LanguageModel]:
@@ -356,6 +357,16 @@ def _refuse_if_far_too_large(folder: ModelFolder) -> None:
                 memory_bytes=memory_bytes,
             )
         )
+
+
+def _keep_file(tokenizer: Any, folder: ModelFolder) -> None:
+    """Use tokenizer.json as it is where it says everything, as in folders made of GGUF files.
+
+    transformers builds the tokenizers of some models by its own rules: that of Qwen 2 changes text that is not in NFC.
+    """
+    own: Any = tokenizer._tokenizer  # noqa: SLF001
+    if own.init_kwargs.get(IS_COMPLETE) and type(own).__name__ != "TokenizersBackend":
+        own._tokenizer = Tokenizer.from_file(str(folder.path / "tokenizer.json"))  # noqa: SLF001
 
 
 def _keep_whole(tokenizer: Tokenizer) -> None:

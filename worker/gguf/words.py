@@ -11,6 +11,7 @@ from typing import Any
 from worker.errors import ModelInvalidError
 from worker.gguf.gguf_file import Metadata
 from worker.gguf.pre_tokenizers import PRE_TOKENIZERS, PreTokenizer
+from worker.models.tokenizer_file import IS_COMPLETE
 from worker.sentence import Sentence
 
 _UNKNOWN, _CONTROL, _USER_DEFINED, _BYTE = 2, 3, 4, 6
@@ -334,6 +335,7 @@ def _config(tokens: _Tokens) -> dict[str, Any]:
     }
     return {
         "tokenizer_class": "PreTrainedTokenizerFast",
+        IS_COMPLETE: True,
         "clean_up_tokenization_spaces": False,
         "add_bos_token": tokens.begins_with_bos and tokens.bos is not None,
         "add_eos_token": tokens.ends_with_eos and tokens.eos is not None,

@@ -29,6 +29,9 @@ from worker.trial import (
     TrialProcess,
 )
 
+IS_COMPLETE = "tokenizer_file_is_complete"
+"""In tokenizer_config.json this says that nothing is to be added to tokenizer.json."""
+
 _MAX_VALUES = 8_000_000
 """The limit for the whole file. Tokenizers with 260,000 tokens have two million values."""
 _MAX_GROWTH = 8.0

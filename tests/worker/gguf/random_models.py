@@ -12,6 +12,8 @@ import gguf
 import numpy as np
 import numpy.typing as npt
 
+from worker.gguf.gguf_file import read_files
+
 _Shapes = Mapping[str, tuple[int, ...]]
 
 HIDDEN, FEED_FORWARD, HEADS, KV_HEADS, LAYERS = 256, 256, 4, 2, 3
@@ -265,10 +267,23 @@ def write_random_gguf(
             writer.add_tensor(name, gguf.quants.dequantize(quantized, weight_type).astype(np.float32))
         else:
             writer.add_tensor(name, quantized, raw_dtype=weight_type)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
+    _finish(writer)
+
+
+def write_same_numbers(path: Path, source: Path) -> None:
+    """Write the model in `source` with the numbers of its blocks, but with 32 bits."""
+    files = read_files(source)
+    values = dict(files.metadata.values)
+    writer = gguf.GGUFWriter(path, str(values.pop("general.architecture")))
+    for key, value in values.items():
+        _add(writer, key, value.tolist() if isinstance(value, np.ndarray) else value)
+    for tensor in files.tensors.values():
+        kind = gguf.GGMLQuantizationType[tensor.type.name]
+        blocks = np.fromfile(source, np.uint8, tensor.num_bytes, offset=tensor.begin)
+        rows = blocks.reshape(*tensor.shape[:-1], -1)
+        numbers = rows.view(np.float32) if kind == kind.F32 else gguf.quants.dequantize(rows, kind)
+        writer.add_tensor(tensor.name, numbers.astype(np.float32))
+    _finish(writer)
 
 
 def _tensors(model: RandomModel, draws: np.random.Generator) -> Iterator[tuple[str, npt.NDArray[np.float32]]]:
@@ -282,11 +297,18 @@ def _tensors(model: RandomModel, draws: np.random.Generator) -> Iterator[tuple[s
             values = _few_bits(1 + 0.2 * values)
         elif name.endswith(".bias"):
             values = _few_bits(0.5 * values)
-        elif name != "token_embd":
-            values /= math.sqrt(shape[-1])
+        else:
+            values /= 10 if name == "token_embd" else math.sqrt(shape[-1])
         yield full, values.astype(np.float32)
     for name, numbers in model.fixed.items():
         yield f"{name}.weight", np.array(numbers, np.float32)
+
+
+def _finish(writer: gguf.GGUFWriter) -> None:
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
 
 
 def _few_bits(values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
