@@ -12,7 +12,7 @@ from msgspec import Struct
 from app.catalog.entry import LocalModel
 from worker.process import WorkerClient, WorkerExitedError, WorkerSilentError
 from worker.protocol import CacheOptions, Failed, Finished, Generate, LoadModel, ModelLoaded, ModelLoading
-from worker.sentence import Sentence, SentenceError, verbatim
+from worker.sentence import Sentence, SentenceError, joined
 
 _BLOCK_BYTES = 4 << 20
 _PATIENCE_S = 60.0
@@ -175,14 +175,12 @@ def _tried(model: LocalModel) -> Generator[Checking, None, Sentence | None]:
 
 def summary(checked: Checked) -> Sentence:
     """Say what a check found, if nothing is wrong."""
-    hashed = (
-        verbatim("")
-        if not checked.num_hashed
-        else Sentence(
-            "{num_files} files are as their hashes say ({hashed_bytes}).",
-            num_files=checked.num_hashed,
-            hashed_bytes=checked.hashed_bytes,
-        )
-    )
     loaded = Sentence("It loads and answers.") if checked.is_loaded else Sentence("Its header can be read.")
-    return Sentence("{hashed} {loaded}", hashed=hashed, loaded=loaded) if checked.num_hashed else loaded
+    if not checked.num_hashed:
+        return loaded
+    hashed = Sentence(
+        "{num_files} files are as their hashes say ({hashed_bytes}).",
+        num_files=checked.num_hashed,
+        hashed_bytes=checked.hashed_bytes,
+    )
+    return joined([hashed, loaded])

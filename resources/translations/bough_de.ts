@@ -4625,6 +4625,22 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Schließen Sie zuerst andere Programme, sonst kann der Computer langsam werden.</translation>
     </message>
     <message>
+        <source>For difficult questions, longer texts and code; it can think before it answers.</source>
+        <translation>Für schwierige Fragen, längere Texte und Programmcode; es kann vor der Antwort nachdenken.</translation>
+    </message>
+    <message>
+        <source>For difficult work; quick for its size, because it uses a tenth of itself for each token.</source>
+        <translation>Für schwierige Arbeiten; schnell für seine Größe, denn es nutzt für jedes Token nur ein Zehntel von sich.</translation>
+    </message>
+    <message>
+        <source>For everyday questions, summaries and drafts; it reads long texts.</source>
+        <translation>Für alltägliche Fragen, Zusammenfassungen und Entwürfe; es liest lange Texte.</translation>
+    </message>
+    <message>
+        <source>For most work, also with code; it can think before it answers.</source>
+        <translation>Für die meisten Arbeiten, auch mit Programmcode; es kann vor der Antwort nachdenken.</translation>
+    </message>
+    <message>
         <source>HF_HUB_OFFLINE is set, so Bough does not ask the hub. Models on this machine can be used. To search and fetch, start Bough without this variable.</source>
         <translation>HF_HUB_OFFLINE ist gesetzt, deshalb fragt Bough nicht beim Hub an. Die Modelle auf diesem Rechner sind verfügbar. Starten Sie Bough ohne diese Variable, um zu suchen und herunterzuladen.</translation>
     </message>
@@ -4667,6 +4683,18 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>One answer at a time fits.</source>
         <translation>Einzelne Antworten passen in den Arbeitsspeicher.</translation>
+    </message>
+    <message>
+        <source>Quick on any computer: for trying things out, and for short, simple tasks.</source>
+        <translation>Schnell auf jedem Computer: zum Ausprobieren und für kurze, einfache Aufgaben.</translation>
+    </message>
+    <message>
+        <source>Small and quick: for short questions, summaries and drafts.</source>
+        <translation>Klein und schnell: für kurze Fragen, Zusammenfassungen und Entwürfe.</translation>
+    </message>
+    <message>
+        <source>The best of this list; quick for its size, but it needs much memory.</source>
+        <translation>Das beste dieser Liste; schnell für seine Größe, braucht aber viel Arbeitsspeicher.</translation>
     </message>
     <message>
         <source>The disk has {free_bytes} left, and this model needs {needed_bytes} more. Free some space, then try again.</source>
@@ -5071,10 +5099,6 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>{freed_bytes} of the cache was removed from the disk. Your conversations are safe. Models read them again when needed.</source>
         <translation>{freed_bytes} des Caches wurden vom Datenträger entfernt. Ihre Gespräche sind sicher. Modelle lesen sie bei Bedarf neu.</translation>
-    </message>
-    <message>
-        <source>{hashed} {loaded}</source>
-        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>{host} can&apos;t be reached ({error}). Models on this machine can be used. Check the connection, then try again.</source>
