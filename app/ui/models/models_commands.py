@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QDialog, QWidget
 
 from app.conversation.controller import Controller
 from app.ui.dialogs import questions
@@ -51,9 +51,11 @@ class ModelsCommands(QObject):
 
     @property
     def _opened(self) -> ModelsWindow | None:
+        found = self._window.findChild(QDialog, "models")
+        if found is None:
+            return None
         from app.ui.models.models_window import ModelsWindow
 
-        found = self._window.findChild(ModelsWindow)
         return found if isinstance(found, ModelsWindow) else None
 
     def show_models(self) -> ModelsWindow:
