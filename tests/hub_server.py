@@ -277,7 +277,12 @@ class _Handler(BaseHTTPRequestHandler):
                 self.send(416, b"", {"Content-Range": f"bytes */{content.num_bytes}"})
                 return
             self.begin(206, end - start, {"Content-Range": f"bytes {start}-{end - 1}/{content.num_bytes}", **headers})
-        self.write_body(content.pieces(start, end))
+        source = content.source
+        if isinstance(source, Path) and self.command == "GET" and self.fault is None and self.hub.bytes_per_s is None:
+            with source.open("rb") as file:
+                self.connection.sendfile(file, start, end - start)
+        else:
+            self.write_body(content.pieces(start, end))
 
 
 class _HubHandler(_Handler):
@@ -289,6 +294,9 @@ class _HubHandler(_Handler):
         elif named := re.fullmatch(r"/api/models/([^/]+/[^/]+)/xet-read-token/.*", path):
             if self._may_read(named[1]):
                 self._send_xet_token()
+        elif named := re.fullmatch(r"/api/models/([^/]+/[^/]+)/tree/.*", path):
+            if self._exists(named[1]):
+                self._send_tree(self.hub.repositories[named[1]])
         elif named := re.fullmatch(r"/api/models/([^/]+/[^/]+)(?:/revision/(.+))?", path):
             if self._exists(named[1]):
                 self._describe(self.hub.repositories[named[1]], query)
@@ -374,6 +382,16 @@ class _HubHandler(_Handler):
                     sibling["lfs"] = {"sha256": content.sha256, "size": content.num_bytes, "pointerSize": 134}
             siblings.append(sibling)
         self.send_json({**fields, "siblings": siblings})
+
+    def _send_tree(self, repository: Repository) -> None:
+        entries: list[dict[str, Any]] = []
+        for path, source in sorted(repository.files.items()):
+            content = _content(source)
+            entry: dict[str, Any] = {"type": "file", "path": path, "size": content.num_bytes, "oid": content.git_id}
+            if is_large(path):
+                entry["lfs"] = {"oid": content.sha256, "size": content.num_bytes, "pointerSize": 134}
+            entries.append(entry)
+        self.send_json(entries)
 
     def _resolve(self, repository: Repository, path: str, *, is_cached: bool) -> None:
         if path not in repository.files:

@@ -123,6 +123,8 @@ class Transfer:
                     self._pause(error, num_failures)
             if self.num_bytes > self._file.num_bytes or not check.is_right():
                 raise WrongBytesError
+            # After a power failure, a file must not have its final name without its bytes.
+            os.fsync(out.fileno())
 
     def _take(self, pieces: Iterator[bytes], write: Callable[[memoryview], int | None], check: _Check) -> None:
         for piece in pieces:

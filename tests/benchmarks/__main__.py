@@ -28,6 +28,7 @@ _AREAS = {
     "store": 120,
     "control": 240,
     "export": 170,
+    "fetch": 60,
     "tree_view": 15,
     "window": 60,
 }

@@ -232,7 +232,7 @@ def test_a_disk_that_is_too_small(desk: Desk, hub_server: HubServer) -> None:
     failed = desk.end_of(desk.queue.add(msgspec.structs.replace(model, files=huge)).id)
     assert failed.failure_kind == "invalid"
     assert str(failed.failure).startswith("small needs 3,145,728 GiB on the disk of ")
-    assert hub_server.requests_of(f"GET /{REPO}") == []
+    assert hub_server.requests_of(GET_WEIGHTS) == []
 
 
 def test_two_programs_do_not_fetch_the_same(
