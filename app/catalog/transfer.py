@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+import re
 import threading
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
@@ -46,10 +47,6 @@ class WrongBytesError(Exception):
 
 class _NotInXetError(Exception):
     """The hub offers a file through HTTP alone."""
-
-
-class _StartAgainError(Exception):
-    """The server sends the file from its beginning."""
 
 
 @dataclass
@@ -116,8 +113,6 @@ class Transfer:
                 before = self.num_bytes
                 try:
                     self._take(self._pieces(before, use_xet=use_xet), out.write, check)
-                except _StartAgainError:
-                    raise WrongBytesError from None
                 except HubError as error:
                     num_failures = 0 if self.num_bytes > before else num_failures + 1
                     self._pause(error, num_failures)
@@ -177,18 +172,24 @@ class Transfer:
         try:
             # A large file is sent by another host; the HTTP library does not send the token there.
             with get_session().stream("GET", self._address, headers=headers, timeout=connection.stall_s) as answer:
-                if offset and answer.status_code in {200, 416}:
-                    raise _StartAgainError
+                if answer.status_code == 416:  # more is here than there
+                    raise WrongBytesError
                 if answer.status_code >= 400:
                     has_token = "authorization" in headers
                     raise refused(
                         connection.endpoint, self._repo, answer.status_code, answer.headers, has_token=has_token
                     )
-                if offset and not answer.headers.get("Content-Range", "").startswith(f"bytes {offset}-"):
-                    raise _StartAgainError
+                begin = _begin_of(answer.headers.get("Content-Range", "")) if answer.status_code == 206 else 0
+                if begin > offset:
+                    raise WrongBytesError
                 # Some proxies compress all the same.
                 is_packed = answer.headers.get("Content-Encoding", "identity") != "identity"
-                yield from answer.iter_bytes() if is_packed else answer.iter_raw()
+                for piece in answer.iter_bytes() if is_packed else answer.iter_raw():
+                    # A server that takes no ranges sends what is here once more.
+                    new = piece[max(0, offset - begin) :] if begin < offset else piece
+                    begin += len(piece)
+                    if new:
+                        yield new
         except OfflineModeIsEnabled:
             raise offline() from None
         except (http_error(), ConnectionError) as error:
@@ -234,6 +235,14 @@ def xet_pieces(connection: Connection, address: str, offset: int) -> Generator[b
 
 def _is_same_site(address: str, endpoint: str) -> bool:
     return urlsplit(address)[:2] == urlsplit(endpoint)[:2]
+
+
+def _begin_of(content_range: str) -> int:
+    """Return the position at which a range begins, of a header such as "bytes 100-199/200"."""
+    found = re.match(r"bytes (\d+)-", content_range)
+    if found is None:
+        raise WrongBytesError
+    return int(found[1])
 
 
 class _Check:
