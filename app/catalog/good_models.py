@@ -57,7 +57,7 @@ def good_models() -> Sequence[RemoteModel]:
     return [_model(listed) for listed in _listed()]
 
 
-def best_model(memory: Memory, gone: Collection[str] = ()) -> RemoteModel | None:
+def best_that_fits(memory: Memory, gone: Collection[str] = ()) -> RemoteModel | None:
     """Return the best model of the list that fits into the free memory; None if none does.
 
     `gone`: repositories that are no longer on the hub. On a CPU only models that are quick enough there are chosen.

@@ -9,7 +9,7 @@ import pytest
 from app.catalog.entry import Memory
 from app.catalog.facts import is_supported
 from app.catalog.fit import need, shape_of_model
-from app.catalog.good_models import best_model, good_models
+from app.catalog.good_models import best_that_fits, good_models
 
 GB = 10**9
 
@@ -48,7 +48,7 @@ def test_the_best_model_for_a_memory(memory_gb: int, on_gpu: str, on_cpu: str):
     free = int(memory_gb * GB * 0.65)
     unified = Memory(total_bytes=memory_gb * GB * 3 // 4, available_bytes=free, kind="unified", on_cpu=False)
     plain = Memory(total_bytes=memory_gb * GB, available_bytes=free)
-    found = [best_model(memory) for memory in (unified, plain)]
+    found = [best_that_fits(memory) for memory in (unified, plain)]
     assert [model.repo.rpartition("/")[2] if model else "" for model in found] == [on_gpu, on_cpu]
     for memory, model in zip((unified, plain), found, strict=True):
         shape = None if model is None else shape_of_model(model)
@@ -57,8 +57,8 @@ def test_the_best_model_for_a_memory(memory_gb: int, on_gpu: str, on_cpu: str):
 
 def test_what_is_gone_is_not_recommended():
     memory = Memory(total_bytes=16 * GB, available_bytes=10 * GB, on_cpu=False)
-    first = best_model(memory)
+    first = best_that_fits(memory)
     assert first is not None
-    second = best_model(memory, {first.repo})
+    second = best_that_fits(memory, {first.repo})
     assert second is not None
     assert second.repo != first.repo
