@@ -349,7 +349,8 @@ class Engine:
             elif taken.is_moved and request.is_branch_of(choice, branch):
                 # Don't keep what was taken back at its end.
                 self._decoder.forget_beyond(branch, request.sequence_of(choice))
-            num_kept, written = request.num_kept_tokens(choice), request.written(choice)
+            # Only at the end, as these go through all tokens.
+            ended = (request.num_kept_tokens(choice), request.written(choice)) if is_at_end else None
             following = request.next_segment(choice) if is_at_end else None
             for event in self._begin_forks(request, taken.forks):
                 events.append(event)
@@ -358,7 +359,8 @@ class Engine:
             yield from self._fail(request, error)
             return
         yield from events
-        if following is not None:
+        if ended is not None and following is not None:
+            num_kept, written = ended
             self._decoder.leave(branch, num_kept)
             self.cache.note(*written)
             del self._running[branch]

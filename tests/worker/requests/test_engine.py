@@ -45,7 +45,7 @@ from worker.protocol import (
     UnloadModel,
 )
 from worker.requests.engine import Engine
-from worker.requests.request import Ticket
+from worker.requests.request import Request, Ticket
 from worker.server import Server
 
 CONFIGS: dict[str, Callable[[int], dict[str, Any]]] = {
@@ -89,6 +89,21 @@ def test_peak_memory_is_that_of_the_request(model: LanguageModel) -> None:
     _, short_again = answer(engine, token_ids=[3, 2, 1], max_tokens=2)
     # The long request's working memory is released; only the tokens it read are kept.
     assert short_again.usage.peak_memory_bytes < long.usage.peak_memory_bytes
+
+
+def test_the_whole_sequence_is_written_down_once_an_answer(model: LanguageModel, monkeypatch: pytest.MonkeyPatch):
+    """This goes through all tokens, so an answer of n tokens would take n² steps if each token did it."""
+    written: list[int] = []
+    write = Request.written
+
+    def counted(request: Request, choice: int) -> Any:
+        written.append(choice)
+        return write(request, choice)
+
+    monkeypatch.setattr(Request, "written", counted)
+    _, finished = answer(Engine(model), token_ids=[1, 2, 3], max_tokens=30, sampling=Sampling(temperature=0))
+    assert len(finished.choices[0].token_ids) > 2
+    assert len(written) <= 2
 
 
 def replies_to(commands: Sequence[Incoming]) -> list[Event]:
