@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -66,7 +67,11 @@ class Weights:
         modules = _by_module(arrays_of(self._model), packed)
         total = sum(array.nbytes for arrays in modules.values() for _, array in arrays) or 1
         done = reported = 0
-        with ThreadPoolExecutor(min(os.cpu_count() or 1, _MAX_THREADS)) as threads:
+        num_threads = min(os.cpu_count() or 1, _MAX_THREADS)
+        # Each stream of a CPU has a thread of its own.
+        streams = deque(mx.new_stream(mx.cpu) for _ in range(num_threads if self.form.form == "unpacked" else 0))
+        unpacking: deque[mx.array] = deque()
+        with ThreadPoolExecutor(num_threads) as threads:
             for path in list(modules):
                 # Packed arrays are dropped as soon as they are unpacked.
                 for name, array in modules.pop(path):
@@ -76,21 +81,25 @@ class Weights:
                     self._described.append(_description(name, array))
                     self._digests += [threads.submit(_digest, block) for block in _blocks_of(array)]
                     done += array.nbytes
-                if path in packed:
-                    self._convert(packed.pop(path))
+                if path in packed and self.form.form == "packed":
+                    unpack_for_many_rows(packed.pop(path).module)
+                elif path in packed:
+                    if len(unpacking) >= num_threads:
+                        mx.eval(unpacking.popleft())
+                    streams.rotate()
+                    unpacking.append(self._unpack(packed.pop(path), streams[0]))
                 if (done - reported) * 100 >= total:
                     reported = done
                     yield done / total
+            mx.eval(list(unpacking))
 
-    def _convert(self, places: _Places) -> None:
-        """Unpack a module, or let it unpack itself where it reads many rows."""
-        if self.form.form == "packed":
-            unpack_for_many_rows(places.module)
-            return
-        unpacked = unpacked_module(places.module)
-        mx.eval(unpacked.parameters())
+    def _unpack(self, places: _Places, stream: mx.Stream) -> mx.array:
+        """Put an unpacked module in the place of a packed one. Return its weight, which is being computed."""
+        unpacked = unpacked_module(places.module, stream)
+        mx.async_eval(unpacked.weight)
         for path in places.paths:
             self._model.update_modules(tree_unflatten([(path, unpacked)]))
+        return unpacked.weight
 
     def identity(self, config: Mapping[str, Any]) -> str:
         """Return a hash of the weights as they are on disk, their form in memory, and what else decides the results.
@@ -200,9 +209,9 @@ def _needs_of(model: nn.Module, packed: Mapping[str, _Places]) -> Needs:
     return Needs(weights, keys_and_values)
 
 
-def unpacked_module(module: Packed) -> nn.Module:
-    """Return the module that computes the same with float32 weights, lazily."""
-    weight = _unpacked_weight(module)
+def unpacked_module(module: Packed, stream: mx.Stream | None = None) -> nn.Module:
+    """Return the module that computes the same with float32 weights. They are unpacked lazily, on `stream`."""
+    weight = _unpacked_weight(module, stream)
     unpacked: nn.Module
     match module:
         case nn.QuantizedEmbedding():
@@ -219,7 +228,7 @@ def unpacked_module(module: Packed) -> nn.Module:
     return unpacked
 
 
-def _unpacked_weight(module: Packed) -> mx.array:
+def _unpacked_weight(module: Packed, stream: mx.Stream | None = None) -> mx.array:
     return mx.dequantize(
         module["weight"],
         module["scales"],
@@ -228,6 +237,7 @@ def _unpacked_weight(module: Packed) -> mx.array:
         bits=module.bits,
         mode=module.mode,
         dtype=mx.float32,
+        stream=stream,
     )
 
 
