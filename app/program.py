@@ -167,11 +167,19 @@ class Program(QObject):
     def _make_first_models(self) -> FirstModels:
         from app.supply.first_models import FirstModels
 
-        first = FirstModels(lambda: self.transfers)
+        first = FirstModels(lambda: self.transfers, self.archive.run)
         first.landed.connect(self._on_first_model)
         if not self.starter:
             first.suggest(STARTER_ON_HUB)
         return first
+
+    def _suggest_model(self) -> None:
+        """Beside the starter, offer the best model that fits, unless the user already has another one."""
+        first, starter = self._first_models.made, self.starter
+        others = set(self.settings.recent_models) - {starter}
+        if first is not None and first.offer is None and starter == self.session.name and not others:
+            info = self.session.info
+            first.suggest_best(0 if info is None else info.weights_bytes)
 
     def _on_first_model(self, name: str) -> None:
         if self.session.name == GUIDE:
@@ -330,6 +338,7 @@ class Program(QObject):
         # The next start loads a model that has loaded before.
         loaded = self.settings.with_loaded(self.session.name, self.session.draft)
         self.preferences.change(**msgspec.structs.asdict(loaded))
+        self._suggest_model()
 
     def restart_worker(self, session: ModelSession | None = None) -> None:
         """End a worker, and load its model in a fresh one. Its running answers end with their text so far.

@@ -11,6 +11,7 @@ from PySide6.QtCore import QObject, Signal
 from app.catalog.entry import RemoteModel
 
 if TYPE_CHECKING:
+    from app.archive.archive import Steps, Task
     from app.supply.transfers import Transfer, Transfers
 
 
@@ -29,10 +30,14 @@ class FirstModels(QObject):
     landed = Signal(str)
     """The offered model is here: the name by which it is loaded."""
 
-    def __init__(self, make_transfers: Callable[[], Transfers]) -> None:
-        """`make_transfers` returns the transfers of the program; it is called when the user first fetches a model."""
+    def __init__(self, make_transfers: Callable[[], Transfers], run: Callable[[Callable[[], Steps]], Task]) -> None:
+        """`make_transfers` returns the transfers of the program; it is called when the user first fetches a model.
+
+        `run` starts a background task.
+        """
         super().__init__()
         self._make_transfers = make_transfers
+        self._run = run
         self._transfers: Transfers | None = None
         self._key = ""
         """What names the transfer that the user has begun here; empty without one."""
@@ -50,6 +55,14 @@ class FirstModels(QObject):
         if model != self._model and not self._key:
             self._model = model
             self.changed.emit()
+
+    def suggest_best(self, num_reusable_bytes: int) -> None:
+        """Offer the best model that fits into the memory of this machine, once it is known.
+
+        `num_reusable_bytes`: the memory of the loaded model, which is free again before another one is loaded.
+        """
+        task = self._run(lambda: _best(num_reusable_bytes))
+        task.done.connect(self.suggest)
 
     def fetch(self) -> None:
         """Fetch the offered model, or try again."""
@@ -73,3 +86,11 @@ class FirstModels(QObject):
             self._key, self._model = "", None
             self.landed.emit(name)
             self.changed.emit()
+
+
+def _best(num_reusable_bytes: int) -> Steps:
+    from app.catalog.good_models import best_model
+    from app.catalog.machine_memory import machine_memory
+
+    yield from ()
+    return best_model(machine_memory(reusable_bytes=num_reusable_bytes))
