@@ -66,8 +66,8 @@ class Judge:
         """Return the `count` likeliest ids after these."""
         return self._ask("greedy", model=str(model), ids=ids, count=count, num_positions=num_positions)["ids"]
 
-    def render(self, template: str, messages: Sequence[Mapping[str, str]], bos: str, eos: str) -> str:
-        """Return a conversation as a chat template writes it."""
+    def render(self, template: str, messages: Sequence[Mapping[str, str]], bos: str, eos: str) -> str | None:
+        """Return a conversation as a chat template writes it; None if it can't."""
         return self._ask("render", template=template, messages=messages, bos=bos, eos=eos)["text"]
 
     def _ask(self, ask: str, **fields: Any) -> dict[str, Any]:

@@ -71,9 +71,13 @@ class Judge:
         return {"ids": found}
 
     def render(self, template: str, messages: Sequence[Mapping[str, str]], bos: str, eos: str) -> dict[str, Any]:
-        """Return a conversation as the chat template writes it."""
+        """Return a conversation as the chat template writes it; None if it can't."""
         formats: Any = importlib.import_module("llama_cpp.llama_chat_format")
-        return {"text": formats.Jinja2ChatFormatter(template, eos_token=eos, bos_token=bos)(messages=messages).prompt}
+        try:
+            formatter = formats.Jinja2ChatFormatter(template, eos_token=eos, bos_token=bos)
+            return {"text": formatter(messages=messages).prompt}
+        except Exception:  # noqa: BLE001
+            return {"text": None}
 
     def _load_all(self, path: str, num_positions: int) -> Any:
         return self._load(
