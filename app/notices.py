@@ -45,6 +45,13 @@ class ChatWith:
 
 
 @dataclass(frozen=True)
+class LoadAnyway:
+    """Load a model although it seems too large for the memory."""
+
+    model: str
+
+
+@dataclass(frozen=True)
 class RestartWorker:
     """End the model process, which may be stuck, and start a fresh one."""
 
@@ -92,6 +99,7 @@ NoticeAction: TypeAlias = (
     | UndoArchive
     | AskGuide
     | ChatWith
+    | LoadAnyway
     | RestartWorker
     | OpenMemorySettings
     | ShowFile

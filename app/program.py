@@ -14,6 +14,7 @@ from app.answers.idle_unloading import IdleUnloading
 from app.answers.model_session import ModelSession
 from app.answers.sessions import GUIDE, Sessions
 from app.answers.worker_watch import WorkerWatch
+from app.catalog.measured import Measurements
 from app.catalog.starter import ON_HUB as STARTER_ON_HUB
 from app.catalog.starter import find_starter
 from app.conversations import Conversations
@@ -25,15 +26,17 @@ from app.model.own_files import RETRY_MS
 from app.model.settings import CacheSettings, Settings, Theme
 from app.model.store import Store
 from app.model.text import clean
-from app.notices import AskGuide, ChatWith, Notice, Notices, OpenMemorySettings, RestartWorker
+from app.notices import AskGuide, ChatWith, LoadAnyway, Notice, Notices, OpenMemorySettings, RestartWorker
 from app.places import Places
 from app.preferences import Preferences
+from app.supply.measuring import Measuring
 from worker.sentence import Sentence
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from app.archive.archive import Archive
+    from app.catalog.entry import Memory
     from app.catalog.hub import Hub
     from app.draft_models import DraftModels
     from app.supply.first_models import FirstModels
@@ -88,6 +91,11 @@ class Program(QObject):
         self._hub_search = Lazy(self._make_hub_search)
         self._transfers = Lazy(self._make_transfers)
         self._first_models = Lazy(self._make_first_models)
+        self.measurements = Measurements(models_folder.parent / "measured.json")
+        """The memory and the speeds of models on this machine."""
+        self.measuring = Measuring(session, self.measurements)
+        self._machine_memory: Memory | None = None
+        """As it was when a model was first loaded; only its total is used."""
         self.idle_unloading = IdleUnloading(session, answers, preferences.settings.unload_after_minutes)
         answers.saving_failed.connect(self.report_unsaved)
         answers.saved_again.connect(self.report_saved)
@@ -200,10 +208,47 @@ class Program(QObject):
 
     # --- the model -----------------------------------------------------------------------------------------
 
-    def load_model(self, name: str) -> None:
-        """Load another model once the running answers have ended. New conversations ask it."""
+    def load_model(self, name: str, *, anyway: bool = False) -> None:
+        """Load another model once the running answers have ended. New conversations ask it.
+
+        A model that can't fit into this machine's memory is refused in a notice, unless `anyway`.
+        """
         self.notices.end("model")
-        self.answers.load(clean(name))
+        name = clean(name)
+        why_not = None if anyway or name == GUIDE else self._why_too_large(name)
+        if why_not is None:
+            self.answers.load(name)
+        else:
+            self.notices.post(Notice(why_not, "danger", action=LoadAnyway(name), cause="model"))
+
+    def _why_too_large(self, name: str) -> Sentence | None:
+        """Return why a model can't fit into this machine's memory; None if it can, or if too little is known."""
+        from app.catalog.fit import DEFAULT_CONTEXT, extra_of, refusal, shape_of_model
+        from app.catalog.machine_memory import machine_memory
+        from app.catalog.on_disk import model_named
+
+        model = model_named(name)
+        shape = None if model is None else shape_of_model(model)
+        if model is None or shape is None or not shape.weights_bytes:
+            return None
+        memory = self._machine_memory = self._machine_memory or machine_memory()
+        measured = self.measurements.of(name)
+        extra = 0
+        if measured.peak_bytes is not None:
+            extra = extra_of(
+                shape,
+                memory,
+                measured.peak_bytes,
+                num_tokens=measured.peak_tokens,
+                kv_bits=measured.peak_kv_bits,
+            )
+        return refusal(
+            shape,
+            memory,
+            context_length=model.context_length or DEFAULT_CONTEXT,
+            kv_bits=self.settings.cache_settings.kv_bits or 16,
+            extra_bytes=extra,
+        )
 
     def unload_model(self) -> None:
         """Free the memory of the model. Running answers are stopped; the next question loads the model again."""

@@ -79,32 +79,97 @@ def _guessed_numbers_per_token(num_parameters: int) -> int:
     return int(_USUAL_NUMBERS_PER_TOKEN * (num_parameters / _USUAL_PARAMETERS) ** 0.6)
 
 
-def need(shape: Shape, memory: Memory, *, context_length: int, kv_bits: KvBits = 16, num_answers: int = 1) -> Need:
+def need(
+    shape: Shape,
+    memory: Memory,
+    *,
+    context_length: int,
+    kv_bits: KvBits = 16,
+    num_answers: int = 1,
+    extra_bytes: int = 0,
+) -> Need:
     """Return how much memory a model takes at its peak, when the context has `context_length` tokens.
 
-    `num_answers`: how many answers are written side by side at the end of it.
+    `num_answers`: how many answers are written side by side at the end of it. `extra_bytes`: see `extra_of`.
     """
     is_unpacked = memory.on_cpu and shape.packed_numbers > 0 and _is_unpacked(shape, memory)
     weights = _weights_bytes(shape, memory, is_unpacked=is_unpacked)
-    one = kv_bytes(shape, memory, context_length, kv_bits)
-    # Each answer has its own copy, besides the one that the prompt was read into.
-    kv = one if num_answers == 1 else one * (num_answers + 1)
-    peaks = (
-        one + _activation_bytes(shape, memory, context_length),
-        kv,
-        _reading_bytes(shape, memory, weights, is_unpacked=is_unpacked) - weights,
-    )
-    tokenizer = _TOKENIZER_FACTOR * (shape.tokenizer_bytes or _TOKEN_BYTES * shape.vocab_size)
-    overhead = _PROCESS_BYTES + tokenizer + max(peaks) - kv
+    kv = kv_bytes(shape, memory, context_length, kv_bits) * _num_copies(num_answers)
+    answering = _answering_bytes(shape, memory, context_length, kv_bits, num_answers) + extra_bytes
+    reading = _reading_bytes(shape, memory, weights, is_unpacked=is_unpacked) - weights
     return Need(
         weights_bytes=weights,
         kv_bytes=kv,
-        overhead_bytes=overhead,
+        overhead_bytes=process_bytes(shape) + max(answering, reading, 0) - kv,
         context_length=context_length,
         kv_bits=kv_bits,
         num_answers=num_answers,
         is_unpacked=is_unpacked,
+        is_measured=extra_bytes != 0,
     )
+
+
+def process_bytes(shape: Shape) -> int:
+    """Return what a worker's process takes besides its arrays."""
+    return _PROCESS_BYTES + _TOKENIZER_FACTOR * (shape.tokenizer_bytes or _TOKEN_BYTES * shape.vocab_size)
+
+
+def extra_of(
+    shape: Shape, memory: Memory, peak_bytes: int, *, num_tokens: int, kv_bits: KvBits = 16, num_answers: int = 1
+) -> int:
+    """Return how much more (or less) the arrays of a worker took than estimated.
+
+    `peak_bytes`: the most that they took while the first prompt after a load was answered, which had `num_tokens`
+    tokens with its answer.
+    """
+    is_unpacked = memory.on_cpu and shape.packed_numbers > 0 and _is_unpacked(shape, memory)
+    weights = _weights_bytes(shape, memory, is_unpacked=is_unpacked)
+    return peak_bytes - weights - _answering_bytes(shape, memory, num_tokens, kv_bits, num_answers)
+
+
+def warning(
+    shape: Shape,
+    memory: Memory,
+    *,
+    num_tokens: int,
+    num_kept: int = 0,
+    kv_bits: KvBits = 16,
+    num_answers: int = 1,
+) -> Sentence | None:
+    """Say that answering would take more memory than is free while the model is loaded; None if it would not.
+
+    `num_tokens`: the prompt and its answer. `num_kept`: tokens whose keys and values are in memory already.
+    """
+    here = kv_bytes(shape, memory, num_kept, kv_bits) if num_kept else 0
+    needed = _answering_bytes(shape, memory, num_tokens, kv_bits, num_answers) - here
+    if needed <= memory.available_bytes:
+        return None
+    if num_answers > 1:
+        return Sentence(
+            "{num_answers} answers at once take {need_bytes} more memory, and {available_bytes} are free. "
+            "Ask for fewer at once, or close other programs.",
+            num_answers=num_answers,
+            need_bytes=needed,
+            available_bytes=memory.available_bytes,
+        )
+    return Sentence(
+        "To read these {num_tokens} tokens takes {need_bytes} more memory, and {available_bytes} are free. "
+        "Shorten the conversation, or close other programs.",
+        num_tokens=num_tokens,
+        need_bytes=needed,
+        available_bytes=memory.available_bytes,
+    )
+
+
+def _num_copies(num_answers: int) -> int:
+    """Each of several answers has its own keys and values, besides those that the prompt was read into."""
+    return 1 if num_answers == 1 else num_answers + 1
+
+
+def _answering_bytes(shape: Shape, memory: Memory, num_tokens: int, kv_bits: KvBits, num_answers: int) -> int:
+    """Return what reading a prompt or writing its answers takes besides the weights, whichever is more."""
+    one = kv_bytes(shape, memory, num_tokens, kv_bits)
+    return max(one + _activation_bytes(shape, memory, num_tokens), one * _num_copies(num_answers))
 
 
 def _is_unpacked(shape: Shape, memory: Memory) -> bool:
@@ -178,10 +243,15 @@ def fit(
 ) -> Fit:
     """Return whether a model fits into memory, with the numbers and what would fit instead.
 
-    `extra_bytes`: how much more (or less) it took than estimated when it was measured.
+    `extra_bytes`: how much more (or less) it took than estimated when it was measured, see `extra_of`.
     """
-    found = _with_extra(
-        need(shape, memory, context_length=context_length, kv_bits=kv_bits, num_answers=num_answers), extra_bytes
+    found = need(
+        shape,
+        memory,
+        context_length=context_length,
+        kv_bits=kv_bits,
+        num_answers=num_answers,
+        extra_bytes=extra_bytes,
     )
     verdict = verdict_of(found.total_bytes, memory)
     sentences = [_numbers(found, memory)]
@@ -197,18 +267,40 @@ def fit(
     return Fit(verdict=verdict, need=found, memory=memory, sentence=joined(sentences))
 
 
+def refusal(
+    shape: Shape, memory: Memory, *, context_length: int, kv_bits: KvBits = 16, extra_bytes: int = 0
+) -> Sentence | None:
+    """Say why a model can't be loaded on this machine, whatever other programs take; None if it can be.
+
+    `context_length`: the model's own; less is enough to load it.
+    """
+    # Closing other programs could free all of it.
+    alone = structs.replace(memory, available_bytes=memory.total_bytes)
+    shortest = min(context_length, _MIN_CONTEXT)
+    found = fit(shape, alone, context_length=shortest, kv_bits=kv_bits, extra_bytes=extra_bytes)
+    if found.verdict == "fits":
+        return None
+    needed = found.need
+    advice = _advice(shape, alone, needed, extra_bytes)
+    return joined(
+        [
+            Sentence(
+                "This model takes {need_bytes} of memory, {weights_bytes} of it for its weights, and models can use "
+                "{total_bytes} here. It was not loaded.",
+                need_bytes=needed.total_bytes,
+                weights_bytes=needed.weights_bytes,
+                total_bytes=memory.total_bytes,
+            ),
+            *advice,
+        ]
+    )
+
+
 def verdict_of(num_bytes: int, memory: Memory) -> Verdict:
     """Return whether this many bytes fit."""
     if num_bytes <= memory.available_bytes:
         return "fits"
     return "tight" if num_bytes <= memory.total_bytes else "too_big"
-
-
-def _with_extra(found: Need, extra_bytes: int) -> Need:
-    if not extra_bytes:
-        return found
-    overhead = max(found.overhead_bytes + extra_bytes, 0)
-    return structs.replace(found, overhead_bytes=overhead, is_measured=True)
 
 
 def _numbers(found: Need, memory: Memory) -> Sentence:
@@ -228,13 +320,13 @@ def _numbers(found: Need, memory: Memory) -> Sentence:
 def _advice(shape: Shape, memory: Memory, found: Need, extra_bytes: int) -> Sequence[Sentence]:
     """Return what would fit into the memory that is free, the easiest first."""
     if found.num_answers > 1:
-        one = need(shape, memory, context_length=found.context_length, kv_bits=found.kv_bits)
-        if one.total_bytes + extra_bytes <= memory.available_bytes:
+        one = need(shape, memory, context_length=found.context_length, kv_bits=found.kv_bits, extra_bytes=extra_bytes)
+        if one.total_bytes <= memory.available_bytes:
             return [Sentence("One answer at a time fits.")]
     for bits in (8, 4):
         if bits < found.kv_bits:
-            small = need(shape, memory, context_length=found.context_length, kv_bits=bits)
-            if small.total_bytes + extra_bytes <= memory.available_bytes:
+            small = need(shape, memory, context_length=found.context_length, kv_bits=bits, extra_bytes=extra_bytes)
+            if small.total_bytes <= memory.available_bytes:
                 return [
                     Sentence("It fits with a cache of {num_bits} bits (Settings → Memory and disk).", num_bits=bits)
                 ]
@@ -266,8 +358,15 @@ def longest_context(
     low, high = 0, 1 << 14
     while low < high:
         middle = (low + high + 1) // 2
-        found = need(shape, memory, context_length=middle * _STEP, kv_bits=kv_bits, num_answers=num_answers)
-        if found.total_bytes + extra_bytes <= memory.available_bytes:
+        found = need(
+            shape,
+            memory,
+            context_length=middle * _STEP,
+            kv_bits=kv_bits,
+            num_answers=num_answers,
+            extra_bytes=extra_bytes,
+        )
+        if found.total_bytes <= memory.available_bytes:
             low = middle
         else:
             high = middle - 1

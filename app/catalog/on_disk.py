@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from app.catalog import facts, gguf_facts
 from app.catalog.entry import LocalModel
-from app.catalog.places_of_models import Root
+from app.catalog.places_of_models import Root, hub_cache
 from worker.models.folder import check_folder
 from worker.sentence import Sentence, SentenceError, verbatim
 
@@ -72,6 +72,18 @@ def model_at(path: Path) -> LocalModel | None:
     return next(_Search(max_depth=0).ggufs(Root(path.parent, "added"), path.parent, [path.name]), None)
 
 
+def model_named(name: str) -> LocalModel | None:
+    """Return the model that `load_model` takes by this name: a folder, or a repository in the hub's cache."""
+    try:
+        if Path(name).is_dir():
+            return model_at(Path(name))
+        root = Root(hub_cache(), "hub", "hub")
+        found = _Search().in_hub(root, f"models--{name.replace('/', '--')}")
+        return next((model for model in found if model.name == name), None)
+    except (OSError, ValueError):
+        return None
+
+
 class _Search:
     """One search. It enters each folder once, so loops of links end."""
 
@@ -94,9 +106,12 @@ class _Search:
                 inner = (name for name in reversed(listing.folders) if not _SKIPPED.match(name))
                 waiting += [(folder / name, depth + 1) for name in inner]
 
-    def in_hub(self, root: Root) -> Iterator[LocalModel]:
-        """Yield the models in a cache of huggingface_hub: of each repository, the revision that is used."""
-        for name in self._listed(root.path).folders:
+    def in_hub(self, root: Root, only: str = "") -> Iterator[LocalModel]:
+        """Yield the models in a cache of huggingface_hub: of each repository, the revision that is used.
+
+        `only`: the folder of a repository; empty for all.
+        """
+        for name in [only] if only else self._listed(root.path).folders:
             owner, _, rest = name.removeprefix("models--").partition("--")
             if not name.startswith("models--"):
                 continue

@@ -25,6 +25,7 @@ from app.notices import (
     AskGuide,
     ChatWith,
     EditAgain,
+    LoadAnyway,
     Notice,
     NoticeAction,
     OpenMemorySettings,
@@ -147,6 +148,8 @@ class Banner(QWidget):
                 return self.tr("Undo")
             case ChatWith():
                 return self.tr("Chat")
+            case LoadAnyway():
+                return self.tr("Load it anyway")
             case AskGuide():
                 return self.tr("Ask the guide")
             case RestartWorker():
@@ -322,6 +325,8 @@ class NoticeCommands(QObject):
                 program.conversations.archive(conversation_id, is_archived=False)
             case ChatWith(model):
                 self._controller.chat_with(model)
+            case LoadAnyway(model):
+                program.load_model(model, anyway=True)
             case AskGuide():
                 self._controller.ask_guide()
             case RestartWorker(is_guide):

@@ -312,6 +312,10 @@
         <translation>Chatten</translation>
     </message>
     <message>
+        <source>Load it anyway</source>
+        <translation>Trotzdem laden</translation>
+    </message>
+    <message>
         <source>Ask the guide</source>
         <translation>Guide fragen</translation>
     </message>
@@ -4757,6 +4761,14 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Dieses Modell braucht eigenen Programmcode, den Bough nie ausführt. Wählen Sie ein anderes Modell.</translation>
     </message>
     <message>
+        <source>This model takes {need_bytes} of memory, {weights_bytes} of it for its weights, and models can use {total_bytes} here. It was not loaded.</source>
+        <translation>Dieses Modell braucht {need_bytes} Arbeitsspeicher, davon {weights_bytes} für seine Gewichte; Modelle können hier {total_bytes} nutzen. Es wurde nicht geladen.</translation>
+    </message>
+    <message>
+        <source>To read these {num_tokens} tokens takes {need_bytes} more memory, and {available_bytes} are free. Shorten the conversation, or close other programs.</source>
+        <translation>Um diese {num_tokens} Token zu lesen, braucht es {need_bytes} mehr Arbeitsspeicher, und {available_bytes} sind frei. Kürzen Sie das Gespräch, oder schließen Sie andere Programme.</translation>
+    </message>
+    <message>
         <source>`{key}` has an unknown type ({kind})</source>
         <translation>`{key}` hat einen unbekannten Typ ({kind})</translation>
     </message>
@@ -5135,6 +5147,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>{name} has the shape {shape}</source>
         <translation>{name} hat die Form {shape}</translation>
+    </message>
+    <message>
+        <source>{num_answers} answers at once take {need_bytes} more memory, and {available_bytes} are free. Ask for fewer at once, or close other programs.</source>
+        <translation>{num_answers} Antworten auf einmal brauchen {need_bytes} mehr Arbeitsspeicher, und {available_bytes} sind frei. Fordern Sie weniger auf einmal an, oder schließen Sie andere Programme.</translation>
     </message>
     <message>
         <source>{num_bits} bits</source>

@@ -1,0 +1,114 @@
+"""What was measured with each model on this machine: memory and speeds. Kept in a small file among Bough's data."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from app.catalog.entry import KvBits
+from app.model.own_files import make_folder, read_own
+
+_log = logging.getLogger(__name__)
+
+_MAX_BYTES = 1 << 20
+_MAX_MODELS = 200
+_MIN_PROMPT = 64
+_MIN_ANSWER = 16
+"""Shorter prompts and answers tell little of the speed."""
+_MIN_PEAK_TOKENS = 128
+
+
+class Measured(Struct, frozen=True, kw_only=True):
+    """The measurements of one model. None: not measured."""
+
+    weights_bytes: int = 0
+    """The weights as they are loaded."""
+    peak_bytes: int | None = None
+    """The most that all arrays took while the first prompt after a load was answered."""
+    peak_tokens: int = 0
+    """The tokens of that prompt and its answer."""
+    peak_kv_bits: KvBits = 16
+    prompt_tokens_per_s: float | None = None
+    answer_tokens_per_s: float | None = None
+
+
+class Answered(Struct, frozen=True, kw_only=True):
+    """What a worker reports of an answer that has ended."""
+
+    is_first: bool
+    """Whether it is the first one since the model was loaded, so that nothing else was in memory."""
+    prefilled_tokens: int
+    num_tokens: int
+    """The prompt and the answer."""
+    generated_tokens: int
+    prefill_ms: float
+    answer_tokens_per_s: float
+    peak_bytes: int
+    kv_bits: KvBits = 16
+
+
+class Measurements:
+    """The measurements of all models, by the names that `load_model` takes. Nothing is raised."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._known: dict[str, Measured] | None = None
+        """None before the file was read."""
+
+    def of(self, name: str) -> Measured:
+        return self._all.get(name, Measured())
+
+    def note_loaded(self, name: str, weights_bytes: int) -> None:
+        """Note the size of a model that was loaded. If it has changed, the other measurements are dropped."""
+        if self.of(name).weights_bytes != weights_bytes:
+            self._set(name, Measured(weights_bytes=weights_bytes))
+
+    def note_answer(self, name: str, answer: Answered) -> None:
+        """Note an answer of a model. Speeds are averages in which the last answer counts half."""
+        found = self.of(name)
+        if answer.prefilled_tokens >= _MIN_PROMPT and answer.prefill_ms > 0:
+            speed = 1000 * answer.prefilled_tokens / answer.prefill_ms
+            found = replace(found, prompt_tokens_per_s=_average(found.prompt_tokens_per_s, speed))
+        if answer.generated_tokens >= _MIN_ANSWER and answer.answer_tokens_per_s > 0:
+            speed = answer.answer_tokens_per_s
+            found = replace(found, answer_tokens_per_s=_average(found.answer_tokens_per_s, speed))
+        if answer.is_first and answer.peak_bytes and answer.num_tokens >= max(_MIN_PEAK_TOKENS, found.peak_tokens):
+            found = replace(
+                found, peak_bytes=answer.peak_bytes, peak_tokens=answer.num_tokens, peak_kv_bits=answer.kv_bits
+            )
+        self._set(name, found)
+
+    @property
+    def _all(self) -> dict[str, Measured]:
+        if self._known is None:
+            self._known = {}
+            with contextlib.suppress(OSError, ValueError, RecursionError):
+                self._known = msgspec.json.decode(read_own(self._file, _MAX_BYTES), type=dict[str, Measured])
+        return self._known
+
+    def _set(self, name: str, measured: Measured) -> None:
+        known = self._all
+        if known.get(name) == measured:
+            return
+        known.pop(name, None)
+        known[name] = measured
+        for oldest in list(known)[:-_MAX_MODELS]:
+            del known[oldest]
+        try:
+            make_folder(self._file.parent)
+            # This is called after each answer, so it does not wait for the disk. A damaged file is ignored.
+            new = self._file.with_suffix(".new")
+            new.write_bytes(msgspec.json.encode(known))
+            new.replace(self._file)
+        except (OSError, UnicodeError) as error:
+            # The measurements are used until Bough ends, and made again later.
+            _log.warning("%s could not be written: %s", self._file, error)
+
+
+def _average(before: float | None, now: float) -> float:
+    return now if before is None else (before + now) / 2
