@@ -89,8 +89,8 @@ class FirstModels(QObject):
 
 
 def _best(num_reusable_bytes: int) -> Steps:
-    from app.catalog.good_models import best_model
+    from app.catalog.good_models import best_that_fits
     from app.catalog.machine_memory import machine_memory
 
     yield from ()
-    return best_model(machine_memory(reusable_bytes=num_reusable_bytes))
+    return best_that_fits(machine_memory(reusable_bytes=num_reusable_bytes))

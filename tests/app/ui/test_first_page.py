@@ -15,7 +15,7 @@ from tokenizers import Tokenizer
 
 from app.application import Application, Places
 from app.catalog.entry import Memory
-from app.catalog.good_models import best_model
+from app.catalog.good_models import best_that_fits
 from app.catalog.starter import ON_HUB, starter_path
 from app.model.message import Sampling
 from tests.app.sampling import set_sampling
@@ -105,12 +105,12 @@ def test_f1_asks_the_guide_and_a_click_goes_back_to_the_model(
     qapp: QApplication, qtbot: QtBot, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory = Memory(total_bytes=8 << 30, available_bytes=6 << 30, kind="unified", on_cpu=False)
-    monkeypatch.setattr("app.catalog.machine_memory.machine_memory", lambda **_: memory)
+    monkeypatch.setattr("app.catalog.machine_memory.machine_memory", lambda reusable_bytes=0: memory)
     with _bough(data, qtbot) as user:
         welcome, field = user.window.welcome, user.window.composer.text
         # Beside the starter stands the best model that fits into the memory.
         qtbot.waitUntil(lambda: welcome.has_offer, timeout=PATIENCE_MS)
-        best = best_model(memory)
+        best = best_that_fits(memory)
         assert best is not None
         assert best.title in welcome.offer.button.text()
         user.ask("Is the sky blue?")
