@@ -157,7 +157,7 @@ def convert(path: Path, folder: Path) -> Generator[Progress]:
             for num_bytes in building.write(part):
                 done += num_bytes
                 yield Progress(done, total)
-        if read_files(path).identity != files.identity:
+        if not files.are_unchanged():
             building.empty()
             raise ModelInvalidError(
                 Sentence(

@@ -226,8 +226,18 @@ class GgufFiles:
     metadata: Metadata
     tensors: Mapping[str, Tensor]
     num_bytes: int
+    header_bytes: tuple[int, ...]
+    """The length of each file's header."""
     identity: str
     """A hash of the headers, sizes and times of the files: another one means that a file was changed."""
+
+    def are_unchanged(self) -> bool:
+        """Return whether the files are still those whose headers were read. Raises `OSError`."""
+        digest = hashlib.sha256()
+        for path, length in zip(self.paths, self.header_bytes, strict=True):
+            with opened(path) as stream:
+                digest.update(_digest(stream.read(length), os.fstat(stream.fileno())))
+        return digest.hexdigest() == self.identity
 
     def floats(self, name: str) -> npt.NDArray[np.float32] | None:
         """Return the numbers of a short list that the weights include; None if it is not there.
@@ -269,6 +279,7 @@ def read_files(path: Path) -> GgufFiles:
     tensors: dict[str, Tensor] = {}
     digest = hashlib.sha256()
     metadata: Metadata | None = None
+    lengths: list[int] = []
     num_bytes = 0
     for part in paths:
         found = _File(part)
@@ -277,9 +288,10 @@ def read_files(path: Path) -> GgufFiles:
             if tensors.setdefault(tensor.name, tensor) is not tensor:
                 raise found.damaged(Sentence("the tensor {name} is there twice", name=tensor.name[:80]))
         digest.update(found.digest)
+        lengths.append(found.header_bytes)
         num_bytes += found.num_bytes
     assert metadata is not None
-    return GgufFiles(tuple(paths), metadata, tensors, num_bytes, digest.hexdigest())
+    return GgufFiles(tuple(paths), metadata, tensors, num_bytes, tuple(lengths), digest.hexdigest())
 
 
 def read_head(path: Path) -> Metadata:
@@ -336,9 +348,8 @@ class _File:
             ) from error
         except struct.error as error:
             raise self.damaged(Sentence("its header ends too early")) from error
-        digest = hashlib.sha256(self._buffer[: self._at])
-        digest.update(f"{found.st_size} {found.st_mtime_ns}".encode())
-        self.digest = digest.digest()
+        self.header_bytes = self._at
+        self.digest = _digest(self._buffer[: self._at], found)
         del self._stream, self._buffer
 
     def damaged(self, reason: Sentence) -> ModelInvalidError:
@@ -505,6 +516,11 @@ class _File:
             if not more:
                 raise self.damaged(Sentence("its header ends too early"))
             self._buffer += more
+
+
+def _digest(header: bytes | bytearray, found: os.stat_result) -> bytes:
+    """Return a hash of what tells whether a file was changed."""
+    return hashlib.sha256(header + f"{found.st_size} {found.st_mtime_ns}".encode()).digest()
 
 
 def opened(path: Path) -> BinaryIO:

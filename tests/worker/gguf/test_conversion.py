@@ -11,6 +11,7 @@ import struct
 import subprocess
 import sys
 import textwrap
+import tracemalloc
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -21,6 +22,7 @@ import numpy.typing as npt
 import pytest
 from safetensors.numpy import load_file
 
+from tests.attacks.gguf_bytes import raw_file
 from tests.driver import ROOT
 from tests.worker.gguf.files import write_llama
 from worker.errors import BadRequestError, ModelInvalidError, ModelNotFoundError
@@ -121,6 +123,24 @@ def test_recommended_sampling_is_kept(tmp_path: Path) -> None:
     folder = made(write_llama(tmp_path / "m.gguf", change=change), tmp_path / "m")
     said = json.loads((folder / "generation_config.json").read_text())
     assert said == {"do_sample": True, "temperature": 0.7, "top_p": 0.95, "top_k": 20}
+
+
+def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
+    words = 1 << 17
+    raw = raw_file(write_llama(tmp_path / "m.gguf", "F16"))
+    # The embedding lies in a hole behind the other weights.
+    end = -(-len(raw.data) // 32) * 32
+    raw = raw.with_tensor("token_embd.weight", shape=(64, words), offset=end)
+    with (tmp_path / "m.gguf").open("wb") as stream:
+        stream.write(bytes(raw))
+        stream.truncate(stream.tell() + end - len(raw.data) + words * 64 * 2)
+    tracemalloc.start()
+    try:
+        made(tmp_path / "m.gguf", tmp_path / "m")
+        assert tracemalloc.get_traced_memory()[1] < 8 << 20
+    finally:
+        tracemalloc.stop()
+    assert weights_of(tmp_path / "m")["model.embed_tokens.weight"].shape == (words, 64)
 
 
 # --- several files ------------------------------------------------------------------------------------------
