@@ -6,9 +6,10 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 LOCK := packaging/requirements.lock
 SOURCES := app worker packaging tests
-# Two processes, each running whole files, because the tests of a file share a window or a worker process.
+# Three processes, because tests wait for events for a part of their time. Each runs whole files, whose tests share a
+# window or a worker process.
 # If a test process crashes, it is not restarted and the run fails.
-PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --max-worker-restart 0
+PYTEST := $(BIN)/python -m pytest -n 3 --dist loadfile --max-worker-restart 0
 
 .PHONY: help run starter test test-real test-long test-kernels check lint format setup bench tour pictures readme-pictures guide-model translations lock wheel clean
 

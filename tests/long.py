@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import pytest
 
 if TYPE_CHECKING:
     from _pytest.mark import ParameterSet
+
+_T = TypeVar("_T")
 
 
 def in_long_runs(cases: Iterable[object]) -> list[ParameterSet]:
@@ -19,7 +21,7 @@ def in_long_runs(cases: Iterable[object]) -> list[ParameterSet]:
     ]
 
 
-def every_third(cases: Iterable[str], first: int = 0) -> list[ParameterSet | str]:
+def every_third(cases: Iterable[_T], first: int = 0) -> list[ParameterSet | _T]:
     """Return parameters of which each third one, from `first` on, runs always and the rest in `make test-long`."""
     return [
         case if number % 3 == first else pytest.param(case, marks=pytest.mark.long) for number, case in enumerate(cases)

@@ -19,6 +19,7 @@ import pytest
 from tokenizers import Tokenizer
 
 from tests.architectures import small_gemma3, small_lfm2, small_llama, small_mamba, write_random_model
+from tests.long import in_long_runs
 from tests.worker.rounding import agree
 from worker.errors import LoadCancelledError, ModelInvalidError, ModelNotLoadedError
 from worker.host import ModelHost
@@ -216,7 +217,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, Exception], None]
 
 
 @pytest.mark.parametrize("architecture", CONFIGS)
-@pytest.mark.parametrize("number", [2, 3, 6], ids="step {}".format)
+@pytest.mark.parametrize("number", [3, *in_long_runs([2, 6])], ids="step {}".format)
 def test_after_a_failed_step_the_same_request_gives_the_same_text(
     number: int,
     architecture: str,

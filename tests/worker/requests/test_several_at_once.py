@@ -329,7 +329,7 @@ def test_answers_that_do_not_fit_in_memory_together_run_one_after_another(
 
 
 @pytest.mark.parametrize("looks_ahead", [True, *in_long_runs([False])])
-@pytest.mark.parametrize("name", ["llama", "lfm2"])
+@pytest.mark.parametrize("name", ["llama", *in_long_runs(["lfm2"])])
 def test_answers_that_outgrow_the_memory_wait_and_continue_later(
     looks_ahead: bool, name: str, tmp_path: Path, byte_level: Tokenizer
 ):
@@ -407,7 +407,7 @@ def test_a_model_that_cannot_be_batched_answers_one_request_after_another(
 # --- failures ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("number", [4, 5, 9])
+@pytest.mark.parametrize("number", [5, *in_long_runs([4, 9])])
 @pytest.mark.parametrize(
     "error", [ValueError("odd"), RuntimeError("[malloc] Unable to allocate")], ids=["bug", "memory"]
 )
@@ -464,13 +464,10 @@ def test_when_a_batch_fails_its_answers_continue_one_after_another(
     ("owner", "name"),
     [
         (PromptCache, "enter"),
-        (PromptCache, "rewind_to"),
         (BranchInUse, "unmark"),
         (Batch, "add"),
-        (Batch, "remove"),
-        (Batch, "row"),
         (Request, "take"),
-        (Request, "ended"),
+        *in_long_runs([(PromptCache, "rewind_to"), (Batch, "remove"), (Batch, "row"), (Request, "ended")]),
     ],
     ids=lambda value: value if isinstance(value, str) else value.__name__,
 )

@@ -17,6 +17,7 @@ from msgspec import UNSET
 from tokenizers import AddedToken, Tokenizer, normalizers
 
 from tests.chat_families import FAMILIES, Family, chat_template_of, family
+from tests.long import in_long_runs
 from tests.models import CHATML, write_tokenizer
 from tests.trials import TRIALS
 from worker.errors import BadRequestError
@@ -425,7 +426,7 @@ def _tree_of_messages(dice: random.Random, own_family: Family, vocabulary: Vocab
     return prompts
 
 
-@pytest.mark.parametrize("limit_bytes", [0, 4_000, 1 << 20])
+@pytest.mark.parametrize("limit_bytes", [4_000, *in_long_runs([0, 1 << 20])])
 def test_ids_do_not_depend_on_what_the_memos_hold(made: Made, limit_bytes: int, monkeypatch: pytest.MonkeyPatch):
     own_family, _, vocabulary = made
     for name in ("_MAX_PROMPT_BYTES", "_MAX_PIECE_BYTES"):

@@ -18,6 +18,7 @@ import pytest
 
 from tests.chat_families import FAMILIES, Family, write_family_model
 from tests.driver import Event, StdioWorker
+from tests.long import every_third
 from worker.text.vocabulary import Vocabulary
 
 NUM_NEW = 8
@@ -92,7 +93,7 @@ def worker() -> Iterator[StdioWorker]:
         yield worker
 
 
-@pytest.fixture(scope="module", params=FAMILIES, ids=lambda family: family.name)
+@pytest.fixture(scope="module", params=every_third(FAMILIES), ids=lambda family: family.name)
 def talk(request: pytest.FixtureRequest, worker: StdioWorker, tmp_path_factory: pytest.TempPathFactory) -> Talk:
     family: Family = request.param
     folder, vocabulary = write_family_model(tmp_path_factory.mktemp(family.name), family)
