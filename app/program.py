@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from app.catalog.hub import Hub
     from app.draft_models import DraftModels
     from app.supply.first_models import FirstModels
+    from app.supply.fits import Fits
     from app.supply.hub_search import HubSearch
     from app.supply.local_models import LocalModels
     from app.supply.transfers import Transfers
@@ -96,6 +97,7 @@ class Program(QObject):
         self.measuring = Measuring(session, self.measurements)
         self._machine_memory: Memory | None = None
         """As it was when a model was first loaded; only its total is used."""
+        self._fits = Lazy(self._make_fits)
         self.idle_unloading = IdleUnloading(session, answers, preferences.settings.unload_after_minutes)
         answers.saving_failed.connect(self.report_unsaved)
         answers.saved_again.connect(self.report_saved)
@@ -166,6 +168,15 @@ class Program(QObject):
         # Windows first note which model has landed, while its transfer is still in their lists.
         transfers.landed.connect(self.local_models.look, Qt.ConnectionType.QueuedConnection)
         return transfers
+
+    @property
+    def fits(self) -> Fits:
+        return self._fits.get()
+
+    def _make_fits(self) -> Fits:
+        from app.supply.fits import Fits
+
+        return Fits(self.session, self.measurements, self.archive.run)
 
     @property
     def first_models(self) -> FirstModels:

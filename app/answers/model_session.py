@@ -234,6 +234,11 @@ class ModelSession(QObject):
         """The bits of the model's cache; None means those that it computes with."""
         return self._cache_options().kv_bits
 
+    @property
+    def kv_bits_wanted(self) -> Literal[4, 8, 16]:
+        """The bits that the settings ask for; 16 stands for those that the model computes with."""
+        return self.cache_settings.kv_bits or 16
+
     def how_it_runs(self) -> list[Sentence]:
         """Return how the loaded model runs on this computer; empty if no model is loaded."""
         if self.info is None:

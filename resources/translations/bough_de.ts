@@ -2484,6 +2484,10 @@
         <source>On the hub</source>
         <translation>Auf dem Hub</translation>
     </message>
+    <message>
+        <source>Good first models</source>
+        <translation>Gute erste Modelle</translation>
+    </message>
 </context>
 <context>
     <name>ModelList</name>
@@ -2712,6 +2716,14 @@
     <message>
         <source>too big</source>
         <translation>zu groß</translation>
+    </message>
+    <message>
+        <source>reads {number} tokens/s</source>
+        <translation>liest {number} Tokens/s</translation>
+    </message>
+    <message>
+        <source>writes {number} tokens/s</source>
+        <translation>schreibt {number} Tokens/s</translation>
     </message>
     <message>
         <source>{bits} bits</source>

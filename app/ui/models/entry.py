@@ -10,6 +10,7 @@ from PySide6.QtCore import QCoreApplication
 
 from app.catalog.entry import Fit, LocalModel, RemoteModel, Source
 from app.catalog.hub_error import HubError
+from app.catalog.measured import Measured
 from app.numbers import counted, sized
 from app.supply.transfers import Transfer
 from app.ui.models.model_list import Row, Tone
@@ -57,6 +58,8 @@ class Entry:
     """Its fetch or conversion; None: it is not on its way."""
     variants: tuple[RemoteModel, ...] = ()
     """The models of its repository on the hub, once they are known; `model` is the chosen one."""
+    speeds: str = ""
+    """How fast it was on this machine, in words; empty if that was not measured."""
     failure: SentenceError | None = None
     """Why the details of a model on the hub are not known; None if they are, or are asked for."""
 
@@ -82,6 +85,11 @@ class Entry:
         if self.failure is not None:
             return self.failure.sentence
         return None if self.model is None else self.model.problem
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether the hub no longer has it."""
+        return isinstance(self.failure, HubError) and self.failure.kind == "gone"
 
     @property
     def wants_token(self) -> bool:
@@ -217,6 +225,19 @@ def fit_word(fit: Fit | None) -> tuple[str, Tone]:
             return translate("Models", "too big"), "danger"
         case None:
             return "", "quiet"
+
+
+def speeds_text(measured: Measured) -> str:
+    """Return how fast a model read and wrote on this machine."""
+    parts: list[str] = []
+    if measured.prompt_tokens_per_s is not None:
+        reads = translate("Models", "reads {number} tokens/s")
+        parts.append(reads.format(number=counted(measured.prompt_tokens_per_s, 0)))
+    if measured.answer_tokens_per_s is not None:
+        speed = measured.answer_tokens_per_s
+        writes = translate("Models", "writes {number} tokens/s")
+        parts.append(writes.format(number=counted(speed, 1 if speed < 20 else 0)))
+    return ", ".join(parts)
 
 
 def short_tokens(num_tokens: int) -> str:

@@ -11,7 +11,7 @@ from app.catalog.entry import Fit, LocalModel, RemoteModel
 from app.model.fuzzy import fit, folded
 from app.program import Program
 from app.supply.transfers import Transfer
-from app.ui.models.entry import Entry, Presence
+from app.ui.models.entry import Entry, Presence, speeds_text
 from app.ui.models.model_list import Row
 from worker.sentence import SentenceError
 
@@ -34,6 +34,7 @@ class ModelEntries(QObject):
             program.transfers.changed,
             program.hub_search.changed,
             program.hub_search.details_changed,
+            program.fits.changed,
             program.session.changed,
         ):
             signal.connect(self._update)
@@ -73,9 +74,9 @@ class ModelEntries(QObject):
         self._chosen[repo] = gguf
         self._update()
 
-    def fit_of(self, model: LocalModel | RemoteModel) -> Fit | None:  # noqa: ARG002
+    def fit_of(self, model: LocalModel | RemoteModel) -> Fit | None:
         """Return whether a model fits into memory; None if too little is known of it."""
-        return None
+        return self._program.fits.of(model, self._program.session.kv_bits_wanted)
 
     # --- inside --------------------------------------------------------------------------------------------
 
@@ -85,7 +86,7 @@ class ModelEntries(QObject):
         self._sections = [
             (self.tr("On the way"), transfers),
             (self.tr("On this computer"), local),
-            (self.tr("On the hub"), self._remote_entries()),
+            self._remote_section(),
         ]
         self._entries = {entry.key: entry for _, entries in self._sections for entry in entries}
         self.changed.emit()
@@ -112,16 +113,28 @@ class ModelEntries(QObject):
                     presence = "unloaded"
                 case "failed":
                     pass
-        return Entry(f"local:{model.name}", model, self.fit_of(model), presence, fraction)
+        speeds = speeds_text(self._program.measurements.of(model.name))
+        return Entry(f"local:{model.name}", model, self.fit_of(model), presence, fraction, speeds=speeds)
 
     def _transfer_entry(self, transfer: Transfer) -> Entry:
         model = transfer.model
         return Entry(transfer.key, model, None if model is None else self.fit_of(model), transfer=transfer)
 
-    def _remote_entries(self) -> list[Entry]:
+    def _remote_section(self) -> tuple[str, list[Entry]]:
+        """Return the hits of the search; without words, good first models that fit, the largest first."""
+        if self._words.strip():
+            return self.tr("On the hub"), self._remote_entries(self._program.hub_search.hits)
+        from app.catalog.good_models import good_models
+
+        entries = [entry for entry in self._remote_entries(good_models()[::-1]) if not entry.is_gone]
+        fitting = [entry for entry in entries if entry.fit is None or entry.fit.verdict == "fits"]
+        # Where nothing fits, the smallest one is still worth a look.
+        return self.tr("Good first models"), fitting or entries[-1:]
+
+    def _remote_entries(self, models: Sequence[RemoteModel]) -> list[Entry]:
         transfers = self._program.transfers
         here = {model.repo for model in self._program.local_models.all if model.repo and model.format == "mlx"}
-        found = [self._remote_entry(hit) for hit in self._program.hub_search.hits if hit.repo not in here]
+        found = [self._remote_entry(hit) for hit in models if hit.repo not in here]
         return [entry for entry in found if not isinstance(entry.model, RemoteModel) or not transfers.of(entry.model)]
 
     def _remote_entry(self, hit: RemoteModel) -> Entry:

@@ -152,7 +152,7 @@ class ModelList(QListView):
             self._awaited = ""
         if self.currentIndex().isValid():
             return
-        if not self.choose(wanted):
+        if not self.choose(wanted) and not self._awaited:
             self._choose_near(max(position, 0))
         self.verticalScrollBar().setValue(top)
 
@@ -187,6 +187,7 @@ class ModelList(QListView):
             self._choose(self.rows[index.row()].key)
 
     def _choose(self, key: str) -> None:
+        self._awaited = ""
         if key != self._chosen:
             self._chosen = key
             self.chosen.emit(key)

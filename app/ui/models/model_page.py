@@ -35,9 +35,10 @@ from app.ui.models.memory_bar import MemoryBar
 from app.ui.models.page_parts import Confirmation, Facts, TokenForm
 from app.ui.parts.labels import ElidedLabel, quiet_label
 from app.ui.parts.layouts import FlowLayout, scrolled
-from app.ui.theme import Theme, icon
+from app.ui.theme import Theme, icon, scaled
 
 _STEPS = 1000
+_MAX_PX = 640
 
 
 class ModelPage(QWidget):
@@ -83,7 +84,7 @@ class ModelPage(QWidget):
         self.token = TokenForm()
         self.confirmation = Confirmation()
         self.confirmation.answered.connect(self._on_answered)
-        self.memory_text = QLabel()
+        self.memory_text = quiet_label("")
         self.memory_bar = MemoryBar(theme)
         self.facts = Facts()
         for label in (self.line, self.problem, self.memory_text):
@@ -131,6 +132,8 @@ class ModelPage(QWidget):
         outer.setContentsMargins(0, 0, 0, 0)
         outer.setSpacing(4)
         outer.addLayout(head)
+        # Long lines are hard to read, so the text keeps its width in a wide window.
+        self._page.setMaximumWidth(scaled(_MAX_PX))
         outer.addWidget(scrolled(self._page), 1)
 
     def set_theme(self, theme: Theme) -> None:

@@ -93,20 +93,21 @@ class ModelsWindow(QDialog):
         self._left.setObjectName("models_list")
         self._lay_out()
         self._connect()
+        self.list.choose_next(f"local:{program.session.name}")
         self.set_theme(theme)
         self.setAcceptDrops(True)
         self.entries.search("")
-        self.list.choose(f"local:{program.session.name}")
         program.local_models.look()
+        program.fits.measure()
         self._fit_width(self.width())
         self.field.setFocus()
 
     def _lay_out(self) -> None:
         column = QVBoxLayout(self._left)
-        column.setContentsMargins(8, 12, 0, 0)
+        column.setContentsMargins(8, 12, 8, 0)
         column.setSpacing(8)
         head = QHBoxLayout()
-        head.setContentsMargins(4, 0, 12, 0)
+        head.setContentsMargins(4, 0, 4, 0)
         head.setSpacing(8)
         head.addWidget(self.field, 1)
         head.addWidget(self.add_button)
@@ -358,8 +359,9 @@ class ModelsWindow(QDialog):
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() == QEvent.Type.ActivationChange and self.isActiveWindow():
-            # Files may have changed while the user was elsewhere.
+            # Files and free memory may have changed while the user was elsewhere.
             self._program.local_models.look()
+            self._program.fits.measure()
 
     # --- keys ------------------------------------------------------------------------------------------------
 

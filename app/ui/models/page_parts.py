@@ -30,9 +30,8 @@ class Facts(QWidget):
         """The values by their names."""
         return dict(self._shown)
 
-    def show_entry(self, entry: Entry, speeds: str = "") -> None:
-        """`speeds`: those that were measured here, in words; empty if there are none."""
-        facts = [(name, value) for name, value in self._facts_of(entry, speeds) if value]
+    def show_entry(self, entry: Entry) -> None:
+        facts = [(name, value) for name, value in self._facts_of(entry) if value]
         if facts == self._shown:
             return
         self._shown = facts
@@ -57,7 +56,7 @@ class Facts(QWidget):
         self._grid.addWidget(value_label, row, 1, Qt.AlignmentFlag.AlignBaseline)
         self._labels.append((name_label, value_label))
 
-    def _facts_of(self, entry: Entry, speeds: str) -> list[tuple[str, str]]:
+    def _facts_of(self, entry: Entry) -> list[tuple[str, str]]:
         model = entry.model
         if model is None:
             return []
@@ -69,7 +68,7 @@ class Facts(QWidget):
                 self.tr("Context"),
                 self.tr("{count} tokens").format(count=counted(model.context_length)) if model.context_length else "",
             ),
-            (self.tr("Speed here"), speeds),
+            (self.tr("Speed here"), entry.speeds),
             (self.tr("Licence"), model.licence),
             (self.tr("Architecture"), model.architecture),
         ]

@@ -1,0 +1,102 @@
+"""Whether models fit into the memory of this machine, which is measured in the background."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject, Signal
+
+from app.answers.model_session import ModelSession
+from app.archive.archive import Steps, Task
+from app.catalog.entry import Fit, KvBits, LocalModel, Memory, RemoteModel
+from app.catalog.measured import Measured, Measurements
+
+
+class Fits(QObject):
+    """The estimates, as of the last measurement."""
+
+    changed = Signal()
+    """The memory was measured, or the precision of the cache changed."""
+
+    def __init__(
+        self, session: ModelSession, measurements: Measurements, run: Callable[[Callable[[], Steps]], Task]
+    ) -> None:
+        """`run` starts a background task."""
+        super().__init__()
+        self._session = session
+        self._measurements = measurements
+        self._run = run
+        self._known: dict[tuple[LocalModel | RemoteModel, KvBits], Fit | None] = {}
+        self._task: Task | None = None
+        self._is_due = False
+        self._state = session.state
+        self.memory: Memory | None = None
+        """None until it was measured."""
+        session.changed.connect(self._on_session)
+
+    def measure(self) -> None:
+        """Measure the memory, because other programs may have taken or freed some."""
+        if self._task is not None:
+            self._is_due = True
+            return
+        pid = self._session.link.pid if self._session.state == "ready" else None
+        self._task = self._run(lambda: _measured(pid))
+        self._task.done.connect(self._on_measured)
+        self._task.ended.connect(self._on_ended)
+
+    def of(self, model: LocalModel | RemoteModel, kv_bits: KvBits = 16) -> Fit | None:
+        """Return whether a model fits; None if its size or the memory is unknown."""
+        if self.memory is None:
+            return None
+        key = (model, kv_bits)
+        if key not in self._known:
+            measured = self._measurements.of(model.name) if isinstance(model, LocalModel) else None
+            self._known[key] = _fit(model, self.memory, kv_bits, measured)
+        return self._known[key]
+
+    def _on_session(self) -> None:
+        if self._session.state != self._state:
+            self._state = self._session.state
+            if self.memory is not None and self._state != "loading":
+                self.measure()
+
+    def _on_measured(self, memory: Memory) -> None:
+        if memory != self.memory:
+            self.memory = memory
+            self._known.clear()
+            self.changed.emit()
+
+    def _on_ended(self) -> None:
+        self._task = None
+        if self._is_due:
+            self._is_due = False
+            self.measure()
+
+
+def _measured(pid: int | None) -> Steps:
+    """Measure the memory; what the worker with this process id takes is free for another model."""
+    import psutil
+
+    from app.catalog.machine_memory import machine_memory
+
+    yield 0
+    reusable = 0
+    if pid is not None:
+        with contextlib.suppress(psutil.Error):
+            reusable = int(psutil.Process(pid).memory_info().rss)
+    return machine_memory(reusable_bytes=reusable)
+
+
+def _fit(model: LocalModel | RemoteModel, memory: Memory, kv_bits: KvBits, measured: Measured | None) -> Fit | None:
+    from app.catalog.fit import DEFAULT_CONTEXT, extra_of, fit, shape_of_model
+
+    shape = shape_of_model(model)
+    if shape is None or not shape.weights_bytes:
+        return None
+    context = min(model.context_length or DEFAULT_CONTEXT, DEFAULT_CONTEXT)
+    extra = 0
+    if measured is not None and measured.peak_bytes is not None:
+        tokens, bits = measured.peak_tokens, measured.peak_kv_bits
+        extra = extra_of(shape, memory, measured.peak_bytes, num_tokens=tokens, kv_bits=bits)
+    return fit(shape, memory, context_length=context, kv_bits=kv_bits, extra_bytes=extra)
