@@ -96,10 +96,11 @@ class Weights:
     def _unpack(self, places: _Places, stream: mx.Stream) -> mx.array:
         """Put an unpacked module in the place of a packed one. Return its weight, which is being computed."""
         unpacked = unpacked_module(places.module, stream)
-        mx.async_eval(unpacked.weight)
+        weight = cast("mx.array", unpacked["weight"])
+        mx.async_eval(weight)
         for path in places.paths:
             self._model.update_modules(tree_unflatten([(path, unpacked)]))
-        return unpacked.weight
+        return weight
 
     def identity(self, config: Mapping[str, Any]) -> str:
         """Return a hash of the weights as they are on disk, their form in memory, and what else decides the results.

@@ -17,9 +17,9 @@ from tests.benchmarks.area import rows_of
 from tests.benchmarks.measure import Row
 
 _AREAS = {
-    "decode": 50,
+    "decode": 180,
     "latency": 15,
-    "start": 40,
+    "start": 80,
     "text_stream": 25,
     "prompt_cache": 60,
     "several": 120,

@@ -11,9 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.benchmarks.measure import Row, alone, compared
+from tests.benchmarks.starter import starter
 from tests.driver import ROOT
 
 _ROUNDS = 7
+_MODEL = "BOUGH_BENCH_MODEL"
 
 
 def rows() -> Iterator[Row]:
@@ -37,7 +39,17 @@ def _rows(environment: dict[str, str]) -> list[Row]:
     return [
         compared("start", "to a painted window, s", painted, "a bare PySide6 window", bare, goal="<= 2.5"),
         alone("start", "to a loaded guide model, s", loaded),
+        *_rows_of_starter(environment),
     ]
+
+
+def _rows_of_starter(environment: dict[str, str]) -> list[Row]:
+    model = starter()
+    if model is None:
+        return []
+    environment = environment | {_MODEL: str(model)}
+    firsts = [_run("first_word", environment)["answered"] for _ in range(1 + _ROUNDS)]
+    return [alone("start", "to SmolLM2's first word, s", firsts[1:], "<= 4")]
 
 
 def _run(what: str, environment: dict[str, str]) -> dict[str, float]:
@@ -79,6 +91,36 @@ def _start_app(folder: str) -> None:
     application.close()
 
 
+def _start_and_ask(folder: str) -> None:
+    """Start with the model that the environment names, as if it was used last; ask it, and report its first text."""
+    from app.application import Application, Places, make_qt_application
+    from app.model.settings import Settings, save_settings
+    from worker.protocol import Chunk, Event
+
+    places = Places.under(Path(folder))
+    save_settings(places.config / "settings.json", Settings().with_loaded(os.environ[_MODEL], ""))
+    qt_application = make_qt_application([])
+    application = Application(places)
+
+    def on_changed() -> None:
+        if application.session.state == "ready":
+            application.session.changed.disconnect(on_changed)
+            application.controller.send("What is the capital of France?")
+
+    def on_event(event: Event) -> None:
+        if isinstance(event, Chunk) and event.text:
+            assert application.session.name == os.environ[_MODEL]
+            _report("answered")
+            application.window.close()
+            qt_application.quit()
+
+    application.session.changed.connect(on_changed)
+    application.link.received.connect(on_event)
+    application.window.show()
+    qt_application.exec()
+    application.close()
+
+
 def _start_bare() -> None:
     from PySide6.QtCore import QTimer
     from PySide6.QtWidgets import QApplication, QLabel, QMainWindow
@@ -113,7 +155,10 @@ def _report_first_paint(window: object) -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "app":
-        _start_app(sys.argv[2])
-    else:
-        _start_bare()
+    match sys.argv[1]:
+        case "app":
+            _start_app(sys.argv[2])
+        case "first_word":
+            _start_and_ask(sys.argv[2])
+        case _:
+            _start_bare()
