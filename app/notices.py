@@ -45,6 +45,13 @@ class ChatWith:
 
 
 @dataclass(frozen=True)
+class UsePlainTemplate:
+    """Load a model again with a plain chat template, because its folder has none."""
+
+    model: str
+
+
+@dataclass(frozen=True)
 class LoadAnyway:
     """Load a model although it seems too large for the memory."""
 
@@ -100,6 +107,7 @@ NoticeAction: TypeAlias = (
     | AskGuide
     | ChatWith
     | LoadAnyway
+    | UsePlainTemplate
     | RestartWorker
     | OpenMemorySettings
     | ShowFile

@@ -14,6 +14,7 @@ from app.answers.idle_unloading import IdleUnloading
 from app.answers.model_session import ModelSession
 from app.answers.sessions import GUIDE, Sessions
 from app.answers.worker_watch import WorkerWatch
+from app.catalog.chat_templates import ChatTemplates
 from app.catalog.measured import Measurements
 from app.catalog.starter import ON_HUB as STARTER_ON_HUB
 from app.catalog.starter import find_starter
@@ -26,7 +27,16 @@ from app.model.own_files import RETRY_MS
 from app.model.settings import CacheSettings, Settings, Theme
 from app.model.store import Store
 from app.model.text import clean
-from app.notices import AskGuide, ChatWith, LoadAnyway, Notice, Notices, OpenMemorySettings, RestartWorker
+from app.notices import (
+    AskGuide,
+    ChatWith,
+    LoadAnyway,
+    Notice,
+    Notices,
+    OpenMemorySettings,
+    RestartWorker,
+    UsePlainTemplate,
+)
 from app.places import Places
 from app.preferences import Preferences
 from app.supply.measuring import Measuring
@@ -92,6 +102,10 @@ class Program(QObject):
         self._hub_search = Lazy(self._make_hub_search)
         self._transfers = Lazy(self._make_transfers)
         self._first_models = Lazy(self._make_first_models)
+        self.templates = ChatTemplates(models_folder.parent / "chat_templates")
+        """The chat templates that the user chose for models without one."""
+        self._without_template: set[str] = set()
+        """Models without a template for which a plain one was offered."""
         self.measurements = Measurements(models_folder.parent / "measured.json")
         """The memory and the speeds of models on this machine."""
         self.measuring = Measuring(session, self.measurements)
@@ -104,6 +118,7 @@ class Program(QObject):
         session.changed.connect(self._on_session_changed)
         session.load_failed.connect(self._on_load_failed)
         session.draft_of = self._draft_of
+        session.template_of = self.templates.of
         for watch in self.worker_watches:
             watch.got_stuck.connect(partial(self._on_worker_stuck, watch.session))
             watch.recovered.connect(self._on_worker_recovered)
@@ -261,6 +276,25 @@ class Program(QObject):
             extra_bytes=extra,
         )
 
+    def use_plain_template(self, name: str) -> None:
+        """Load a model that has no chat template with a plain one. Its folder stays as it is."""
+        try:
+            self.templates.use_plain(name)
+        except OSError as error:
+            self.notices.post(
+                Notice(
+                    Sentence(
+                        "{file} could not be written ({error}), so the model goes on without a template. "
+                        "Check that you may write to this folder, then try again.",
+                        file=error.filename or self.templates.folder,
+                        error=error.strerror or error,
+                    ),
+                    "warning",
+                )
+            )
+        else:
+            self.load_model(name, anyway=True)
+
     def unload_model(self) -> None:
         """Free the memory of the model. Running answers are stopped; the next question loads the model again."""
         self.answers.stop_all()
@@ -395,6 +429,23 @@ class Program(QObject):
         loaded = self.settings.with_loaded(self.session.name, self.session.draft)
         self.preferences.change(**msgspec.structs.asdict(loaded))
         self._suggest_model()
+        self._offer_template()
+
+    def _offer_template(self) -> None:
+        """Offer a plain template for a model without one, once."""
+        info, name = self.session.info, self.session.name
+        if info is None or info.has_template or name in self._without_template or self.templates.of(name) is not None:
+            return
+        self._without_template.add(name)
+        self.notices.post(
+            Notice(
+                Sentence(
+                    "This model has no chat template, so messages reach it as plain text: it may go on with the text "
+                    "instead of answering. A plain template marks who says what, and where a message ends."
+                ),
+                action=UsePlainTemplate(name),
+            )
+        )
 
     def restart_worker(self, session: ModelSession | None = None) -> None:
         """End a worker, and load its model in a fresh one. Its running answers end with their text so far.

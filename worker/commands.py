@@ -121,6 +121,8 @@ class LoadModel(_Command, tag="load_model", frozen=True):
     model: Nonempty
     draft_model: Nonempty | None = None
     cache: CacheOptions = CacheOptions()
+    # A Jinja template for a model whose folder has none. Without it, messages become plain text.
+    chat_template: Nonempty | None = None
 
 
 class UnloadModel(_Command, tag="unload_model", frozen=True):

@@ -224,6 +224,8 @@ class ModelLoaded(_Event, tag="model_loaded", frozen=True):
     confinement: Confinement = Confinement()
     # The form of the weights in memory.
     weights: WeightForm = WeightForm()
+    # Whether the model's folder has a chat template.
+    has_template: bool = True
 
     @property
     def draft_refusal(self) -> Sentence | None:

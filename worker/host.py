@@ -126,7 +126,7 @@ class ModelHost:
 
     def _load(self, command: LoadModel) -> Iterator[ModelLoading | ModelLoaded]:
         yield _loading(command, Loading(0.0, "building the model"))
-        unread = UnreadModel(find_model(command.model), self._trials)
+        unread = UnreadModel(find_model(command.model), self._trials, chat_template=command.chat_template)
         yield _loading(command, Loading(0.1, "reading the weights"))
         # Drop the old model before reading the new weights: memory seldom holds both.
         self._drop()
@@ -137,7 +137,11 @@ class ModelHost:
         identity = model.identity()
         cache = self._new_cache(model, identity, command.cache)
         self._engine = Engine(model, cache, self._hooks, draft, pulse=self._pulse)
-        event = replace(_loaded(command, model, identity, refused), confinement=self._confinement)
+        event = replace(
+            _loaded(command, model, identity, refused),
+            confinement=self._confinement,
+            has_template=unread.has_template,
+        )
         self._loaded = command, event
         yield event
 
@@ -146,7 +150,7 @@ class ModelHost:
         if self._loaded is None:
             return False
         before, _ = self._loaded
-        is_same = (before.model, before.cache) == (command.model, command.cache)
+        is_same = replace(before, request_id="", draft_model=None) == replace(command, request_id="", draft_model=None)
         return is_same and before.draft_model != command.draft_model
 
     def _change_draft(self, command: LoadModel) -> Iterator[ModelLoading | ModelLoaded]:

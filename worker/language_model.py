@@ -76,11 +76,16 @@ class UnreadModel:
     """A model with its tokenizer, whose weights are still on disk."""
 
     def __init__(
-        self, folder: ModelFolder, trials: TrialProcess | None = None, free: Callable[[], int] = free_bytes
+        self,
+        folder: ModelFolder,
+        trials: TrialProcess | None = None,
+        free: Callable[[], int] = free_bytes,
+        chat_template: str | None = None,
     ) -> None:
         """Raises a `WorkerError` that says what to do.
 
         `trials` runs the chat template; None means a new process. `free` returns the free memory in bytes.
+        `chat_template`: for a folder that has none; None means that messages become plain text.
         """
         _refuse_if_far_too_large(folder)
         self._folder = folder
@@ -98,7 +103,12 @@ class UnreadModel:
             check_tokenizer(folder.path, self._trials)
             # If this is not set, transformers asks on standard input whether to run the model's code.
             no_code = {"trust_remote_code": False, "local_files_only": True}
-            self._tokenizer: Any = load_tokenizer(folder.path, no_code, eos_token_ids=_eos_ids(self._config))
+            eos_ids = _eos_ids(self._config)
+            self._tokenizer: Any = load_tokenizer(folder.path, no_code, eos_token_ids=eos_ids)
+            self.has_template: bool = self._tokenizer.has_chat_template
+            if chat_template is not None and not self.has_template:
+                options = {**no_code, "chat_template": chat_template}
+                self._tokenizer = load_tokenizer(folder.path, options, eos_token_ids=eos_ids)
             if not isinstance(getattr(self._tokenizer, "backend_tokenizer", None), Tokenizer):
                 raise ModelInvalidError(
                     Sentence(

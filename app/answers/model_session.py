@@ -95,6 +95,8 @@ class ModelSession(QObject):
         self._refused: dict[str, Sentence] = {}
         """Why models did not load when they were last tried."""
         self.draft_of: Callable[[str], str] = lambda _: ""
+        self.template_of: Callable[[str], str | None] = lambda _: None
+        """Returns the chat template that the user chose for a model without one."""
         """Returns the usual draft model of a model; empty if it has none."""
         self.cache_settings = CacheSettings()
         """The cache settings of the model requested last."""
@@ -311,7 +313,13 @@ class ModelSession(QObject):
             )
             return
         self._link.send(
-            LoadModel(request_id=self._request_id, model=name, draft_model=draft or None, cache=self._cache_options())
+            LoadModel(
+                request_id=self._request_id,
+                model=name,
+                draft_model=draft or None,
+                cache=self._cache_options(),
+                chat_template=self.template_of(name),
+            )
         )
         self.changed.emit()
         self._set_kept(None)

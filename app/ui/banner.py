@@ -37,6 +37,7 @@ from app.notices import (
     Undo,
     UndoArchive,
     UndoDelete,
+    UsePlainTemplate,
 )
 from app.sentences import translated
 from app.ui.theme import COLUMN_PX, Theme, icon, repolish, scaled
@@ -150,6 +151,8 @@ class Banner(QWidget):
                 return self.tr("Chat")
             case LoadAnyway():
                 return self.tr("Load it anyway")
+            case UsePlainTemplate():
+                return self.tr("Use a plain template")
             case AskGuide():
                 return self.tr("Ask the guide")
             case RestartWorker():
@@ -325,6 +328,8 @@ class NoticeCommands(QObject):
                 program.conversations.archive(conversation_id, is_archived=False)
             case ChatWith(model):
                 self._controller.chat_with(model)
+            case UsePlainTemplate(model):
+                program.use_plain_template(model)
             case LoadAnyway(model):
                 program.load_model(model, anyway=True)
             case AskGuide():

@@ -316,6 +316,10 @@
         <translation>Trotzdem laden</translation>
     </message>
     <message>
+        <source>Use a plain template</source>
+        <translation>Einfache Vorlage verwenden</translation>
+    </message>
+    <message>
         <source>Ask the guide</source>
         <translation>Guide fragen</translation>
     </message>
@@ -4765,6 +4769,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>In {path} ist kein Modell. Wählen Sie eine GGUF-Datei oder einen Ordner mit config.json und safetensors-Dateien.</translation>
     </message>
     <message>
+        <source>This model has no chat template, so messages reach it as plain text: it may go on with the text instead of answering. A plain template marks who says what, and where a message ends.</source>
+        <translation>Dieses Modell hat keine Chat-Vorlage, deshalb erreichen Nachrichten es als einfacher Text: Es kann den Text fortsetzen, statt zu antworten. Eine einfache Vorlage zeigt, wer was sagt und wo eine Nachricht endet.</translation>
+    </message>
+    <message>
         <source>This model needs an adapter, which Bough can&apos;t apply. Choose another model.</source>
         <translation>Dieses Modell braucht einen Adapter, den Bough nicht anwenden kann. Wählen Sie ein anderes Modell.</translation>
     </message>
@@ -5079,6 +5087,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>{file} could not be used ({error}). Nothing was changed.</source>
         <translation>{file} ließ sich nicht verwenden ({error}). Nichts wurde geändert.</translation>
+    </message>
+    <message>
+        <source>{file} could not be written ({error}), so the model goes on without a template. Check that you may write to this folder, then try again.</source>
+        <translation>{file} konnte nicht geschrieben werden ({error}), deshalb arbeitet das Modell ohne Vorlage weiter. Prüfen Sie, ob Sie in diesen Ordner schreiben dürfen, und versuchen Sie es dann noch einmal.</translation>
     </message>
     <message>
         <source>{file} could not be written ({error}). What has come is kept. Check the disk, then resume.</source>

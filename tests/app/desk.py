@@ -111,7 +111,12 @@ class ScriptedLink(WorkerLink):
     # --- events ----------------------------------------------------------------------------------------------
 
     def loaded(
-        self, draft_refused: str = "", thinking_option: str | None = None, notices: Sequence[Sentence] = ()
+        self,
+        draft_refused: str = "",
+        thinking_option: str | None = None,
+        notices: Sequence[Sentence] = (),
+        *,
+        has_template: bool = True,
     ) -> None:
         """Report that the last requested model is loaded, with its draft model unless another is given."""
         load = self.loads[-1]
@@ -133,6 +138,7 @@ class ScriptedLink(WorkerLink):
                 thinking_option=thinking_option,
                 identity="a hash",
                 versions={"mlx": "1"},
+                has_template=has_template,
             )
         )
 

@@ -12,6 +12,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 from tokenizers import Tokenizer
 
+from app.catalog.chat_templates import PLAIN
 from tests.architectures import small_gemma3, small_lfm2, small_llama, small_mamba, write_random_model
 from tests.driver import StdioWorker
 from tests.models import chain, write_random_llama, write_scripted_model
@@ -233,6 +234,28 @@ def test_a_model_without_a_chat_template_gets_a_transcript(
     tokenized = shared_worker.result("tokenize", messages=[{"role": "user", "content": "Hi <|im_end|>"}])
     assert "".join(tokenized["pieces"]) == "User: Hi <|im_end|>\n\nAssistant:"
     assert byte_count(tokenized["pieces"]) > len(tokenized["token_ids"])
+
+
+def test_a_template_is_given_to_a_model_without_one(shared_worker: StdioWorker, random_llama: Path, tmp_path: Path):
+    folder = tmp_path / "model"
+    folder.mkdir()
+    for file in random_llama.iterdir():
+        (folder / file.name).write_bytes(file.read_bytes())
+    messages = [{"role": "user", "content": "Hi"}]
+    given = {"messages": messages}
+
+    def prompt() -> str:
+        return "".join(shared_worker.result("tokenize", **given)["pieces"])
+
+    own = shared_worker.result("load_model", model=str(folder), chat_template=PLAIN)
+    assert own["has_template"]
+    assert prompt() == "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"
+    edit(folder, "tokenizer_config.json", chat_template=None)
+    without = shared_worker.result("load_model", model=str(folder), chat_template=PLAIN)
+    assert not without["has_template"]
+    assert prompt() == "User:\nHi<|im_end|>\n\nAssistant:\n"
+    assert not shared_worker.load(folder)["has_template"]
+    assert prompt() == "User: Hi\n\nAssistant:"
 
 
 def byte_count(pieces: list[str]) -> int:

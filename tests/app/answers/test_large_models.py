@@ -1,4 +1,4 @@
-"""A model that can't fit into the memory is refused before it is loaded; what is measured is noted."""
+"""What is said of models before and after a load: too large ones, those without a template; what is measured."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from app.catalog.chat_templates import PLAIN
 from app.catalog.entry import Memory
-from app.notices import LoadAnyway
+from app.notices import LoadAnyway, UsePlainTemplate
 from tests.app.catalog.layouts import write_model
 from tests.app.desk import Desk
 from worker.protocol import Choice, Finished, Timing, Usage
@@ -46,3 +47,23 @@ def test_speeds_and_memory_are_noted(desk: Desk) -> None:
     found = desk.program.measurements.of("/one")
     assert (found.weights_bytes, found.peak_bytes, found.peak_tokens) == (1, 7, 350)
     assert (found.prompt_tokens_per_s, found.answer_tokens_per_s) == (100.0, 12.0)
+
+
+def test_a_plain_template_is_offered_once(desk: Desk, tmp_path: Path) -> None:
+    folder = str(write_model(tmp_path / "base"))
+    for _ in range(2):
+        desk.program.load_model(folder)
+        assert desk.link.loads[-1].chat_template is None
+        desk.link.loaded(has_template=False)
+    (notice,) = [notice for notice in desk.notices if isinstance(notice.action, UsePlainTemplate)]
+    assert notice.action == UsePlainTemplate(folder)
+    desk.program.use_plain_template(folder)
+    assert desk.link.loads[-1].chat_template == PLAIN
+    desk.program.load_model("/other")
+    assert desk.link.loads[-1].chat_template is None
+
+
+def test_a_template_that_can_not_be_kept(desk: Desk) -> None:
+    desk.program.templates.folder.write_text("")
+    desk.program.use_plain_template("/one")
+    assert "could not be written" in desk.notices[-1].text

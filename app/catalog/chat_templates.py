@@ -1,0 +1,39 @@
+"""Chat templates for models whose folders have none. They lie in Bough's own folder, never beside the model."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from app.model.own_files import make_folder, read_own
+
+PLAIN = (
+    "{% for message in messages %}{{ message['role'] | capitalize }}:\n{{ message['content'] }}{{ eos_token }}\n\n"
+    "{% endfor %}{% if add_generation_prompt %}Assistant:\n{% endif %}"
+)
+"""Each message ends with the model's own end token, so the model sees that an answer ends with it, too."""
+_MAX_BYTES = 1 << 20
+
+
+class ChatTemplates:
+    """A file for each model, which the user may edit."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def of(self, name: str) -> str | None:
+        """Return the template for a model; None if there is none, or if it can't be read."""
+        try:
+            return read_own(self._file(name), _MAX_BYTES).decode("utf-8") or None
+        except (OSError, ValueError):
+            return None
+
+    def use_plain(self, name: str) -> None:
+        """Use the plain template for a model from now on. Raises `OSError`."""
+        make_folder(self.folder)
+        self._file(name).write_text(PLAIN, encoding="utf-8")
+
+    def _file(self, name: str) -> Path:
+        # A model's name may be a path.
+        key = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
+        return self.folder / f"{key[:16]}.jinja"
