@@ -87,6 +87,10 @@ def weights_of(architecture: Architecture, files: GgufFiles) -> list[Weight]:
 # --- config.json -------------------------------------------------------------------------------------------
 
 
+_MAX_THETA = 1e15
+"""Real bases of positions have up to 11 digits."""
+
+
 class _Reader:
     """Reads what a file says of its architecture."""
 
@@ -98,6 +102,8 @@ class _Reader:
         self.heads = self.count("attention.head_count")
         self.head = self.said.integer(self.key("attention.key_length")) or self.hidden // self.heads
         self.theta = self.number("rope.freq_base", 10000.0)
+        if not 1 < self.theta < _MAX_THETA:
+            raise self.refused("rope.freq_base")
 
     def key(self, name: str) -> str:
         return f"{self.prefix}.{name}"
@@ -219,13 +225,18 @@ def _gemma3(files: GgufFiles) -> dict[str, Any]:
     )
 
 
+_MAX_PERIOD = 1 << 10
+
+
 def _period(reader: _Reader) -> int:
     """Return how many layers there are for each one that sees everything."""
     found = reader.said.numbers(reader.key("attention.sliding_window_pattern"))
     if found is None:
         return 6
-    if found.dtype != bool:
+    if found.dtype != bool and found.size == 1 and 1 <= found[0] <= _MAX_PERIOD:
         return int(found[0])
+    if found.dtype != bool:
+        raise reader.refused("attention.sliding_window_pattern")
     sees_all = [number for number, slides in enumerate(found.tolist(), 1) if not slides]
     period = sees_all[0] if sees_all else len(found) + 1
     if sees_all != list(range(period, len(found) + 1, period)):

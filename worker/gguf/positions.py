@@ -17,6 +17,7 @@ ROPE_TENSORS = frozenset(("rope_freqs.weight", "rope_factors_long.weight", "rope
 """Tensors that are described in config.json."""
 
 _MAX_FACTORS = 1 << 16
+_MAX_FACTOR = 1e6
 _TOLERANCE = 1e-3
 
 
@@ -33,8 +34,10 @@ def scaling_of(files: GgufFiles, prefix: str, dimensions: int, theta: float) -> 
     if "rope_freqs.weight" in files.tensors and kind == "none":
         return _llama3(files, dimensions, theta)
     if kind in ("none", "linear") and stretch == 1:
+        if not 1 / _MAX_FACTOR < factor < _MAX_FACTOR:
+            raise _unknown(files, kind)
         return None if factor == 1 else {"type": "linear", "rope_type": "linear", "factor": factor}
-    if kind == "yarn" and original and factor > 1:
+    if kind == "yarn" and original and 1 < factor < _MAX_FACTOR:
         found: dict[str, Any] = {
             "type": "yarn",
             "rope_type": "yarn",
@@ -61,6 +64,8 @@ def long_scaling_of(files: GgufFiles, prefix: str, dimensions: int) -> dict[str,
     if long is None or short is None:
         return config
     factor = context / original
+    if original < 2:
+        raise _unknown(files, "longrope")
     usual = math.sqrt(1 + math.log(factor) / math.log(original)) if factor > 1 else 1.0
     if abs((said.number(f"{prefix}.rope.scaling.attn_factor") or 1.0) - usual) > _TOLERANCE:
         raise _unknown(files, "longrope")

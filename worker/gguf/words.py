@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from worker.errors import ModelInvalidError
 from worker.gguf.gguf_file import Metadata
 from worker.gguf.pre_tokenizers import PRE_TOKENIZERS, PreTokenizer
@@ -192,9 +194,9 @@ def _readable(number: int, text: str) -> str:
 
 def _kinds(said: Metadata, texts: Sequence[str]) -> list[int]:
     found = said.numbers("tokenizer.ggml.token_type")
-    kinds = [1] * len(texts) if found is None else found[: len(texts)].astype(int).tolist()
-    if len(kinds) < len(texts):
+    if found is not None and (len(found) < len(texts) or not np.issubdtype(found.dtype, np.integer)):
         raise _damaged(said, Sentence("its vocabulary is incomplete"))
+    kinds = [1] * len(texts) if found is None else found[: len(texts)].tolist()
     return [_CONTROL if text in _ENDS else kind for text, kind in zip(texts, kinds, strict=True)]
 
 
@@ -249,7 +251,7 @@ def _listed_merges(merges: Sequence[str], texts: Sequence[str]) -> Iterator[tupl
 
 def _sentence_piece_parts(said: Metadata, tokens: _Tokens) -> dict[str, Any]:
     scores = said.numbers("tokenizer.ggml.scores")
-    if scores is None or len(scores) < len(tokens.texts):
+    if scores is None or len(scores) < len(tokens.texts) or np.isnan(scores.astype(float)).any():
         raise _damaged(said, Sentence("its vocabulary has no scores"))
     has_prefix = said.flag("tokenizer.ggml.add_space_prefix") is not False
     steps: list[dict[str, Any]] = [{"type": "Prepend", "prepend": _SPACE}] if has_prefix else []

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.worker.gguf.computing import converted, logits
-from tests.worker.gguf.random_models import HEAD, RANDOM_MODELS, RandomModel, write_random_gguf
+from tests.worker.gguf.random_models import HEAD, RANDOM_MODELS, VOCABULARY, RandomModel, write_random_gguf
 from worker.errors import ModelInvalidError
+from worker.gguf.architectures import known_architecture, weights_of
+from worker.gguf.gguf_file import Metadata, read_files
+from worker.gguf.shapes import check_shapes
 from worker.language_model import LanguageModel, UnreadModel
 from worker.models.folder import check_folder
 
@@ -84,6 +89,34 @@ def test_layers_with_a_sliding_window_in_another_order_are_refused(tmp_path: Pat
     metadata = {**model.metadata, "attention.sliding_window_pattern": [False, True] * 3 + [True]}
     with pytest.raises(ModelInvalidError, match="sliding_window_pattern"):
         made(replace(model, metadata=metadata), tmp_path)
+
+
+@pytest.mark.parametrize("name", RANDOM_MODELS)
+def test_odd_numbers_are_read_or_refused(name: str, tmp_path: Path) -> None:
+    write_random_gguf(tmp_path / "model.gguf", RANDOM_MODELS[name])
+    files = read_files(tmp_path / "model.gguf")
+    draw = random.Random(name)
+    keys = [*(key for key in files.metadata.values if not key.startswith("tokenizer.")), *MORE_KEYS]
+    for _ in range(20):
+        values = dict(files.metadata.values)
+        for key in draw.sample(keys, draw.randint(1, 3)):
+            values[key.format(files.metadata.text("general.architecture"))] = draw.choice(ODD_NUMBERS)
+        odd = replace(files, metadata=Metadata(files.metadata.path, values))
+        try:
+            architecture = known_architecture(odd)
+            check_shapes(weights_of(architecture, odd), architecture.config(odd), VOCABULARY)
+        except ModelInvalidError:
+            continue
+
+
+MORE_KEYS = (
+    *("{}.rope.scaling.type", "{}.rope.scaling.factor", "{}.rope.scaling.original_context_length", "{}.rope.freq_base"),
+    *("{}.rope.scaling.attn_factor", "{}.attention.sliding_window_pattern", "{}.attention.key_length"),
+)
+ODD_NUMBERS = (
+    *(0, 1, 2, 3, 2**31 - 1, 2**63, 0.0, -1.0, 1e-300, 1e300, True, "", "yarn", "linear", "longrope", ["a"]),
+    *(np.zeros(0, np.int32), np.zeros(9, bool), np.array([0]), np.array([-3]), np.array([float("inf")])),
+)
 
 
 def made(model: RandomModel, folder: Path) -> Path:

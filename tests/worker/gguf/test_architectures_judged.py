@@ -26,6 +26,10 @@ TEXT = (
     "Its oldest bridge is called the New Bridge; it was opened in 1607. In the evening, when the lamps are lit, "
     "def add(a, b): return a + b  # 12 + 30 = 42. Die Stadt ist schön, und ihre Cafés sind es auch."
 )
+QUESTION = (
+    "<|im_start|>system\nYou are a helpful AI assistant named SmolLM, trained by Hugging Face<|im_end|>\n"
+    "<|im_start|>user\nWhat is the capital of France?<|im_end|>\n<|im_start|>assistant\n"
+)
 LENGTHS = (1, 2, 7, 31, 64, 130, 200)
 NUM_POSITIONS = 512
 """Greater than the original context of the models with long or scaled positions, which llama.cpp goes by."""
@@ -96,6 +100,13 @@ def test_models_as_published(pattern: str, limit: float, tmp_path: Path, judge: 
     ):
         print(f"{file.name}: {name}: {mean_difference(one, other):.1e}, same best {num_same(one, other):.1%}")
     assert mean_difference(ours, exact) < limit
+    if pattern.startswith("SmolLM2"):
+        # llama.cpp's own 4-bit arithmetic answers “L'Étoile, la Marseillaise”: the two best differ by 0.08.
+        prompt = tokenizer.encode(QUESTION).ids
+        check_greedy(tmp_path / "converted", same_numbers, prompt, 24, judge)
+        assert tokenizer.decode(judge.greedy(same_numbers, prompt, 8, NUM_POSITIONS)).startswith(
+            "The capital of France is Paris."
+        )
 
 
 def test_every_architecture_is_judged() -> None:

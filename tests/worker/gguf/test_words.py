@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -184,3 +185,41 @@ def test_odd_tokens_and_merges_do_no_harm() -> None:
     files = word_files(metadata(odd))
     assert json.loads(files["tokenizer.json"])["model"]["vocab"]["[EMPTY_1]"] == 1
     assert Tokenizer.from_str(files["tokenizer.json"]).encode("the").tokens == ["the"]
+
+
+ODD_VALUES = (
+    *(0, 1, 2**32 - 1, 10**9, 0.0, -1.5, 1e300, True, False, "", "x", "llama", "\udcff", "qwen2"),
+    *(
+        ["a"],
+        ["a", "b"] * 300,
+        ["▁", "▁▁", ""] * 100,
+        ["x" * 300],
+        np.zeros(400, np.int32),
+        np.full(400, 9),
+        np.ones(3),
+    ),
+    *(np.full(400, np.nan, np.float32), np.full(400, -np.inf, np.float32), np.zeros(0, np.int32), np.ones(400, bool)),
+)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_odd_metadata_is_read_or_refused(seed: int) -> None:
+    draw = random.Random(seed)
+    said = metadata(byte_tokenizer() if seed % 2 else sentence_pieces())
+    values = dict(said.values)
+    keys = [
+        *values,
+        "tokenizer.ggml.scores",
+        "tokenizer.ggml.add_bos_token",
+        "tokenizer.chat_templates",
+        "general.name",
+    ]
+    for key in draw.sample(keys, draw.randint(1, 3)):
+        values[key] = draw.choice(ODD_VALUES)
+    odd = Metadata(said.path, values)
+    try:
+        files = word_files(odd)
+        token_ids(odd)
+    except ModelInvalidError:
+        return
+    Tokenizer.from_str(files["tokenizer.json"]).encode("the é<s> 12\n")
