@@ -23,6 +23,7 @@ _AREAS = {
     "text_stream": 25,
     "prompt_cache": 60,
     "several": 120,
+    "real_weights": 300,
     "plan": 25,
     "drafts": 10,
     "store": 120,

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
-import tempfile
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
@@ -15,16 +11,14 @@ import mlx.core as mx
 import mlx.nn as nn
 import pytest
 from mlx_lm.models.cache import make_prompt_cache
-from mlx_lm.utils import dequantize_model, load_model, load_tokenizer, save_model
+from mlx_lm.utils import load_model, load_tokenizer
 
-from app.catalog.starter import find_starter
-from app.places import Places
 from tests.driver import Event, StdioWorker
 from tests.real.questions import QUESTIONS
+from tests.real.weights import WITHOUT, starter_folder, unpacked_folder
 from worker.language_model import LanguageModel, UnreadModel
 from worker.models.folder import find_model
 
-_WITHOUT = "The starter model is not on this machine. `make starter` fetches it; BOUGH_STARTER names another folder."
 NUM_TOKENS = 20
 """The length of the greedy answers that several tests share."""
 
@@ -40,50 +34,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def starter() -> Path:
     """The folder of the starter, with packed weights."""
-    given = os.environ.get("BOUGH_STARTER")
-    folder = find_starter(Places.of_user().models) if given is None else Path(given)
+    folder = starter_folder()
     if folder is None:
-        pytest.skip(_WITHOUT)
+        pytest.skip(WITHOUT)
     return folder
 
 
 @pytest.fixture(scope="session")
 def unpacked(starter: Path) -> Path:
-    """A folder with the starter's weights in float32, made once for all runs."""
-    kept = Places.of_user().cache / "tests" / f"{starter.name}-float32"
-    if _is_made_from(kept, starter):
-        return kept
-    shutil.rmtree(kept, ignore_errors=True)
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=kept.parent) as made:
-        folder = Path(made) / "model"
-        model, config = load_model(starter)
-        # First the scales: they would round the unpacked numbers to their own 16 bits.
-        model.set_dtype(mx.float32)
-        save_model(folder, dequantize_model(model), donate_model=True)
-        bare = {key: value for key, value in config.items() if not key.startswith("quantization")}
-        (folder / "config.json").write_text(json.dumps(bare), encoding="utf-8")
-        for file in starter.glob("*.jinja"):
-            shutil.copy(file, folder)
-        for name in ("tokenizer.json", "tokenizer_config.json"):
-            shutil.copy(starter / name, folder)
-        (folder / _SOURCE).write_text(_state_of(starter), encoding="utf-8")
-        folder.rename(kept)
-    return kept
-
-
-_SOURCE = "made_from.txt"
-
-
-def _state_of(folder: Path) -> str:
-    """Return a text that changes with the folder's files."""
-    files = sorted(file for file in folder.iterdir() if file.is_file())
-    return "\n".join(f"{file} {file.stat().st_size} {file.stat().st_mtime_ns}" for file in files)
-
-
-def _is_made_from(kept: Path, starter: Path) -> bool:
-    made_from = kept / _SOURCE
-    return made_from.is_file() and made_from.read_text("utf-8") == _state_of(starter)
+    """A folder with the starter's weights in float32."""
+    return unpacked_folder(starter)
 
 
 @pytest.fixture(scope="session")

@@ -145,12 +145,14 @@ def test_a_prompt_is_read_once_for_all_its_answers_and_each_becomes_a_branch(sha
             assert plan["cached_tokens"] >= usage["prompt_tokens"] - 1
 
 
-def test_requests_that_join_others_get_the_same_answers_as_alone(new_engine: NewEngine, folder: Path):
+@pytest.mark.parametrize("num_first", [1, 260], ids=["short prompts", "shared prompts"])
+def test_requests_that_join_others_get_the_same_answers_as_alone(new_engine: NewEngine, folder: Path, num_first: int):
+    """Several answers to a long prompt share its keys. The others, and the answers to compare with, do not."""
     model = loaded(folder)
     requests = [
         Generate(
             request_id=number,
-            token_ids=[40 + number, *range(50, 50 + 7 * number)],
+            token_ids=[*range(40 + number, 40 + number + num_first), *range(50, 50 + 7 * number)],
             max_tokens=10 + 5 * number,
             sampling=Sampling(temperature=1, seed=number),
             n=1 + number % 3,
@@ -158,21 +160,25 @@ def test_requests_that_join_others_get_the_same_answers_as_alone(new_engine: New
         for number in range(4)
     ]
     alone: list[Finished] = []
+    model.__dict__["can_share"] = False
     for request in requests:
         *_, finished = events_of(new_engine(model), request)
         assert isinstance(finished, Finished)
         alone.append(finished)
+    del model.__dict__["can_share"]
     engine = new_engine(model)
     events: list[WorkerEvent] = []
     waiting = list(requests)
-    max_at_once = 0
+    max_at_once = saved_bytes = 0
     while waiting or engine.is_busy:
         if waiting and len(events) >= 9 * (len(requests) - len(waiting)):
             request = waiting.pop(0)
             engine.add(request, Ticket(request.request_id))
         events += engine.step()
         max_at_once = max(max_at_once, len(engine._running))  # pyright: ignore[reportPrivateUsage]
+        saved_bytes = max(saved_bytes, engine._decoder.saved_bytes)  # pyright: ignore[reportPrivateUsage]
     assert max_at_once > 2
+    assert bool(saved_bytes) == (num_first > 1 and model.can_share)
     for request, expected in zip(requests, alone, strict=True):
         finished = ended(events)[request.request_id]
         assert agree(model, request, finished.choices, expected.choices)
@@ -326,6 +332,20 @@ def test_answers_that_do_not_fit_in_memory_together_run_one_after_another(
     assert max_at_once == int(num_rows)
     assert isinstance(expected, Finished)
     assert agree(llama, request, ended(events)[1].choices, expected.choices)
+
+
+def test_answers_to_one_long_prompt_fit_in_memory_together(new_engine: NewEngine, llama: LanguageModel):
+    """The prompt is held once, so six answers take little more memory than one."""
+    engine = new_engine(llama)
+    limit_bytes = engine.cache.limit_bytes = 4 * llama.num_bytes_at(1000 + 256)
+    prompt = [50 + number % 400 for number in range(1000)]
+    engine.add(Generate(request_id=1, token_ids=prompt, n=6, max_tokens=20), Ticket(1))
+    max_at_once = 0
+    while engine.is_busy:
+        engine.step()
+        max_at_once = max(max_at_once, len(engine._running))  # pyright: ignore[reportPrivateUsage]
+        assert engine.num_bytes <= limit_bytes
+    assert max_at_once == 6
 
 
 @pytest.mark.parametrize("looks_ahead", [True, *in_long_runs([False])])
