@@ -135,7 +135,7 @@ def versions_in_use() -> dict[str, str]:
     if sys.platform != "linux":
         return {}
     if (mkl := _mkl_file()) is not None and _is_loaded(str(mkl)):
-        return {"mkl": importlib.metadata.version("mkl")}
+        return {"mkl": _version_of_mkl(mkl)}
     try:
         library = ctypes.CDLL(_LIBRARY, mode=os.RTLD_NOLOAD)
         library.openblas_get_config.restype = ctypes.c_char_p
@@ -145,6 +145,13 @@ def versions_in_use() -> dict[str, str]:
     # The text begins like "OpenBLAS 0.3.21 NO_LAPACKE".
     version = config.decode("ascii", "replace").split()[1:2]
     return {"openblas": " ".join([*version, _kernel_of(library)]) + (", sgemv" if is_routed() else "")}
+
+
+def _version_of_mkl(file: Path) -> str:
+    try:
+        return importlib.metadata.version("mkl")
+    except importlib.metadata.PackageNotFoundError:  # installed by another package manager
+        return file.suffix.lstrip(".")
 
 
 def _is_loaded(library: str) -> bool:
