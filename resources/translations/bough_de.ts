@@ -3705,6 +3705,14 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>{path} gehört zu einem anderen Programm.</translation>
     </message>
     <message>
+        <source>{path} holds a list of an absurd length ({name}). Choose another file of this model.</source>
+        <translation>{path} enthält eine Liste von absurder Länge ({name}). Wählen Sie eine andere Datei dieses Modells.</translation>
+    </message>
+    <message>
+        <source>{path} holds a matrix of an absurd width ({name}). Choose another file of this model.</source>
+        <translation>{path} enthält eine Matrix von absurder Breite ({name}). Wählen Sie eine andere Datei dieses Modells.</translation>
+    </message>
+    <message>
         <source>{path} is empty.</source>
         <translation>{path} ist leer.</translation>
     </message>
@@ -5255,10 +5263,6 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>{path} has version {version} of GGUF; Bough reads 2 and 3. Choose a newer file of this model.</source>
         <translation>{path} hat Version {version} von GGUF; Bough liest 2 und 3. Wählen Sie eine neuere Datei dieses Modells.</translation>
-    </message>
-    <message>
-        <source>{path} holds a list of an absurd length ({name}).</source>
-        <translation>{path} enthält eine Liste von absurder Länge ({name}).</translation>
     </message>
     <message>
         <source>{path} holds a tensor that Bough can&apos;t place ({name}). Choose another file of this model.</source>

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import resource
 import struct
@@ -201,6 +202,30 @@ def test_a_terabyte_of_zeros_is_refused(tmp_path: Path) -> None:
         stream.truncate(10**12)
     with pytest.raises(ModelInvalidError, match="twice"):
         inspect(path)
+
+
+def test_rows_of_gigabytes_are_refused(good: RawFile, tmp_path: Path) -> None:
+    """All shapes agree, and the file is as large as it says: a hole."""
+    hidden = 1 << 29
+    tensors: list[TensorEntry] = []
+    end = 0
+    for each in good.tensors:
+        shape = list(each.shape)
+        shape[-1 if str(each.name).endswith(("attn_output.weight", "ffn_down.weight")) else 0] = hidden
+        tensors.append(replace(each, shape=tuple(shape), kind=1, offset=end))
+        end += math.prod(shape) * 2
+    file = replace(good, tensors=tensors, data=b"").with_entry(Entry("llama.embedding_length", 4, hidden))
+    path = tmp_path / "wide.gguf"
+    with path.open("wb") as stream:
+        stream.write(bytes(file.with_entry(Entry("llama.attention.key_length", 4, 16))))
+        stream.truncate(stream.tell() + end + 32)
+    tracemalloc.start()
+    try:
+        with pytest.raises(WorkerError, match="absurd width"):
+            list(convert(path, tmp_path / "made"))
+        assert tracemalloc.get_traced_memory()[1] < _MAX_BYTES
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.timeout(24 * 3600)

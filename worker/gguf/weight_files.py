@@ -24,6 +24,8 @@ MAX_FILE_BYTES = 10**9
 """A conversion that was cut off goes on after the last whole file, so they are small."""
 
 _MAX_SHORT_BYTES = 16 << 20
+_MAX_COLUMNS = 1 << 20
+"""A row is converted in one piece. The widest matrices of real models have up to 60,000 columns."""
 _CHUNK_VALUES = 1 << 19
 """Few enough that all steps of a conversion stay in the processor's cache."""
 _TOLERANCE = 2.0**-24
@@ -157,6 +159,14 @@ def _is_short(tensor: Tensor) -> bool:
 
 def _form_of(tensor: Tensor) -> Form:
     form = form_of(tensor.type)
+    if tensor.shape[-1] > _MAX_COLUMNS and not _is_short(tensor):
+        raise ModelInvalidError(
+            Sentence(
+                "{path} holds a matrix of an absurd width ({name}). Choose another file of this model.",
+                path=tensor.file,
+                name=tensor.name[:80],
+            )
+        )
     if form is None:
         raise ModelInvalidError(
             Sentence(
@@ -201,7 +211,11 @@ def _short_values(weight: Weight) -> npt.NDArray[np.float32]:
     tensor = weight.tensor
     if tensor.num_bytes > _MAX_SHORT_BYTES:
         raise ModelInvalidError(
-            Sentence("{path} holds a list of an absurd length ({name}).", path=tensor.file, name=tensor.name[:80])
+            Sentence(
+                "{path} holds a list of an absurd length ({name}). Choose another file of this model.",
+                path=tensor.file,
+                name=tensor.name[:80],
+            )
         )
     with opened(tensor.file) as source:
         raw = _read(source, tensor, 0, tensor.num_bytes)
