@@ -22,7 +22,7 @@ from app.conversations import Conversations
 from app.lazy import Lazy
 from app.model.cache_folder import CacheFolder
 from app.model.generation_settings import GenerationSettings, Preset
-from app.model.message import Overflow
+from app.model.message import Overflow, Sampling
 from app.model.own_files import RETRY_MS
 from app.model.settings import CacheSettings, Settings, Theme
 from app.model.store import Store
@@ -112,6 +112,8 @@ class Program(QObject):
         self._machine_memory: Memory | None = None
         """As it was when a model was first loaded; only its total is used."""
         self._fits = Lazy(self._make_fits)
+        self._sampling_of: dict[str, Sampling] = {}
+        """The default sampling of each model, once it was needed."""
         self.idle_unloading = IdleUnloading(session, answers, preferences.settings.unload_after_minutes)
         answers.saving_failed.connect(self.report_unsaved)
         answers.saved_again.connect(self.report_saved)
@@ -396,6 +398,20 @@ class Program(QObject):
         self.local_models.look()
 
     # --- the settings --------------------------------------------------------------------------------------
+
+    def generation_for(self, model: str) -> GenerationSettings:
+        """Return the settings of conversations with a model that have none of their own.
+
+        As long as the user has not changed the default sampling, the model's own files may suggest another one.
+        """
+        generation = self.settings.generation
+        if generation.sampling != Sampling():
+            return generation
+        if model not in self._sampling_of:
+            from app.catalog.sampling_defaults import sampling_defaults
+
+            self._sampling_of[model] = sampling_defaults(model).applied_to(Sampling())
+        return msgspec.structs.replace(generation, sampling=self._sampling_of[model])
 
     def set_default_generation(self, generation: GenerationSettings) -> None:
         """Change the settings of conversations that have none of their own."""

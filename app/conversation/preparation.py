@@ -43,6 +43,8 @@ class Preparation(QObject):
         self._timer = QTimer(self, singleShot=True)
         self._timer.timeout.connect(self.save)
         self._prepared = self._read(None)
+        self._model_name = model.name
+        model.changed.connect(self._on_model)
         program.settings_changed.connect(self.generation_changed)
 
     @property
@@ -53,7 +55,13 @@ class Preparation(QObject):
     @property
     def generation(self) -> GenerationSettings:
         """The settings for the next answer."""
-        return self._prepared.generation or self._program.settings.generation
+        return self._prepared.generation or self._program.generation_for(self._model.name)
+
+    def _on_model(self) -> None:
+        if self._model.name != self._model_name:
+            self._model_name = self._model.name
+            # Each model may suggest another sampling.
+            self.generation_changed.emit()
 
     def template_options(self) -> dict[str, Any]:
         """Return the options of the chat template for the next answer."""

@@ -18,6 +18,27 @@ def models(stage: Stage) -> QWidget:
     return window
 
 
+def remote_model(stage: Stage) -> QWidget:
+    """The page of a model that can be fetched. The hub is not asked."""
+    window = models(stage)
+    assert isinstance(window, ModelsWindow)
+    key = next(row.key for row in window.list.rows if row.key.startswith("hub:"))
+    window.list.choose(key)
+    stage.wait(lambda: window.page.entry is not None and window.page.entry.failure is not None)
+    return window
+
+
+def deleting(stage: Stage) -> QWidget:
+    """The question before a model is deleted."""
+    window = models(stage)
+    assert isinstance(window, ModelsWindow)
+    window.list.choose(next(row.key for row in window.list.rows if row.word))
+    stage.wait(lambda: any("Mistral" in entry.title for entry in window.entries.all))
+    window.list.choose(next(entry.key for entry in window.entries.all if entry.title.startswith("Mistral-7B")))
+    window.page.ask_to_delete()
+    return window
+
+
 def plant_models(stage: Stage) -> None:
     """Write some model folders into Bough's folder: small ones that load, and a broken one."""
     folder = stage.application.program.models_folder

@@ -47,6 +47,8 @@ SCENES: Mapping[str, Scene] = {
     "message menu": conversations.message_menu,
     "going on": conversations.going_on,
     "models": models.models,
+    "model of the hub": models.remote_model,
+    "deleting a model": models.deleting,
     "models menu": conversations.models_menu,
     "palette": conversations.palette,
     "search": leaving.searching,

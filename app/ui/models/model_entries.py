@@ -141,7 +141,7 @@ class ModelEntries(QObject):
         entry = Entry(f"hub:{hit.repo}", hit)
         details = self._program.hub_search.known_details(hit.repo)
         if isinstance(details, SentenceError):
-            return replace(entry, failure=details)
+            return replace(entry, failure=details, fit=self.fit_of(hit))
         if details:
             entry = replace(entry, model=self._variant(hit, details), variants=tuple(details))
         assert entry.model is not None

@@ -160,14 +160,15 @@ class ModelPage(QWidget):
             self.title.show_text("")
             return
         self.title.show_text(entry.title)
-        _show_text(self.line, good_for(entry))
+        is_useless = entry.model is not None and entry.model.problem is not None
+        _show_text(self.line, "" if is_useless else good_for(entry))
         self._show_variants(entry)
         _show_text(self.problem, "" if entry.problem is None else translated(entry.problem))
         self.token.setVisible(entry.wants_token)
         self._show_main(main_action(entry))
         self.second_button.setVisible(entry.transfer is not None and main_action(entry) != "cancel_transfer")
         self._show_progress(entry)
-        self._show_memory(entry.fit)
+        self._show_memory(None if is_useless else entry.fit)
         self.facts.show_entry(entry)
 
     def _show_variants(self, entry: Entry) -> None:

@@ -9,8 +9,10 @@ import pytest
 from PySide6.QtCore import Qt
 from tokenizers import Tokenizer
 
+from app.model.message import Sampling
 from app.ui.models.models_window import ModelsWindow
 from app.ui.settings.settings_window import SettingsWindow
+from tests.app.sampling import set_sampling
 from tests.app.ui.conftest import User
 from tests.models import write_random_llama
 from tests.waiting import PATIENCE_MS
@@ -160,3 +162,16 @@ def test_a_folder_is_added_to_the_list_and_removed_in_the_settings(
     settings.models.remove_buttons[0].click()
     user.bot.waitUntil(lambda: "Delta" not in _titles(window), timeout=PATIENCE_MS)
     settings.close()
+
+
+def test_a_model_suggests_its_sampling_until_the_user_chooses_another(user: User, window: ModelsWindow) -> None:
+    program = user.controller.program
+    folder = program.models_folder / "Alpha-1B-4bit"
+    (folder / "generation_config.json").write_text('{"temperature": 0.6, "top_k": 20}')
+    set_sampling(program, Sampling())
+    window.list.choose(_key(user, folder.name))
+    window.page.main_button.click()
+    _wait_until_ready(user)
+    assert user.controller.preparation.generation.sampling == Sampling(temperature=0.6, top_k=20)
+    set_sampling(program, Sampling(temperature=1.0))
+    assert user.controller.preparation.generation.sampling == Sampling(temperature=1.0)
