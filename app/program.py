@@ -98,7 +98,7 @@ class Program(QObject):
         self._archive = Lazy(self._make_archive)
         self._drafts = Lazy(self._make_drafts)
         self._local_models = Lazy(self._make_local_models)
-        self._hub = Lazy(_make_hub)
+        self._hub = Lazy(self._make_hub)
         self._hub_search = Lazy(self._make_hub_search)
         self._transfers = Lazy(self._make_transfers)
         self._first_models = Lazy(self._make_first_models)
@@ -163,6 +163,11 @@ class Program(QObject):
     @property
     def hub_search(self) -> HubSearch:
         return self._hub_search.get()
+
+    def _make_hub(self) -> Hub:
+        from app.catalog.hub import Hub
+
+        return Hub(data=self.models_folder.parent)
 
     def _make_hub_search(self) -> HubSearch:
         from app.supply.hub_search import HubSearch
@@ -518,9 +523,3 @@ class Program(QObject):
 
     def _on_settings_not_saved(self, why: Sentence) -> None:
         self.notices.post(Notice(why, "warning", cause="settings"))
-
-
-def _make_hub() -> Hub:
-    from app.catalog.hub import Hub
-
-    return Hub()

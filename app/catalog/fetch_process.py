@@ -117,7 +117,7 @@ class _Fetcher:
     def run(self) -> tuple[str, Path]:
         """Fetch the model; return what `load_model` takes, and its folder."""
         model = self._planned()
-        folder = HubFolder(model.repo, self._order.cache)
+        folder = HubFolder(model.repo, self._order.cache, model.revision)
         with _locked(folder.lock if model.format == "mlx" else self._order.folder / "lock", model.title):
             found = places(model, self._order.cache, self._order.folder)
             self._check_space(model, found)
@@ -125,7 +125,7 @@ class _Fetcher:
             if model.format == "gguf":
                 folder_of_model = self._converted(found)
                 return str(folder_of_model), folder_of_model
-            return model.repo, folder.publish(model.revision, model.files)
+            return model.repo, folder.publish(model.files)
 
     def _planned(self) -> RemoteModel:
         """Return the model with its files."""

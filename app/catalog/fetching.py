@@ -7,22 +7,16 @@ neither Qt nor the network: changes are reported by a callback, in the thread wh
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import logging
 import multiprocessing
-import re
-import shutil
 import signal
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from multiprocessing.process import BaseProcess
-from pathlib import Path
-from typing import Literal, TypeAlias
 
 import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
 from app.catalog.entry import RemoteModel
@@ -36,65 +30,17 @@ from app.catalog.fetch_events import (
     Progressed,
     Waiting,
 )
-from app.catalog.fetch_process import folder_of, gguf_file, main
+from app.catalog.fetch_jobs import Fetch, FetchJobs, FetchState, decoded, id_of
+from app.catalog.fetch_process import main
 from app.catalog.hub import Hub
-from app.catalog.hub_folder import HubFolder, Place, places
 from app.catalog.places_of_models import hub_cache
-from app.model.own_files import make_folder
 from app.places import Places
-from worker.sentence import Sentence, SentenceError, SentenceParts, received
+from worker.sentence import Sentence, received
 
 _log = logging.getLogger(__name__)
 
-FetchState: TypeAlias = Literal["queued", "running", "paused", "failed", "landed"]
 _SPEED_S = 5.0
 """The time over which speed is averaged."""
-_JOB = "job.json"
-
-
-class Fetch(Struct, frozen=True, kw_only=True):
-    """A model in the queue."""
-
-    id: str
-    model: RemoteModel
-    state: FetchState = "queued"
-    phase: Phase = "fetching"
-    num_bytes: int = 0
-    """Bytes that are here; while a GGUF file is converted, bytes converted."""
-    total_bytes: int | None = None
-    """None until the files are known."""
-    bytes_per_s: float | None = None
-    """None while it does not run, or is not known yet."""
-    waiting: Sentence | None = None
-    """Why nothing comes just now; it is tried again."""
-    failure: Sentence | None = None
-    failure_kind: str = ""
-    """A kind of `HubError`, or "disk", "internal"."""
-    name: str = ""
-    """What `load_model` takes, once it has landed."""
-    path: str = ""
-    """The folder of the model, once it has landed."""
-
-    @property
-    def seconds_left(self) -> float | None:
-        """None if unknown."""
-        if not self.bytes_per_s or self.total_bytes is None:
-            return None
-        return max(0, self.total_bytes - self.num_bytes) / self.bytes_per_s
-
-    @property
-    def is_over(self) -> bool:
-        """Whether nothing more happens by itself."""
-        return self.state in {"paused", "failed", "landed"}
-
-
-class _Saved(Struct):
-    """An entry as its file keeps it."""
-
-    model: RemoteModel
-    order: int
-    failure: SentenceParts | None = None
-    failure_kind: str = ""
 
 
 class FetchQueue:
@@ -110,18 +56,18 @@ class FetchQueue:
         first_wait_s: float = 1.0,
     ) -> None:
         """`on_change` is called after every change of `fetches`, in any thread."""
-        self._places = places
+        self._models = places.models
+        self._jobs = FetchJobs(places)
         self._hub = hub
         self._on_change = on_change
         self._stall_s = stall_s
         self._first_wait_s = first_wait_s
         self._changed = threading.Condition(threading.RLock())
-        self._fetches: list[Fetch] = []
         self._process: BaseProcess | None = None
         self._running_id = ""
         self._is_closed = False
         self._thread: threading.Thread | None = None
-        self._load()
+        self._fetches: list[Fetch] = self._jobs.load()
 
     @property
     def fetches(self) -> tuple[Fetch, ...]:
@@ -135,13 +81,13 @@ class FetchQueue:
 
     def add(self, model: RemoteModel) -> Fetch:
         """Put a model at the end, or resume it where it is. Its files may be unknown."""
-        id_ = _id_of(model)
+        id_ = id_of(model)
         with self._changed:
             known = self.fetch(id_)
             if known is None or known.state == "landed":
                 self._fetches = [fetch for fetch in self._fetches if fetch.id != id_]
-                self._fetches.append(self._measured(Fetch(id=id_, model=model)))
-                self._save()
+                self._fetches.append(self._jobs.measured(Fetch(id=id_, model=model)))
+                self._jobs.save(self._fetches)
         self.resume(id_)
         found = self.fetch(id_)
         assert found is not None
@@ -158,7 +104,7 @@ class FetchQueue:
             if fetch is None or fetch.state in {"running", "landed"}:
                 return
             self._replace(replace(fetch, state="queued", failure=None, failure_kind="", waiting=None))
-            self._save()
+            self._jobs.save(self._fetches)
             if self._thread is None and not self._is_closed:
                 self._thread = threading.Thread(target=self._run, name="fetches", daemon=True)
                 self._thread.start()
@@ -173,7 +119,7 @@ class FetchQueue:
             if fetch is None:
                 return 0
             self._fetches = [other for other in self._fetches if other.id != id_]
-        freed = 0 if fetch.state == "landed" else self._discard(fetch)
+        freed = 0 if fetch.state == "landed" else self._jobs.discard(fetch)
         self._on_change()
         return freed
 
@@ -185,7 +131,7 @@ class FetchQueue:
                 return
             self._fetches.remove(fetch)
             self._fetches.insert(position, fetch)
-            self._save()
+            self._jobs.save(self._fetches)
         self._on_change()
 
     def wait(self, id_: str, timeout_s: float | None = None) -> Fetch | None:
@@ -207,81 +153,6 @@ class FetchQueue:
 
     # --- entries -------------------------------------------------------------------------------------------
 
-    @property
-    def _folder(self) -> Path:
-        return self._places.data / "fetching"
-
-    def _load(self) -> None:
-        """Read the entries of earlier runs. None of them goes on by itself."""
-        found: list[tuple[int, Fetch]] = []
-        for path in sorted(self._folder.glob(f"*/{_JOB}")):
-            try:
-                saved = msgspec.json.decode(path.read_bytes(), type=_Saved, dec_hook=_decoded)
-            except (OSError, msgspec.MsgspecError, RecursionError) as error:
-                _log.warning("%s is ignored: %s", path, error)
-                continue
-            failure = received("", saved.failure) if saved.failure else None
-            fetch = Fetch(
-                id=path.parent.name,
-                model=saved.model,
-                state="failed" if failure else "paused",
-                failure=failure,
-                failure_kind=saved.failure_kind,
-            )
-            found.append((saved.order, self._measured(fetch)))
-        self._fetches = [fetch for _, fetch in sorted(found, key=lambda item: item[0])]
-
-    def _measured(self, fetch: Fetch) -> Fetch:
-        """Return an entry with the bytes that are on the disk."""
-        model = fetch.model
-        if not model.files:
-            return fetch
-        found = places(model, hub_cache(), self._folder / fetch.id)
-        return replace(
-            fetch,
-            num_bytes=sum(place.num_bytes for place in found),
-            total_bytes=sum(place.file.num_bytes for place in found),
-        )
-
-    def _save(self) -> None:
-        """Write the entries that have not landed."""
-        for order, fetch in enumerate(self._fetches):
-            if fetch.state == "landed":
-                continue
-            saved = _Saved(fetch.model, order, fetch.failure.parts if fetch.failure else None, fetch.failure_kind)
-            path = self._folder / fetch.id / _JOB
-            try:
-                make_folder(path.parent)
-                new = path.with_suffix(".new")
-                new.write_bytes(msgspec.json.encode(saved, enc_hook=str))
-                new.replace(path)
-            except OSError as error:
-                _log.warning("%s could not be written: %s", path, error)
-
-    def _discard(self, fetch: Fetch) -> int:
-        freed = 0
-        if fetch.model.format == "mlx":
-            freed = HubFolder(fetch.model.repo, hub_cache()).discard(fetch.model.files)
-        folder = self._folder / fetch.id
-        if fetch.model.format == "gguf":
-            freed += self._discard_conversion(places(fetch.model, hub_cache(), folder))
-        freed += sum(path.lstat().st_size for path in (folder / "files").rglob("*") if path.is_file())
-        shutil.rmtree(folder, ignore_errors=True)
-        return freed
-
-    def _discard_conversion(self, found: Sequence[Place]) -> int:
-        """Remove a model folder that is not complete; return the bytes freed."""
-        source = gguf_file(found) if found else None
-        if source is None or not source.is_file() or not list(self._places.models.glob("*.partial")):
-            return 0
-        from worker.gguf.conversion import discard
-
-        try:
-            return discard(folder_of(source, self._places.models))
-        except SentenceError as error:
-            _log.warning("A conversion could not be removed: %s", error)
-            return 0
-
     def _replace(self, fetch: Fetch) -> None:
         with self._changed:
             self._fetches = [fetch if other.id == fetch.id else other for other in self._fetches]
@@ -292,7 +163,7 @@ class FetchQueue:
             fetch = self.fetch(id_)
             if fetch is None or fetch.is_over:
                 return
-            self._replace(self._measured(replace(fetch, state=state, bytes_per_s=None, waiting=None)))
+            self._replace(self._jobs.measured(replace(fetch, state=state, bytes_per_s=None, waiting=None)))
             if id_ == self._running_id and self._process is not None:
                 self._process.kill()
                 self._changed.wait_for(lambda: self._running_id != id_)
@@ -304,6 +175,14 @@ class FetchQueue:
         while (fetch := self._next()) is not None:
             try:
                 self._follow(fetch)
+            except Exception as error:  # noqa: BLE001 (the user waits for an end, whatever the error)
+                _log.error("A fetch could not be followed", exc_info=error)
+                why = Sentence(
+                    "{title} can't be fetched now ({kind}). Try again.",
+                    title=fetch.model.title,
+                    kind=type(error).__name__,
+                )
+                self._note_end(fetch.id, FetchFailed("internal", why.parts))
             finally:
                 with self._changed:
                     self._running_id = ""
@@ -331,8 +210,8 @@ class FetchQueue:
             model=fetch.model,
             endpoint=self._hub.endpoint,
             cache=hub_cache(),
-            folder=self._folder / fetch.id,
-            models=self._places.models,
+            folder=self._jobs.folder(fetch.id),
+            models=self._models,
             stall_s=self._stall_s,
             first_wait_s=self._first_wait_s,
         )
@@ -356,7 +235,7 @@ class FetchQueue:
         end: Landed | FetchFailed | None = None
         with receiver, contextlib.suppress(EOFError, OSError):
             while True:
-                event = msgspec.msgpack.decode(receiver.recv_bytes(), type=FetchEvent, dec_hook=_decoded)
+                event = msgspec.msgpack.decode(receiver.recv_bytes(), type=FetchEvent, dec_hook=decoded)
                 if isinstance(event, Landed | FetchFailed):
                     end = event
                 else:
@@ -371,7 +250,7 @@ class FetchQueue:
                 return
             match event:
                 case Planned(model):
-                    fetch = self._measured(replace(fetch, model=model))
+                    fetch = self._jobs.measured(replace(fetch, model=model))
                 case Progressed(phase, num_bytes, total):
                     speed_now = speed.after(phase, num_bytes)
                     waiting = fetch.waiting
@@ -391,7 +270,7 @@ class FetchQueue:
                     fetch = replace(fetch, waiting=received("", why))
             self._replace(fetch)
             if isinstance(event, Planned):
-                self._save()
+                self._jobs.save(self._fetches)
         self._on_change()
 
     def _note_end(self, id_: str, end: Landed | FetchFailed | None) -> None:
@@ -401,12 +280,12 @@ class FetchQueue:
             fetch = self.fetch(id_)
             if fetch is None or fetch.state != "running":
                 return
-            fetch = self._measured(replace(fetch, bytes_per_s=None, waiting=None))
+            fetch = self._jobs.measured(replace(fetch, bytes_per_s=None, waiting=None))
             match end:
                 case Landed(name, path):
                     total = fetch.total_bytes or 0
                     self._replace(replace(fetch, state="landed", name=name, path=path, num_bytes=total))
-                    shutil.rmtree(self._folder / id_, ignore_errors=True)
+                    self._jobs.forget(id_)
                 case FetchFailed(kind, why):
                     self._replace(replace(fetch, state="failed", failure=received("", why), failure_kind=kind))
                 case None if self._is_closed:
@@ -416,7 +295,7 @@ class FetchQueue:
                         "The process that fetched this has ended. What has come is kept. Resume the download."
                     )
                     self._replace(replace(fetch, state="failed", failure=why, failure_kind="internal"))
-            self._save()
+            self._jobs.save(self._fetches)
         self._on_change()
 
 
@@ -446,19 +325,6 @@ class _Speed:
             self._points.popleft()
         began, before = self._points[0]
         return (num_bytes - before) / (now - began) if now - began > 0.3 else None
-
-
-def _id_of(model: RemoteModel) -> str:
-    """Return a name for a folder: the same model has the same one."""
-    words = re.sub(r"[^\w.-]+", "-", model.key, flags=re.ASCII)[-60:].strip("-.")
-    return f"{words}-{hashlib.sha256(model.key.encode()).hexdigest()[:8]}"
-
-
-def _decoded(kind: type, value: object) -> object:
-    """Read a path or a sentence, which are written as text."""
-    if kind is Sentence:
-        return received(str(value), None)
-    return kind(value)
 
 
 def of_states(fetches: Sequence[Fetch], *states: FetchState) -> tuple[Fetch, ...]:

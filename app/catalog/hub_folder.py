@@ -8,6 +8,7 @@ is documented by huggingface_hub, whose own downloads can't be resumed after the
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import shutil
 from collections.abc import Iterable
@@ -43,7 +44,7 @@ def places(model: RemoteModel, cache: Path, folder: Path) -> list[Place]:
     `cache`: the Hugging Face cache, for MLX models. `folder`: the job's own, for GGUF files.
     """
     found: dict[Path, Place] = {}
-    in_hub = HubFolder(model.repo, cache)
+    in_hub = HubFolder(model.repo, cache, model.revision)
     for file in model.files:
         if model.format == "mlx":
             place = Place(file, in_hub.part(file), in_hub.blob(file))
@@ -57,37 +58,43 @@ def places(model: RemoteModel, cache: Path, folder: Path) -> list[Place]:
 class HubFolder:
     """The folder of one repository."""
 
-    def __init__(self, repo: str, cache: Path) -> None:
+    def __init__(self, repo: str, cache: Path, revision: str = "") -> None:
+        """`revision`: the commit whose files are meant."""
+        self._revision = revision
         name = f"models--{repo.replace('/', '--')}"
         self.path = cache / name
         self.lock = cache / ".locks" / name / "bough.lock"
 
     def blob(self, file: RemoteFile) -> Path:
-        """Return where the content of a file lies. Its hash must be known."""
-        return self.path / "blobs" / (file.sha256 or file.blob_id)
+        """Return where the content of a file lies."""
+        name = file.sha256 or file.blob_id
+        if not name:  # some mirrors name no hashes
+            name = hashlib.sha256(f"{self._revision}/{file.path}".encode()).hexdigest()[:40]
+        return self.path / "blobs" / name
 
     def part(self, file: RemoteFile) -> Path:
         """Return where the first bytes of a file lie while it is fetched."""
         blob = self.blob(file)
         return blob.with_name(blob.name + _PART)
 
-    def snapshot(self, revision: str) -> Path:
-        """Return the folder of all files at a commit."""
-        return self.path / "snapshots" / revision
+    @property
+    def snapshot(self) -> Path:
+        """The folder of all files."""
+        return self.path / "snapshots" / self._revision
 
-    def publish(self, revision: str, files: Iterable[RemoteFile]) -> Path:
+    def publish(self, files: Iterable[RemoteFile]) -> Path:
         """Show fetched files as the repository's newest commit; return their folder. Raises `OSError`.
 
         Files appear in an order in which a reader never takes the folder for a whole model too early: config.json is
         the last one, and the name of the commit follows.
         """
-        folder = self.snapshot(revision)
+        folder = self.snapshot
         for file in sorted(files, key=lambda file: (file.path == "config.json", file.path)):
             _link(self.blob(file), folder / file.path)
         main = self.path / "refs" / "main"
         main.parent.mkdir(parents=True, exist_ok=True)
         new = main.with_name(".main.bough")
-        new.write_text(revision, encoding="utf-8")
+        new.write_text(self._revision, encoding="utf-8")
         new.replace(main)
         return folder
 
@@ -96,8 +103,6 @@ class HubFolder:
         freed = 0
         used = {path.resolve() for path in self.path.glob("snapshots/**/*") if path.is_symlink()}
         for file in files:
-            if not (file.sha256 or file.blob_id):
-                continue
             for path in (self.part(file), self.blob(file)):
                 if path.resolve() in used:
                     continue

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+from pathlib import Path
 from typing import Literal, TypeAlias
 from urllib.parse import urlsplit
 
@@ -27,7 +28,12 @@ class TokenError(SentenceError):
 class Tokens:
     """The token of one hub. Its methods may wait for the keyring: call them in a thread."""
 
-    def __init__(self, endpoint: str) -> None:
+    def __init__(self, endpoint: str, note: Path | None = None) -> None:
+        """`note`: a file that says whether the keyring has a token; None: it may always have one.
+
+        Without it, a keyring that is locked would ask users for its password who have no token.
+        """
+        self._note = note
         # A token for one hub must not be sent to another one.
         self._name = urlsplit(endpoint).netloc.rpartition("@")[2]
         self._of_this_run: str | None = None
@@ -68,6 +74,9 @@ class Tokens:
 
         try:
             keyring.set_password(_SERVICE, self._name, token)
+            if self._note is not None:
+                self._note.parent.mkdir(parents=True, exist_ok=True)
+                self._note.touch(mode=0o600)
         except (KeyringError, OSError, RuntimeError) as error:
             _log.info("No token was kept: %s", type(error).__name__)
             return Sentence(
@@ -87,6 +96,8 @@ class Tokens:
             _log.info("No token was removed: %s", type(error).__name__)
 
     def _kept(self) -> str | None:
+        if self._note is not None and not self._note.exists():
+            return None
         import keyring
         from keyring.errors import KeyringError
 

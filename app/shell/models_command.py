@@ -34,7 +34,7 @@ def run_models(chosen: argparse.Namespace, places: Places) -> int:
             case "list":
                 return _list(chosen, places)
             case "search":
-                return _search(chosen)
+                return _search(chosen, places)
             case "fetch":
                 return _fetch(chosen, places)
             case "import":
@@ -70,9 +70,9 @@ def _list(chosen: argparse.Namespace, places: Places) -> int:
     return 0
 
 
-def _search(chosen: argparse.Namespace) -> int:
+def _search(chosen: argparse.Namespace, places: Places) -> int:
     memory = machine_memory()
-    found = Hub().search(" ".join(chosen.words)).models
+    found = Hub(data=places.data).search(" ".join(chosen.words)).models
     if chosen.json:
         print_json([_described(model, memory) for model in found])
         return 0
@@ -129,7 +129,7 @@ def _fetch(chosen: argparse.Namespace, places: Places) -> int:
     named = model_of_key(chosen.name)
     if named is None:
         raise FailedError(f"“{chosen.name}” does not name a repository. Write it as owner/name.")
-    hub = Hub()
+    hub = Hub(data=places.data)
     model = named
     if not hub.is_offline:
         found = hub.details(named.repo)

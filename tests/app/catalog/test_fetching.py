@@ -22,6 +22,7 @@ from tests.long import in_long_runs
 from tests.worker.gguf.files import write_llama
 from worker.gguf.conversion import RECORD, convert
 from worker.models.folder import check_folder
+from worker.sentence import Sentence
 
 REPO = "mlx-community/small"
 WEIGHTS = "model.safetensors"
@@ -39,7 +40,11 @@ def small(hub_server: HubServer) -> Repository:
 
 def fetched(desk: Desk, repo: str = REPO) -> Fetch:
     """Fetch a repository; return how it ended."""
-    return desk.end_of(desk.queue.add(RemoteModel(repo=repo)).id)
+    return fetched_model(desk, RemoteModel(repo=repo))
+
+
+def fetched_model(desk: Desk, model: RemoteModel) -> Fetch:
+    return desk.end_of(desk.queue.add(model).id)
 
 
 def assert_landed(fetch: Fetch, tmp_path: Path, repository: Repository) -> None:
@@ -263,6 +268,20 @@ def test_the_order_can_change(desk: Desk, hub_server: HubServer, small: Reposito
         assert desk.end_of(fetch.id).state == "landed"
     order = [request.path.split("/")[2] for request in hub_server.requests_of(rf"GET /[^/]+/[^/]+/{WEIGHTS}")]
     assert order == ["small", "tiny-1", "tiny-0"]
+
+
+def test_programs_write_only_what_they_changed(open_desk: Callable[[], Desk], hub_server: HubServer) -> None:
+    hub_server.add(Repository(REPO, FILES, ("mlx",), is_private=True))
+    first = open_desk()
+    gone = fetched(first)
+    problem = Sentence("It can't be {what}.", what="used")
+    second = open_desk()
+    assert [fetch.failure for fetch in second.queue.fetches] == [gone.failure]
+    first.queue.cancel(gone.id)
+    other = fetched_model(second, RemoteModel(repo="someone/nothing", problem=problem))
+    second.queue.move(other.id, 0)
+    (left,) = open_desk().queue.fetches
+    assert (left.id, left.model.problem, left.failure_kind) == (other.id, problem, "gone")
 
 
 # --- Xet ---------------------------------------------------------------------------------------------------------

@@ -83,3 +83,14 @@ def test_a_typed_token_appears_nowhere(
     seen = [*arguments, *files, caplog.text.encode(), "".join(capfd.readouterr()).encode()]
     assert [text for text in seen if hub_server.token.encode() in text] == []
     assert all(hub_server.token not in request.path for request in hub_server.requests)
+
+
+def test_a_keyring_without_bough_s_token_is_not_asked(tmp_path: Path) -> None:
+    kept = MemoryKeyring()
+    keyring.set_keyring(kept)
+    kept.kept["Bough", "huggingface.co"] = "hf_of_another_time"
+    note = tmp_path / "bough" / "note"
+    assert Tokens(HUB, note).token is None
+    Tokens(HUB, note).enter("hf_typed")
+    assert Tokens(HUB, note).token == "hf_typed"
+    assert note.read_bytes() == b""
