@@ -5337,6 +5337,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>{title} gehört einem anderen Programm ({path}), deshalb löscht Bough es nicht. Löschen Sie es dort.</translation>
     </message>
     <message>
+        <source>{title} can&apos;t be fetched now ({kind}). Try again.</source>
+        <translation>{title} kann jetzt nicht heruntergeladen werden ({kind}). Versuchen Sie es noch einmal.</translation>
+    </message>
+    <message>
         <source>{title} needs {needed_bytes} on the disk of {folder}, where {free_bytes} are free. What has come is kept. Free some space, then resume.</source>
         <translation>{title} braucht {needed_bytes} auf dem Datenträger von {folder}; frei sind {free_bytes}. Was da ist, bleibt. Schaffen Sie Platz, und setzen Sie dann fort.</translation>
     </message>
