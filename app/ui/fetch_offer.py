@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
 from app.numbers import counted, sized
 from app.sentences import translated
@@ -27,6 +27,8 @@ class FetchOffer(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
+        self.has_state = False
+        """Whether it says how the fetch goes, or why it failed."""
         self.button = QPushButton()
         self.button.clicked.connect(self.fetch_requested)
         self.cancel_button = QPushButton(self.tr("Stop"))
@@ -34,42 +36,40 @@ class FetchOffer(QWidget):
         self._state = QLabel()
         self._state.setObjectName("welcome_text")
         self._state.setTextFormat(Qt.TextFormat.PlainText)
+        self._state.setAlignment(Qt.AlignmentFlag.AlignHCenter)
         self._state.setWordWrap(True)
         self._bar = QProgressBar()
         self._bar.setTextVisible(False)
-        row = QHBoxLayout()
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(12)
-        row.addWidget(self._state, 1)
-        row.addWidget(self.button)
-        row.addWidget(self.cancel_button)
+        self._width_px = 0
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(4)
-        column.addLayout(row)
+        column.setSpacing(8)
+        column.addWidget(self._state)
         column.addWidget(self._bar)
+        for button in (self.button, self.cancel_button):
+            column.addWidget(button, 0, Qt.AlignmentFlag.AlignHCenter)
         self.show_offer(None, is_starter=False)
 
-    @property
-    def state_text(self) -> str:
-        """What is said beside the button."""
-        return self._state.text()
+    def fit(self, width_px: int) -> None:
+        """Take this width, and the height that the text needs then."""
+        self._width_px = width_px
+        if width_px <= 0 or not self._state.text():
+            return
+        self.setFixedWidth(width_px)
+        self._state.ensurePolished()
+        # `heightForWidth` does not go below the minimum size.
+        self._state.setMinimumHeight(0)
+        self._state.setFixedHeight(self._state.heightForWidth(width_px))
 
     def show_offer(self, offer: Offer | None, *, is_starter: bool) -> None:
         """Show an offer; None hides everything. `is_starter`: it is a small model to begin with."""
         self.setVisible(offer is not None)
         if offer is None:
             return
-        transfer = offer.transfer
+        transfer, model = offer.transfer, offer.model
         is_under_way = transfer is not None and transfer.state in {"queued", "running"}
-        model = offer.model
-        size = "" if model.num_bytes is None else f", {sized(model.num_bytes)}"
-        name = f"{model.title}{size}"
-        if is_starter:
-            text = self.tr("Fetch {model}: small, real").format(model=name)
-        else:
-            text = self.tr("Fetch {model}: the best that fits this computer").format(model=name)
-        self.button.setText(as_label(text))
+        size = "" if model.num_bytes is None else f" ({sized(model.num_bytes)})"
+        self.button.setText(as_label(self.tr("Fetch {model}").format(model=f"{model.title}{size}")))
         self.button.setVisible(not is_under_way)
         self.cancel_button.setVisible(is_under_way)
         fraction = None if transfer is None else transfer.fraction
@@ -77,8 +77,13 @@ class FetchOffer(QWidget):
         self._bar.setMaximum(0 if fraction is None else _BAR_STEPS)
         self._bar.setValue(0 if fraction is None else round(fraction * _BAR_STEPS))
         state = "" if transfer is None else self._state_text(model.title, transfer)
-        self._state.setText(state)
-        self._state.setVisible(bool(state))
+        self.has_state = bool(state)
+        if is_starter:
+            what = self.tr("A small real model, to chat about anything:")
+        else:
+            what = self.tr("The best model that fits this computer:")
+        self._state.setText(state or what)
+        self.fit(self._width_px)
 
     def _state_text(self, title: str, transfer: Transfer) -> str:
         if transfer.failure is not None:

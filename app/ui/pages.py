@@ -218,6 +218,7 @@ class Welcome(QScrollArea):
         offer = FetchOffer()
         self._place_of_offer.addWidget(offer, 0, Qt.AlignmentFlag.AlignHCenter)
         self._place_of_offer.addSpacing(8)
+        offer.fit(self._width_of_questions)
         return offer
 
     def _choose_model(self) -> None:
@@ -245,14 +246,20 @@ class Welcome(QScrollArea):
             width = balanced_width_px(label.heightForWidth, min(_MIN_TEXT_PX, max_px), max_px)
             label.setFixedSize(width, label.heightForWidth(width))
         for button in self.questions:
-            button.setFixedWidth(min(_MAX_QUESTION_PX, room))
+            button.setFixedWidth(self._width_of_questions)
+        if self._offer.made is not None:
+            self._offer.made.fit(self._width_of_questions)
         choices = (self.model_button, self.guide_button)
         widest = max(button.sizeHint().width() for button in choices)
         is_row = 2 * widest + self._choices_box.spacing() <= max_px
         direction = QBoxLayout.Direction.LeftToRight if is_row else QBoxLayout.Direction.TopToBottom
         self._choices_box.setDirection(direction)
         for button in choices:
-            button.setMinimumWidth(widest if is_row else min(_MAX_QUESTION_PX, room))
+            button.setMinimumWidth(widest if is_row else self._width_of_questions)
+
+    @property
+    def _width_of_questions(self) -> int:
+        return min(_MAX_QUESTION_PX, self._width_px - 2 * _MARGIN_PX)
 
 
 def _choice_button(text: str = "") -> QPushButton:

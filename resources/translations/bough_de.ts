@@ -1323,12 +1323,16 @@
         <translation>Anhalten</translation>
     </message>
     <message>
-        <source>Fetch {model}: small, real</source>
-        <translation>{model} holen: klein, echt</translation>
+        <source>Fetch {model}</source>
+        <translation>{model} holen</translation>
     </message>
     <message>
-        <source>Fetch {model}: the best that fits this computer</source>
-        <translation>{model} holen: das beste, das auf diesen Computer passt</translation>
+        <source>A small real model, to chat about anything:</source>
+        <translation>Ein kleines echtes Modell, um über alles zu chatten:</translation>
+    </message>
+    <message>
+        <source>The best model that fits this computer:</source>
+        <translation>Das beste Modell, das auf diesen Computer passt:</translation>
     </message>
     <message>
         <source>Fetching {model}…</source>

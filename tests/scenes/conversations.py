@@ -8,12 +8,21 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QDialog, QListWidget, QWidget
 
+from app.catalog.good_models import good_models
 from app.ui.text.message_text import MessageText
 from tests.app.ui.waiting import are_formulas_rendered
 from tests.scenes.stage import Stage
 
 
 def first_start(stage: Stage) -> QWidget:
+    return stage.window
+
+
+def first_start_with_starter(stage: Stage) -> QWidget:
+    """The page with both models; the starter answers, and a better model is offered."""
+    stage.controller.program.first_models.suggest(good_models()[1])
+    stage.window.welcome.offer.show_offer(stage.controller.program.first_models.offer, is_starter=False)
+    stage.window.welcome.show_choices("starter", "starter", is_starter=True)
     return stage.window
 
 

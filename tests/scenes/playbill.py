@@ -12,7 +12,11 @@ from tests.scenes.stage import Stage
 
 Scene = Callable[[Stage], QWidget]
 
-EMPTY: Mapping[str, Scene] = {"first start": conversations.first_start, "empty tree": trees.empty}
+EMPTY: Mapping[str, Scene] = {
+    "first start": conversations.first_start,
+    "first start with starter": conversations.first_start_with_starter,
+    "empty tree": trees.empty,
+}
 """Scenes of a program without conversations."""
 
 SCENES: Mapping[str, Scene] = {

@@ -199,7 +199,7 @@ def test_a_fetch_that_fails_says_why_and_can_be_tried_again(
         offer = user.window.welcome.offer
         offer.button.click()
         qtbot.waitUntil(
-            lambda: offer.button.isVisible() and offer.state_text != "" and not offer.cancel_button.isVisible(),
+            lambda: offer.button.isVisible() and offer.has_state and not offer.cancel_button.isVisible(),
             timeout=PATIENCE_MS,
         )
         assert user.application.session.state == "ready"
