@@ -4753,6 +4753,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Wer {repo} herunterladen darf, entscheidet der Eigentümer; Ihr Konto darf es noch nicht. Öffnen Sie {page}, bitten Sie um Zugang, und versuchen Sie es dann noch einmal.</translation>
     </message>
     <message>
+        <source>The parts of this model do not belong together: {path} says that there are {count} tensors, and they hold {found}. Download all parts again.</source>
+        <translation>Die Teile dieses Modells gehören nicht zusammen: {path} nennt {count} Tensoren, und sie enthalten {found}. Laden Sie alle Teile noch einmal herunter.</translation>
+    </message>
+    <message>
         <source>The process that fetched this has ended. What has come is kept. Resume the download.</source>
         <translation>Der Prozess, der dies heruntergeladen hat, ist beendet. Was da ist, bleibt. Setzen Sie den Download fort.</translation>
     </message>
@@ -5299,6 +5303,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>{path} is not an ordinary file, so Bough does not read it. Choose a GGUF file.</source>
         <translation>{path} ist keine gewöhnliche Datei, deshalb liest Bough sie nicht. Wählen Sie eine GGUF-Datei.</translation>
+    </message>
+    <message>
+        <source>{path} is part {number} of {count} of a model, which its name does not say. Put all parts in one folder, with the names that they had (…-00001-of-{count_digits}.gguf).</source>
+        <translation>{path} ist Teil {number} von {count} eines Modells, was sein Name nicht sagt. Legen Sie alle Teile mit ihren ursprünglichen Namen (…-00001-of-{count_digits}.gguf) in einen Ordner.</translation>
     </message>
     <message>
         <source>{path} lacks weights ({name}). Choose a language model&apos;s file.</source>

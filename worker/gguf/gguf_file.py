@@ -281,9 +281,10 @@ def read_files(path: Path) -> GgufFiles:
     metadata: Metadata | None = None
     lengths: list[int] = []
     num_bytes = 0
-    for part in paths:
+    for number, part in enumerate(paths):
         found = _File(part)
         metadata = metadata or found.metadata
+        _check_part(found.metadata, number, len(paths))
         for tensor in found.tensors:
             if tensors.setdefault(tensor.name, tensor) is not tensor:
                 raise found.damaged(Sentence("the tensor {name} is there twice", name=tensor.name[:80]))
@@ -291,6 +292,17 @@ def read_files(path: Path) -> GgufFiles:
         lengths.append(found.header_bytes)
         num_bytes += found.num_bytes
     assert metadata is not None
+    count = metadata.integer("split.tensors.count")
+    if len(paths) > 1 and count not in (None, len(tensors)):
+        raise ModelInvalidError(
+            Sentence(
+                "The parts of this model do not belong together: {path} says that there are {count} tensors, "
+                "and they hold {found}. Download all parts again.",
+                path=paths[0],
+                count=count,
+                found=len(tensors),
+            )
+        )
     return GgufFiles(tuple(paths), metadata, tensors, num_bytes, tuple(lengths), digest.hexdigest())
 
 
@@ -300,6 +312,22 @@ def read_head(path: Path) -> Metadata:
     Writers put the tokenizer's values last, and before the tensors.
     """
     return _File(path, is_head=True).metadata
+
+
+def _check_part(said: Metadata, number: int, count: int) -> None:
+    """Raise `ModelInvalidError` if a file is another part than its name says. `number` counts from 0."""
+    said_number, said_count = said.integer("split.no") or 0, said.integer("split.count") or 1
+    if (said_number, said_count) != (number, count):
+        raise ModelInvalidError(
+            Sentence(
+                "{path} is part {number} of {count} of a model, which its name does not say. "
+                "Put all parts in one folder, with the names that they had (…-00001-of-{count_digits}.gguf).",
+                path=said.path,
+                number=said_number + 1,
+                count=said_count,
+                count_digits=f"{said_count:05}",
+            )
+        )
 
 
 def _parts_of(path: Path) -> list[Path]:

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import textwrap
 import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,7 +23,7 @@ import numpy.typing as npt
 import pytest
 from safetensors.numpy import load_file
 
-from tests.attacks.gguf_bytes import raw_file
+from tests.attacks.gguf_bytes import Entry, raw_file
 from tests.driver import ROOT
 from tests.worker.gguf.files import write_llama
 from worker.errors import BadRequestError, ModelInvalidError, ModelNotFoundError
@@ -164,6 +165,30 @@ def test_missing_parts_are_named(tmp_path: Path) -> None:
     (tmp_path / "m-00002-of-00003.gguf").unlink()
     with pytest.raises(ModelNotFoundError, match=r"1 of the 3 parts.*the first is m-00002-of-00003\.gguf"):
         inspect(tmp_path / "m-00003-of-00003.gguf")
+
+
+def test_parts_that_do_not_belong_together_are_refused(tmp_path: Path) -> None:
+    write_llama(tmp_path / "m.gguf", split_tensors=8)
+    first, second, third = (tmp_path / f"m-0000{number}-of-00003.gguf" for number in (1, 2, 3))
+    first.rename(tmp_path / "first.gguf")
+    with pytest.raises(ModelInvalidError, match=r"is part 1 of 3 of a model.*-of-00003\.gguf"):
+        inspect(tmp_path / "first.gguf")
+    (tmp_path / "first.gguf").rename(first)
+    second.write_bytes(third.read_bytes())
+    with pytest.raises(ModelInvalidError, match="is part 3 of 3 of a model"):
+        inspect(first)
+    write_llama(tmp_path / "n.gguf", layers=3, split_tensors=8)
+    second.write_bytes((tmp_path / "n-00002-of-00004.gguf").read_bytes())
+    with pytest.raises(ModelInvalidError, match="is part 2 of 4"):
+        inspect(first)
+    raw = raw_file(third)
+    second.write_bytes(bytes(replace(raw, tensors=raw.tensors[:1]).with_entry(Entry("split.no", 2, 1))))
+    with pytest.raises(ModelInvalidError, match="is there twice"):
+        inspect(first)
+    third.write_bytes(bytes(replace(raw, tensors=raw.tensors[:1])))
+    second.write_bytes(bytes(replace(raw, tensors=[]).with_entry(Entry("split.no", 2, 1))))
+    with pytest.raises(ModelInvalidError, match="do not belong together"):
+        inspect(first)
 
 
 def test_large_models_have_several_weight_files(file: Path, tmp_path: Path, small_files: None) -> None:
