@@ -33,6 +33,8 @@ _WIDE = 6
 """Arrays as wide as the feed-forward layer that exist at once."""
 _EXPERT_WIDE = 3
 """Arrays of the experts' results that exist at once."""
+_ANSWER_TOKENS = 512
+"""Tokens that each of several answers is expected to have."""
 _GROUP = 64
 """Quantized keys and values that share a scale and a bias."""
 _MIN_CONTEXT = 1024
@@ -94,7 +96,7 @@ def need(
     """
     is_unpacked = memory.on_cpu and shape.packed_numbers > 0 and _is_unpacked(shape, memory)
     weights = _weights_bytes(shape, memory, is_unpacked=is_unpacked)
-    kv = kv_bytes(shape, memory, context_length, kv_bits) * _num_copies(num_answers)
+    kv = _kv_of_answers(shape, memory, context_length, kv_bits, num_answers)
     answering = _answering_bytes(shape, memory, context_length, kv_bits, num_answers) + extra_bytes
     reading = _reading_bytes(shape, memory, weights, is_unpacked=is_unpacked) - weights
     return Need(
@@ -161,15 +163,31 @@ def warning(
     )
 
 
-def _num_copies(num_answers: int) -> int:
-    """Each of several answers has its own keys and values, besides those that the prompt was read into."""
-    return 1 if num_answers == 1 else num_answers + 1
+def _kv_of_answers(shape: Shape, memory: Memory, num_tokens: int, kv_bits: KvBits, num_answers: int) -> int:
+    """Return the bytes of keys, values and states while several answers are written.
+
+    Answers share the prompt's keys and values in layers with plain attention and full precision. In other layers each
+    has its own. The prompt cache holds the prompt's once more.
+    """
+    whole = kv_bytes(shape, memory, num_tokens, kv_bits)
+    if num_answers == 1:
+        return whole
+    shared = tuple(layer for layer in shape.layers if kv_bits == 16 and _is_plain(layer))
+    sharing = structs.replace(shape, layers=shared)
+    of_shared = kv_bytes(sharing, memory, num_tokens)
+    of_answers = kv_bytes(sharing, memory, min(num_tokens, _ANSWER_TOKENS)) * num_answers
+    return (num_answers + 1) * (whole - of_shared) + 2 * of_shared + of_answers
+
+
+def _is_plain(layer: LayerMemory) -> bool:
+    return layer.can_quantize and layer.window is None and not layer.fixed_numbers
 
 
 def _answering_bytes(shape: Shape, memory: Memory, num_tokens: int, kv_bits: KvBits, num_answers: int) -> int:
     """Return what reading a prompt or writing its answers takes besides the weights, whichever is more."""
     one = kv_bytes(shape, memory, num_tokens, kv_bits)
-    return max(one + _activation_bytes(shape, memory, num_tokens), one * _num_copies(num_answers))
+    all_answers = _kv_of_answers(shape, memory, num_tokens, kv_bits, num_answers)
+    return max(one + _activation_bytes(shape, memory, num_tokens), all_answers)
 
 
 def _is_unpacked(shape: Shape, memory: Memory) -> bool:
