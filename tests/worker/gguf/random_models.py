@@ -246,10 +246,12 @@ def write_random_gguf(
     seed: int = 0,
     *,
     dequantized: bool = False,
+    silent: str | None = None,
 ) -> None:
     """Write a model with random weights; matrices have the type `weight_type`.
 
-    With `dequantized` they have the numbers of this type, but are written with 32 bits.
+    With `dequantized` they have the numbers of this type, but are written with 32 bits. Matrices whose names end in
+    `silent` are zero.
     """
     writer = gguf.GGUFWriter(path, model.architecture)
     writer.add_name("random")
@@ -262,6 +264,8 @@ def write_random_gguf(
         if values.ndim == 1 or name.endswith("ffn_gate_inp.weight"):
             writer.add_tensor(name, values)
             continue
+        if silent is not None and name.endswith(f"{silent}.weight"):
+            values = np.zeros_like(values)
         quantized = gguf.quants.quantize(values, weight_type)
         if dequantized:
             writer.add_tensor(name, gguf.quants.dequantize(quantized, weight_type).astype(np.float32))
