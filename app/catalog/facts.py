@@ -38,6 +38,9 @@ _EMBEDS = ("modules.json", "config_sentence_transformers.json", "sentence_bert_c
 _REMAPPING = re.compile(r"^MODEL_REMAPPING = \{(.*?)^\}", re.MULTILINE | re.DOTALL)
 
 
+_MAX_TEMPLATE_BYTES = 2 << 20
+
+
 class _TokenizerConfig(Struct):
     chat_template: msgspec.Raw = msgspec.Raw(b"null")
     eos_token: msgspec.Raw = msgspec.Raw(b"null")
@@ -182,6 +185,23 @@ def has_template(folder: Path, files: Collection[str]) -> bool:
     if any(name in files for name in ("chat_template.jinja", "chat_template.json")):
         return True
     return bytes(_tokenizer_config(folder).chat_template) not in (b"null", b'""', b"[]")
+
+
+def template_text(folder: Path) -> str:
+    """Return a model's chat template, the first one if it has several; empty if none can be read."""
+    try:
+        file = folder / "chat_template.jinja"
+        if file.is_file() and file.stat().st_size <= _MAX_TEMPLATE_BYTES:
+            return file.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    for name in ("chat_template.json", "tokenizer_config.json"):
+        found = json_object(folder / name).get("chat_template")
+        if isinstance(found, list):
+            found = next((entry.get("template") for entry in _list(found) if isinstance(entry, dict)), None)
+        if isinstance(found, str) and found:
+            return found
+    return ""
 
 
 def has_end_token(folder: Path, config: Mapping[str, Any]) -> bool:

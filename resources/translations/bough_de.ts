@@ -2543,14 +2543,6 @@
         <translation>Laden dieses Modells abbrechen</translation>
     </message>
     <message>
-        <source>Free memory first</source>
-        <translation>Erst Speicher freigeben</translation>
-    </message>
-    <message>
-        <source>Unload the model that is in memory now</source>
-        <translation>Das Modell entladen, das jetzt im Speicher ist</translation>
-    </message>
-    <message>
         <source>Convert</source>
         <translation>Umwandeln</translation>
     </message>
@@ -5669,6 +5661,13 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
     <message>
         <source>Scroll table horizontally</source>
         <translation>Tabelle horizontal scrollen</translation>
+    </message>
+</context>
+<context>
+    <name>TemplateFold</name>
+    <message>
+        <source>Chat template</source>
+        <translation>Chatvorlage</translation>
     </message>
 </context>
 <context>

@@ -27,7 +27,6 @@ Presence: TypeAlias = Literal["", "loaded", "loading", "unloaded"]
 Action: TypeAlias = Literal[
     "chat",
     "cancel_load",
-    "free_memory",
     "unload",
     "convert",
     "fetch",

@@ -32,7 +32,7 @@ from app.ui.models.entry import (
     transfer_text,
 )
 from app.ui.models.memory_bar import MemoryBar
-from app.ui.models.page_parts import Confirmation, Facts, TokenForm
+from app.ui.models.page_parts import Confirmation, Facts, TemplateFold, TokenForm
 from app.ui.parts.labels import ElidedLabel, quiet_label
 from app.ui.parts.layouts import FlowLayout, scrolled
 from app.ui.theme import Theme, icon, scaled
@@ -87,6 +87,7 @@ class ModelPage(QWidget):
         self.memory_text = quiet_label("")
         self.memory_bar = MemoryBar(theme)
         self.facts = Facts()
+        self.template = TemplateFold(theme)
         for label in (self.line, self.problem, self.memory_text):
             label.setWordWrap(True)
             label.setTextFormat(Qt.TextFormat.PlainText)
@@ -127,6 +128,7 @@ class ModelPage(QWidget):
         self.column.addWidget(self.confirmation)
         self.column.addLayout(memory)
         self.column.addWidget(self.facts)
+        self.column.addWidget(self.template)
         self.column.addStretch(1)
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
@@ -141,6 +143,7 @@ class ModelPage(QWidget):
         self.back_button.setIcon(icon("left", theme.quiet_text))
         self.more_button.setIcon(icon("more", theme.quiet_text))
         self.memory_bar.set_theme(theme)
+        self.template.set_theme(theme)
 
     # --- content -------------------------------------------------------------------------------------------
 
@@ -170,6 +173,7 @@ class ModelPage(QWidget):
         self._show_progress(entry)
         self._show_memory(None if is_useless else entry.fit)
         self.facts.show_entry(entry)
+        self.template.show_entry(entry)
 
     def _show_variants(self, entry: Entry) -> None:
         self.variants.setVisible(len(entry.variants) > 1 and entry.transfer is None)
@@ -199,8 +203,6 @@ class ModelPage(QWidget):
                 return self.tr("Chat"), self.tr("Start a conversation with this model (Enter)")
             case "cancel_load":
                 return self.tr("Cancel"), self.tr("Stop loading this model")
-            case "free_memory":
-                return self.tr("Free memory first"), self.tr("Unload the model that is in memory now")
             case "convert":
                 return self.tr("Convert"), self.tr("Make a model folder of this file; the file stays (Enter)")
             case "fetch":

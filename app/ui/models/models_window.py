@@ -72,7 +72,8 @@ class ModelsWindow(QDialog):
         """Whether the page of the model is shown, in a narrow window."""
         self.field = QLineEdit()
         self.field.setObjectName("search_everything")
-        self.field.setPlaceholderText(self.tr("Search here and on the hub"))
+        self.field.setPlaceholderText(self.tr("Search models"))
+        self.field.setToolTip(self.tr("Search here and on the hub"))
         self.field.setAccessibleName(self.tr("Search models"))
         self.field.installEventFilter(self)
         self.add_button = QToolButton()
@@ -238,7 +239,7 @@ class ModelsWindow(QDialog):
                 self.chat_requested.emit(model.name)
             case "cancel_load":
                 self._program.session.cancel_load()
-            case "free_memory" | "unload":
+            case "unload":
                 self._program.unload_model()
             case "convert" if isinstance(model, LocalModel):
                 self.list.choose_next(transfers.convert(model))

@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QFrame,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QPlainTextEdit,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
 
 from app.catalog.entry import LocalModel, RemoteModel
+from app.catalog.facts import template_text
 from app.numbers import counted, sized
 from app.ui.models.entry import Entry, parameters_text, quantization_text, source_text
+from app.ui.parts.buttons import FoldButton
 from app.ui.parts.labels import quiet_label
 from app.ui.parts.times import day
+from app.ui.theme import Theme, code_font, scaled
+
+_TEMPLATE_PX = 200
 
 
 class Facts(QWidget):
@@ -85,6 +102,48 @@ class Facts(QWidget):
 
     def _downloads(self, number: int) -> str:
         return self.tr("{number} in the last month").format(number=counted(number))
+
+
+class TemplateFold(QWidget):
+    """The chat template of a model on this machine, folded; it is read when it is opened."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._path: Path | None = None
+        self.button = FoldButton(theme)
+        self.button.setText(self.tr("Chat template"))
+        self.button.toggled.connect(self._on_toggled)
+        self.text = QPlainTextEdit()
+        self.text.setObjectName("field")
+        self.text.setReadOnly(True)
+        self.text.setTabChangesFocus(True)
+        self.text.setAccessibleName(self.tr("Chat template"))
+        self.text.setFont(code_font())
+        self.text.setMinimumHeight(scaled(_TEMPLATE_PX))
+        self.text.setVisible(False)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(4)
+        column.addWidget(self.button, 0, Qt.AlignmentFlag.AlignLeft)
+        column.addWidget(self.text)
+
+    def set_theme(self, theme: Theme) -> None:
+        self.button.set_theme(theme)
+        self.text.setFont(code_font())
+
+    def show_entry(self, entry: Entry) -> None:
+        model = entry.model
+        can_show = isinstance(model, LocalModel) and model.format == "mlx" and model.problem is None
+        path = model.path if can_show and isinstance(model, LocalModel) and model.has_template else None
+        if path != self._path:
+            self._path = path
+            self.button.setChecked(False)
+        self.setVisible(path is not None)
+
+    def _on_toggled(self, is_open: bool) -> None:
+        if is_open and self._path is not None:
+            self.text.setPlainText(template_text(self._path))
+        self.text.setVisible(is_open)
 
 
 class Confirmation(QFrame):

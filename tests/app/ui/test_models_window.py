@@ -175,3 +175,13 @@ def test_a_model_suggests_its_sampling_until_the_user_chooses_another(user: User
     assert user.controller.preparation.generation.sampling == Sampling(temperature=0.6, top_k=20)
     set_sampling(program, Sampling(temperature=1.0))
     assert user.controller.preparation.generation.sampling == Sampling(temperature=1.0)
+
+
+def test_the_chat_template_is_shown_when_it_is_unfolded(user: User, window: ModelsWindow) -> None:
+    window.list.choose("local:guide")
+    fold = window.page.template
+    assert not fold.text.isVisible()
+    user.bot.mouseClick(fold.button, Qt.MouseButton.LeftButton)
+    assert "message" in fold.text.toPlainText()
+    window.list.choose(_key(user, "Alpha-1B-4bit"))
+    assert not fold.text.isVisible()
