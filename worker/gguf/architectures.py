@@ -179,6 +179,11 @@ def _llama(files: GgufFiles) -> dict[str, Any]:
     )
 
 
+def _smollm3(files: GgufFiles) -> dict[str, Any]:
+    # Each fourth layer does not rotate positions.
+    return _llama(files) | {"model_type": "smollm3", "no_rope_layer_interval": 4}
+
+
 def _qwen2(files: GgufFiles) -> dict[str, Any]:
     reader = _Reader(files)
     if reader.head * reader.heads != reader.hidden:
@@ -327,6 +332,7 @@ _MERGED = (
 
 ARCHITECTURES: Mapping[str, Architecture] = {
     "llama": Architecture(_llama, _USUAL),
+    "smollm3": Architecture(_smollm3, _USUAL),
     "qwen2": Architecture(_qwen2, _USUAL),
     "qwen3": Architecture(_qwen3, _USUAL | _QK_NORMS),
     "qwen3moe": Architecture(_qwen3_moe, _OUTER | _QKV | _OUTPUT | _NORMS | _QK_NORMS | _EXPERTS),

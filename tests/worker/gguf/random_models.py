@@ -121,6 +121,13 @@ RANDOM_MODELS: Mapping[str, RandomModel] = {
         _UNTIED,
         _size(),
     ),
+    "smollm3": RandomModel(
+        "smollm3",
+        _base(65536, 5000000.0, rope__dimension_count=HEAD, vocab_size=VOCABULARY) | {"block_count": 5},
+        _TIED,
+        _size(),
+        num_layers=5,
+    ),
     "qwen2": RandomModel("qwen2", _base(32768, 1000000.0), _TIED, _size() | _BIASES),
     "qwen2 untied": RandomModel("qwen2", _base(32768, 1000000.0), _UNTIED, _size() | _BIASES),
     "qwen2 yarn": RandomModel(
