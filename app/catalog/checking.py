@@ -179,7 +179,7 @@ def summary(checked: Checked) -> Sentence:
     if not checked.num_hashed:
         return loaded
     hashed = Sentence(
-        "{num_files} files are as their hashes say ({hashed_bytes}).",
+        "Files with the content of their hashes: {num_files} ({hashed_bytes}).",
         num_files=checked.num_hashed,
         hashed_bytes=checked.hashed_bytes,
     )

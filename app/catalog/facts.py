@@ -167,6 +167,11 @@ def licence(folder: Path, files: Collection[str]) -> str:
     return licence_in(text)
 
 
+def converted_licence(folder: Path, files: Collection[str]) -> str:
+    """Return the licence that Bough noted when it made a folder of a GGUF file; empty without one."""
+    return clean_name(json_object(folder / "bough.json").get("licence")) if "bough.json" in files else ""
+
+
 def licence_in(readme: str) -> str:
     """Return the licence that a README names in its front matter; empty if it names none."""
     if not readme.startswith("---"):

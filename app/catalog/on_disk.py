@@ -261,7 +261,7 @@ def _folder_model(
         bits=None if shape is None or not shape.num_parameters else 8 * shape.weights_bytes / shape.num_parameters,
         context_length=facts.context_length(config),
         num_parameters=None if shape is None else shape.num_parameters or None,
-        licence=facts.licence(folder, files),
+        licence=facts.licence(folder, files) or facts.converted_licence(folder, files),
         has_template=facts.has_template(folder, files),
         has_end_token=facts.has_end_token(folder, config),
         modified_ms=max(status.st_mtime_ns for status in files.values()) // 1_000_000,

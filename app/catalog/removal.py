@@ -21,12 +21,15 @@ def remove(model: LocalModel, *, models: Path, cache: Path) -> int:
     `models`: Bough's own folder. `cache`: the Hugging Face cache, in which all commits of the repository are deleted.
     """
     path = _to_remove(model, models, cache)
-    before = _num_bytes(path)
+    # A GGUF model may be split in several files.
+    paths = [path, *(path.parent / file.name for file in model.files[1:])] if model.source == "bough" else [path]
+    before = sum(map(_num_bytes, paths))
     try:
-        if path.is_symlink() or path.is_file():
-            path.unlink()
-        else:
-            shutil.rmtree(path)
+        for each in paths:
+            if each.is_symlink() or each.is_file():
+                each.unlink()
+            else:
+                shutil.rmtree(each)
     except OSError as error:
         raise RemovalError(
             Sentence(

@@ -4649,6 +4649,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Schließen Sie zuerst andere Programme, sonst kann der Computer langsam werden.</translation>
     </message>
     <message>
+        <source>Files with the content of their hashes: {num_files} ({hashed_bytes}).</source>
+        <translation>Dateien, deren Inhalt ihrem Hash entspricht: {num_files} ({hashed_bytes}).</translation>
+    </message>
+    <message>
         <source>For difficult questions, longer texts and code; it can think before it answers.</source>
         <translation>Für schwierige Fragen, längere Texte und Programmcode; es kann vor der Antwort nachdenken.</translation>
     </message>
@@ -5187,10 +5191,6 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>{num_bits} bits</source>
         <translation>{num_bits} Bit</translation>
-    </message>
-    <message>
-        <source>{num_files} files are as their hashes say ({hashed_bytes}).</source>
-        <translation>{num_files} Dateien entsprechen ihren Hashes ({hashed_bytes}).</translation>
     </message>
     <message>
         <source>{num_messages} messages were permanently deleted.</source>

@@ -186,6 +186,10 @@ def test_remove(shell: Shell, tmp_path: Path):
     freed = shell.json("remove", "one", "--yes")["freed_bytes"]
     assert freed > 0
     assert not own.exists()
+    for part in (1, 2):
+        (shell.places.models / f"split-{part:05}-of-00002.gguf").write_bytes(gguf_bytes())
+    assert shell.json("remove", "split", "--yes")["freed_bytes"] == 2 * len(gguf_bytes())
+    assert list(shell.places.models.glob("*.gguf")) == []
     code, out, errors = shell.run("remove", other, "--yes")
     assert (code, out) == (1, "")
     assert "another program" in errors

@@ -165,6 +165,9 @@ def test_what_a_folder_says_of_itself(tmp_path: Path):
     (model,) = below(tmp_path)
     assert model.has_template
     assert model.has_end_token
+    (folder / "README.md").unlink()
+    (folder / "bough.json").write_text('{"licence": "apache-2.0"}')
+    assert [model.licence for model in below(tmp_path)] == ["apache-2.0"]
 
 
 def test_the_model_at_a_path(tmp_path: Path):
