@@ -81,9 +81,11 @@ class FetchQueue:
 
     def add(self, model: RemoteModel) -> Fetch:
         """Put a model at the end, or resume it where it is. Its files may be unknown."""
-        id_ = id_of(model)
         with self._changed:
-            known = self.fetch(id_)
+            # Which of a repository's models is fetched may have been decided later.
+            known = next((fetch for fetch in self._fetches if fetch.model.key == model.key), None)
+            id_ = id_of(model) if known is None else known.id
+            known = known or self.fetch(id_)
             if known is None or known.state == "landed":
                 self._fetches = [fetch for fetch in self._fetches if fetch.id != id_]
                 self._fetches.append(self._jobs.measured(Fetch(id=id_, model=model)))

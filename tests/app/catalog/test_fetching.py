@@ -399,3 +399,27 @@ def test_a_conversion_is_cancelled(desk: Desk, gguf: Repository, tmp_path: Path)
     desk.wait_until(lambda: desk.queue.fetches[0].phase == "converting")
     assert desk.queue.cancel(fetch.id) >= (tmp_path / "Q4_0.gguf").stat().st_size
     assert [path for path in (tmp_path / "bough").rglob("*") if path.is_file() or path.name.endswith(".partial")] == []
+
+
+@pytest.mark.long
+def test_bough_is_killed_in_the_middle_of_a_conversion(
+    open_desk: Callable[[], Desk], hub_server: HubServer, gguf: Repository, tmp_path: Path
+) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(_PROGRAM.replace("fetch.num_bytes", 'fetch.phase == "converting"'))
+    arguments = [sys.executable, program, tmp_path / "bough", hub_server.url, gguf.id]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": "."}) as bough:
+        assert bough.stdout is not None
+        assert any(line == "True\n" for line in bough.stdout)
+        bough.send_signal(signal.SIGKILL)
+    program.unlink()
+    hub_server.requests.clear()
+    desk = open_desk()
+    (fetch,) = desk.queue.fetches
+    assert (fetch.state, fetch.num_bytes) == ("paused", fetch.total_bytes)
+    end = fetched_model(desk, fetch.model)
+    while end.failure_kind in {"busy", "failed"}:  # the killed program's process has not ended yet
+        desk.queue.resume(fetch.id)
+        end = desk.end_of(fetch.id)
+    assert_converted(end, tmp_path, "Q4_0")
+    assert hub_server.requests == []
