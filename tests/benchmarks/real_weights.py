@@ -17,14 +17,13 @@ from typing import Any, Self
 
 from tests.benchmarks.measure import Row, compared
 from tests.driver import ROOT, StdioWorker
-from tests.real.weights import WITHOUT, starter_folder, unpacked_folder
+from tests.real.weights import TEXT, WITHOUT, starter_folder, unpacked_folder
 
 _AREA = "real weights"
 _ROUNDS = 3
 _PROMPT_TOKENS = 512
 _ANSWER_TOKENS = 48
 _LONG_TOKENS = 4096
-_TEXT = (Path(__file__).parent.parent / "real" / "coriolanus.txt").read_text("ascii")
 
 Speeds = tuple[float, float]
 """Tokens per second of a prompt, and of the answer to it."""
@@ -69,7 +68,7 @@ def _compared(worker: StdioWorker, peers: dict[str, _Peer]) -> Iterator[Row]:
 
 
 def _ids(worker: StdioWorker) -> list[int]:
-    return worker.result("tokenize", text=_TEXT)["token_ids"]
+    return worker.result("tokenize", text=TEXT)["token_ids"]
 
 
 def _of_worker(worker: StdioWorker, ids: list[int]) -> Speeds:

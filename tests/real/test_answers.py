@@ -13,7 +13,9 @@ import pytest
 from tests.driver import Event, StdioWorker, shown_text
 from tests.real.conftest import NUM_TOKENS, ask_all, asked
 from tests.real.questions import QUESTIONS
+from tests.real.weights import TEXT
 from tests.worker.rounding import agree
+from worker.batch import SHORTEST_SHARED
 from worker.language_model import LanguageModel
 from worker.protocol import Choice, Generate, Message, Sampling
 
@@ -179,18 +181,21 @@ def test_drafts_from_the_tree_are_accepted_and_change_nothing(worker: StdioWorke
         assert end["usage"]["accepted_tokens"] > len(_choice(end)["token_ids"]) // 2
 
 
-def test_four_answers_are_those_asked_for_alone(worker: StdioWorker, language_model: LanguageModel):
-    messages = asked(QUESTIONS[10])
-    fields: dict[str, Any] = {"messages": messages, "max_tokens": 24, "draft": "off"}
+@pytest.mark.parametrize("num_chars", [0, 1300], ids=["short prompt", "shared prompt"])
+def test_four_answers_are_those_asked_for_alone(worker: StdioWorker, language_model: LanguageModel, num_chars: int):
+    """Answers to a long prompt share its keys."""
+    question = f"{QUESTIONS[10]} {TEXT[:num_chars]}"
+    fields: dict[str, Any] = {"messages": asked(question), "max_tokens": 20, "draft": "off"}
     together = worker.result("generate", **fields, n=4, sampling={"temperature": 0.9, "seed": 20})
-    assert len({_choice({"choices": [choice]})["text"] for choice in together["choices"]}) == 4
+    assert (together["usage"]["prompt_tokens"] > SHORTEST_SHARED) == (num_chars > 0)
+    assert len({choice["text"] for choice in together["choices"]}) == 4
     for number in range(4):
         alone = worker.result("generate", **fields, sampling={"temperature": 0.9, "seed": 20 + number})
         command = Generate(
             request_id="",
-            messages=[Message(role="user", content=QUESTIONS[10])],
+            messages=[Message(role="user", content=question)],
             sampling=Sampling(temperature=0.9, seed=20 + number),
-            max_tokens=24,
+            max_tokens=20,
         )
         one, other = (
             [msgspec.convert(end["choices"][index], Choice)] for end, index in ((together, number), (alone, 0))

@@ -1,13 +1,9 @@
-"""The perplexity of a text is mlx-lm's, and its tokens are the same.
-
-The text is the beginning of Shakespeare's Coriolanus, as in `data/tinyshakespeare` of the repository karpathy/char-rnn.
-"""
+"""The perplexity of a text is mlx-lm's, and its tokens are the same."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, cast
 
 import mlx.core as mx
@@ -17,10 +13,10 @@ from mlx_lm.perplexity import eval_ppl
 
 from tests.driver import StdioWorker
 from tests.real.conftest import Reference
+from tests.real.weights import TEXT
 from worker.decoding.chunk import CHUNK
 from worker.language_model import LanguageModel
 
-_TEXT = (Path(__file__).parent / "coriolanus.txt").read_text("ascii")
 _WINDOW = 640
 
 
@@ -35,9 +31,9 @@ def _perplexity(windows: list[list[int]], logits_of: Callable[[list[int]], mx.ar
 
 
 def test_a_long_text_has_the_same_tokens(worker: StdioWorker, reference: Reference):
-    assert len(_TEXT) == 20_000
-    ids = worker.result("tokenize", text=_TEXT)["token_ids"]
-    assert ids == reference.tokenizer.encode(_TEXT, add_special_tokens=False)
+    assert len(TEXT) == 20_000
+    ids = worker.result("tokenize", text=TEXT)["token_ids"]
+    assert ids == reference.tokenizer.encode(TEXT, add_special_tokens=False)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +50,7 @@ def test_the_perplexity_is_mlx_lms(language_model: LanguageModel, reference: Ref
             mx.eval(read)
         return mx.concatenate(read)
 
-    ids = reference.tokenizer.encode(_TEXT[:num_chars], add_special_tokens=False)
+    ids = reference.tokenizer.encode(TEXT[:num_chars], add_special_tokens=False)
     windows = _windows(ids)
     ours = _perplexity(windows, logits_of)
     theirs: float = cast("Any", eval_ppl)(reference.model, mx.array(windows), batch_size=1)[0]

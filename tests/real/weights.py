@@ -1,4 +1,7 @@
-"""The starter's folder, and one with the same weights in float32, which is made once for all runs."""
+"""The starter's folder, one with the same weights in float32, which is made once for all runs, and a long text.
+
+The text is the beginning of Shakespeare's Coriolanus, as in `data/tinyshakespeare` of the repository karpathy/char-rnn.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from pathlib import Path
 from app.catalog.starter import find_starter
 from app.places import Places
 
+TEXT = (Path(__file__).parent / "coriolanus.txt").read_text("ascii")
 WITHOUT = "The starter model is not on this machine. `make starter` fetches it; BOUGH_STARTER names another folder."
 _SOURCE = "made_from.txt"
 
