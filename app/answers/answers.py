@@ -355,7 +355,7 @@ class Answers(QObject):
             if session not in held and self._has_model(session, waiting):
                 self._waiting.remove(waiting)
                 if streams:
-                    self._send(session, streams, waiting.options)
+                    self._send(session, streams, waiting)
                 return True
             held.add(session)
         return False
@@ -368,8 +368,9 @@ class Answers(QObject):
         if is_there and session.state == "loading" and (waiting.message_ids or waiting.is_loading):
             waiting.is_loading = True
             return False
-        if waiting.is_loading:
-            # It could not be loaded.
+        has_given_up = is_there and session.state == "failed" and not session.link.is_started
+        if waiting.is_loading or (has_given_up and waiting.message_ids):
+            # It could not be loaded, or its process died again and again and is not started until the user chooses.
             return True
         if any(stream.session is session and not stream.has_ended for stream in self._streams.values()):
             return False
@@ -377,10 +378,10 @@ class Answers(QObject):
         self._sessions.load(session, waiting.model)
         return not waiting.message_ids
 
-    def _send(self, session: ModelSession, streams: Sequence[AnswerStream], options: Options | None) -> None:
-        first = streams[0]
+    def _send(self, session: ModelSession, streams: Sequence[AnswerStream], waiting: _Waiting) -> None:
+        first, options = streams[0], waiting.options
         if session.name != _model_of(first) or session.state != "ready":
-            why = session.why_not(_model_of(first)) or _NO_WORKER
+            why = (session.why_not(_model_of(first)) if waiting.is_loading else None) or _NO_WORKER
             for stream in streams:
                 self._end(broken_off(stream.message, "failed", why))
             return

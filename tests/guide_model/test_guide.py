@@ -105,7 +105,7 @@ def test_a_follow_up_is_understood_in_the_context_of_its_question(
 def test_an_unknown_question_gets_the_answer_that_names_another_model(worker: StdioWorker, corpus: Corpus):
     for question in ("What is the capital of France?", "Write a poem about the sea", "How do I bake bread?"):
         assert answer(worker, question) in corpus.answers[UNKNOWN], question
-    assert all("Open folder…" in text for text in corpus.answers[UNKNOWN])
+    assert all("Models…" in text for text in corpus.answers[UNKNOWN])
 
 
 @pytest.mark.long
