@@ -17,7 +17,7 @@ from worker.layers import Layers, arrays_of, num_bytes_in
 from worker.shared_prefix import Prefix, SharedKVCache, SplitKVCache
 
 SHORTEST_SHARED = 256
-"""In tokens. The attention to a shorter prefix takes no longer for each sequence by itself."""
+"""In tokens. Copies of a shorter prefix cost little."""
 
 _TOLERANCES = {mx.float32: 1e-2}
 _TOLERANCE_16_BITS = 0.2
