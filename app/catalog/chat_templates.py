@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 
 from app.model.own_files import make_folder, read_own
@@ -34,6 +33,9 @@ class ChatTemplates:
         self._file(name).write_text(PLAIN, encoding="utf-8")
 
     def _file(self, name: str) -> Path:
+        # The first picture does not need it.
+        import hashlib
+
         # A model's name may be a path.
         key = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
         return self.folder / f"{key[:16]}.jinja"

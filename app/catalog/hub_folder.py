@@ -8,7 +8,6 @@ is documented by huggingface_hub, whose own downloads can't be resumed after the
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import shutil
 from collections.abc import Iterable
@@ -69,6 +68,8 @@ class HubFolder:
         """Return where the content of a file lies."""
         name = file.sha256 or file.blob_id
         if not name:  # some mirrors name no hashes
+            import hashlib
+
             name = hashlib.sha256(f"{self._revision}/{file.path}".encode()).hexdigest()[:40]
         return self.path / "blobs" / name
 
