@@ -12,7 +12,7 @@ import pytest
 from mlx_lm.models.cache import make_prompt_cache
 
 from tests.architectures import ARCHITECTURES, build_random_model
-from tests.long import every_third
+from tests.long import every_third, in_long_runs
 from worker.batch import Batch, can_batch, can_share
 from worker.cache.prompt_cache import PromptCache
 from worker.layers import Layers, arrays_in, num_bytes_in, stacks_of
@@ -102,7 +102,11 @@ def test_rows_that_join_and_leave_equal_single_sequences_and_continue_in_the_cac
     assert_agree(read(model, alone, [7]), read(model, cache.branch.layers, [7]))
 
 
-@pytest.mark.parametrize("name", every_third([*ARCHITECTURES]))
+_SHARING = ["llama", "qwen3_moe", "gemma3_text", "phi3", "lfm2", "deepseek_v3", "gpt_oss", "mamba"]
+"""Architectures of many kinds. The others are tried in the long tests."""
+
+
+@pytest.mark.parametrize("name", [*_SHARING, *in_long_runs(name for name in ARCHITECTURES if name not in _SHARING)])
 def test_can_share_knows_which_architectures_can_share_a_prefix(name: str):
     model = build_random_model(ARCHITECTURES[name], vocab_size=VOCAB_SIZE)
     layers = partial(make_prompt_cache, model)
@@ -110,7 +114,13 @@ def test_can_share_knows_which_architectures_can_share_a_prefix(name: str):
     assert can == (name not in NOT_SHARED)
 
 
-@pytest.mark.parametrize("name", every_third([name for name in ARCHITECTURES if name not in NOT_SHARED], 1))
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(name for name in _SHARING if name not in NOT_SHARED),
+        *in_long_runs(name for name in ARCHITECTURES if name not in NOT_SHARED and name not in _SHARING),
+    ],
+)
 def test_rows_that_share_prefixes_equal_single_sequences_and_continue_in_the_cache(name: str):
     """Groups and single rows join and leave in random order; rows that left are continued in the cache."""
     rng = Random(len(name))
