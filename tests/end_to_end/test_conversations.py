@@ -179,13 +179,16 @@ def test_a_deleted_conversation_stops_streaming_and_comes_back_with_its_text(
     assert answer.text.startswith(seen.text)
 
 
-def test_loading_another_model_while_an_answer_streams_keeps_the_answer_and_uses_the_other(
+def test_another_model_chosen_while_an_answer_streams_is_loaded_when_that_has_ended(
     open_bough: OpenBough, qtbot: QtBot, endless_model: Path, fox_model: Path
 ) -> None:
     talk = _Talk(open_bough(model=str(endless_model), max_tokens=900_000), qtbot)
     talk.controller.send("u1")
     seen = talk.grown(50)
-    talk.controller.program.load_model(str(fox_model))
+    talk.controller.choose_model(str(fox_model))
+    # It goes on until the user stops it.
+    seen = talk.grown(len(seen.text) + 20)
+    talk.controller.stop()
     talk.controller.send("u2")
     answer = talk.answer()
     assert (answer.text, answer.state) == (_SAYING, "complete")
