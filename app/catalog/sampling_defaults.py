@@ -68,4 +68,4 @@ def _folder_of(name: str) -> Path:
         revision = (folder.path / "refs" / "main").read_text(encoding="ascii").strip()
     except (OSError, ValueError):
         return folder.path
-    return folder.snapshot(revision) if revision.isalnum() else folder.path
+    return HubFolder(name, hub_cache(), revision).snapshot if revision.isalnum() else folder.path

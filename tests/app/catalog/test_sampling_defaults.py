@@ -30,3 +30,13 @@ def test_what_a_file_suggests(tmp_path: Path, text: str, expected: Sampling) -> 
 @pytest.mark.parametrize("name", ["guide", "no/such", "../..", "a/b/c", ""])
 def test_names_without_a_folder_suggest_nothing(name: str) -> None:
     assert sampling_defaults(name) == SamplingDefaults()
+
+
+def test_a_model_in_the_hub_cache_is_found_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    repository = tmp_path / "models--someone--model"
+    (repository / "snapshots" / "abc123").mkdir(parents=True)
+    (repository / "refs").mkdir()
+    (repository / "refs" / "main").write_text("abc123")
+    (repository / "snapshots" / "abc123" / "generation_config.json").write_text('{"temperature": 0.3}')
+    assert sampling_defaults("someone/model") == SamplingDefaults(temperature=0.3)
