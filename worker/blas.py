@@ -80,7 +80,7 @@ def _load_openblas(cpuinfo: str) -> None:
         # OpenBLAS chooses a kernel only while it is loaded, so unload it. Nothing has used it yet.
         ctypes.CDLL(None).dlclose(ctypes.c_void_p(library._handle))  # noqa: SLF001 (a documented name)
         library = _load(kernel)
-    # Of two libraries that define a function, the one that was made global first is used.
+    # If two libraries define a function, the one that was made global first is used.
     route_one_row_products(library)
     ctypes.CDLL(_LIBRARY, mode=ctypes.RTLD_GLOBAL)
 

@@ -74,7 +74,7 @@ def _is_right(one: Any, other: Any) -> bool:
     for transposed in (_NO_TRANS, _TRANS):
         results: list[array[float]] = []
         for product in (one, other):
-            # What it held before must not matter.
+            # Its earlier content must not matter.
             result = array("f", [float("nan")]) * size
             _call(product, (1, size, size), 1.0, (row, _NO_TRANS, size), (matrix, transposed, size), 0.0, result)
             results.append(result)

@@ -100,7 +100,7 @@ class Answers(QObject):
         self._message_ids: dict[RequestId, dict[int, MessageId]] = {}
         """The messages of a request, by its choices."""
         self._waiting: list[_Waiting] = []
-        """What was not requested yet, in order."""
+        """The requests that were not sent yet, in order."""
         self._is_sending = False
         self._unsaved: dict[MessageId, Message] = {}
         """Messages that have ended but are not stored yet."""

@@ -10,7 +10,7 @@ from msgspec import Struct
 from worker.sentence import Sentence
 
 Source: TypeAlias = Literal["bough", "hub", "lm_studio", "ollama", "llama_cpp", "mlx", "added"]
-"""Whose folder a model lies in: Bough's own, the Hugging Face cache, another program's, or one that the user added."""
+"""The owner of a model's folder: Bough, the Hugging Face cache, another program, or the user, who added it."""
 Format: TypeAlias = Literal["mlx", "gguf"]
 """`mlx`: a folder with config.json and safetensors, which can be loaded. `gguf`: a file that is converted first."""
 Verdict: TypeAlias = Literal["fits", "tight", "too_big"]
@@ -80,7 +80,7 @@ class LocalModel(Struct, frozen=True, kw_only=True):
     """A model on this machine."""
 
     name: str
-    """What `load_model` takes and conversations remember. Of a GGUF file: its path."""
+    """The name that `load_model` takes and conversations remember; the path of a GGUF file."""
     title: str
     """Its name for people, one printable line."""
     path: Path
@@ -128,7 +128,7 @@ class RemoteFile(Struct, frozen=True, kw_only=True):
     """Its path in the repository, with "/"."""
     num_bytes: int
     sha256: str = ""
-    """Of its content; empty if the hub names none, as for small files."""
+    """The SHA-256 of its content; empty if the hub names none, as for small files."""
     blob_id: str = ""
     """Git's hash of a small file; empty if unknown."""
 
@@ -147,7 +147,7 @@ class RemoteModel(Struct, frozen=True, kw_only=True):
     files: tuple[RemoteFile, ...] = ()
     """Only those that Bough needs. Empty in a list of hits, which names no files."""
     num_bytes: int | None = None
-    """What has to be fetched; None if unknown."""
+    """The bytes to fetch; None if unknown."""
     architecture: str = ""
     quantization: str = ""
     bits: float | None = None
@@ -167,7 +167,7 @@ class RemoteModel(Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> str:
-        """What names it among all models on the hub, as `bough models fetch` takes it: "owner/name" or "…:file"."""
+        """Its name among all models on the hub, as `bough models fetch` takes it: "owner/name" or "…:file"."""
         return f"{self.repo}:{self.gguf}" if self.gguf else self.repo
 
 

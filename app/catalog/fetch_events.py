@@ -41,7 +41,7 @@ class Planned(Struct, frozen=True, tag=True):
 class Progressed(Struct, frozen=True, tag=True):
     phase: Phase
     num_bytes: int
-    """Of those to fetch or to convert."""
+    """The bytes that were fetched or converted."""
     total_bytes: int
 
 
@@ -54,7 +54,7 @@ class Waiting(Struct, frozen=True, tag=True):
 
 class Landed(Struct, frozen=True, tag=True):
     name: str
-    """What `load_model` takes."""
+    """The name that `load_model` takes."""
     path: str
 
 

@@ -52,7 +52,7 @@ class Fetch(Struct, frozen=True, kw_only=True):
     failure_kind: str = ""
     """A kind of `HubError`, or "disk", "internal"."""
     name: str = ""
-    """What `load_model` takes, once it has landed."""
+    """The name that `load_model` takes, once all of it is here."""
     path: str = ""
     """The folder of the model, once it has landed."""
 
@@ -85,7 +85,7 @@ class FetchJobs:
         self._folder = bough.data / "fetching"
         self._models = bough.models
         self._written: dict[str, bytes] = {}
-        """What each entry's file was when this program wrote or read it."""
+        """The content of each entry's file when this program last wrote or read it."""
 
     def folder(self, id_: str) -> Path:
         """Return an entry's folder."""

@@ -46,7 +46,7 @@ _log = logging.getLogger(__name__)
 _REPORT_S = 0.1
 _FILES_AT_ONCE = 4
 _SPARE_BYTES = 64 << 20
-"""What stays free on the disk."""
+"""The space that stays free on the disk."""
 
 
 class _GivenToken(Tokens):
@@ -80,7 +80,8 @@ def main(order: FetchOrder, token: str | None, pipe: Pipe) -> None:
     except Exception as error:  # noqa: BLE001 (the user waits for an end, whatever the error)
         _log.error("A fetch failed", exc_info=error)
         sentence = Sentence(
-            "An error in Bough stopped this ({kind}). What has come is kept. Try again.", kind=type(error).__name__
+            "An error in Bough stopped this ({kind}). The part that has arrived is kept. Try again.",
+            kind=type(error).__name__,
         )
         fetcher.emit(FetchFailed("internal", sentence.parts))
     logging.shutdown()
@@ -154,7 +155,7 @@ class _Fetcher:
             raise HubError(
                 Sentence(
                     "{title} needs {needed_bytes} on the disk of {folder}, where {free_bytes} are free. "
-                    "What has come is kept. Free some space, then resume.",
+                    "The part that has arrived is kept. Free some space, then resume.",
                     title=model.title,
                     needed_bytes=needed,
                     free_bytes=free,
@@ -276,7 +277,7 @@ def _has_xet() -> bool:
 
 def _disk_failure(error: OSError) -> Sentence:
     return Sentence(
-        "{file} could not be written ({error}). What has come is kept. Check the disk, then resume.",
+        "{file} could not be written ({error}). The part that has arrived is kept. Check the disk, then resume.",
         file=error.filename or "A file",
         error=error.strerror or type(error).__name__,
     )

@@ -96,7 +96,7 @@ class FetchQueue:
         return found
 
     def pause(self, id_: str) -> None:
-        """Stop an entry. What has come is kept."""
+        """Stop an entry. The part that has arrived is kept."""
         self._stop(id_, "paused")
 
     def resume(self, id_: str) -> None:
@@ -144,7 +144,7 @@ class FetchQueue:
         return fetch if fetch is not None and fetch.is_over else None
 
     def close(self) -> None:
-        """End the running process, and the thread. What has come is kept."""
+        """End the running process, and the thread. The part that has arrived is kept."""
         with self._changed:
             self._is_closed = True
             if self._process is not None:
@@ -294,7 +294,8 @@ class FetchQueue:
                     self._replace(replace(fetch, state="paused"))
                 case None:
                     why = Sentence(
-                        "The process that fetched this has ended. What has come is kept. Resume the download."
+                        "The process that fetched this has ended. The part that has arrived is kept. "
+                        "Resume the download."
                     )
                     self._replace(replace(fetch, state="failed", failure=why, failure_kind="internal"))
             self._jobs.save(self._fetches)

@@ -28,7 +28,7 @@ _PROCESS_BYTES = 135_000_000
 _TOKENIZER_FACTOR = 6
 """The memory that a tokenizer takes, by the size of its file."""
 _TOKEN_BYTES = 60
-"""Of each token in a tokenizer's file."""
+"""For each token in a tokenizer's file."""
 _WIDE = 6
 """Arrays as wide as the feed-forward layer that exist at once."""
 _EXPERT_WIDE = 3

@@ -1,4 +1,4 @@
-"""What was measured with each model on this machine: memory and speeds. Kept in a small file among Bough's data."""
+"""The memory and speeds measured with each model on this machine. Kept in a small file among Bough's data."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Measured(Struct, frozen=True, kw_only=True):
 
 
 class Answered(Struct, frozen=True, kw_only=True):
-    """What a worker reports of an answer that has ended."""
+    """A worker's report on an answer that has ended."""
 
     is_first: bool
     """Whether it is the first one since the model was loaded, so that nothing else was in memory."""

@@ -21,7 +21,7 @@ REPO_NAME = re.compile(r"(?!.*(?:\.\.|--))\w[\w.-]{0,95}/\w[\w.-]{0,95}", re.ASC
 _MLX_BITS = re.compile(r"(?:^|[-_.])(\d)[-_]?bits?(?=[-_.]|$)", re.IGNORECASE)
 _PART = re.compile(r"-(\d{5})-of-(\d{5})(?=\.gguf$)", re.IGNORECASE)
 _BYTES_OF = {"F64": 8, "I64": 8, "F32": 4, "I32": 4, "U32": 4, "F16": 2, "BF16": 2, "I16": 2, "U16": 2}
-"""Of a number, by its name in safetensors; all others have one byte."""
+"""The bytes of a number, by its name in safetensors; all others have one byte."""
 _TEXTS = ("config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json", "chat_template.json")
 _MORE_TEXTS = re.compile(
     r"(?:special_tokens_map|added_tokens|vocab|model\.safetensors\.index|processor_config|preprocessor_config)\.json"

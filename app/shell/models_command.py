@@ -146,7 +146,7 @@ def _fetch(chosen: argparse.Namespace, places: Places) -> int:
         fetch = run_to_end(_fetched(queue, model, changed), _fetch_line)
     except KeyboardInterrupt:
         queue.close()
-        print_error("Cancelled. What has come is kept; the same command goes on from there.")
+        print_error("Cancelled. The part that has arrived is kept; the same command goes on from there.")
         return CANCELLED
     finally:
         queue.close()

@@ -40,7 +40,7 @@ class FirstModels(QObject):
         self._run = run
         self._transfers: Transfers | None = None
         self._key = ""
-        """What names the transfer that the user has begun here; empty without one."""
+        """The key of the transfer that the user has begun here; empty without one."""
         self._model: RemoteModel | None = None
 
     @property

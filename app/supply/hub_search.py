@@ -37,7 +37,7 @@ class HubSearch(QObject):
         super().__init__()
         self._hub = hub
         self._number = 0
-        """Of the newest search."""
+        """The number of the newest search."""
         self._words: str | None = None
         self._hits: Hits | None = None
         self.failure: SentenceError | None = None

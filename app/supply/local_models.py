@@ -15,7 +15,7 @@ from worker.sentence import Sentence, SentenceError
 
 
 class LocalModels(QObject):
-    """What the last search found. Empty until `look` is first called; the models are found one by one."""
+    """The models that the last search found. Empty until `look` is first called; the models are found one by one."""
 
     changed = Signal()
 

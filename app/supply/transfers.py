@@ -26,7 +26,7 @@ class Transfer:
     """A model on its way, and how far it is."""
 
     key: str
-    """What names it among all transfers."""
+    """Its name among all transfers."""
     title: str
     state: TransferState
     phase: TransferPhase = "fetching"

@@ -2563,7 +2563,7 @@
         <translation>Anhalten</translation>
     </message>
     <message>
-        <source>What has come is kept</source>
+        <source>The part that has arrived is kept</source>
         <translation>Das schon Geladene bleibt</translation>
     </message>
     <message>
@@ -4617,7 +4617,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Ein Fehler in Bough hat das beendet ({kind}). Versuchen Sie es noch einmal.</translation>
     </message>
     <message>
-        <source>An error in Bough stopped this ({kind}). What has come is kept. Try again.</source>
+        <source>An error in Bough stopped this ({kind}). The part that has arrived is kept. Try again.</source>
         <translation>Ein Fehler in Bough hat dies beendet ({kind}). Was da ist, bleibt. Versuchen Sie es noch einmal.</translation>
     </message>
     <message>
@@ -4753,7 +4753,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Die Teile dieses Modells gehören nicht zusammen: {path} nennt {count} Tensoren, und sie enthalten {found}. Laden Sie alle Teile noch einmal herunter.</translation>
     </message>
     <message>
-        <source>The process that fetched this has ended. What has come is kept. Resume the download.</source>
+        <source>The process that fetched this has ended. The part that has arrived is kept. Resume the download.</source>
         <translation>Der Prozess, der dies heruntergeladen hat, ist beendet. Was da ist, bleibt. Setzen Sie den Download fort.</translation>
     </message>
     <message>
@@ -5105,7 +5105,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>{file} konnte nicht geschrieben werden ({error}), deshalb arbeitet das Modell ohne Vorlage weiter. Prüfen Sie, ob Sie in diesen Ordner schreiben dürfen, und versuchen Sie es dann noch einmal.</translation>
     </message>
     <message>
-        <source>{file} could not be written ({error}). What has come is kept. Check the disk, then resume.</source>
+        <source>{file} could not be written ({error}). The part that has arrived is kept. Check the disk, then resume.</source>
         <translation>{file} konnte nicht geschrieben werden ({error}). Was da ist, bleibt. Prüfen Sie den Datenträger, und setzen Sie dann fort.</translation>
     </message>
     <message>
@@ -5345,7 +5345,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>{title} kann jetzt nicht heruntergeladen werden ({kind}). Versuchen Sie es noch einmal.</translation>
     </message>
     <message>
-        <source>{title} needs {needed_bytes} on the disk of {folder}, where {free_bytes} are free. What has come is kept. Free some space, then resume.</source>
+        <source>{title} needs {needed_bytes} on the disk of {folder}, where {free_bytes} are free. The part that has arrived is kept. Free some space, then resume.</source>
         <translation>{title} braucht {needed_bytes} auf dem Datenträger von {folder}; frei sind {free_bytes}. Was da ist, bleibt. Schaffen Sie Platz, und setzen Sie dann fort.</translation>
     </message>
     <message>

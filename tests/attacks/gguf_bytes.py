@@ -23,7 +23,7 @@ class Entry:
     value: Any
     items: int = TEXT
     length: int | None = None
-    """Of a text or a list, if not the true one."""
+    """The length of a text or a list, if not the true one."""
 
     def __bytes__(self) -> bytes:
         return text(self.key) + struct.pack("<I", self.kind) + self._value()

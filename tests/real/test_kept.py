@@ -1,4 +1,4 @@
-"""What is kept of real answers: on disk over a restart, and in a record from which they are run again."""
+"""Real answers are kept: on disk over a restart, and in a record from which they are run again."""
 
 from __future__ import annotations
 

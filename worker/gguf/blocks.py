@@ -115,7 +115,7 @@ def converted(kind: TensorType, raw: Bytes) -> tuple[tuple[Array, ...], Loss]:
     blocks = raw.reshape(len(raw), -1, kind.num_bytes)
     if form.mode == "mxfp4":
         return (packed(_nibbles(blocks[:, :, 1:]), 4), np.ascontiguousarray(blocks[:, :, 0])), Loss()
-    # What overflows is refused below.
+    # Numbers that overflow are refused below.
     with np.errstate(over="ignore", invalid="ignore"):
         groups = _GROUPS[kind.name](blocks) if kind.name in _GROUPS else _fitted(_dequantized(kind, raw))
     if not (np.isfinite(groups.scales).all() and np.isfinite(groups.biases).all()):

@@ -129,7 +129,7 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Metadata:
-    """What a file says of itself, by key. Each method raises `ModelInvalidError` if a value has another type."""
+    """The metadata of a file, by key. Each method raises `ModelInvalidError` if a value has another type."""
 
     path: Path
     values: Mapping[str, Value] = field(repr=False)

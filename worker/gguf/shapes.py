@@ -75,7 +75,7 @@ def _check(weight: Weight, sizes: Mapping[str, int]) -> None:
         expected = tuple(sizes[name] for name in (names if kind == "weight" else names[:-1]))
         allowed = shape == expected
     elif last in ("q_norm", "k_norm"):
-        # Of one head or of all.
+        # A norm of one head or of all heads.
         allowed = len(shape) == 1 and sizes["q" if last == "q_norm" else "kv"] % shape[0] == 0
     else:
         allowed = shape == (sizes["hidden"],)

@@ -63,7 +63,7 @@ class PackedWeight:
     num_bytes: int
     """With scales and biases."""
     scales_bytes: int
-    """Of scales and biases alone."""
+    """The bytes of scales and biases alone."""
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ Action: TypeAlias = Literal[
     "show_folder",
     "open_page",
 ]
-"""What the user can do with a model."""
+"""The actions of a model."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Entry:
     """A model of the list: on this machine, on the hub, or on its way from a local file (`model` None)."""
 
     key: str
-    """What names it in the list."""
+    """Its name in the list."""
     model: LocalModel | RemoteModel | None
     fit: Fit | None = None
     """None if nothing is known of its memory."""

@@ -41,7 +41,7 @@ class Row:
     """One line of the list: a model, or the heading of those that follow it."""
 
     key: str
-    """What names the model as long as the window is open; empty for a heading."""
+    """The key of the model, valid as long as the window is open; empty for a heading."""
     title: str
     detail: str = ""
     word: str = ""

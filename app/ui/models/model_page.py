@@ -208,7 +208,7 @@ class ModelPage(QWidget):
             case "fetch":
                 return self.tr("Fetch"), self.tr("Fetch this model from the hub (Enter)")
             case "pause":
-                return self.tr("Pause"), self.tr("What has come is kept")
+                return self.tr("Pause"), self.tr("The part that has arrived is kept")
             case "resume":
                 return self.tr("Resume"), self.tr("Go on from what has come (Enter)")
             case "cancel_transfer":

@@ -1,4 +1,4 @@
-"""What is said of models before and after a load: too large ones, those without a template; what is measured."""
+"""Notices about models that are too large or have no template, and the measurements after a load."""
 
 from __future__ import annotations
 

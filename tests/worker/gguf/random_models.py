@@ -25,7 +25,7 @@ VOCABULARY = 320
 
 @dataclass(frozen=True)
 class RandomModel:
-    """What a model of an architecture consists of. `layer` is in each layer, `once` outside of them."""
+    """The parts of a model of an architecture. `layer` is in each layer, `once` outside of them."""
 
     architecture: str
     metadata: Mapping[str, Any]
