@@ -61,7 +61,7 @@ def test_a_value_comes_back_from_another_process(process: TrialProcess) -> None:
         (RaisedError, complex, (1, 2)),  # no plain data
         (RaisedError, operator.attrgetter("__len__"), ([],)),  # can't be pickled
     ],
-    ids=str,
+    ids=lambda value: getattr(value, "__name__", str(value)),
 )
 def test_every_failure_is_its_own_exception(
     process: TrialProcess, error: type[TrialError], function: Callable[..., Any], arguments: tuple[Any, ...]
