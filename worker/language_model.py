@@ -33,7 +33,7 @@ from worker.errors import (
 )
 from worker.layers import Layers, bytes_per_token, num_bytes_at, quantized
 from worker.memory import free_bytes
-from worker.models.folder import ModelFolder
+from worker.models.folder import ModelFolder, context_length, text_configs
 from worker.models.tokenizer_file import IS_COMPLETE, check_tokenizer
 from worker.protocol import CacheKind
 from worker.sentence import Sentence
@@ -48,16 +48,6 @@ _GROUP_SIZES = (64, 32)
 """How many numbers share a scale in quantized keys and values. It must divide the width of a head."""
 
 _UNLIMITED_CONTEXT = 2**31 - 1
-
-# The key for the context length in config.json depends on the architecture.
-_CONTEXT_KEYS = (
-    "max_position_embeddings",
-    "max_sequence_length",
-    "max_seq_len",
-    "seq_length",
-    "n_positions",
-    "n_ctx",
-)
 
 
 _NUM_PROBED = 4
@@ -160,7 +150,7 @@ class LanguageModel:
         self.vocab_size: int = logits.shape[-1]
         is_trimmable = all(isinstance(layer, KVCache | QuantizedKVCache) for layer in self._layers)
         self.cache_kind: CacheKind = "trimmable" if is_trimmable else "snapshot"
-        self.context_length = _context_length(config)
+        self.context_length = min(context_length(config) or _UNLIMITED_CONTEXT, _UNLIMITED_CONTEXT)
         self.num_parameters = num_parameters(model)
         self.weight_form = weights.form
         self.weights_bytes: int = sum(array.nbytes for _, array in arrays_of(model))
@@ -423,24 +413,9 @@ def _notices(odd: Sequence[str], *, has_end: bool) -> list[Sentence]:
     return notices
 
 
-def _text_configs(config: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the configuration and the nested one of the text model, which models with vision have."""
-    nested = [config.get(key) for key in ("text_config", "llm_config", "language_config")]
-    return [config, *(cast("Mapping[str, Any]", found) for found in nested if isinstance(found, Mapping))]
-
-
-def _context_length(config: Mapping[str, Any]) -> int:
-    for found in _text_configs(config):
-        for key in _CONTEXT_KEYS:
-            length = found.get(key)
-            if isinstance(length, int) and length > 0:
-                return min(length, _UNLIMITED_CONTEXT)
-    return _UNLIMITED_CONTEXT
-
-
 def _eos_ids(config: Mapping[str, Any]) -> list[int] | None:
     """Return the ids that end an answer by the configuration; None if it has none."""
-    for found in _text_configs(config):
+    for found in text_configs(config):
         named = found.get("eos_token_id")
         listed = cast("list[object]", named) if isinstance(named, list) else [named]
         ids = [token_id for token_id in listed if isinstance(token_id, int)]

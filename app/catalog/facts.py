@@ -22,15 +22,6 @@ _MAX_README_BYTES = 16 << 10
 _MAX_NAME = 200
 _MAX_NUMBER = 2**40
 
-_CONTEXT_KEYS = (
-    "max_position_embeddings",
-    "max_sequence_length",
-    "max_seq_len",
-    "seq_length",
-    "n_positions",
-    "n_ctx",
-    "model_max_length",
-)
 _DTYPES = {"F32": "F32", "F16": "F16", "BF16": "BF16", "F8_E4M3": "FP8", "F8_E5M2": "FP8"}
 _WRITES = re.compile(r"(?:ForCausalLM|LMHeadModel|ForConditionalGeneration|ForImageTextToText|CausalLM|LMModel)\w*$")
 """Names of classes that write text. Others classify it, embed it, or read images."""
@@ -92,8 +83,10 @@ def _supported_types() -> frozenset[str]:
 
 def context_length(config: Mapping[str, Any]) -> int | None:
     """Return the context length in tokens; None if the configuration does not state it."""
-    values = text_config(config)
-    return next((length for key in _CONTEXT_KEYS if (length := _number(values.get(key)))), None)
+    # The first picture imports this module, but does not need that one.
+    from worker.models.folder import context_length as stated_length
+
+    return _number(stated_length(config)) or None
 
 
 def quantization(config: Mapping[str, Any], main_dtype: str = "") -> str:

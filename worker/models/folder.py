@@ -35,6 +35,17 @@ _FEW_LAYERS = 512
 """Up to this number, layers are not compared with the tensors: some models use the same weights several times."""
 _MAX_LAYERS = 4096
 
+# The key for the context length in config.json depends on the architecture.
+_CONTEXT_KEYS = (
+    "max_position_embeddings",
+    "max_sequence_length",
+    "max_seq_len",
+    "seq_length",
+    "n_positions",
+    "n_ctx",
+)
+_TEXT_MODELS = ("text_config", "llm_config", "language_config")
+
 _UNREADABLE = (OSError, ValueError, LookupError, AttributeError, TypeError, RecursionError)
 """Errors while reading a damaged file."""
 
@@ -118,6 +129,22 @@ def check_folder(path: Path, name: str = "") -> ModelFolder:
         num_parameters=sum(file.num_parameters for file in files),
         weight_files=tuple(files),
     )
+
+
+def text_configs(config: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the configuration and the nested one of the text model, which models with vision have."""
+    nested = [config.get(key) for key in _TEXT_MODELS]
+    return [config, *(cast("Mapping[str, Any]", found) for found in nested if isinstance(found, Mapping))]
+
+
+def context_length(config: Mapping[str, Any]) -> int | None:
+    """Return the number of tokens that a model was made for; None if its configuration does not say so."""
+    for found in text_configs(config):
+        for key in _CONTEXT_KEYS:
+            length = found.get(key)
+            if isinstance(length, int) and length > 0:
+                return length
+    return None
 
 
 def _check_files(path: Path) -> None:
