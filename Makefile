@@ -11,6 +11,10 @@ SOURCES := app worker packaging tests
 # If a test process crashes, it is not restarted and the run fails.
 PYTEST := $(BIN)/python -m pytest -n 3 --dist loadfile --max-worker-restart 0
 
+# Python keeps the modules that it compiles, also where the user's environment forbids it. The tests start hundreds of
+# processes, and each would compile its modules again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help run starter test test-real test-long test-kernels check lint format setup bench tour pictures readme-pictures guide-model translations lock wheel clean
 
 help: ## List the targets
@@ -82,3 +86,4 @@ wheel: $(READY) ## Build the wheel in dist/
 
 clean: ## Remove everything that make created
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find $(SOURCES) -name __pycache__ -prune -exec rm -rf {} +

@@ -21,7 +21,10 @@ def templates(root: Path) -> list[str]:
 
 
 def _templates_in(file: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    source = file.read_text(encoding="utf-8")
+    if "Sentence(" not in source:
+        return
+    for node in ast.walk(ast.parse(source)):
         match node:
             case ast.Call(func=ast.Name(id="Sentence"), args=[ast.Constant(value=str() as template)], keywords=fields):
                 if field_names(template) != {field.arg for field in fields}:

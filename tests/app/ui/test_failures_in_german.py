@@ -7,6 +7,7 @@ import gc
 import re
 import sqlite3
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,11 @@ from worker.errors import ContextOverflowError, HookFailedError, WorkerError, fa
 from worker.models.folder import find_model
 from worker.sentence import Sentence, joined
 
-_ENGLISH = {part for text in templates(ROOT) for part in re.split(r"\{\w*\}", text) if len(part.split()) > 3}
+
+@cache
+def _english() -> set[str]:
+    """The parts of Bough's English sentences between their fields, each of at least four words."""
+    return {part for text in templates(ROOT) for part in re.split(r"\{\w*\}", text) if len(part.split()) > 3}
 
 
 class German:
@@ -55,7 +60,7 @@ def _texts(root: QWidget) -> list[str]:
 
 def _german(text: str) -> str:
     assert text
-    assert {part for part in _ENGLISH if part in text} == set(), text
+    assert {part for part in _english() if part in text} == set(), text
     return text
 
 

@@ -49,7 +49,8 @@ def classes_made_by_mlx_lm() -> set[str]:
     """Read the source of all of mlx-lm's models, because some cannot be imported on every machine."""
     made = classes_of(make_prompt_cache(nn.Sequential(nn.Identity())))
     for file in Path(mlx_lm_cache.__file__).parent.glob("*.py"):
-        for function in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        source = file.read_text(encoding="utf-8")
+        for function in ast.walk(ast.parse(source)) if "def make_cache" in source else ():
             if isinstance(function, ast.FunctionDef) and function.name == "make_cache":
                 calls = [node.func for node in ast.walk(function) if isinstance(node, ast.Call)]
                 made |= {call.id for call in calls if isinstance(call, ast.Name) and hasattr(mlx_lm_cache, call.id)}
