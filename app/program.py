@@ -184,9 +184,7 @@ class Program(QObject):
         from app.supply.transfers import Transfers
 
         places = Places.under(self.models_folder.parent)
-        transfers = Transfers(
-            lambda on_change: FetchQueue(places, self._hub.get(), on_change), self.models_folder, self.archive.run
-        )
+        transfers = Transfers(lambda on_change: FetchQueue(places, self._hub.get(), on_change))
         # Windows first note which model has landed, while its transfer is still in their lists.
         transfers.landed.connect(self.local_models.look, Qt.ConnectionType.QueuedConnection)
         return transfers

@@ -171,6 +171,21 @@ class RemoteModel(Struct, frozen=True, kw_only=True):
         return f"{self.repo}:{self.gguf}" if self.gguf else self.repo
 
 
+class LocalGguf(Struct, frozen=True, kw_only=True):
+    """A GGUF model on this machine that becomes a model folder."""
+
+    path: Path
+    """Its (first) file."""
+    title: str
+    num_bytes: int
+    """The size of all its files."""
+
+    @property
+    def key(self) -> str:
+        """Its name among all that is fetched and converted."""
+        return f"file:{self.path}"
+
+
 class Memory(Struct, frozen=True, kw_only=True):
     """The memory that models can use."""
 

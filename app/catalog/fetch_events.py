@@ -1,4 +1,4 @@
-"""Messages between a process that fetches a model and the queue that started it."""
+"""Messages between a process that fetches or converts a model and the queue that started it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from app.catalog.entry import RemoteModel
+from app.catalog.entry import LocalGguf, RemoteModel
 from worker.sentence import SentenceParts
 
 Phase: TypeAlias = Literal["fetching", "checking", "converting"]
@@ -17,7 +17,7 @@ Phase: TypeAlias = Literal["fetching", "checking", "converting"]
 class FetchOrder(Struct, frozen=True, kw_only=True):
     """A process's work. It holds no token."""
 
-    model: RemoteModel
+    model: RemoteModel | LocalGguf
     endpoint: str
     cache: Path
     """The Hugging Face cache."""
@@ -25,6 +25,8 @@ class FetchOrder(Struct, frozen=True, kw_only=True):
     """The job's own folder: a GGUF file lies here until it is converted."""
     models: Path
     """Bough's own models."""
+    target: Path | None = None
+    """The model folder that an earlier process began to make of a GGUF file; None if none did."""
     stall_s: float = 20.0
     """After how long without a byte a connection counts as cut."""
     first_wait_s: float = 1.0
@@ -36,6 +38,13 @@ class Planned(Struct, frozen=True, tag=True):
     """The files are known."""
 
     model: RemoteModel
+
+
+class Began(Struct, frozen=True, tag=True):
+    """The conversion of a GGUF file has begun, or goes on."""
+
+    target: str
+    """The model folder that it becomes."""
 
 
 class Progressed(Struct, frozen=True, tag=True):
@@ -63,4 +72,4 @@ class FetchFailed(Struct, frozen=True, tag=True):
     why: SentenceParts
 
 
-FetchEvent: TypeAlias = Planned | Progressed | Waiting | Landed | FetchFailed
+FetchEvent: TypeAlias = Planned | Began | Progressed | Waiting | Landed | FetchFailed

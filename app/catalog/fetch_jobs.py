@@ -1,7 +1,7 @@
 """The entries of the queue as files, so that what was interrupted is there when Bough starts again.
 
-Each entry has a folder, in which a GGUF file also lies until it is converted. Several Boughs may share these folders:
-each writes only the entries that it changed.
+Each entry has a folder, in which a fetched GGUF file also lies until it is converted. Several Boughs may share these
+folders: each writes only the entries that it changed.
 """
 
 from __future__ import annotations
@@ -18,10 +18,9 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from app.catalog.entry import RemoteModel
+from app.catalog.entry import LocalGguf, RemoteModel
 from app.catalog.fetch_events import Phase
-from app.catalog.fetch_process import folder_of, gguf_file
-from app.catalog.hub_folder import HubFolder, Place, places
+from app.catalog.hub_folder import HubFolder, places
 from app.catalog.places_of_models import hub_cache
 from app.model.own_files import make_folder
 from app.places import Places
@@ -34,16 +33,20 @@ _FILE = "job.json"
 
 
 class Fetch(Struct, frozen=True, kw_only=True):
-    """A model in the queue."""
+    """A model in the queue: one of the hub, or a GGUF file on this machine that is converted."""
 
     id: str
-    model: RemoteModel
+    model: RemoteModel | LocalGguf
     state: FetchState = "queued"
     phase: Phase = "fetching"
     num_bytes: int = 0
     """Bytes that are here; while a GGUF file is converted, bytes converted."""
     total_bytes: int | None = None
     """None until the files are known."""
+    target: str = ""
+    """The model folder that a conversion has begun to make; empty if none has."""
+    target_bytes: int = 0
+    """The size of its weights; 0 if unknown."""
     bytes_per_s: float | None = None
     """None while it does not run, or is not known yet."""
     waiting: Sentence | None = None
@@ -64,6 +67,11 @@ class Fetch(Struct, frozen=True, kw_only=True):
         return max(0, self.total_bytes - self.num_bytes) / self.bytes_per_s
 
     @property
+    def is_local(self) -> bool:
+        """Whether it needs no hub."""
+        return isinstance(self.model, LocalGguf)
+
+    @property
     def is_over(self) -> bool:
         """Whether nothing more happens by itself."""
         return self.state in {"paused", "failed", "landed"}
@@ -72,10 +80,14 @@ class Fetch(Struct, frozen=True, kw_only=True):
 class _Saved(Struct):
     """An entry as its file keeps it."""
 
-    model: RemoteModel
     order: int
+    model: RemoteModel | None = None
+    file: LocalGguf | None = None
+    """One of both is there."""
     failure: SentenceParts | None = None
     failure_kind: str = ""
+    target: str = ""
+    target_bytes: int = 0
 
 
 class FetchJobs:
@@ -83,7 +95,6 @@ class FetchJobs:
 
     def __init__(self, bough: Places) -> None:
         self._folder = bough.data / "fetching"
-        self._models = bough.models
         self._written: dict[str, bytes] = {}
         """The content of each entry's file when this program last wrote or read it."""
 
@@ -101,13 +112,18 @@ class FetchJobs:
             except (OSError, msgspec.MsgspecError, RecursionError) as error:
                 _log.warning("%s is ignored: %s", path, error)
                 continue
+            model = saved.model or saved.file
+            if model is None:
+                continue
             failure = received("", saved.failure) if saved.failure else None
             fetch = Fetch(
                 id=path.parent.name,
-                model=saved.model,
+                model=model,
                 state="failed" if failure else "paused",
                 failure=failure,
                 failure_kind=saved.failure_kind,
+                target=saved.target,
+                target_bytes=saved.target_bytes,
             )
             self._written[fetch.id] = text
             found.append((saved.order, self.measured(fetch)))
@@ -120,8 +136,13 @@ class FetchJobs:
             if fetch.state == "landed":
                 continue
             order += 1
-            saved = _Saved(fetch.model, order, fetch.failure.parts if fetch.failure else None, fetch.failure_kind)
-            text = msgspec.json.encode(saved, enc_hook=str)
+            try:
+                text = msgspec.json.encode(_saved(fetch, order), enc_hook=str)
+            except UnicodeEncodeError as error:
+                if fetch.id not in self._written:
+                    _log.warning("%r is not kept for the next start: %s", fetch.model.key, error)
+                self._written[fetch.id] = b""
+                continue
             if self._written.get(fetch.id) == text:
                 continue
             path = self.folder(fetch.id) / _FILE
@@ -138,6 +159,9 @@ class FetchJobs:
 
     def measured(self, fetch: Fetch) -> Fetch:
         """Return an entry with the bytes that are on the disk."""
+        if isinstance(fetch.model, LocalGguf):
+            total = fetch.target_bytes or fetch.model.num_bytes
+            return replace(fetch, phase="converting", num_bytes=_converted_bytes(fetch), total_bytes=total)
         if not fetch.model.files:
             return fetch
         found = places(fetch.model, hub_cache(), self.folder(fetch.id))
@@ -154,33 +178,55 @@ class FetchJobs:
 
     def discard(self, fetch: Fetch) -> int:
         """Remove an entry with all that has come; return the bytes freed."""
-        folder = self.folder(fetch.id)
-        if fetch.model.format == "mlx":
-            freed = HubFolder(fetch.model.repo, hub_cache(), fetch.model.revision).discard(fetch.model.files)
+        folder, model = self.folder(fetch.id), fetch.model
+        if isinstance(model, RemoteModel) and model.format == "mlx":
+            freed = HubFolder(model.repo, hub_cache(), model.revision).discard(model.files)
         else:
-            freed = self._discard_conversion(places(fetch.model, hub_cache(), folder))
+            freed = _discard_conversion(fetch)
         freed += sum(path.lstat().st_size for path in (folder / "files").rglob("*") if path.is_file())
         self.forget(fetch.id)
         return freed
 
-    def _discard_conversion(self, found: Sequence[Place]) -> int:
-        """Remove a model folder that is not complete; return the bytes freed."""
-        source = gguf_file(found) if found else None
-        if source is None or not source.is_file() or not list(self._models.glob("*.partial")):
-            return 0
-        from worker.gguf.conversion import discard
 
-        try:
-            return discard(folder_of(source, self._models))
-        except SentenceError as error:
-            _log.warning("A conversion could not be removed: %s", error)
-            return 0
+def _saved(fetch: Fetch, order: int) -> _Saved:
+    return _Saved(
+        order=order,
+        model=fetch.model if isinstance(fetch.model, RemoteModel) else None,
+        file=fetch.model if isinstance(fetch.model, LocalGguf) else None,
+        failure=fetch.failure.parts if fetch.failure else None,
+        failure_kind=fetch.failure_kind,
+        target=fetch.target,
+        target_bytes=fetch.target_bytes,
+    )
 
 
-def id_of(model: RemoteModel) -> str:
+def _converted_bytes(fetch: Fetch) -> int:
+    """Return the bytes that an unfinished conversion keeps."""
+    if not fetch.target:
+        return 0
+    from worker.gguf.conversion import kept_bytes
+
+    return kept_bytes(Path(fetch.target))
+
+
+def _discard_conversion(fetch: Fetch) -> int:
+    """Remove a model folder that is not complete; return the bytes freed."""
+    if not fetch.target:
+        return 0
+    from worker.gguf.conversion import discard
+
+    try:
+        return discard(Path(fetch.target))
+    except SentenceError as error:
+        _log.warning("A conversion could not be removed: %s", error)
+        return 0
+
+
+def id_of(model: RemoteModel | LocalGguf) -> str:
     """Return a name for a folder: the same model has the same one."""
     words = re.sub(r"[^\w.-]+", "-", model.key, flags=re.ASCII)[-60:].strip("-.")
-    return f"{words}-{hashlib.sha256(model.key.encode()).hexdigest()[:8]}"
+    digest = hashlib.sha256(model.key.encode(errors="surrogateescape")).hexdigest()
+    return f"{words}-{digest[:8]}"
 
 
 def decoded(kind: type, value: object) -> object:

@@ -1,4 +1,7 @@
-"""The process that fetches one model. It can be ended at any moment: what has come stays, and is continued later."""
+"""The process that fetches or converts one model.
+
+It can be ended at any moment: what is finished stays, and another process goes on from there.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +23,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from app.catalog.entry import RemoteModel
+from app.catalog.entry import LocalGguf, RemoteModel
 from app.catalog.fetch_events import (
+    Began,
     FetchEvent,
     FetchFailed,
     FetchOrder,
@@ -47,6 +51,8 @@ _REPORT_S = 0.1
 _FILES_AT_ONCE = 4
 _SPARE_BYTES = 64 << 20
 """The space that stays free on the disk."""
+_MAX_NAME_BYTES = 200
+"""Most file systems allow 255; an unfinished folder's name is longer."""
 
 
 class _GivenToken(Tokens):
@@ -62,7 +68,7 @@ class _GivenToken(Tokens):
 
 
 def main(order: FetchOrder, token: str | None, pipe: Pipe) -> None:
-    """Fetch a model, and report into the pipe. `token`: None for the one that huggingface_hub finds."""
+    """Fetch or convert a model, and report into the pipe. `token`: None for the one that huggingface_hub finds."""
     print_printable_text()
     logging.basicConfig(format="fetch: %(levelname)s %(name)s: %(message)s")
     # Ctrl+C in a terminal reaches the whole process group; the parent decides what it means.
@@ -78,9 +84,9 @@ def main(order: FetchOrder, token: str | None, pipe: Pipe) -> None:
     except OSError as error:
         fetcher.emit(FetchFailed("disk", _disk_failure(error).parts))
     except Exception as error:  # noqa: BLE001 (the user waits for an end, whatever the error)
-        _log.error("A fetch failed", exc_info=error)
+        _log.error("A model could not be fetched or converted", exc_info=error)
         sentence = Sentence(
-            "An error in Bough stopped this ({kind}). The part that has arrived is kept. Try again.",
+            "An error in Bough stopped this ({kind}). The finished part is kept. Try again.",
             kind=type(error).__name__,
         )
         fetcher.emit(FetchFailed("internal", sentence.parts))
@@ -90,7 +96,7 @@ def main(order: FetchOrder, token: str | None, pipe: Pipe) -> None:
 
 
 class _Fetcher:
-    """One fetch."""
+    """One model."""
 
     def __init__(self, order: FetchOrder, token: str | None, pipe: Pipe) -> None:
         self._order = order
@@ -98,14 +104,6 @@ class _Fetcher:
         self._pipe = pipe
         self._writing = threading.Lock()
         self._transfers: list[Transfer] = []
-        self._connection = Connection(
-            order.endpoint,
-            token,
-            order.stall_s,
-            order.first_wait_s,
-            self._wait,
-            use_xet=order.may_use_xet and _has_xet(),
-        )
 
     def emit(self, event: FetchEvent) -> None:
         """Send an event to the parent. Without one, the process ends."""
@@ -116,21 +114,26 @@ class _Fetcher:
             os._exit(0)
 
     def run(self) -> tuple[str, Path]:
-        """Fetch the model; return what `load_model` takes, and its folder."""
-        model = self._planned()
+        """Fetch or convert the model; return what `load_model` takes, and its folder."""
+        if isinstance(self._order.model, LocalGguf):
+            with _locked(self._order.folder / "lock", self._order.model.title):
+                folder_of_model = self._converted(self._order.model.path, self._order.model.title)
+                return str(folder_of_model), folder_of_model
+        model = self._planned(self._order.model)
         folder = HubFolder(model.repo, self._order.cache, model.revision)
         with _locked(folder.lock if model.format == "mlx" else self._order.folder / "lock", model.title):
             found = places(model, self._order.cache, self._order.folder)
             self._check_space(model, found)
             self._fetch(model, found)
             if model.format == "gguf":
-                folder_of_model = self._converted(found)
+                source = gguf_file(found)
+                folder_of_model = self._converted(source, source.name)
+                _copy_texts(found, folder_of_model)
                 return str(folder_of_model), folder_of_model
             return model.repo, folder.publish(model.files)
 
-    def _planned(self) -> RemoteModel:
+    def _planned(self, wanted: RemoteModel) -> RemoteModel:
         """Return the model with its files."""
-        wanted = self._order.model
         if wanted.files and wanted.revision:
             return wanted
         hub = Hub(self._order.endpoint, _GivenToken(self._order.endpoint, self._token))
@@ -167,7 +170,16 @@ class _Fetcher:
     def _fetch(self, model: RemoteModel, found: Sequence[Place]) -> None:
         # Small files first: a failure that concerns all is seen at once.
         found = sorted(found, key=lambda place: place.file.num_bytes)
-        self._transfers = [Transfer(self._connection, model.repo, model.revision, place) for place in found]
+        order = self._order
+        connection = Connection(
+            order.endpoint,
+            self._token,
+            order.stall_s,
+            order.first_wait_s,
+            self._wait,
+            use_xet=order.may_use_xet and _has_xet(),
+        )
+        self._transfers = [Transfer(connection, model.repo, model.revision, place) for place in found]
         total = sum(place.file.num_bytes for place in found)
         with _Reporter(self, total), contextlib.ExitStack() as stack:
             threads = ThreadPoolExecutor(_FILES_AT_ONCE, "file")
@@ -176,25 +188,22 @@ class _Fetcher:
             for done in [threads.submit(transfer.run) for transfer in self._transfers]:
                 done.result()
 
-    def _converted(self, found: Sequence[Place]) -> Path:
-        """Make a model folder of a GGUF file, unless an interrupted fetch has made it already; return it."""
+    def _converted(self, source: Path, name: str) -> Path:
+        """Make a model folder of a GGUF file, unless an interrupted process has made it already; return it."""
         # Most models need none of this.
         from worker.gguf.conversion import convert
 
-        source = gguf_file(found)
-        folder = folder_of(source, self._order.models)
+        begun = self._order.target
+        folder = begun if begun is not None and not begun.exists() else folder_of(source, self._order.models, name)
         if folder.exists():
             return folder
         sent_s = 0.0
+        self.emit(Began(str(folder)))
         for progress in convert(source, folder):
             now_s = time.monotonic()
             if now_s - sent_s >= _REPORT_S:
                 sent_s = now_s
                 self.emit(Progressed("converting", progress.done_bytes, progress.total_bytes))
-        # The file's licence belongs to the model.
-        for place in found:
-            if not place.file.path.lower().endswith(".gguf") and not (folder / place.final.name).exists():
-                shutil.copyfile(place.final, folder / place.final.name)
         return folder
 
     def report(self, phase: Phase, total_bytes: int) -> None:
@@ -237,7 +246,8 @@ def _locked(path: Path, title: str) -> Generator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise HubError(
-                Sentence("Another Bough is fetching {title} now. Wait until it is here.", title=title), "busy"
+                Sentence("Another Bough is fetching or converting {title} now. Wait until it is here.", title=title),
+                "busy",
             ) from None
         yield
 
@@ -247,12 +257,22 @@ def gguf_file(found: Sequence[Place]) -> Path:
     return min(place.final for place in found if place.final.name.lower().endswith(".gguf"))
 
 
-def folder_of(source: Path, models: Path) -> Path:
-    """Return the folder for the model of a GGUF file: one that it became already, or one that does not exist."""
+def _copy_texts(found: Sequence[Place], folder: Path) -> None:
+    """Copy a fetched model's other files into its folder: the licence belongs to the model."""
+    for place in found:
+        if not place.file.path.lower().endswith(".gguf") and not (folder / place.final.name).exists():
+            shutil.copyfile(place.final, folder / place.final.name)
+
+
+def folder_of(source: Path, models: Path, name: str) -> Path:
+    """Return the folder for the model of a GGUF file: one that it became already, or one that does not exist.
+
+    `name`: the file's name for people, as Ollama's files have hashes for names.
+    """
     from worker.gguf.conversion import inspect, record_of
 
     identity = inspect(source).identity
-    stem = re.sub(r"-\d{5}-of-\d{5}$", "", source.stem)
+    stem = folder_name(name)
     folder, number = models / stem, 2
     while folder.exists():
         record = record_of(folder)
@@ -260,6 +280,14 @@ def folder_of(source: Path, models: Path) -> Path:
             break
         folder, number = models / f"{stem}-{number}", number + 1
     return folder
+
+
+def folder_name(name: str) -> str:
+    """Return a name for the folder of a GGUF model's name. The list of models leaves none of these out."""
+    stem = re.sub(r"(-\d{5}-of-\d{5})?\.gguf$", "", name, flags=re.IGNORECASE)
+    stem = re.sub(r"[^\w .,+=()@&'!~^#-]+", "-", stem).encode()[:_MAX_NAME_BYTES].decode(errors="ignore")
+    stem = re.sub(r"\.(partial|incomplete)$", r"-\1", stem.strip(" .-"), flags=re.IGNORECASE)
+    return stem or "model"
 
 
 def _has_xet() -> bool:

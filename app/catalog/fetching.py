@@ -1,4 +1,4 @@
-"""The queue of models that are fetched, one at a time, each by a process of its own.
+"""The queue of models that are fetched or converted, each by a process of its own: one of each kind at a time.
 
 Every entry is kept in a file, so what was interrupted is there again, paused, when Bough starts. The queue knows
 neither Qt nor the network: changes are reported by a callback, in the thread where they arise.
@@ -13,14 +13,16 @@ import signal
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 
 import msgspec
 from msgspec.structs import replace
 
-from app.catalog.entry import RemoteModel
+from app.catalog.entry import LocalGguf, RemoteModel
 from app.catalog.fetch_events import (
+    Began,
     FetchEvent,
     FetchFailed,
     FetchOrder,
@@ -63,10 +65,13 @@ class FetchQueue:
         self._stall_s = stall_s
         self._first_wait_s = first_wait_s
         self._changed = threading.Condition(threading.RLock())
-        self._process: BaseProcess | None = None
-        self._running_id = ""
+        self._processes: dict[str, BaseProcess] = {}
+        """Those that run, by their entries' ids."""
+        self._running: set[str] = set()
+        """The ids of the entries that the threads follow."""
         self._is_closed = False
-        self._thread: threading.Thread | None = None
+        self._threads: dict[bool, threading.Thread] = {}
+        """One for fetches and one for conversions of local files, which do not wait for each other."""
         self._fetches: list[Fetch] = self._jobs.load()
 
     @property
@@ -79,8 +84,8 @@ class FetchQueue:
         """Return an entry; None if it was removed."""
         return next((fetch for fetch in self.fetches if fetch.id == id_), None)
 
-    def add(self, model: RemoteModel) -> Fetch:
-        """Put a model at the end, or resume it where it is. Its files may be unknown."""
+    def add(self, model: RemoteModel | LocalGguf) -> Fetch:
+        """Put a model at the end, or resume it where it is. The files of a model on the hub may be unknown."""
         with self._changed:
             # Which of a repository's models is fetched may have been decided later.
             known = next((fetch for fetch in self._fetches if fetch.model.key == model.key), None)
@@ -96,7 +101,7 @@ class FetchQueue:
         return found
 
     def pause(self, id_: str) -> None:
-        """Stop an entry. The part that has arrived is kept."""
+        """Stop an entry. The finished part is kept."""
         self._stop(id_, "paused")
 
     def resume(self, id_: str) -> None:
@@ -107,9 +112,11 @@ class FetchQueue:
                 return
             self._replace(replace(fetch, state="queued", failure=None, failure_kind="", waiting=None))
             self._jobs.save(self._fetches)
-            if self._thread is None and not self._is_closed:
-                self._thread = threading.Thread(target=self._run, name="fetches", daemon=True)
-                self._thread.start()
+            if fetch.is_local not in self._threads and not self._is_closed:
+                name = "conversions" if fetch.is_local else "fetches"
+                thread = threading.Thread(target=self._run, args=(fetch.is_local,), name=name, daemon=True)
+                self._threads[fetch.is_local] = thread
+                thread.start()
             self._changed.notify_all()
         self._on_change()
 
@@ -136,6 +143,15 @@ class FetchQueue:
             self._jobs.save(self._fetches)
         self._on_change()
 
+    def run_next(self, id_: str) -> None:
+        """Let a waiting entry be the next one of its kind."""
+        with self._changed:
+            fetch = self.fetch(id_)
+            first = None if fetch is None else self._first_queued(is_local=fetch.is_local)
+            if first is None or first.id == id_:
+                return
+            self.move(id_, self._fetches.index(first))
+
     def wait(self, id_: str, timeout_s: float | None = None) -> Fetch | None:
         """Wait until an entry is paused, has failed or landed; return it, or None if it was removed or time ran out."""
         with self._changed:
@@ -144,14 +160,14 @@ class FetchQueue:
         return fetch if fetch is not None and fetch.is_over else None
 
     def close(self) -> None:
-        """End the running process, and the thread. The part that has arrived is kept."""
+        """End the processes and threads. The finished parts are kept."""
         with self._changed:
             self._is_closed = True
-            if self._process is not None:
-                self._process.kill()
+            for process in self._processes.values():
+                process.kill()
             self._changed.notify_all()
-        if self._thread is not None:
-            self._thread.join()
+        for thread in self._threads.values():
+            thread.join()
 
     # --- entries -------------------------------------------------------------------------------------------
 
@@ -166,54 +182,54 @@ class FetchQueue:
             if fetch is None or fetch.is_over:
                 return
             self._replace(self._jobs.measured(replace(fetch, state=state, bytes_per_s=None, waiting=None)))
-            if id_ == self._running_id and self._process is not None:
-                self._process.kill()
-                self._changed.wait_for(lambda: self._running_id != id_)
+            if id_ in self._processes:
+                self._processes[id_].kill()
+                self._changed.wait_for(lambda: id_ not in self._running)
         self._on_change()
 
-    # --- in the thread -------------------------------------------------------------------------------------
+    # --- in the threads ------------------------------------------------------------------------------------
 
-    def _run(self) -> None:
-        while (fetch := self._next()) is not None:
+    def _run(self, is_local: bool) -> None:
+        while (fetch := self._next(is_local=is_local)) is not None:
             try:
                 self._follow(fetch)
             except Exception as error:  # noqa: BLE001 (the user waits for an end, whatever the error)
-                _log.error("A fetch could not be followed", exc_info=error)
+                _log.error("A process could not be followed", exc_info=error)
                 why = Sentence(
-                    "{title} can't be fetched now ({kind}). Try again.",
-                    title=fetch.model.title,
+                    "An error in Bough stopped this ({kind}). The finished part is kept. Try again.",
                     kind=type(error).__name__,
                 )
                 self._note_end(fetch.id, FetchFailed("internal", why.parts))
             finally:
                 with self._changed:
-                    self._running_id = ""
+                    self._running.discard(fetch.id)
                     self._changed.notify_all()
 
-    def _next(self) -> Fetch | None:
+    def _first_queued(self, *, is_local: bool) -> Fetch | None:
+        return next((one for one in self._fetches if one.state == "queued" and one.is_local == is_local), None)
+
+    def _next(self, *, is_local: bool) -> Fetch | None:
         """Wait for an entry whose turn it is; None if the queue is closed."""
-
-        def queued() -> Fetch | None:
-            return next((fetch for fetch in self._fetches if fetch.state == "queued"), None)
-
         with self._changed:
-            self._changed.wait_for(lambda: self._is_closed or queued() is not None)
-            fetch = queued()
+            self._changed.wait_for(lambda: self._is_closed or self._first_queued(is_local=is_local) is not None)
+            fetch = self._first_queued(is_local=is_local)
             if self._is_closed or fetch is None:
                 return None
-            self._running_id = fetch.id
-            self._replace(replace(fetch, state="running"))
+            self._running.add(fetch.id)
+            fetch = replace(fetch, state="running")
+            self._replace(fetch)
             return fetch
 
     def _follow(self, fetch: Fetch) -> None:
         """Run the process of an entry until it ends."""
-        token = self._hub.tokens.token
+        token = None if fetch.is_local else self._hub.tokens.token
         order = FetchOrder(
             model=fetch.model,
             endpoint=self._hub.endpoint,
             cache=hub_cache(),
             folder=self._jobs.folder(fetch.id),
             models=self._models,
+            target=Path(fetch.target) if fetch.target else None,
             stall_s=self._stall_s,
             first_wait_s=self._first_wait_s,
         )
@@ -224,7 +240,7 @@ class FetchQueue:
             current = self.fetch(fetch.id)
             if self._is_closed or current is None or current.state != "running":
                 return
-            self._process = process
+            self._processes[fetch.id] = process
             # The child inherits the blocked signal, so Ctrl+C does not end it even while Python starts there.
             blocked = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
             try:
@@ -245,15 +261,20 @@ class FetchQueue:
         process.join()
         self._note_end(fetch.id, end)
 
-    def _take(self, id_: str, event: Planned | Progressed | Waiting, speed: _Speed) -> None:
+    def _take(self, id_: str, event: Planned | Began | Progressed | Waiting, speed: _Speed) -> None:
         with self._changed:
             fetch = self.fetch(id_)
-            if fetch is None or fetch.state != "running":
+            if fetch is None or (fetch.state != "running" and not isinstance(event, Began)):
                 return
+            before = fetch
             match event:
                 case Planned(model):
                     fetch = self._jobs.measured(replace(fetch, model=model))
+                case Began(target):
+                    fetch = replace(fetch, target=target)
                 case Progressed(phase, num_bytes, total):
+                    if phase == "converting":
+                        fetch = replace(fetch, target_bytes=total)
                     speed_now = speed.after(phase, num_bytes)
                     waiting = fetch.waiting
                     if num_bytes != fetch.num_bytes:
@@ -271,14 +292,14 @@ class FetchQueue:
                 case Waiting(why, _):
                     fetch = replace(fetch, waiting=received("", why))
             self._replace(fetch)
-            if isinstance(event, Planned):
+            if (fetch.model, fetch.target, fetch.target_bytes) != (before.model, before.target, before.target_bytes):
                 self._jobs.save(self._fetches)
         self._on_change()
 
     def _note_end(self, id_: str, end: Landed | FetchFailed | None) -> None:
         """Note how a process has ended: None means that it was killed."""
         with self._changed:
-            self._process = None
+            self._processes.pop(id_, None)
             fetch = self.fetch(id_)
             if fetch is None or fetch.state != "running":
                 return
@@ -293,13 +314,18 @@ class FetchQueue:
                 case None if self._is_closed:
                     self._replace(replace(fetch, state="paused"))
                 case None:
-                    why = Sentence(
-                        "The process that fetched this has ended. The part that has arrived is kept. "
-                        "Resume the download."
-                    )
+                    why = _ended(fetch)
                     self._replace(replace(fetch, state="failed", failure=why, failure_kind="internal"))
             self._jobs.save(self._fetches)
         self._on_change()
+
+
+def _ended(fetch: Fetch) -> Sentence:
+    if fetch.is_local:
+        return Sentence(
+            "The process that converted this has ended. The finished weight files are kept. Resume the conversion."
+        )
+    return Sentence("The process that fetched this has ended. The part that has arrived is kept. Resume the download.")
 
 
 class _Speed:
@@ -328,8 +354,3 @@ class _Speed:
             self._points.popleft()
         began, before = self._points[0]
         return (num_bytes - before) / (now - began) if now - began > 0.3 else None
-
-
-def of_states(fetches: Sequence[Fetch], *states: FetchState) -> tuple[Fetch, ...]:
-    """Return the entries in one of these states."""
-    return tuple(fetch for fetch in fetches if fetch.state in states)

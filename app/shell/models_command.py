@@ -12,7 +12,7 @@ from typing import Any, cast
 from msgspec import structs
 
 from app.catalog.checking import Checking, check, summary
-from app.catalog.entry import Fit, LocalModel, Memory, RemoteModel
+from app.catalog.entry import Fit, LocalGguf, LocalModel, Memory, RemoteModel
 from app.catalog.facts import json_object
 from app.catalog.fetching import Fetch, FetchQueue
 from app.catalog.fit import fit, shape_of_model
@@ -140,20 +140,7 @@ def _fetch(chosen: argparse.Namespace, places: Places) -> int:
         model = chosen_model
         if _is_refused(model, anyway=chosen.anyway):
             return 1
-    changed = threading.Event()
-    queue = FetchQueue(places, hub, changed.set)
-    try:
-        fetch = run_to_end(_fetched(queue, model, changed), _fetch_line)
-    except KeyboardInterrupt:
-        queue.close()
-        print_error("Cancelled. The part that has arrived is kept; the same command goes on from there.")
-        return CANCELLED
-    finally:
-        queue.close()
-    if fetch is None or fetch.state != "landed":
-        print_error(str(fetch.failure) if fetch is not None and fetch.failure else "The model did not come.")
-        return 1
-    return _came(Path(fetch.path), fetch.name, as_json=chosen.json)
+    return _queued(model, places, hub, as_json=chosen.json)
 
 
 def _is_refused(model: RemoteModel, *, anyway: bool) -> bool:
@@ -171,8 +158,31 @@ def _is_refused(model: RemoteModel, *, anyway: bool) -> bool:
     return False
 
 
-def _fetched(queue: FetchQueue, model: RemoteModel, changed: threading.Event) -> Generator[Fetch, None, Fetch | None]:
-    """Yield the state of a fetch after each change; return the last one."""
+def _queued(model: RemoteModel | LocalGguf, places: Places, hub: Hub, *, as_json: bool) -> int:
+    """Fetch or convert a model by the queue that the Models window has, too; return the exit code."""
+    changed = threading.Event()
+    queue = FetchQueue(places, hub, changed.set)
+    try:
+        fetch = run_to_end(_followed(queue, model, changed), _fetch_line)
+        if fetch is not None and fetch.state == "failed" and not fetch.num_bytes:
+            # Nothing is kept, so the Models window has nothing to resume.
+            queue.cancel(fetch.id)
+    except KeyboardInterrupt:
+        queue.close()
+        print_error("Cancelled. The finished part is kept; the same command goes on from there.")
+        return CANCELLED
+    finally:
+        queue.close()
+    if fetch is None or fetch.state != "landed":
+        print_error(str(fetch.failure) if fetch is not None and fetch.failure else "The model did not come.")
+        return 1
+    return _came(Path(fetch.path), fetch.name, as_json=as_json)
+
+
+def _followed(
+    queue: FetchQueue, model: RemoteModel | LocalGguf, changed: threading.Event
+) -> Generator[Fetch, None, Fetch | None]:
+    """Yield the state of an entry after each change; return the last one."""
     id_ = queue.add(model).id
     while True:
         changed.wait()
@@ -213,31 +223,22 @@ def _came(path: Path, name: str, *, as_json: bool) -> int:
 
 
 def _import(chosen: argparse.Namespace, places: Places) -> int:
-    from app.catalog.fetch_process import folder_of
-    from worker.gguf.conversion import convert
-
     path: Path = chosen.file
     models = [model for model in _opened(path) if model.format == "gguf"]
     if not models:
         raise FailedError(f"There is no GGUF file at {path}. Name a file whose name ends in .gguf, or its folder.")
+    hub = Hub(data=places.data)
     num_failed = 0
     for model in models:
         if model.problem is not None:
             print_error(f"{model.path}: {model.problem}")
             num_failed += 1
             continue
-        try:
-            folder = folder_of(model.path, places.models)
-            if not folder.exists():
-                run_to_end(convert(model.path, folder), lambda step: _done_line(step.done_bytes, step.total_bytes))
-        except SentenceError as error:
-            print_error(str(error.sentence))
-            num_failed += 1
-        except KeyboardInterrupt:
-            print_error("Cancelled. What is converted is kept; the same command goes on from there.")
-            return CANCELLED
-        else:
-            _came(folder, str(folder), as_json=chosen.json)
+        file = LocalGguf(path=model.path.absolute(), title=model.title, num_bytes=model.num_bytes)
+        code = _queued(file, places, hub, as_json=chosen.json)
+        if code == CANCELLED:
+            return code
+        num_failed += code
     return 1 if num_failed else 0
 
 

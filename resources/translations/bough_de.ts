@@ -2523,6 +2523,10 @@
         <translation>Quantisierung</translation>
     </message>
     <message>
+        <source>Stop, and remove what has been made; the file stays</source>
+        <translation>Abbrechen und das Umgewandelte entfernen; die Datei bleibt</translation>
+    </message>
+    <message>
         <source>Remove this download and what has come of it</source>
         <translation>Diesen Download und das schon Geladene entfernen</translation>
     </message>
@@ -2563,20 +2567,8 @@
         <translation>Anhalten</translation>
     </message>
     <message>
-        <source>The part that has arrived is kept</source>
-        <translation>Das schon Geladene bleibt</translation>
-    </message>
-    <message>
         <source>Resume</source>
         <translation>Fortsetzen</translation>
-    </message>
-    <message>
-        <source>Go on from what has come (Enter)</source>
-        <translation>Beim schon Geladenen weitermachen (Eingabe)</translation>
-    </message>
-    <message>
-        <source>Stop, and remove what has been made</source>
-        <translation>Abbrechen und das schon Erzeugte entfernen</translation>
     </message>
     <message>
         <source>Try again</source>
@@ -2589,6 +2581,18 @@
     <message>
         <source>Loading</source>
         <translation>Wird geladen</translation>
+    </message>
+    <message>
+        <source>Converting</source>
+        <translation>Wird umgewandelt</translation>
+    </message>
+    <message>
+        <source>Convert next</source>
+        <translation>Als Nächstes umwandeln</translation>
+    </message>
+    <message>
+        <source>Fetch next</source>
+        <translation>Als Nächstes holen</translation>
     </message>
     <message>
         <source>Open web page</source>
@@ -2617,6 +2621,14 @@
     <message>
         <source>Loading: {percent} %</source>
         <translation>Wird geladen: {percent} %</translation>
+    </message>
+    <message>
+        <source>The finished part is kept (Enter)</source>
+        <translation>Was fertig ist, bleibt (Enter)</translation>
+    </message>
+    <message>
+        <source>Go on after the finished part (Enter)</source>
+        <translation>Nach dem fertigen Teil weitermachen (Enter)</translation>
     </message>
     <message>
         <source>Fetching</source>
@@ -4315,6 +4327,14 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
         <translation>Die Chatvorlage des Modells braucht mehr als {limit_bytes} Speicher und wurde beendet. {what_to_do}</translation>
     </message>
     <message>
+        <source>An error in Bough stopped this ({kind}). The finished part is kept. Try again.</source>
+        <translation>Ein Fehler in Bough hat dies beendet ({kind}). Was fertig ist, bleibt. Versuchen Sie es noch einmal.</translation>
+    </message>
+    <message>
+        <source>Another Bough is fetching or converting {title} now. Wait until it is here.</source>
+        <translation>Ein anderes Bough holt {title} gerade oder wandelt es um. Warten Sie, bis es da ist.</translation>
+    </message>
+    <message>
         <source>The model&apos;s context ends at token {position}.</source>
         <translation>Der Kontext des Modells endet bei Token {position}.</translation>
     </message>
@@ -4617,14 +4637,6 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Ein Fehler in Bough hat das beendet ({kind}). Versuchen Sie es noch einmal.</translation>
     </message>
     <message>
-        <source>An error in Bough stopped this ({kind}). The part that has arrived is kept. Try again.</source>
-        <translation>Ein Fehler in Bough hat dies beendet ({kind}). Was da ist, bleibt. Versuchen Sie es noch einmal.</translation>
-    </message>
-    <message>
-        <source>Another Bough is fetching {title} now. Wait until it is here.</source>
-        <translation>Ein anderes Bough lädt {title} gerade herunter. Warten Sie, bis es da ist.</translation>
-    </message>
-    <message>
         <source>Bough can&apos;t convert GGUF models of the architecture {architecture}. Choose another model.</source>
         <translation>Bough kann GGUF-Modelle der Architektur {architecture} nicht umwandeln. Wählen Sie ein anderes Modell.</translation>
     </message>
@@ -4751,6 +4763,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>The parts of this model do not belong together: {path} says that there are {count} tensors, and they hold {found}. Download all parts again.</source>
         <translation>Die Teile dieses Modells gehören nicht zusammen: {path} nennt {count} Tensoren, und sie enthalten {found}. Laden Sie alle Teile noch einmal herunter.</translation>
+    </message>
+    <message>
+        <source>The process that converted this has ended. The finished weight files are kept. Resume the conversion.</source>
+        <translation>Der Prozess, der dies umgewandelt hat, ist beendet. Die fertigen Gewichtsdateien bleiben. Setzen Sie die Umwandlung fort.</translation>
     </message>
     <message>
         <source>The process that fetched this has ended. The part that has arrived is kept. Resume the download.</source>
@@ -5339,10 +5355,6 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>{title} belongs to another program ({path}), so Bough does not delete it. Delete it there.</source>
         <translation>{title} gehört einem anderen Programm ({path}), deshalb löscht Bough es nicht. Löschen Sie es dort.</translation>
-    </message>
-    <message>
-        <source>{title} can&apos;t be fetched now ({kind}). Try again.</source>
-        <translation>{title} kann jetzt nicht heruntergeladen werden ({kind}). Versuchen Sie es noch einmal.</translation>
     </message>
     <message>
         <source>{title} needs {needed_bytes} on the disk of {folder}, where {free_bytes} are free. The part that has arrived is kept. Free some space, then resume.</source>

@@ -179,8 +179,16 @@ def discard(folder: Path) -> int:
         return 0
     with _failures_explained(folder), _own_folder(folder):
         num_bytes = sum(file.stat().st_size for file in partial.iterdir() if file.is_file())
+        # The lock goes last: a folder without it would count as someone else's.
+        _empty(partial)
         shutil.rmtree(partial)
     return num_bytes
+
+
+def kept_bytes(folder: Path) -> int:
+    """Return the size of the finished weight files of an unfinished conversion to `folder`."""
+    journal = _journal_of(_partial(folder))
+    return 0 if journal is None else sum(file.num_bytes for file in journal.files.values())
 
 
 def record_of(folder: Path) -> Conversion | None:
@@ -290,7 +298,7 @@ class _Building:
     def conversion(self, model: GgufModel) -> Conversion:
         files = {name: WrittenFile(file.num_bytes, file.sha256) for name, file in sorted(self.files.items())}
         return Conversion(
-            source=model.path.name,
+            source=_one_line(model.path.name),
             source_bytes=model.num_bytes,
             source_identity=model.identity,
             title=model.title,
@@ -326,19 +334,31 @@ class _Building:
     def empty(self) -> None:
         """Remove everything."""
         self.files.clear()
-        for path in self.folder.iterdir():
-            if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path)
-            elif path.name != _LOCK:
-                path.unlink()
+        _empty(self.folder)
 
     def _read_journal(self) -> dict[str, _Finished]:
         """Return the files that an earlier conversion of the same file finished."""
-        try:
-            journal = msgspec.json.decode((self.folder / _JOURNAL).read_bytes(), type=_Journal)
-        except (OSError, ValueError):
+        journal = _journal_of(self.folder)
+        if journal is None or (journal.version, journal.identity) != (_VERSION, self._identity):
             return {}
-        return journal.files if (journal.version, journal.identity) == (_VERSION, self._identity) else {}
+        return journal.files
+
+
+def _empty(partial: Path) -> None:
+    """Remove everything but the lock."""
+    for path in partial.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        elif path.name != _LOCK:
+            path.unlink()
+
+
+def _journal_of(partial: Path) -> _Journal | None:
+    """Return the list of an unfinished folder's finished files; None if it has none that can be read."""
+    try:
+        return msgspec.json.decode((partial / _JOURNAL).read_bytes(), type=_Journal)
+    except (OSError, ValueError):
+        return None
 
 
 def _partial(folder: Path) -> Path:

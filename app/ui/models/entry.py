@@ -32,6 +32,7 @@ Action: TypeAlias = Literal[
     "fetch",
     "pause",
     "resume",
+    "run_next",
     "cancel_transfer",
     "ask_again",
     "delete",
@@ -136,9 +137,7 @@ class Entry:
 def main_action(entry: Entry) -> Action | None:
     """Return the one action that the page offers first; None if nothing can be done."""
     if entry.transfer is not None:
-        if entry.transfer.state in {"paused", "failed"}:
-            return "resume"
-        return "cancel_transfer" if entry.transfer.source is not None else "pause"
+        return "resume" if entry.transfer.state in {"paused", "failed"} else "pause"
     match entry.model:
         case LocalModel():
             return _main_action_here(entry, entry.model)

@@ -11,13 +11,14 @@ from PySide6.QtCore import (
     QItemSelectionModel,
     QModelIndex,
     QPersistentModelIndex,
+    QPoint,
     QRect,
     QRectF,
     QSize,
     Qt,
     Signal,
 )
-from PySide6.QtGui import QColor, QFontMetrics, QKeyEvent, QPainter, QPalette
+from PySide6.QtGui import QColor, QContextMenuEvent, QFontMetrics, QKeyEvent, QPainter, QPalette
 from PySide6.QtWidgets import QListView, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 from typing_extensions import override
 
@@ -112,6 +113,8 @@ class ModelList(QListView):
     """The key of the row that became current; empty if there is none."""
     entered = Signal()
     """Enter or a double click on the current row."""
+    menu_requested = Signal(QPoint)
+    """The menu of the current row should open at this place of the screen."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -156,6 +159,10 @@ class ModelList(QListView):
             self._choose_near(max(position, 0))
         self.verticalScrollBar().setValue(top)
 
+    def awaits(self, key: str) -> bool:
+        """Return whether a row is current, or will be as soon as it is there."""
+        return bool(key) and key in {self._chosen, self._awaited}
+
     def choose(self, key: str) -> bool:
         """Make a row current; return whether it is there."""
         number = next((number for number, row in enumerate(self.rows) if row.key == key and key), None)
@@ -191,6 +198,18 @@ class ModelList(QListView):
         if key != self._chosen:
             self._chosen = key
             self.chosen.emit(key)
+
+    @override
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        """A click with the right button makes a row current; the keyboard's menu key concerns the current one."""
+        place = event.globalPos()
+        if event.reason() != QContextMenuEvent.Reason.Mouse:
+            self.scrollTo(self.currentIndex())
+            place = self.viewport().mapToGlobal(self.visualRect(self.currentIndex()).bottomLeft())
+        elif self.indexAt(event.pos()) != self.currentIndex():
+            return
+        if self.currentIndex().isValid():
+            self.menu_requested.emit(place)
 
     @override
     def keyPressEvent(self, event: QKeyEvent) -> None:

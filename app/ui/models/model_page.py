@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import assert_never
 
-from PySide6.QtCore import QSignalBlocker, Qt, Signal
+from PySide6.QtCore import QPoint, QSignalBlocker, Qt, Signal
 from PySide6.QtWidgets import (
+    QApplication,
     QComboBox,
     QHBoxLayout,
     QLabel,
@@ -49,6 +51,8 @@ class ModelPage(QWidget):
     variant_chosen = Signal(str)
     """The path of a GGUF file in the shown repository."""
     back_requested = Signal()
+    focus_lost = Signal()
+    """The control that had the focus is no longer shown, and no other one can take it."""
 
     def __init__(self, theme: Theme, fit_of: Callable[[RemoteModel], Fit | None]) -> None:
         """`fit_of` estimates whether a model of the hub fits."""
@@ -75,7 +79,6 @@ class ModelPage(QWidget):
         self.main_button.setObjectName("primary")
         self.main_button.clicked.connect(self._on_main)
         self.second_button = QPushButton(self.tr("Cancel"))
-        self.second_button.setToolTip(self.tr("Remove this download and what has come of it"))
         self.second_button.clicked.connect(lambda: self.requested.emit("cancel_transfer"))
         self.progress = QProgressBar()
         self.progress.setRange(0, _STEPS)
@@ -137,6 +140,14 @@ class ModelPage(QWidget):
         # Long lines are hard to read, so the text keeps its width in a wide window.
         self._page.setMaximumWidth(scaled(_MAX_PX))
         outer.addWidget(scrolled(self._page), 1)
+        self._order_tabs()
+
+    def _order_tabs(self) -> None:
+        """Let Tab go from top to bottom, whatever the order in which the controls were made."""
+        above = (self.back_button, self.more_button, self.variants, self.token.field, self.token.button)
+        below = (self.confirmation.yes_button, self.confirmation.no_button, self.template.button, self.template.text)
+        for before, after in pairwise((*above, self.main_button, self.second_button, *below)):
+            QWidget.setTabOrder(before, after)
 
     def set_theme(self, theme: Theme) -> None:
         self._theme = theme
@@ -153,10 +164,30 @@ class ModelPage(QWidget):
 
     def show_entry(self, entry: Entry | None) -> None:
         """Show a model; None shows an empty page."""
+        focus = QApplication.focusWidget()
+        focus = focus if focus is not None and self.isAncestorOf(focus) else None
+        self._show_entry(entry)
+        if focus is not None and not focus.isVisibleTo(self):
+            self.take_focus()
+
+    def take_focus(self) -> None:
+        """Give the focus to the first button that can be pressed; if there is none, the window finds a place."""
+        for button in (self.main_button, self.more_button, self.back_button):
+            if button.isVisibleTo(self):
+                button.setFocus(Qt.FocusReason.OtherFocusReason)
+                return
+        self.focus_lost.emit()
+
+    def open_menu(self, place: QPoint) -> None:
+        """Open the menu of the shown model at a place of the screen."""
+        if self._entry is not None and self._menu_actions(self._entry):
+            self._menu.popup(place)
+
+    def _show_entry(self, entry: Entry | None) -> None:
         is_other = (None if entry is None else entry.key) != (None if self._entry is None else self._entry.key)
         self._entry = entry
         self._page.setVisible(entry is not None)
-        self.more_button.setVisible(entry is not None and entry.model is not None)
+        self.more_button.setVisible(entry is not None and bool(self._menu_actions(entry)))
         if is_other:
             self.confirmation.setVisible(False)
         if entry is None:
@@ -169,7 +200,7 @@ class ModelPage(QWidget):
         _show_text(self.problem, "" if entry.problem is None else translated(entry.problem))
         self.token.setVisible(entry.wants_token)
         self._show_main(main_action(entry))
-        self.second_button.setVisible(entry.transfer is not None and main_action(entry) != "cancel_transfer")
+        self._show_second(entry)
         self._show_progress(entry)
         self._show_memory(None if is_useless else entry.fit)
         self.facts.show_entry(entry)
@@ -196,6 +227,13 @@ class ModelPage(QWidget):
         self.main_button.setText(text)
         self.main_button.setToolTip(tip)
 
+    def _show_second(self, entry: Entry) -> None:
+        self.second_button.setVisible(entry.transfer is not None)
+        if entry.transfer is not None and entry.transfer.source is not None:
+            self.second_button.setToolTip(self.tr("Stop, and remove what has been made; the file stays"))
+        else:
+            self.second_button.setToolTip(self.tr("Remove this download and what has come of it"))
+
     def _main_text(self, action: Action | None) -> tuple[str, str]:
         """Return the text and the tool tip of the main button; empty for actions that it never offers."""
         match action:
@@ -208,14 +246,12 @@ class ModelPage(QWidget):
             case "fetch":
                 return self.tr("Fetch"), self.tr("Fetch this model from the hub (Enter)")
             case "pause":
-                return self.tr("Pause"), self.tr("The part that has arrived is kept")
+                return self.tr("Pause"), self.tr("The finished part is kept (Enter)")
             case "resume":
-                return self.tr("Resume"), self.tr("Go on from what has come (Enter)")
-            case "cancel_transfer":
-                return self.tr("Cancel"), self.tr("Stop, and remove what has been made")
+                return self.tr("Resume"), self.tr("Go on after the finished part (Enter)")
             case "ask_again":
                 return self.tr("Try again"), self.tr("Ask the hub again (Enter)")
-            case "unload" | "delete" | "show_folder" | "open_page" | None:
+            case "unload" | "run_next" | "cancel_transfer" | "delete" | "show_folder" | "open_page" | None:
                 return "", ""
             case _:
                 assert_never(action)
@@ -230,8 +266,13 @@ class ModelPage(QWidget):
             text = self.tr("Loading: {percent} %").format(percent=counted(100 * fraction, 0))
         self.progress.setVisible(fraction is not None)
         self.progress.setValue(round(_STEPS * (fraction or 0.0)))
-        self.progress.setAccessibleName(self.tr("Loading") if entry.transfer is None else self.tr("Fetching"))
+        self.progress.setAccessibleName(self._progress_name(entry))
         _show_text(self.progress_text, text)
+
+    def _progress_name(self, entry: Entry) -> str:
+        if entry.transfer is None:
+            return self.tr("Loading")
+        return self.tr("Converting") if entry.transfer.phase == "converting" else self.tr("Fetching")
 
     def _show_memory(self, fit: Fit | None) -> None:
         self.memory_bar.setVisible(fit is not None)
@@ -250,20 +291,32 @@ class ModelPage(QWidget):
             self.variant_chosen.emit(self._entry.variants[number].gguf)
 
     def _fill_menu(self) -> None:
-        menu, entry = self._menu, self._entry
-        menu.clear()
-        if entry is None:
-            return
-        model = entry.model
+        self._menu.clear()
+        for text, act in [] if self._entry is None else self._menu_actions(self._entry):
+            if text:
+                self._menu.addAction(text, act)
+            else:
+                self._menu.addSeparator()
+
+    def _menu_actions(self, entry: Entry) -> list[tuple[str, Callable[[], object]]]:
+        """Return the texts of the menu's entries, and what they do. One without a text is a separator."""
+        model, transfer = entry.model, entry.transfer
+        found: list[tuple[str, Callable[[], object]]] = []
+        if transfer is not None and transfer.num_ahead:
+            text = self.tr("Convert next") if transfer.source is not None else self.tr("Fetch next")
+            found.append((text, self._requests("run_next")))
         if entry.presence == "loaded":
-            menu.addAction(self.tr("Unload"), lambda: self.requested.emit("unload"))
+            found.append((self.tr("Unload"), self._requests("unload")))
         if isinstance(model, LocalModel):
-            menu.addAction(self.tr("Show folder"), lambda: self.requested.emit("show_folder"))
+            found.append((self.tr("Show folder"), self._requests("show_folder")))
         if model is not None and model.repo:
-            menu.addAction(self.tr("Open web page"), lambda: self.requested.emit("open_page"))
+            found.append((self.tr("Open web page"), self._requests("open_page")))
         if isinstance(model, LocalModel) and model.can_be_removed and model.name != "guide":
-            menu.addSeparator()
-            menu.addAction(self.tr("Delete…"), self.ask_to_delete)
+            found += [("", self.ask_to_delete), (self.tr("Delete…"), self.ask_to_delete)]
+        return found
+
+    def _requests(self, action: Action) -> Callable[[], object]:
+        return lambda: self.requested.emit(action)
 
     def ask_to_delete(self) -> None:
         """Ask whether the shown model should be deleted, in its place."""
@@ -283,7 +336,7 @@ class ModelPage(QWidget):
         if is_yes:
             self.requested.emit("delete")
         else:
-            self.main_button.setFocus(Qt.FocusReason.OtherFocusReason)
+            self.more_button.setFocus(Qt.FocusReason.OtherFocusReason)
 
 
 def _show_text(label: QLabel, text: str) -> None:

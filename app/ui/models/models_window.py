@@ -38,6 +38,7 @@ from app.ui.models.entry import Action, main_action
 from app.ui.models.model_entries import ModelEntries
 from app.ui.models.model_list import ModelList
 from app.ui.models.model_page import ModelPage
+from app.ui.parts.buttons import EnterKey
 from app.ui.parts.labels import quiet_label
 from app.ui.theme import Theme, icon, scaled
 from worker.sentence import Sentence
@@ -97,6 +98,7 @@ class ModelsWindow(QDialog):
         self.list.choose_next(f"local:{program.session.name}")
         self.set_theme(theme)
         self.setAcceptDrops(True)
+        EnterKey(self)
         self.entries.search("")
         program.local_models.look()
         program.fits.measure()
@@ -135,9 +137,11 @@ class ModelsWindow(QDialog):
         self.list.chosen.connect(self._on_chosen)
         self.list.entered.connect(self._on_entered)
         self.list.clicked.connect(self._on_clicked)
+        self.list.menu_requested.connect(self.page.open_menu)
         self.page.requested.connect(self._act)
         self.page.variant_chosen.connect(self._on_variant)
         self.page.back_requested.connect(self._show_list)
+        self.page.focus_lost.connect(self._show_list)
         self.page.token.entered.connect(self._program.hub_search.enter_token)
         self._program.hub_search.token_answered.connect(self._on_token)
         self._program.transfers.landed.connect(self._on_landed)
@@ -200,8 +204,8 @@ class ModelsWindow(QDialog):
             self.entries.choose_variant(entry.model.repo, gguf)
 
     def _on_landed(self, key: str, name: str) -> None:
-        """Choose a model that has arrived, if its transfer was chosen."""
-        if self.list.chosen_key == key:
+        """Choose a model that has arrived, if its transfer is chosen."""
+        if self.list.awaits(key):
             self.list.choose_next(f"local:{name}")
 
     def _on_token(self, why: Sentence | None) -> None:
@@ -249,8 +253,11 @@ class ModelsWindow(QDialog):
                 transfers.pause(key)
             case "resume":
                 transfers.resume(key)
+            case "run_next":
+                transfers.run_next(key)
             case "cancel_transfer":
                 transfers.cancel(key)
+                self._show_list()
             case "ask_again" if isinstance(model, RemoteModel):
                 self._program.hub_search.ask_details(model.repo)
             case "delete" if isinstance(model, LocalModel):
@@ -274,6 +281,7 @@ class ModelsWindow(QDialog):
         task = self._program.local_models.remove(model)
         task.done.connect(partial(self._on_deleted, model.title))
         task.failed.connect(self._say_why)
+        self._show_list()
 
     def _on_deleted(self, title: str, num_bytes: int) -> None:
         deleted = self.tr("{title} was deleted, which freed {size}.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
     QFrame,
     QGridLayout,
@@ -16,6 +17,7 @@ from PySide6.QtWidgets import (
     QVBoxLayout,
     QWidget,
 )
+from typing_extensions import override
 
 from app.catalog.entry import LocalModel, RemoteModel
 from app.catalog.facts import template_text
@@ -161,6 +163,9 @@ class Confirmation(QFrame):
         self.no_button = QPushButton()
         self.yes_button.clicked.connect(lambda: self._answer(True))
         self.no_button.clicked.connect(lambda: self._answer(False))
+        for button in (self.yes_button, self.no_button):
+            # Enter presses the button that has the focus, and no other one.
+            button.setAutoDefault(False)
         row = QHBoxLayout()
         row.setSpacing(8)
         row.addWidget(self.yes_button)
@@ -180,6 +185,13 @@ class Confirmation(QFrame):
         self.no_button.setText(no)
         self.setVisible(True)
         self.no_button.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    @override
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape:
+            self._answer(False)
+        else:
+            super().keyPressEvent(event)
 
     def _answer(self, is_yes: bool) -> None:
         self.setVisible(False)

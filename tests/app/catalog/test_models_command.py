@@ -24,6 +24,7 @@ from tests.app.catalog.layouts import gguf_bytes, write_hub_model, write_model
 from tests.driver import ROOT
 from tests.hub_server import Fault, HubServer, Repository, Request
 from tests.models import byte_level_tokenizer, write_random_llama
+from tests.worker.gguf.files import write_llama
 
 
 class Shell:
@@ -155,6 +156,20 @@ def test_import(shell: Shell, tmp_path: Path):
     assert (code, out, "novel" in errors) == (1, "", True)
     assert "There is no GGUF file" in shell.run("import", tmp_path / "gone.gguf")[2]
     assert "There is no GGUF file" in shell.run("import", write_model(tmp_path / "m"))[2]
+
+
+def test_import_converts_once_and_leaves_no_entry(shell: Shell, tmp_path: Path):
+    file = write_llama(tmp_path / "Größe.gguf")
+    folder = shell.places.models / "Größe"
+    assert shell.run("import", file) == (0, f"{folder}\n", "")
+    (listed,) = shell.json("list")
+    again = shell.json("import", file)
+    assert (listed["name"], again["name"], again["format"]) == (str(folder), str(folder), "mlx")
+    assert file.exists()
+    file.write_bytes(file.read_bytes()[:-50])
+    code, out, errors = shell.run("import", file)
+    assert (code, out, "50 bytes are missing" in errors) == (1, "", True)
+    assert list((shell.places.data / "fetching").iterdir()) == []
 
 
 def test_check_finds_damage(shell: Shell):
