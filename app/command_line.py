@@ -7,7 +7,7 @@ from pathlib import Path
 
 from app.model.exports.files import FORMATS
 
-SHELL_COMMANDS = frozenset({"import", "export", "search", "list", "replay", "models"})
+SHELL_COMMANDS = frozenset({"import", "export", "search", "list", "replay", "models", "serve"})
 """The commands that work without a window."""
 
 
@@ -60,7 +60,21 @@ def parser() -> argparse.ArgumentParser:
     again.add_argument("--json", action="store_true", help="print JSON")
     models = commands.add_parser("models", parents=[data_dir], help="list, search, fetch, import and remove models")
     _add_models_commands(models, data_dir)
+    _add_serve(commands.add_parser("serve", parents=[data_dir], help="answer other programs with a model"))
     return made
+
+
+def _add_serve(serve: argparse.ArgumentParser) -> None:
+    serve.add_argument("--model", metavar="NAME", help="a name, path, repository or title; else the window's model")
+    serve.add_argument("--port", type=int, default=2684, help="the port (2684); 0 for any free one")
+    serve.add_argument("--host", default="127.0.0.1", help="an address of this machine (127.0.0.1: this machine alone)")
+    serve.add_argument("--allow-load", action="store_true", help="let requests load other models")
+    serve.add_argument(
+        "--allow-host", action="append", default=[], metavar="NAME", help="serve requests to this host name, too"
+    )
+    serve.add_argument(
+        "--allow-origin", action="append", default=[], metavar="URL", help="let web pages of this origin send requests"
+    )
 
 
 def _add_models_commands(models: argparse.ArgumentParser, data_dir: argparse.ArgumentParser) -> None:

@@ -150,6 +150,8 @@ class Generate(_PromptCommand, tag="generate", frozen=True):
     top_logprobs: Annotated[int, Meta(ge=0, le=20)] = 0
     # If `messages` do not fit: fail with `context_overflow`, or drop the oldest, except the system prompt.
     overflow: Overflow = "fail"
+    # The `identity` of the model that must be loaded. With another one, the request fails with `superseded`.
+    identity: str | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -20,6 +20,7 @@ from worker.errors import (
     ConstraintInvalidError,
     LoadCancelledError,
     ModelNotLoadedError,
+    SupersededError,
     WorkerError,
     WorkerOutOfMemoryError,
     is_out_of_memory,
@@ -222,7 +223,12 @@ class ModelHost:
 
     def add(self, command: Generate, ticket: Ticket) -> None:
         """Add a prompt to the queue of the engine. Raises a `WorkerError`."""
-        self._loaded_engine().add(command, ticket)
+        engine = self._loaded_engine()
+        if command.identity is not None and self._loaded is not None and command.identity != self._loaded[1].identity:
+            raise SupersededError(
+                Sentence("Another model was loaded before this was answered. Ask again with the model that is loaded.")
+            )
+        engine.add(command, ticket)
 
     @property
     def is_answering(self) -> bool:

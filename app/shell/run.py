@@ -38,6 +38,11 @@ def run(chosen: argparse.Namespace, places: Places) -> int:
             from app.shell.models_command import run_models
 
             return run_models(chosen, places)
+        if chosen.command == "serve":
+            # Only this command needs a server.
+            from app.shell.serve_command import serve
+
+            return serve(chosen, places)
         _check_store(places)
         if chosen.command == "import" and chosen.plan:
             return run_plan(chosen, places)

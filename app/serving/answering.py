@@ -1,0 +1,367 @@
+"""One request of a client: a command for the worker, and its events as parts of the answer. The same for all APIs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from types import TracebackType
+from typing import NamedTuple, Self, TypeAlias
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from app.serving.messages import (
+    Answer,
+    Client,
+    Down,
+    ListModels,
+    ModelRefused,
+    ModelsListed,
+    ModelStatus,
+    ModelUsed,
+    ServedModel,
+    ServerSettings,
+    Suggested,
+    UseModel,
+)
+from app.serving.owner_link import OwnerLink
+from app.serving.problems import ProblemError, problem_of
+from app.serving.turns import Turns
+from worker.protocol import (
+    Answered,
+    Cancel,
+    Choice,
+    Chunk,
+    Failed,
+    Finished,
+    FinishReason,
+    Generate,
+    ModelLoaded,
+    PrefillProgress,
+    Prompt,
+    Token,
+    Tokenize,
+    Tokenized,
+    Usage,
+)
+
+
+class Content(NamedTuple):
+    """Text of the answer."""
+
+    text: str
+
+
+class Reasoning(NamedTuple):
+    """Text that the model wrote before its answer."""
+
+    text: str
+
+
+Part: TypeAlias = Content | Reasoning
+
+
+class ShownToken(NamedTuple):
+    """A token of the answer, with the text that ends with it."""
+
+    text: str
+    logprob: float | None
+    top: Sequence[tuple[str, float | None]]
+    """The likeliest tokens at its place: their texts and log-probabilities."""
+
+
+# --- steps of an answer ------------------------------------------------------------------------------------
+
+
+class Reading(NamedTuple):
+    """The model reads the prompt."""
+
+    done: int
+    total: int
+
+
+class Delta(NamedTuple):
+    """One of the answers grows."""
+
+    choice: int
+    parts: Sequence[Part]
+    tokens: Sequence[ShownToken]
+    """Empty unless log-probabilities were asked for."""
+
+
+class Ended(NamedTuple):
+    """One of the answers has ended."""
+
+    choice: int
+    reason: FinishReason
+    stop: str | None
+    """The stop string that ended it."""
+
+
+class Waiting(NamedTuple):
+    """There was no news for a while."""
+
+
+class AllEnded(NamedTuple):
+    """All answers have ended. The last step."""
+
+    usage: Usage
+
+
+Step: TypeAlias = Reading | Delta | Ended | Waiting | AllEnded
+
+
+class LoadedModel(NamedTuple):
+    """The model that answers a request."""
+
+    id: str
+    info: ModelLoaded
+    suggested: Suggested
+
+
+class Service:
+    """The worker, as the APIs use it."""
+
+    def __init__(self, link: OwnerLink, settings: ServerSettings, turns: Turns) -> None:
+        self._link = link
+        self._settings = settings
+        self._turns = turns
+        self._answers: set[Answering] = set()
+        self._is_stopping = False
+
+    async def models(self) -> list[ServedModel]:
+        """Return the models on this machine that can be named in requests, the loaded one first."""
+        request_id = self._link.new_id()
+        reply = await self._asked(ListModels(request_id=request_id))
+        status = self._link.status
+        models = reply.models if isinstance(reply, ModelsListed) else []
+        if status is None:
+            return models
+        return [status.model, *(model for model in models if not status.model.is_named(model.id))]
+
+    async def model(self, name: str) -> LoadedModel:
+        """Return the loaded model, if a client's name means it; otherwise load the one that it means.
+
+        Raises `ProblemError`.
+        """
+        status = self._link.status
+        if status is None or status.loaded is None or not status.model.is_named(name):
+            status = await self._used(name)
+        assert status.loaded is not None
+        return LoadedModel(status.model.id, status.loaded, status.suggested)
+
+    def answer(self, client: Client, model: LoadedModel, generate: Generate) -> Answering:
+        """Return the answer to a prompt. It begins when it is entered, and is cancelled when it is left early."""
+        if generate.messages is not UNSET:
+            messages = self._turns.recalled(model.info, generate.messages)
+            generate = replace(generate, messages=messages)
+        generate = replace(generate, request_id=self._link.new_id(), identity=model.info.identity)
+        return Answering(self, Answer(client=client, model=model.id, generate=generate), model.info)
+
+    async def num_tokens(self, prompt: Prompt) -> int:
+        """Return how many tokens a prompt has. Raises `ProblemError`."""
+        request_id = self._link.new_id()
+        reply = await self._asked(
+            Tokenize(
+                request_id=request_id,
+                messages=prompt.messages,
+                template_options=prompt.template_options,
+                text=prompt.text,
+                token_ids=prompt.token_ids,
+                counts_only=True,
+            )
+        )
+        match reply:
+            case Tokenized(num_tokens=num_tokens):
+                return num_tokens
+            case Failed():
+                raise problem_of(reply)
+            case _:
+                raise ProblemError("failed", "The model process replied with something else. Try again.")
+
+    def stop(self) -> None:
+        """End all answers: the server stops."""
+        self._is_stopping = True
+        for answer in list(self._answers):
+            answer.stop()
+
+    async def _used(self, name: str) -> ModelStatus:
+        request_id = self._link.new_id()
+        try:
+            async with asyncio.timeout(self._settings.load_s):
+                reply = await self._asked(UseModel(request_id=request_id, model=name))
+        except TimeoutError:
+            raise ProblemError(
+                "unavailable", f"The model “{name}” is still being loaded. Try again in a moment.", retry_s=5
+            ) from None
+        status = self._link.status
+        match reply:
+            case ModelUsed() if status is not None and status.loaded is not None:
+                return status
+            case ModelRefused(kind="failed", why=why):
+                raise ProblemError("unavailable", why)
+            case ModelRefused(why=why):
+                raise ProblemError("no_such_model", why, param="model")
+            case _:
+                raise ProblemError("unavailable", "Another model was loaded meanwhile. Try again.", retry_s=1)
+
+    async def _asked(self, question: ListModels | UseModel | Tokenize) -> Down:
+        """Send a question and return the reply."""
+        request_id = str(question.request_id)
+        inbox = self._link.open(request_id)
+        try:
+            self._link.send(question)
+            return await inbox.get()
+        finally:
+            self._link.close(request_id)
+
+    # --- for `Answering` -----------------------------------------------------------------------------------
+
+    def begin(self, answer: Answering) -> asyncio.Queue[Down]:
+        """Send an answer's command; return the queue of its events."""
+        if self._is_stopping:
+            raise _stopping()
+        self._answers.add(answer)
+        inbox = self._link.open(answer.request_id)
+        self._link.send(answer.command)
+        return inbox
+
+    def end(self, answer: Answering, *, is_early: bool) -> None:
+        """Forget an answer, and cancel it if it has not ended."""
+        self._answers.discard(answer)
+        self._link.close(answer.request_id)
+        if is_early:
+            self._link.send(Cancel(request_id=self._link.new_id(), target=answer.request_id))
+
+    def remember(self, answer: Answering, choice: Choice) -> None:
+        self._turns.remember(answer.info, answer.command.generate, choice)
+
+    @property
+    def ping_s(self) -> float:
+        return self._settings.ping_s
+
+
+class Answering:
+    """An answer, or `n` of them, to one request. Enter it, then iterate over its steps."""
+
+    def __init__(self, service: Service, command: Answer, info: ModelLoaded) -> None:
+        self._service = service
+        self.command = command
+        self.info = info
+        generate = command.generate
+        self._choices = [_Growing(has_logprobs=generate.top_logprobs > 0) for _ in range(generate.n)]
+        self._inbox: asyncio.Queue[Down] = asyncio.Queue()
+        self._has_ended = False
+        self._is_stopped = False
+
+    @property
+    def request_id(self) -> str:
+        return str(self.command.generate.request_id)
+
+    async def __aenter__(self) -> Self:
+        self._inbox = self._service.begin(self)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._service.end(self, is_early=not self._has_ended)
+
+    def stop(self) -> None:
+        """End it: the server stops. The iteration raises `ProblemError`."""
+        self._is_stopped = True
+        self._inbox.put_nowait(Failed(request_id=self.request_id, kind="cancelled", message=str(_stopping())))
+
+    async def __aiter__(self) -> AsyncIterator[Step]:
+        """Yield the steps of the answer. Raises `ProblemError`."""
+        while not self._has_ended:
+            try:
+                async with asyncio.timeout(self._service.ping_s):
+                    event = await self._inbox.get()
+            except TimeoutError:
+                yield Waiting()
+                continue
+            for step in self._steps(event):
+                yield step
+
+    def _steps(self, event: Down) -> list[Step]:
+        match event:
+            case PrefillProgress(done=done, total=total):
+                return [Reading(done, total)]
+            case Chunk(choice=choice, text=text, tokens=tokens):
+                return self._choices[choice].grown(choice, text, tokens)
+            case Answered(choice=choice, reason=reason, stop=stop):
+                return self._choices[choice].ended(choice, reason, stop)
+            case Finished():
+                return self._finished(event)
+            case Failed():
+                self._has_ended = not self._is_stopped
+                raise problem_of(event)
+            case _:
+                return []
+
+    def _finished(self, event: Finished) -> list[Step]:
+        self._has_ended = True
+        steps: list[Step] = []
+        for number, choice in enumerate(event.choices):
+            if choice.reason == "cancelled":
+                raise ProblemError("unavailable", "The user of Bough stopped this answer.")
+            growing = self._choices[number]
+            rest = choice.text[growing.num_chars :]
+            if rest:
+                steps += growing.grown(number, rest, [])
+            if not growing.has_ended:
+                steps += growing.ended(number, choice.reason, choice.stop)
+            self._service.remember(self, choice)
+        return [*steps, AllEnded(event.usage)]
+
+
+class _Growing:
+    """One of the answers of a request."""
+
+    def __init__(self, *, has_logprobs: bool) -> None:
+        self._has_logprobs = has_logprobs
+        self._text: list[str] = []
+        self.num_chars = 0
+        """How many characters have come."""
+        self._tokens: list[Token] = []
+        """Those whose text has not come as a whole."""
+        self._num_told = 0
+        """How many characters the tokens before them spell."""
+        self.has_ended = False
+
+    def grown(self, number: int, text: str, tokens: Sequence[Token]) -> list[Step]:
+        self.num_chars += len(text)
+        if not self._has_logprobs:
+            return [Delta(number, [Content(text)], [])] if text else []
+        self._text.append(text)
+        self._tokens += tokens
+        shown = self._shown(is_end=False)
+        return [Delta(number, [Content(text)] if text else [], shown)] if text or shown else []
+
+    def ended(self, number: int, reason: FinishReason, stop: str | None) -> list[Step]:
+        self.has_ended = True
+        last = self._shown(is_end=True) if self._has_logprobs else []
+        return [*([Delta(number, [], last)] if last else []), Ended(number, reason, stop)]
+
+    def _shown(self, *, is_end: bool) -> list[ShownToken]:
+        """Return the tokens whose text has come; at the end also one of which a part was kept."""
+        text = "".join(self._text)
+        shown: list[ShownToken] = []
+        while self._tokens:
+            token = self._tokens[0]
+            end = self._num_told + token.num_chars
+            if end > self.num_chars and not (is_end and self._num_told < self.num_chars):
+                break
+            shown.append(
+                ShownToken(
+                    text[self._num_told : end], token.logprob, [(other.text, other.logprob) for other in token.top]
+                )
+            )
+            self._num_told = end
+            del self._tokens[0]
+        return shown
+
+
+def _stopping() -> ProblemError:
+    return ProblemError("unavailable", "Bough stops serving. Try again later.")

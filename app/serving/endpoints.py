@@ -1,0 +1,81 @@
+"""Reads the requests of clients and passes them to the methods that answer them. The same for all APIs."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
+from typing import Literal, TypeAlias, TypeVar
+
+import msgspec
+from starlette.requests import ClientDisconnect, Request
+from starlette.types import Receive, Scope, Send
+
+from app.serving.access import too_large
+from app.serving.messages import Client, ServerSettings
+from app.serving.problems import ProblemError
+from app.serving.replies import Reply, Replying, Shape
+
+_B = TypeVar("_B")
+_PATH = re.compile(r" - at `(?P<path>[^`]*)`")
+
+Method: TypeAlias = Callable[[Request, bytes, Reply], Awaitable[None]]
+"""It gets a request, the request's body and the reply to write."""
+
+
+class Endpoint:
+    """An ASGI application that answers with a method. The method is cancelled when the client goes."""
+
+    def __init__(self, method: Method, shape: Shape, settings: ServerSettings) -> None:
+        self._method = method
+        self._shape = shape
+        self._settings = settings
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        # The body is read first: after it, the client's next message says that it has gone.
+        data = await _body_of(request, self._settings)
+
+        async def work(reply: Reply) -> None:
+            if isinstance(data, ProblemError):
+                raise data
+            await self._method(request, data, reply)
+
+        await Replying(work, self._shape, self._settings.write_s)(scope, receive, send)
+
+
+def decoded(data: bytes, kind: type[_B]) -> _B:
+    """Decode a request's body. Raises `ProblemError`, which names the field at fault."""
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except msgspec.ValidationError as error:
+        text = str(error)
+        found = _PATH.search(text)
+        param = found["path"].removeprefix("$").removeprefix(".") if found else None
+        raise ProblemError("invalid", f"{text}.", param=param or None) from None
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise ProblemError("invalid", f"The request's body is not valid JSON ({error}).") from None
+
+
+def client_of(request: Request, api: Literal["openai", "anthropic"]) -> Client:
+    """Return who sent a request."""
+    address = "" if request.client is None else request.client.host
+    return Client(program=request.headers.get("user-agent", "")[:200], address=address, api=api)
+
+
+async def _body_of(request: Request, settings: ServerSettings) -> bytes | ProblemError:
+    """Return the body of a request, or the problem if it is too large or takes too long."""
+    parts: list[bytes] = []
+    num_bytes = 0
+    try:
+        async with asyncio.timeout(settings.body_s):
+            async for part in request.stream():
+                num_bytes += len(part)
+                if num_bytes > settings.max_body_bytes:
+                    return too_large(settings.max_body_bytes)
+                parts.append(part)
+    except TimeoutError:
+        return ProblemError("invalid", f"The request did not come within {settings.body_s:.0f} seconds.")
+    except ClientDisconnect:
+        return ProblemError("invalid", "The request ended early.")
+    return b"".join(parts)

@@ -1,0 +1,191 @@
+"""The messages between the server process and its owner, the process that has the worker: the window or `bough serve`.
+
+Upwards go the worker's own commands and a few questions to the owner; downwards the worker's events and the owner's
+replies. Each message is a MessagePack frame.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from worker.protocol import Cancel, Event, Generate, ModelLoaded, Plan, Tokenize, Validate
+
+DEFAULT_PORT = 2684
+"""BOUG on a telephone's keys."""
+
+
+class ServerSettings(Struct, frozen=True, kw_only=True):
+    """How the server process serves."""
+
+    key_digest: bytes
+    """The SHA-256 of the key that each request must bring. The server process never has the key itself."""
+    host: str = "127.0.0.1"
+    port: int = DEFAULT_PORT
+    """0 means any free one."""
+    allowed_hosts: tuple[str, ...] = ()
+    """Names of this machine that requests may use beside `host`."""
+    allowed_origins: tuple[str, ...] = ()
+    """Web pages that may send requests, such as "https://example.org"; "*" means all."""
+    max_body_bytes: int = 32 << 20
+    max_requests: int = 64
+    """Requests that are answered at once, including those that wait for the worker."""
+    max_connections: int = 512
+    head_s: float = 15.0
+    """How long a request's head may take, and how long a connection may stay without a request."""
+    body_s: float = 60.0
+    """How long a request's body may take."""
+    write_s: float = 120.0
+    """A client that reads nothing for this long is disconnected."""
+    load_s: float = 20.0
+    """How long a request waits for a model that is being loaded."""
+    ping_s: float = 10.0
+    """A stream without news for this long gets a sign of life."""
+    id_prefix: str = "api-"
+    """The ids of this server's commands begin with it."""
+    turns: Path | None = None
+    """The file that remembers the ids of written turns; None: they are remembered until the process ends."""
+
+
+class Client(Struct, frozen=True, kw_only=True):
+    """The program that sent a request."""
+
+    program: str = ""
+    """From its User-Agent, for example "OpenAI/Python 3.54.0"; empty if it names none."""
+    address: str = ""
+    api: Literal["openai", "anthropic"] = "openai"
+
+
+class Suggested(Struct, frozen=True, kw_only=True):
+    """The sampling that a model's makers suggest; None where they suggest nothing."""
+
+    temperature: float | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+    min_p: float | None = None
+    repetition_penalty: float | None = None
+
+
+class ServedModel(Struct, frozen=True, kw_only=True):
+    """A model as clients name it."""
+
+    id: str
+    names: tuple[str, ...] = ()
+    """Other names that mean it: its path, its repository, its title."""
+    created_s: int = 0
+    """The time of its newest file, in seconds since 1970."""
+    context_length: int | None = None
+
+    def is_named(self, name: str) -> bool:
+        """Return whether a client's name means this model."""
+        return name == self.id or name in self.names
+
+
+# --- upwards -----------------------------------------------------------------------------------------------
+
+
+class Answer(Struct, frozen=True, kw_only=True, tag_field="type", tag="answer"):
+    """Answer a client with the worker's model."""
+
+    client: Client
+    model: str
+    """Its `ServedModel.id`."""
+    generate: Generate
+
+
+class ListModels(Struct, frozen=True, kw_only=True, tag_field="type", tag="list_models"):
+    """List the models on this machine. The owner replies with `ModelsListed`."""
+
+    request_id: str
+
+
+class UseModel(Struct, frozen=True, kw_only=True, tag_field="type", tag="use_model"):
+    """Load a model unless it is loaded. The owner replies with `ModelUsed` once it is, or with `ModelRefused`."""
+
+    request_id: str
+    model: str
+    """As a client names it."""
+
+
+class Listening(Struct, frozen=True, kw_only=True, tag_field="type", tag="listening"):
+    """The server accepts requests."""
+
+    host: str
+    port: int
+
+
+class NotListening(Struct, frozen=True, kw_only=True, tag_field="type", tag="not_listening"):
+    """The server can't listen, for example because another program has the port. Its process ends."""
+
+    why: str
+
+
+Up: TypeAlias = Answer | Cancel | Tokenize | Plan | Validate | ListModels | UseModel | Listening | NotListening
+
+
+# --- downwards ---------------------------------------------------------------------------------------------
+
+
+class ModelStatus(Struct, frozen=True, kw_only=True, tag_field="type", tag="model_status"):
+    """The owner's model, sent whenever it changes."""
+
+    state: Literal["loading", "ready", "failed", "unloaded"]
+    model: ServedModel
+    loaded: ModelLoaded | None = None
+    """The worker's report; None unless `ready`."""
+    suggested: Suggested = Suggested()
+    why: str = ""
+    """Why it could not be loaded."""
+
+
+class ModelsListed(Struct, frozen=True, kw_only=True, tag_field="type", tag="models_listed"):
+    """The reply to `ListModels`."""
+
+    request_id: str
+    models: list[ServedModel]
+
+
+class ModelUsed(Struct, frozen=True, kw_only=True, tag_field="type", tag="model_used"):
+    """The model is loaded; `ModelStatus` came before."""
+
+    request_id: str
+
+
+class ModelRefused(Struct, frozen=True, kw_only=True, tag_field="type", tag="model_refused"):
+    """The model was not loaded.
+
+    `kind`: "not_found"; "not_allowed" if the user lets requests load no other model; "failed" if loading failed.
+    """
+
+    request_id: str
+    kind: Literal["not_found", "not_allowed", "failed"]
+    why: str
+
+
+class Stop(Struct, frozen=True, kw_only=True, tag_field="type", tag="stop"):
+    """End all streams, free the port and exit."""
+
+
+Down: TypeAlias = Event | ModelStatus | ModelsListed | ModelUsed | ModelRefused | Stop
+
+_up = msgspec.msgpack.Decoder(Up)
+_down = msgspec.msgpack.Decoder(Down)
+_encoder = msgspec.msgpack.Encoder()
+
+
+def encoded(message: Up | Down) -> bytes:
+    """Return a message as a frame."""
+    return _encoder.encode(message)
+
+
+def up_from(frame: bytes) -> Up:
+    """Decode a frame of the server process. Raises `msgspec.MsgspecError`."""
+    return _up.decode(frame)
+
+
+def down_from(frame: bytes) -> Down:
+    """Decode a frame of the owner. Raises `msgspec.MsgspecError`."""
+    return _down.decode(frame)

@@ -1,0 +1,48 @@
+"""The failures that clients read. Each API writes them in its own shape."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from worker.protocol import Failed
+
+ProblemKind: TypeAlias = Literal[
+    "invalid", "no_key", "wrong_key", "forbidden", "no_such_path", "no_such_model", "too_long", "too_large", "too_many",
+    "unavailable", "failed",
+]  # fmt: skip
+"""`too_long`: the prompt does not fit into the model's context. `too_large`: the request has too many bytes.
+
+`too_many`: too many requests at once. `unavailable`: try again later. `failed`: an error on this side.
+"""
+
+_KINDS: dict[str, ProblemKind] = {
+    "bad_request": "invalid",
+    "constraint_invalid": "invalid",
+    "context_overflow": "too_long",
+    "overloaded": "too_many",
+    "model_not_loaded": "unavailable",
+    "superseded": "unavailable",
+    "cancelled": "unavailable",
+    "out_of_memory": "unavailable",
+}
+
+
+class ProblemError(Exception):
+    """A request can't be answered; the text is a sentence for the client's user."""
+
+    def __init__(
+        self, kind: ProblemKind, message: str, *, param: str | None = None, code: str | None = None, retry_s: int = 0
+    ) -> None:
+        """`param`: the field of the request at fault. `retry_s`: when to try again; 0: not by itself."""
+        super().__init__(message)
+        self.kind: ProblemKind = kind
+        self.message = message
+        self.param = param
+        self.code = code
+        self.retry_s = retry_s
+
+
+def problem_of(failed: Failed) -> ProblemError:
+    """Return the problem that a failure of the worker is for the client."""
+    kind = _KINDS.get(failed.kind, "failed")
+    return ProblemError(kind, failed.message, retry_s=1 if kind in {"too_many", "unavailable"} else 0)

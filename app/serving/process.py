@@ -1,0 +1,91 @@
+"""The server process: started by the owner, ended with it. It imports no Qt, no MLX and no transformers."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import multiprocessing
+import multiprocessing.connection
+import os
+import signal
+import threading
+from typing import TYPE_CHECKING
+
+from worker.printable import print_printable_text
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
+    from app.serving.messages import ServerSettings
+
+_KILL_S = 2.0
+
+
+class ServerProcess:
+    """The owner's side of a server process: its two pipes and its end."""
+
+    def __init__(self, settings: ServerSettings) -> None:
+        """Start the process without waiting for it. Raises `OSError`."""
+        context = multiprocessing.get_context("spawn")
+        self._up, up = context.Pipe(duplex=False)
+        down, self._down = context.Pipe(duplex=False)
+        self._process = context.Process(target=main, args=(settings, up, down), name="bough-server", daemon=True)
+        # The child inherits the blocked signal, so Ctrl+C does not end it even while Python starts there.
+        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+        try:
+            self._process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        # With our copies open, neither side would see the end of the other.
+        up.close()
+        down.close()
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid
+
+    def send(self, frame: bytes) -> None:
+        """Send a frame; waits while the pipe is full. Raises `OSError` if the process has ended."""
+        self._down.send_bytes(frame)
+
+    def receive(self) -> bytes:
+        """Wait for a frame. Raises `EOFError` or `OSError` once the process has ended."""
+        return self._up.recv_bytes()
+
+    def end(self, patience_s: float = 0.0) -> int | None:
+        """Wait for the process to end, and kill it after `patience_s` seconds. Return its exit code."""
+        self._process.join(patience_s)
+        if self._process.is_alive():
+            self._process.kill()
+            self._process.join(_KILL_S)
+        return self._process.exitcode
+
+    def close(self) -> None:
+        """Close the pipe to the process."""
+        with contextlib.suppress(OSError):
+            self._down.close()
+
+
+def main(settings: ServerSettings, up: Connection, down: Connection) -> None:
+    """Serve in this process until the owner asks it to stop, or ends."""
+    print_printable_text()
+    logging.basicConfig(format="serve: %(levelname)s %(name)s: %(message)s")
+    # Ctrl+C in a terminal reaches the whole process group; the owner decides what it means.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, name="parent watch", daemon=True).start()
+    # The owner imports this module, too, and needs none of the server.
+    from app.serving.server import run
+
+    run(settings, up, down)
+    logging.shutdown()
+    # A thread may still wait for the owner's pipe.
+    os._exit(0)
+
+
+def _end_with_parent() -> None:
+    """Exit when the owner dies, also if the server's own end takes too long."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        multiprocessing.connection.wait([parent.sentinel])
+        threading.Event().wait(_KILL_S)
+        os._exit(0)

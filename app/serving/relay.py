@@ -1,0 +1,293 @@
+"""The owner's side of the local API: passes messages between the server process and the worker. Independent of Qt.
+
+Two threads move the messages, so neither a busy window nor a slow server process delays the other. The relay sees
+every request and every token that it passes on, so it knows who is being served and how fast.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from msgspec import MsgspecError
+
+from app.serving.messages import (
+    Answer,
+    Client,
+    Down,
+    Listening,
+    ListModels,
+    NotListening,
+    ServerSettings,
+    Stop,
+    UseModel,
+    encoded,
+    up_from,
+)
+from app.serving.process import ServerProcess
+from worker.protocol import (
+    Cancel,
+    Chunk,
+    Command,
+    Event,
+    Failed,
+    Finished,
+    Generate,
+    Plan,
+    Planned,
+    PrefillProgress,
+    RequestId,
+    Tokenize,
+    Tokenized,
+    Validate,
+    Validated,
+)
+from worker.sentence import Sentence
+
+_log = logging.getLogger(__name__)
+_ENDS = (Finished, Failed, Tokenized, Planned, Validated)
+_NO_WORKER = Sentence("There is no model process now. Try again in a moment.")
+
+
+class Owner(Protocol):
+    """The process that has the worker, as the relay uses it. The relay's threads call these methods."""
+
+    def send(self, command: Command) -> bool:
+        """Send a command to the worker. Return whether there is one. The events go to `Relay.take`."""
+        ...
+
+    def list_models(self, question: ListModels) -> None:
+        """Find the models on this machine, then call `Relay.tell` with `ModelsListed`."""
+        ...
+
+    def use_model(self, question: UseModel) -> None:
+        """Load a model, then call `Relay.tell` with `ModelUsed` or `ModelRefused`."""
+        ...
+
+    def on_listening(self, report: Listening | NotListening) -> None:
+        """The server accepts requests now, or can't."""
+        ...
+
+    def on_server_ended(self, exit_code: int | None) -> None:
+        """The server process has ended, although nobody asked it to."""
+        ...
+
+
+@dataclass
+class Served:
+    """One request that is being answered."""
+
+    request_id: RequestId
+    client: Client
+    model: str
+    begun_s: float
+    """The time of the request, by `time.monotonic`."""
+    num_read: int = 0
+    """Tokens of the prompt that are read."""
+    num_prompt: int = 0
+    """Tokens of the prompt; 0 while they are unknown."""
+    num_tokens: int = 0
+    """Tokens written, of all its answers."""
+    first_s: float = 0.0
+    """The time of the first token; 0 before it."""
+    last_s: float = 0.0
+
+    @property
+    def tokens_per_s(self) -> float:
+        """How fast the answer grows; 0 before its second token."""
+        return (self.num_tokens - 1) / (self.last_s - self.first_s) if self.last_s > self.first_s else 0.0
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """A request that has been answered, for an owner that keeps it as a conversation."""
+
+    client: Client
+    model: str
+    generate: Generate
+    finished: Finished
+
+
+@dataclass
+class _Open:
+    """A command of the server that has not ended."""
+
+    served: Served | None = None
+    generate: Generate | None = None
+
+
+@dataclass
+class _State:
+    opened: dict[RequestId, _Open] = field(default_factory=dict[RequestId, _Open])
+    is_stopping: bool = False
+
+
+class Relay:
+    """Starts a server process and serves it until `stop`. All methods may be called from any thread."""
+
+    def __init__(
+        self,
+        settings: ServerSettings,
+        owner: Owner,
+        *,
+        exchanged: Callable[[Exchange], None] | None = None,
+    ) -> None:
+        """`exchanged` is called with each answered request, in the thread of `take`. Raises `OSError`."""
+        self._owner = owner
+        self._exchanged = exchanged
+        self._prefix = settings.id_prefix
+        self._lock = threading.Lock()
+        self._state = _State()
+        self._process = ServerProcess(settings)
+        self._frames: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._writing = threading.Thread(target=self._write, name="server events", daemon=True)
+        self._reading = threading.Thread(target=self._read, name="server commands", daemon=True)
+        self._writing.start()
+        self._reading.start()
+
+    @property
+    def pid(self) -> int | None:
+        """The id of the server process."""
+        return self._process.pid
+
+    @property
+    def served(self) -> Sequence[Served]:
+        """The requests that are being answered, the oldest first."""
+        with self._lock:
+            return [command.served for command in self._state.opened.values() if command.served is not None]
+
+    def take(self, event: Event) -> bool:
+        """Pass an event of the worker to the server. Return whether it was one for the server."""
+        if not self.is_for_server(event):
+            return False
+        exchange = self._noted(event)
+        self.tell(event)
+        if exchange is not None and self._exchanged is not None:
+            self._exchanged(exchange)
+        return True
+
+    def is_for_server(self, event: Event) -> bool:
+        """Return whether an event answers a command of the server."""
+        return isinstance(event.request_id, str) and event.request_id.startswith(self._prefix)
+
+    def tell(self, message: Down) -> None:
+        """Send a message to the server. It is lost if the server has ended."""
+        self._frames.put(encoded(message))
+
+    def fail_all(self, why: Sentence) -> None:
+        """Fail all requests: the worker has died."""
+        with self._lock:
+            opened, self._state.opened = self._state.opened, {}
+        for request_id in opened:
+            self.tell(_failure(request_id, why))
+
+    def stop_request(self, request_id: RequestId) -> None:
+        """Stop answering a request, for the user."""
+        self._owner.send(Cancel(request_id=f"{self._prefix}stop-{time.monotonic_ns()}", target=request_id))
+
+    def stop(self, patience_s: float = 3.0) -> None:
+        """End all streams and the server process; kill it after `patience_s` seconds."""
+        self._state.is_stopping = True
+        self.tell(Stop())
+        self._process.end(patience_s)
+        self._frames.put(None)
+        self._writing.join(patience_s)
+        self._process.close()
+        self._cancel_all()
+
+    # --- the server's commands -----------------------------------------------------------------------------
+
+    def _read(self) -> None:
+        try:
+            while True:
+                self._obey(self._process.receive())
+        except (EOFError, OSError):
+            pass
+        finally:
+            self._frames.put(None)
+            self._cancel_all()
+            if not self._state.is_stopping:
+                self._owner.on_server_ended(self._process.end(1.0))
+
+    def _obey(self, frame: bytes) -> None:
+        try:
+            message = up_from(frame)
+        except MsgspecError as error:
+            _log.error("The server process sent an invalid message: %s", error)
+            return
+        match message:
+            case Answer(client=client, model=model, generate=generate):
+                served = Served(generate.request_id, client, model, time.monotonic())
+                self._send(generate, _Open(served, generate if self._exchanged is not None else None))
+            case Tokenize() | Plan() | Validate():
+                self._send(message, _Open())
+            case Cancel():
+                self._owner.send(message)
+            case ListModels():
+                self._owner.list_models(message)
+            case UseModel():
+                self._owner.use_model(message)
+            case Listening() | NotListening():
+                self._owner.on_listening(message)
+
+    def _send(self, command: Generate | Tokenize | Plan | Validate, opened: _Open) -> None:
+        with self._lock:
+            self._state.opened[command.request_id] = opened
+        if not self._owner.send(command):
+            with self._lock:
+                self._state.opened.pop(command.request_id, None)
+            self.tell(_failure(command.request_id, _NO_WORKER))
+
+    def _cancel_all(self) -> None:
+        with self._lock:
+            opened, self._state.opened = self._state.opened, {}
+        for number, request_id in enumerate(opened):
+            self._owner.send(Cancel(request_id=f"{self._prefix}end-{number}", target=request_id))
+
+    # --- the worker's events -------------------------------------------------------------------------------
+
+    def _noted(self, event: Event) -> Exchange | None:
+        """Note what an event says about the request that it answers. Return the exchange that it ends."""
+        with self._lock:
+            found = self._state.opened.get(event.request_id) if event.request_id is not None else None
+            if found is None:
+                return None
+            if isinstance(event, _ENDS):
+                del self._state.opened[event.request_id]  # pyright: ignore[reportArgumentType]
+            served = found.served
+            if served is None:
+                return None
+            match event:
+                case PrefillProgress():
+                    served.num_read, served.num_prompt = event.done, event.total
+                case Chunk():
+                    now = time.monotonic()
+                    served.first_s, served.last_s = served.first_s or now, now
+                    served.num_tokens += len(event.tokens)
+                case Finished() if found.generate is not None:
+                    return Exchange(served.client, served.model, found.generate, event)
+                case _:
+                    pass
+        return None
+
+    def _write(self) -> None:
+        try:
+            while (frame := self._frames.get()) is not None:
+                self._process.send(frame)
+        except OSError:
+            pass
+
+
+def _failure(request_id: RequestId, why: Sentence) -> Failed:
+    return Failed(
+        request_id=request_id,
+        kind="model_not_loaded",
+        message=str(why),
+        template=why.parts.template,
+        fields=why.parts.fields,
+    )

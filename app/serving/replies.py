@@ -1,0 +1,137 @@
+"""Replies to clients: whole ones and streams, which end when the client goes."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol
+
+import msgspec
+from starlette.types import Receive, Scope, Send
+
+from app.serving.problems import ProblemError
+
+_log = logging.getLogger(__name__)
+_encoder = msgspec.json.Encoder()
+
+_BROKEN = "An error in Bough stopped this request; its log has the details. Try again."
+
+
+class Shape(Protocol):
+    """How an API reports problems."""
+
+    def status(self, problem: ProblemError) -> int: ...
+    def body(self, problem: ProblemError) -> object: ...
+    def event(self, problem: ProblemError) -> bytes:
+        """Return the bytes that report a problem in the middle of a stream."""
+        ...
+
+
+class Reply:
+    """The reply to one request: a whole one by `whole`, or a stream by `send` and `end`."""
+
+    def __init__(self, send: Send, write_s: float) -> None:
+        self._send = send
+        self._write_s = write_s
+        self.has_begun = False
+
+    async def whole(self, value: object, status: int = 200, headers: dict[str, str] | None = None) -> None:
+        """Send a JSON value."""
+        body = _encoder.encode(value)
+        await self._begin(status, "application/json", {"content-length": str(len(body)), **(headers or {})})
+        await self._write({"type": "http.response.body", "body": body})
+
+    async def send(self, data: bytes) -> None:
+        """Send a part of a stream of events; waits while the client does not read."""
+        if not self.has_begun:
+            await self._begin(200, "text/event-stream; charset=utf-8", {"cache-control": "no-cache"})
+        await self._write({"type": "http.response.body", "body": data, "more_body": True})
+
+    async def end(self) -> None:
+        """End a stream."""
+        await self._write({"type": "http.response.body", "body": b""})
+
+    async def _begin(self, status: int, content_type: str, headers: dict[str, str]) -> None:
+        self.has_begun = True
+        pairs = [(name.encode(), value.encode()) for name, value in {"content-type": content_type, **headers}.items()]
+        await self._write({"type": "http.response.start", "status": status, "headers": pairs})
+
+    async def _write(self, message: dict[str, Any]) -> None:
+        async with asyncio.timeout(self._write_s):
+            await self._send(message)
+
+
+def event(value: object, name: str = "") -> bytes:
+    """Return an event of a stream (Server-Sent Events)."""
+    head = f"event: {name}\n".encode() if name else b""
+    return head + b"data: " + _encoder.encode(value) + b"\n\n"
+
+
+def comment(text: str) -> bytes:
+    """Return a part of a stream that clients ignore; it shows proxies that the stream is alive."""
+    return f": {text}\n\n".encode()
+
+
+class Replying:
+    """An ASGI application that answers a request, and stops when the client goes."""
+
+    def __init__(self, work: Callable[[Reply], Awaitable[None]], shape: Shape, write_s: float) -> None:
+        """`work` writes the reply. It is cancelled when the client goes. The request's body has been read."""
+        self._work = work
+        self._shape = shape
+        self._write_s = write_s
+
+    async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
+        reply = Reply(send, self._write_s)
+        work = asyncio.ensure_future(self._reply(reply))
+        gone = asyncio.ensure_future(_until_gone(receive))
+        try:
+            await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (work, gone):
+                task.cancel()
+            await asyncio.gather(work, gone, return_exceptions=True)
+
+    async def _reply(self, reply: Reply) -> None:
+        try:
+            await self._work(reply)
+        except ProblemError as problem:
+            await self._report(reply, problem)
+        except TimeoutError:
+            return  # The client does not read.
+        except Exception as error:  # noqa: BLE001 (the client waits for an end, whatever the error)
+            _log.error("A request failed", exc_info=error)
+            await self._report(reply, ProblemError("failed", _BROKEN))
+
+    async def _report(self, reply: Reply, problem: ProblemError) -> None:
+        if reply.has_begun:
+            await reply.send(self._shape.event(problem))
+            await reply.end()
+        else:
+            await report(reply, self._shape, problem)
+
+
+async def report(reply: Reply, shape: Shape, problem: ProblemError) -> None:
+    """Send a problem as a whole reply."""
+    headers = {"retry-after": str(problem.retry_s)} if problem.retry_s else {}
+    if problem.kind in {"no_key", "wrong_key"}:
+        headers["www-authenticate"] = "Bearer"
+    await reply.whole(shape.body(problem), shape.status(problem), headers)
+
+
+class Refusal:
+    """An ASGI application that reports a problem."""
+
+    def __init__(self, shape: Shape, problem: ProblemError, write_s: float) -> None:
+        self._shape = shape
+        self._problem = problem
+        self._write_s = write_s
+
+    async def __call__(self, _scope: Scope, _receive: Receive, send: Send) -> None:
+        await report(Reply(send, self._write_s), self._shape, self._problem)
+
+
+async def _until_gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

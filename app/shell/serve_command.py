@@ -1,0 +1,92 @@
+"""`bough serve`: serves the local API without a window."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import cast
+
+from app.catalog.facts import json_object
+from app.catalog.on_disk import find_models
+from app.catalog.places_of_models import usual_roots
+from app.places import Places
+from app.serving.access import digest
+from app.serving.headless import Gone, HeadlessOwner, Loaded, NotLoaded
+from app.serving.keys import VARIABLE, KeyProblemError, find_key
+from app.serving.messages import Listening, NotListening, ServedModel, ServerSettings
+from app.serving.model_names import find, load_name, served_models
+from app.shell.terminal import FailedError, print_error, print_line
+
+
+def serve(chosen: argparse.Namespace, places: Places) -> int:
+    """Serve until Ctrl+C or SIGTERM; return the exit code."""
+    try:
+        key = find_key(places.config / "api-key-is-kept")
+    except KeyProblemError as error:
+        raise FailedError(str(error.sentence)) from None
+    settings = ServerSettings(
+        key_digest=digest(key.text),
+        host=chosen.host,
+        port=chosen.port,
+        allowed_hosts=tuple(chosen.allow_host),
+        allowed_origins=tuple(chosen.allow_origin),
+        turns=None,
+    )
+
+    def models() -> Sequence[ServedModel]:
+        return _models(places)
+
+    owner = HeadlessOwner(
+        settings,
+        _load_name(chosen.model or _chosen_in_window(places), models),
+        models,
+        allows_load=chosen.allow_load,
+        cache_folder=places.cache / "prompt-cache",
+    )
+    try:
+        return _run(owner, made_key=key.text if key.source == "made" else "")
+    except KeyboardInterrupt:
+        return 0
+    finally:
+        owner.stop()
+
+
+def _run(owner: HeadlessOwner, made_key: str) -> int:
+    while True:
+        match owner.news.get():
+            case Listening(host=host, port=port):
+                place = f"[{host}]" if ":" in host else host
+                print_line(f"Bough listens at http://{place}:{port}/v1")
+                if made_key:
+                    print_line(f"The key of this start is {made_key}. To choose one, set {VARIABLE}.")
+            case Loaded(model=model):
+                print_line(f"The model “{model.id}” is ready.")
+            case NotLoaded(why=why):
+                print_error(why)
+            case NotListening(why=why) | Gone(why=why):
+                print_error(why)
+                return 1
+        sys.stdout.flush()
+
+
+def _models(places: Places) -> Sequence[ServedModel]:
+    listed = json_object(places.config / "settings.json").get("model_folders")
+    names = cast("list[object]", listed) if isinstance(listed, list) else []
+    added = [Path(name) for name in names if isinstance(name, str)]
+    return served_models(find_models(usual_roots(places.models, added)))
+
+
+def _chosen_in_window(places: Places) -> str:
+    """Return the model that the window uses."""
+    name = json_object(places.config / "settings.json").get("model")
+    return name if isinstance(name, str) and name else "guide"
+
+
+def _load_name(name: str, models: Callable[[], Sequence[ServedModel]]) -> str:
+    """Return the name that `load_model` takes for the name that the user gives."""
+    if name == "guide" or Path(name).is_dir():
+        return name
+    found = find(name, models())
+    return name if found is None else load_name(found)
