@@ -17,8 +17,10 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 os.environ["HF_HUB_OFFLINE"] = "1"
 
 from worker.blas import preload
+from worker.transformers_import import prepare_import
 
 preload()
+prepare_import()
 
 # The machine may be busy, and no test asserts times.
 settings.register_profile("bough", deadline=None)

@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from worker.transformers_import import are_names_kept
 from worker.values import Confinement, Need
 
 SETTING = "BOUGH_CONFINEMENT"
@@ -77,14 +78,16 @@ def _keep_bytecode() -> None:
 
         compileall.compile_dir(package, quiet=2)
     spec = importlib.util.find_spec("mlx_lm")
-    if spec is None or spec.origin is None or _has_bytecode(Path(spec.origin)):
+    if spec is None or spec.origin is None:
         return
-    if os.access(Path(spec.origin).parent, os.W_OK):
+    is_compiled = _has_bytecode(Path(spec.origin)) or not os.access(Path(spec.origin).parent, os.W_OK)
+    if not is_compiled or not are_names_kept():
         import subprocess
 
         # The child process is not confined, so Python saves what it compiles.
+        code = "from worker.transformers_import import import_transformers; import_transformers(); import worker.server"
         subprocess.run(
-            [sys.executable, "-c", "import worker.server"],
+            [sys.executable, "-c", code],
             cwd=package.parent, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             timeout=60, check=False,
         )  # fmt: skip

@@ -1,40 +1,155 @@
-"""Imports transformers, which mlx-lm needs, without reading its 3,300 source files twice."""
+"""Imports transformers, which mlx-lm needs, without reading its 1,650 source files at every start.
+
+At each import, transformers searches its source files for the names that they export: once for the package itself, and
+again for its subpackage `models`, when mlx-lm asks for a tokenizer. Both take 0.3 s. The names that were found are kept
+in a file beside Python's own compiled modules, and read from there until transformers changes. If a later version of
+transformers searches in another way, nothing is gained and nothing breaks.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import importlib.util
+import json
 import os
+import sys
+from collections.abc import Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
-from typing import Any, cast
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from typing_extensions import override
+
+_SEARCHING = "transformers.utils.import_utils"
+"""The module that searches."""
+
+Names = dict[frozenset[str], dict[str, set[str]]]
+"""What must be installed for a name to be used: modules: the names that they export."""
 
 
 def import_transformers() -> None:
-    """Import transformers. This takes a quarter of a second less than importing it with mlx-lm.
+    """Import transformers, with the names that were kept."""
+    prepare_import()
+    import transformers  # noqa: F401 # pyright: ignore[reportUnusedImport]
 
-    transformers searches all its source files for the names that they export: once for the package itself, and again
-    for its subpackage `models`, when mlx-lm asks for a tokenizer. This gives the second search the result of the
-    first. If a later version of transformers searches in another way, nothing is gained and nothing breaks.
-    """
+
+def prepare_import() -> None:
+    """Let a later import of transformers use the names that were kept."""
     # As mlx-lm does: transformers prints no advice on other libraries.
     os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
-    import transformers
+    if _SEARCHING not in sys.modules and not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Finder())
 
-    with contextlib.suppress(AttributeError):
-        utils = cast("Any", transformers).utils.import_utils
-        search = utils.define_import_structure
-        folder = Path(transformers.__file__).parent / "models"
 
-        def search_once(module_path: str | Path, prefix: str | None = None) -> object:
-            if prefix is not None or Path(module_path).parent != folder:
-                return search(module_path, prefix)
-            # The same arguments as in the first search, whose result is kept. The package has added its own modules.
-            found = search(folder, prefix="models")
-            start = "models."
-            return {
-                needs: {
-                    module.removeprefix(start): names for module, names in modules.items() if module.startswith(start)
+def are_names_kept() -> bool:
+    """Return whether the next import finds the names in a file; True also where they can't be kept."""
+    spec = importlib.util.find_spec("transformers")
+    if spec is None or spec.origin is None:
+        return True
+    kept = _KeptNames.of(Path(spec.origin).parent)
+    return kept.is_current() or not kept.can_be_written()
+
+
+class _KeptNames(NamedTuple):
+    """A file with the names. Its first line is `key`."""
+
+    path: Path
+    key: Sequence[object]
+    """Changes with the installed version of transformers."""
+
+    @classmethod
+    def of(cls, transformers: Path) -> _KeptNames:
+        """`transformers`: the folder of its package."""
+        source = transformers / "__init__.py"
+        status = source.stat()
+        path = Path(importlib.util.cache_from_source(__file__)).with_suffix(".names")
+        return cls(path, [str(source), status.st_mtime_ns, status.st_size])
+
+    def is_current(self) -> bool:
+        """Return whether the file is there and has the names of this version."""
+        with contextlib.suppress(OSError), self.path.open("rb") as file:
+            return file.readline() == self._head()
+        return False
+
+    def can_be_written(self) -> bool:
+        folder = self.path.parent if self.path.parent.is_dir() else self.path.parent.parent
+        return not sys.dont_write_bytecode and os.access(folder, os.W_OK)
+
+    def read(self) -> Names | None:
+        """Return the names; None if there are none of this version."""
+        with contextlib.suppress(OSError, ValueError, TypeError, AttributeError):
+            head, found = self.path.read_bytes().splitlines()
+            if head + b"\n" == self._head():
+                return {
+                    frozenset(needs): {module: set(names) for module, names in modules.items()}
+                    for needs, modules in json.loads(found)
                 }
-                for needs, modules in found.items()
-            }
+        return None
 
-        utils.define_import_structure = search_once
+    def write(self, names: Names) -> None:
+        """Keep the names, if this process can write the file."""
+        if not self.can_be_written():
+            return
+        found = [
+            (sorted(needs), {module: sorted(exported) for module, exported in modules.items()})
+            for needs, modules in names.items()
+        ]
+        with contextlib.suppress(OSError):
+            self.path.parent.mkdir(exist_ok=True)
+            # Another process may read or write it at the same time.
+            written = self.path.with_suffix(f".{os.getpid()}")
+            written.write_bytes(self._head() + json.dumps(found).encode())
+            written.replace(self.path)
+
+    def _head(self) -> bytes:
+        return json.dumps(self.key).encode() + b"\n"
+
+
+class _Finder(MetaPathFinder):
+    """Gives the module that searches to its own loader."""
+
+    @override
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname != _SEARCHING:
+            return None
+        spec = PathFinder.find_spec(fullname, path, target)
+        if spec is not None and type(spec.loader) is SourceFileLoader:
+            spec.loader = _Loader(spec.loader.name, spec.loader.path)
+        return spec
+
+
+class _Loader(SourceFileLoader):
+    """Loads the module that searches, and lets it look for names in the file first."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        super().exec_module(module)
+        with contextlib.suppress(AttributeError, OSError):
+            remember_names(module)
+
+
+def remember_names(searching: Any) -> None:
+    """Let transformers' module that searches for names read them from the file. It searches if there are none."""
+    search = searching.define_import_structure
+    package = Path(searching.__file__).parent.parent
+    models = package / "models"
+    kept = _KeptNames.of(package)
+
+    def remembered(module_path: str | Path, prefix: str | None = None) -> Names:
+        if Path(module_path) not in {models, models / "__init__.py"}:
+            return search(module_path, prefix)
+        names = kept.read()
+        if names is None:
+            names = search(models)
+            kept.write(names)
+        start = "" if prefix is None else f"{prefix}."
+        # The caller may change it.
+        return {
+            needs: {start + module: set(exported) for module, exported in modules.items()}
+            for needs, modules in names.items()
+        }
+
+    searching.define_import_structure = remembered

@@ -213,7 +213,7 @@ def test_a_pipe_among_the_hooks_is_a_sentence(trial: Trial):
 def test_python_keeps_what_it_compiles(tmp_path: Path):
     """The modules that are imported when files can't be written any more would be compiled at every start."""
     (tmp_path / "worker").mkdir()
-    for name in ("__init__.py", "confinement.py", "values.py"):
+    for name in ("__init__.py", "confinement.py", "transformers_import.py", "values.py"):
         (tmp_path / "worker" / name).write_bytes((ROOT / "worker" / name).read_bytes())
     (tmp_path / "worker" / "later.py").write_text("x = 1\n")
     (tmp_path / "mlx_lm.py").write_text("")
@@ -221,6 +221,8 @@ def test_python_keeps_what_it_compiles(tmp_path: Path):
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env={**environment, "PYTHONPATH": ""}, check=True)
     assert list((tmp_path / "worker" / "__pycache__").glob("later.*.pyc"))
+    # So would transformers search its source files.
+    assert list((tmp_path / "worker" / "__pycache__").glob("transformers_import.*.names"))
 
 
 def test_a_hook_gets_what_it_asks_for(tmp_path: Path):
