@@ -45,6 +45,7 @@ class LostError(StoreError):
     """The file is missing or empty, but it had conversations that the user did not delete."""
 
     def __init__(self, path: Path) -> None:
+        self.path = path
         self.has_backup = bool(Backups(path).files())
         if self.has_backup:
             why = Sentence(

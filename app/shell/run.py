@@ -13,13 +13,14 @@ import sys
 from typing import TYPE_CHECKING, cast
 
 from app.model.backups import Backups
-from app.model.database import StoreError
+from app.model.database import LostError, StoreError
 from app.model.store import Store
 from app.places import Places
 from app.shell.export_command import export_conversations
 from app.shell.find_commands import list_conversations, search
 from app.shell.import_command import run_import, run_plan
 from app.shell.terminal import FailedError, print_error
+from worker.sentence import Sentence, verbatim
 
 if TYPE_CHECKING:
     from io import TextIOWrapper
@@ -50,7 +51,10 @@ def run(chosen: argparse.Namespace, places: Places) -> int:
             code = _run_with_store(store, chosen, places)
             sys.stdout.flush()
             return 1 if store.why_read_only else code
-    except (StoreError, FailedError) as error:
+    except StoreError as error:
+        print_error(_said(error))
+        return 1
+    except FailedError as error:
         print_error(str(error))
         return 1
     except KeyboardInterrupt:
@@ -96,9 +100,20 @@ def _store(places: Places, *, is_written: bool) -> Store:
     except StoreError as error:
         if is_written:
             raise
-        store = Store(places.store, read_only_because=error.sentence)
+        store = Store(places.store, read_only_because=_said(error))
         print_error(store.why_read_only or str(error))
         return store
+
+
+def _said(error: StoreError) -> Sentence:
+    """Return the sentence for a terminal, where there are no menus."""
+    if not isinstance(error, LostError):
+        return error.sentence
+    # A command notices a loss only by the backups.
+    return verbatim(
+        f"The conversations are gone from {error.path}, although you did not delete them. Nothing was changed. "
+        "To restore a backup, run `bough` without a command and choose Backups in the menu File."
+    )
 
 
 def _interrupt(_number: int, _frame: object) -> None:

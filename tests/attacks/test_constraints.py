@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import Any
 
@@ -22,6 +23,16 @@ def _ambiguous(number: int) -> str:
     return f"start: /[xy]{{3}}/ a*\na: {' | '.join(f'r{rule}' for rule in range(number))}\n{rules}"
 
 
+def _named(*names: str) -> str:
+    """Return a grammar whose first name repeats the second a thousand times, which repeats the third, and so on."""
+    rules = (f"{name}: {inner}{{1000}}\n" for name, inner in itertools.pairwise(names))
+    return f'start: {names[0]}\n{"".join(rules)}{names[-1]}: "x"\n'
+
+
+def _doubled(times: int) -> str:
+    return "start: T0\n" + "".join(f"T{n}: T{n + 1} T{n + 1}\n" for n in range(times)) + f'T{times}: "x"\n'
+
+
 BAD = [
     pytest.param({"kind": "lark", "value": _chain(3000)}, "nested too deeply", id="3,000 chained rules"),
     pytest.param({"kind": "lark", "value": "start: " + "(" * 3000 + '"x"' + ")" * 3000}, "nested", id="brackets"),
@@ -30,6 +41,9 @@ BAD = [
     pytest.param({"kind": "regex", "value": "(a{1000}){1000}"}, "1,000,000 characters in a row", id="repetitions"),
     pytest.param({"kind": "regex", "value": "c|b(a{10000}){10000}"}, "in a row", id="repetitions after a choice"),
     pytest.param({"kind": "lark", "value": 'start: A\nA: "b" (/a{1000}/){1000}'}, "in a row", id="repeated terminals"),
+    pytest.param({"kind": "lark", "value": _named("A", "B", "C", "D")}, "1,000,000,000 characters", id="named"),
+    pytest.param({"kind": "lark", "value": _doubled(22)}, "4,194,304 characters", id="doubled terminals"),
+    pytest.param({"kind": "json_schema", "value": {"const": "x" * 1_000_000}}, "1,000,002 characters", id="a constant"),
     pytest.param({"kind": "json_schema", "value": {"pattern": "^((a{99}){99}){99}$"}}, "in a row", id="in a schema"),
     pytest.param({"kind": "choice", "value": ["x", "y" * 1_000_000]}, "in a row", id="a choice of one long text"),
 ]

@@ -17,9 +17,11 @@ from pathlib import Path
 import pytest
 from typing_extensions import override
 
+from app.model.backups import Backups
 from app.model.exports.files import FORMATS, file_name
 from app.model.message import Record
 from app.model.store import Store
+from tests.app.model.stores import sql
 from tests.attacks.victim import LIMIT_S
 from tests.driver import ROOT, StdioWorker
 from worker.printable import one_line, printable, printable_json
@@ -266,6 +268,24 @@ def test_a_terminal_as_standard_input_is_a_sentence(tmp_path: Path) -> None:
         os.close(terminal)
     assert done.returncode == 1
     assert done.stderr == "/dev/stdin: it is a device or a terminal, not a file.\n"
+
+
+def test_a_lost_store_is_a_sentence_without_menus_of_the_window(tmp_path: Path) -> None:
+    path = tmp_path / "conversations.sqlite3"
+    with contextlib.closing(Store(path)) as store:
+        store.create_conversation("kept", "", "question")
+        with sql(path) as database:
+            Backups(path).make(database)
+    for file in tmp_path.glob("conversations.sqlite3*"):
+        file.unlink()
+    at = ("--data-dir", tmp_path)
+    outcomes, _ = run(("list", *at), ("import", tmp_path / "x.json", *at))
+    for outcome in outcomes:
+        assert outcome.code == 1
+        assert f"The conversations are gone from {path}" in outcome.errors
+        assert "To restore a backup, run `bough` without a command" in outcome.errors
+    assert "kept" in outcomes[0].out
+    assert not path.exists()
 
 
 @pytest.mark.long
