@@ -5820,6 +5820,33 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
     </message>
 </context>
 <context>
+    <name>TransferAnnouncements</name>
+    <message>
+        <source>{model} is here</source>
+        <translation>{model} ist da</translation>
+    </message>
+    <message>
+        <source>{model} is waiting</source>
+        <translation>{model} wartet</translation>
+    </message>
+    <message>
+        <source>{model} is paused</source>
+        <translation>{model} ist angehalten</translation>
+    </message>
+    <message>
+        <source>{model} failed. {why}</source>
+        <translation>{model} ist gescheitert. {why}</translation>
+    </message>
+    <message>
+        <source>{model} is being converted: {percent} %</source>
+        <translation>{model} wird umgewandelt: {percent} %</translation>
+    </message>
+    <message>
+        <source>{model} is being fetched: {percent} %</source>
+        <translation>{model} wird geholt: {percent} %</translation>
+    </message>
+</context>
+<context>
     <name>TrashWindow</name>
     <message>
         <source>Trash</source>

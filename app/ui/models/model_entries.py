@@ -25,6 +25,8 @@ class ModelEntries(QObject):
         super().__init__(parent)
         self._program = program
         self._words = ""
+        self._kept: set[str] = set()
+        """The keys of models that are listed whatever the words are."""
         self._chosen: dict[str, str] = {}
         """The GGUF files that the user chose, by repository."""
         self._entries: dict[str, Entry] = {}
@@ -60,8 +62,13 @@ class ModelEntries(QObject):
     def search(self, words: str) -> None:
         """Show only models whose names contain the words, and search the hub for them."""
         self._words = words
+        self._kept.clear()
         self._program.hub_search.search(words)
         self._update()
+
+    def keep(self, key: str) -> None:
+        """List a model until the next search, whatever its name: it has just arrived."""
+        self._kept.add(key)
 
     def look_into(self, key: str) -> None:
         """Ask the hub for the details of a model that the user has chosen, if they are unknown."""
@@ -96,8 +103,10 @@ class ModelEntries(QObject):
         wanted = folded(self._words)
         if not wanted.strip():
             return list(entries)
-        found = [(score, entry) for entry in entries if (score := fit(wanted, folded(entry.title))) is not None]
-        return [entry for _, entry in sorted(found, key=lambda pair: -pair[0])]
+        kept = [entry for entry in entries if entry.key in self._kept]
+        others = [entry for entry in entries if entry.key not in self._kept]
+        found = [(score, entry) for entry in others if (score := fit(wanted, folded(entry.title))) is not None]
+        return [*kept, *(entry for _, entry in sorted(found, key=lambda pair: -pair[0]))]
 
     def _local_entry(self, model: LocalModel) -> Entry:
         session = self._program.session

@@ -159,6 +159,16 @@ class ModelList(QListView):
             self._choose_near(max(position, 0))
         self.verticalScrollBar().setValue(top)
 
+    @property
+    def is_awaiting(self) -> bool:
+        """Whether a row that is not there yet will be current."""
+        return bool(self._awaited)
+
+    def give_up(self) -> None:
+        """Do not wait for the row that should be current."""
+        self._awaited = ""
+        self.show_rows(self.rows)
+
     def awaits(self, key: str) -> bool:
         """Return whether a row is current, or will be as soon as it is there."""
         return bool(key) and key in {self._chosen, self._awaited}
@@ -198,6 +208,14 @@ class ModelList(QListView):
         if key != self._chosen:
             self._chosen = key
             self.chosen.emit(key)
+
+    @override
+    def moveCursor(self, action: QListView.CursorAction, modifiers: Qt.KeyboardModifier, /) -> QModelIndex:
+        """Go to the nearest model below a heading, for example of the first row: Qt would stay where it is."""
+        index = super().moveCursor(action, modifiers)
+        while index.isValid() and not index.flags() & Qt.ItemFlag.ItemIsEnabled:
+            index = self._rows.index(index.row() + 1)
+        return index
 
     @override
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:

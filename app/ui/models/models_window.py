@@ -34,6 +34,7 @@ from app.sentences import translated
 from app.supply.local_models import look_at
 from app.ui.dialogs import questions
 from app.ui.dialogs.drop_page import files_in
+from app.ui.models.announcing import TransferAnnouncements
 from app.ui.models.entry import Action, main_action
 from app.ui.models.model_entries import ModelEntries
 from app.ui.models.model_list import ModelList
@@ -99,6 +100,7 @@ class ModelsWindow(QDialog):
         self.set_theme(theme)
         self.setAcceptDrops(True)
         EnterKey(self)
+        self.announcements = TransferAnnouncements(program.transfers, self)
         self.entries.search("")
         program.local_models.look()
         program.fits.measure()
@@ -164,7 +166,13 @@ class ModelsWindow(QDialog):
     def _show(self) -> None:
         """Update the list and the page."""
         self.list.show_rows(self.entries.rows())
-        self.page.show_entry(self.entries.get(self.list.chosen_key))
+        entry = self.entries.get(self.list.chosen_key)
+        if entry is None and self.list.is_awaiting and not self._program.local_models.is_looking:
+            self.list.give_up()
+            entry = self.entries.get(self.list.chosen_key)
+        if entry is not None or not self.list.is_awaiting:
+            # Else the page stays until its model is listed again, now as one of this computer.
+            self.page.show_entry(entry)
         self._show_status()
 
     def _show_status(self) -> None:
@@ -206,7 +214,9 @@ class ModelsWindow(QDialog):
     def _on_landed(self, key: str, name: str) -> None:
         """Choose a model that has arrived, if its transfer is chosen."""
         if self.list.awaits(key):
+            self.entries.keep(f"local:{name}")
             self.list.choose_next(f"local:{name}")
+            self._program.local_models.look()
 
     def _on_token(self, why: Sentence | None) -> None:
         if why is not None:
@@ -352,7 +362,7 @@ class ModelsWindow(QDialog):
     def _show_page(self) -> None:
         self._is_page_open = True
         self._show_columns()
-        self.page.main_button.setFocus(Qt.FocusReason.OtherFocusReason)
+        self.page.take_focus()
 
     def _show_list(self) -> None:
         self._is_page_open = False

@@ -254,14 +254,19 @@ def test_two_programs_do_not_fetch_the_same(
     assert_landed(desk.end_of(fetch.id), tmp_path, small)
 
 
-def test_the_order_can_change(desk: Desk, hub_server: HubServer, small: Repository) -> None:
+def test_the_order_can_change(
+    desk: Desk, open_desk: Callable[[], Desk], hub_server: HubServer, small: Repository
+) -> None:
     hub_server.bytes_per_s = 3e6
     for number in range(2):
         hub_server.add(Repository(f"someone/tiny-{number}", {**FILES, WEIGHTS: bytes([number])}, ("mlx",)))
     first = desk.queue.add(RemoteModel(repo=REPO))
     tiny = [desk.queue.add(RemoteModel(repo=f"someone/tiny-{number}")) for number in range(2)]
-    desk.queue.move(tiny[1].id, 1)
-    assert [fetch.id for fetch in desk.queue.fetches] == [fetch.id for fetch in (first, tiny[1], tiny[0])]
+    desk.wait_until(lambda: desk.queue.fetches[0].state == "running")
+    desk.queue.run_next(tiny[1].id)
+    order = [fetch.id for fetch in (first, tiny[1], tiny[0])]
+    assert [fetch.id for fetch in desk.queue.fetches] == order
+    assert [fetch.id for fetch in open_desk().queue.fetches] == order
     hub_server.bytes_per_s = None
     hub_server.released.set()
     for fetch in (first, *tiny):
