@@ -62,6 +62,10 @@ class Sampling(Value, frozen=True):
     frequency_penalty: Annotated[float, Meta(ge=-100, le=100)] = 0.0
     # The three penalties apply to tokens among the last `penalty_context` ones.
     penalty_context: Annotated[int, Meta(ge=1, le=4096)] = 20
+    # "new": the penalties apply to new tokens alone, not to those of the prompt and the continuation.
+    penalty_covers: Literal["all", "new"] = "all"
+    # Added to the logits of these tokens, before the filters.
+    logit_bias: dict[TokenId, Annotated[float, Meta(ge=-100, le=100)]] = {}
     seed: Seed | None = None
 
 

@@ -202,7 +202,7 @@ class Stepping:
         self._family = family
         self._writing = writing
         self._steering = steering
-        self._sampler = Sampler(family.sampling, seed)
+        self._sampler = Sampler(family.sampling, seed, len(family.prompt_ids))
         self._has_begun = False
 
     @property

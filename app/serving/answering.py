@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from types import TracebackType
 from typing import NamedTuple, Self, TypeAlias
 
@@ -139,11 +140,13 @@ class Service:
             return models
         return [status.model, *(model for model in models if not status.model.is_named(model.id))]
 
-    async def model(self, name: str) -> LoadedModel:
+    async def model(self, name: str | None) -> LoadedModel:
         """Return the loaded model, if a client's name means it; otherwise load the one that it means.
 
-        Raises `ProblemError`.
+        Raises `ProblemError`, also for a request that names no model.
         """
+        if not name:
+            raise ProblemError("invalid", "The request names no model.", param="model")
         status = self._link.status
         if status is None or status.loaded is None or not status.model.is_named(name):
             status = await self._used(name)
@@ -177,7 +180,17 @@ class Service:
             case Failed():
                 raise problem_of(reply)
             case _:
-                raise ProblemError("failed", "The model process replied with something else. Try again.")
+                raise _other_reply()
+
+    async def text_of(self, token_ids: list[int]) -> str:
+        """Return the text that tokens spell. Raises `ProblemError`."""
+        match await self._asked(Tokenize(request_id=self._link.new_id(), token_ids=token_ids)):
+            case Tokenized(text=text):
+                return text
+            case Failed() as failed:
+                raise problem_of(failed)
+            case _:
+                raise _other_reply()
 
     def stop(self) -> None:
         """End all answers: the server stops."""
@@ -316,6 +329,46 @@ class Answering:
         return [*steps, AllEnded(event.usage)]
 
 
+@contextlib.asynccontextmanager
+async def side_by_side(answers: Sequence[Answering]) -> AsyncGenerator[AsyncIterator[tuple[int, Step]], None]:
+    """Begin several answers; return their steps as they come, each with the number of its answer.
+
+    The iteration raises `ProblemError` with the first problem of any of them. All are cancelled when it is left early.
+    """
+    found: asyncio.Queue[tuple[int, Step | Exception | None]] = asyncio.Queue()
+
+    async def read(number: int, answer: Answering) -> None:
+        try:
+            async for step in answer:
+                found.put_nowait((number, step))
+            found.put_nowait((number, None))
+        except Exception as error:  # noqa: BLE001 (it is raised where the steps are read)
+            found.put_nowait((number, error))
+
+    async def steps() -> AsyncIterator[tuple[int, Step]]:
+        num_left = len(answers)
+        while num_left:
+            number, step = await found.get()
+            if isinstance(step, Exception):
+                raise step
+            if step is None:
+                num_left -= 1
+            else:
+                yield number, step
+
+    async with contextlib.AsyncExitStack() as stack:
+        readers: list[asyncio.Task[None]] = []
+        try:
+            for number, answer in enumerate(answers):
+                await stack.enter_async_context(answer)
+                readers.append(asyncio.create_task(read(number, answer)))
+            yield steps()
+        finally:
+            for reader in readers:
+                reader.cancel()
+            await asyncio.gather(*readers, return_exceptions=True)
+
+
 class _Growing:
     """One of the answers of a request."""
 
@@ -361,6 +414,10 @@ class _Growing:
             self._num_told = end
             del self._tokens[0]
         return shown
+
+
+def _other_reply() -> ProblemError:
+    return ProblemError("failed", "The model process replied with something else. Try again.")
 
 
 def _stopping() -> ProblemError:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from msgspec import MsgspecError
+from msgspec import MsgspecError, msgpack
 
 from app.serving.messages import (
     Answer,
@@ -218,7 +218,7 @@ class Relay:
         try:
             message = up_from(frame)
         except MsgspecError as error:
-            _log.error("The server process sent an invalid message: %s", error)
+            self._refuse(frame, error)
             return
         match message:
             case Answer(client=client, model=model, generate=generate):
@@ -234,6 +234,16 @@ class Relay:
                 self._owner.use_model(message)
             case Listening() | NotListening():
                 self._owner.on_listening(message)
+
+    def _refuse(self, frame: bytes, error: MsgspecError) -> None:
+        """Fail the request whose command has a value that the worker does not take."""
+        try:
+            message = msgpack.decode(frame)
+            request_id = message.get("generate", message)["request_id"]
+        except (MsgspecError, AttributeError, LookupError):
+            _log.error("The server process sent an invalid message: %s", error)
+            return
+        self.tell(Failed(request_id=request_id, kind="bad_request", message=f"{error}. Nothing was done."))
 
     def _send(self, command: Generate | Tokenize | Plan | Validate, opened: _Open) -> None:
         with self._lock:

@@ -25,6 +25,7 @@ from app.serving import openai_api
 from app.serving.access import Access
 from app.serving.answering import Service
 from app.serving.messages import Listening, NotListening, ServerSettings
+from app.serving.openai_shape import SHAPE
 from app.serving.owner_link import OwnerLink
 from app.serving.problems import ProblemError
 from app.serving.replies import Refusal, Shape
@@ -77,7 +78,7 @@ class _Refusing(Response):
 def _shape(scope: Scope) -> Shape:
     """Return how the API that a request is for reports problems."""
     _ = scope
-    return openai_api.SHAPE
+    return SHAPE
 
 
 async def _run(settings: ServerSettings, up: Connection, down: Connection) -> None:

@@ -149,6 +149,8 @@ def test_message_ids_beyond_the_vocabulary_are_ignored(worker: StdioWorker):
         ({"sampling": {"seed": 2**63}}, "seed"),
         ({"sampling": {"seed": 0.5}}, "seed"),
         ({"sampling": {"temperature": "hot"}}, "temperature"),
+        ({"sampling": {"logit_bias": {"12": 101}}}, "logit_bias"),
+        ({"sampling": {"logit_bias": {"99999999": 1}}}, "sampling.logit_bias"),
         ({"top_logprobs": 21}, "top_logprobs"),
         ({"messages": [{"role": "user", "content": "a"}]}, "`messages`, `text`"),
         ({"template_options": {}}, "template_options"),
@@ -184,6 +186,7 @@ def test_extreme_sampling_still_gives_tokens(worker: StdioWorker):
         {"temperature": 1, "top_k": 10**9},
         {"temperature": 1, "top_p": 1e-12, "min_p": 1, "top_k": 1},
         {"repetition_penalty": 1e-6, "frequency_penalty": 100},
+        {"logit_bias": {str(token_id): -100 for token_id in range(200)}},
     ):
         assert worker.result("generate", text="Hello", max_tokens=6, sampling=sampling)["type"] == "finished"
 

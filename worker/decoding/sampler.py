@@ -35,17 +35,24 @@ _MIN_TOP_P = 1e-9
 class Sampler:
     """Samples tokens with the settings of one request."""
 
-    def __init__(self, sampling: Sampling, seed: int) -> None:
+    def __init__(self, sampling: Sampling, seed: int, num_given: int = 0) -> None:
+        """`num_given`: how many tokens come before the first new one."""
         self.seed = seed
         self._sampling = sampling
         self._penalties = _penalties(sampling)
         self._context = sampling.penalty_context
+        self._num_given = num_given if sampling.penalty_covers == "new" else 0
+        self._bias: tuple[mx.array, mx.array] | None = None
+        """Token ids, and the number that is added to the logit of each."""
+        if sampling.logit_bias:
+            ids, biases = list(sampling.logit_bias), list(sampling.logit_bias.values())
+            self._bias = mx.array(ids, dtype=mx.uint32), mx.array(biases, dtype=mx.float32)
 
     def recent(self, token_ids: Sequence[int]) -> mx.array | None:
         """Return the last tokens, shape [at most `penalty_context`], for the penalties; None if there are none."""
         if not self._penalties:
             return None
-        return mx.array(list(token_ids[-self._context :]), dtype=mx.uint32)
+        return mx.array(list(token_ids[self._num_given :][-self._context :]), dtype=mx.uint32)
 
     def advance(self, recent: mx.array | None, token: mx.array) -> mx.array | None:
         """Return `recent` with one more token, shape [1], which may be unevaluated."""
@@ -74,6 +81,9 @@ class Sampler:
         logits = logits.astype(mx.float32)
         for penalty in self._penalties:
             logits = penalty(recent if recent is not None else mx.array([], dtype=mx.uint32), logits)
+        if self._bias is not None:
+            ids, biases = self._bias
+            logits = logits.at[:, ids].add(biases)
         if mask is not None:
             logits = mx.where(mask, logits, -mx.inf)
         if temperature == 0:

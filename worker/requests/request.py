@@ -119,8 +119,9 @@ class Request:
         if allowed is not None and not allowed.any():
             raise does_not_fit()
         sampling = command.sampling
+        prompts.check(list(sampling.logit_bias), "sampling.logit_bias")
         seed = sampling.seed if sampling.seed is not None else secrets.randbits(32)
-        self._samplers = [Sampler(sampling, seed + choice) for choice in range(command.n)]
+        self._samplers = [Sampler(sampling, seed + choice, len(self.sequence)) for choice in range(command.n)]
         self._steerings: list[Steering] = []
         """One for each answer; empty without hooks."""
         if command.hooks:
@@ -234,7 +235,7 @@ class Request:
             assert fork.choice == len(self.writings)
             self.writings.append(fork.writing)
             self._steerings.append(fork)
-            self._samplers.append(Sampler(self.command.sampling, fork.seeds.seed))
+            self._samplers.append(Sampler(self.command.sampling, fork.seeds.seed, len(self.sequence)))
         self._num_forking = 0
         self.ticket.num_choices = len(self.writings)
         return taken

@@ -94,6 +94,13 @@ def is_same(model: LanguageModel, one: list[Event], other: list[Event], **fields
 # --- a draft model ------------------------------------------------------------------------------------------------
 
 
+_CHANGED: tuple[dict[str, Any], ...] = (
+    {},
+    {"logit_bias": {12: 4.0, 40: -100.0}},
+    {"presence_penalty": 1.5, "penalty_covers": "new"},
+)
+
+
 @pytest.mark.parametrize("form", CONSTRAINTS)
 @pytest.mark.parametrize("seed", range(3))
 def test_an_answer_with_a_draft_model_equals_the_one_without(
@@ -102,7 +109,7 @@ def test_an_answer_with_a_draft_model_equals_the_one_without(
     for temperature in (0.0, 1.0):
         asked: dict[str, Any] = {
             "constraint": CONSTRAINTS[form],
-            "sampling": Sampling(temperature=temperature, seed=seed),
+            "sampling": Sampling(temperature=temperature, seed=seed, **_CHANGED[seed]),
             "token_ids": PROMPT[seed:],
         }
         plain = ask(engine_of(llama), **asked)

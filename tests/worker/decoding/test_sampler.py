@@ -6,6 +6,7 @@ import mlx.core as mx
 import numpy as np
 import numpy.typing as npt
 import pytest
+from msgspec import structs
 
 from worker.decoding.sampler import Sampler, key_bits
 from worker.protocol import Sampling
@@ -222,3 +223,38 @@ def test_keys_of_neighbouring_positions_have_nothing_in_common():
 def test_keys_differ_over_the_whole_range_of_seeds():
     assert 0 <= key_bits(2**63 - 1, 2**31, 10**6) < 2**64
     assert key_bits(0, 0, 0) != key_bits(2**63 - 1, 0, 0)
+
+
+def test_penalties_can_leave_out_the_prompt():
+    dice = np.random.default_rng(4)
+    sampling = Sampling(presence_penalty=2, frequency_penalty=1, penalty_context=3, penalty_covers="new")
+    for num_given in (0, 2, 9):
+        logits = dice.normal(0, 1.5, SIZE)
+        tokens = dice.integers(0, 4, 9).tolist()
+        sampler = Sampler(sampling, 1, num_given)
+        token = int(np.array(sampler.draw(row(logits), sampler.recent(tokens), 0))[0])
+        expected = penalized_by_oracle(sampling, logits, tokens[num_given:])
+        assert expected[token] >= expected.max() - 1e-5
+
+
+# --- biases ----------------------------------------------------------------------------------------------------
+
+
+def test_biases_are_added_before_the_filters_as_plain_numpy_adds_them(logits: Floats):
+    bias = {3: 2.5, 7: -100.0, 11: 1.0, 38: -0.5}
+    biased = logits.copy()
+    for token, number in bias.items():
+        biased[token] += number
+    assert sample(Sampling(logit_bias=bias), logits, 1) == int(np.argmax(biased))
+    for sampling in (Sampling(temperature=1, top_k=3), Sampling(temperature=1, min_p=0.2, top_p=0.9)):
+        changed = structs.replace(sampling, logit_bias=bias)
+        assert sampled_ids(changed, logits) <= kept_by_oracle(sampling, biased)
+        assert [sample(changed, logits, seed) for seed in range(20)] == [
+            sample(sampling, biased, seed) for seed in range(20)
+        ]
+
+
+def test_a_mask_is_stronger_than_a_bias():
+    mask = mx.array([True, False, True])
+    sampler = Sampler(Sampling(logit_bias={1: 100}), 1)
+    assert np.array(sampler.draw(row(np.array([1.0, 2.0, 0.5])), None, 0, mask=mask)).tolist() == [0]

@@ -141,8 +141,9 @@ def logprobs_by_oracle(model: LanguageModel, token_ids: Sequence[int]) -> list[n
         Sampling(temperature=1.5, seed=3),
         Sampling(temperature=1, seed=3, top_k=3, top_p=0.5),
         Sampling(repetition_penalty=5, presence_penalty=3, frequency_penalty=2),
+        Sampling(logit_bias={40: 100.0, 41: 100.0}, presence_penalty=3, penalty_covers="new"),
     ],
-    ids=["greedy", "hot", "filtered", "penalized"],
+    ids=["greedy", "hot", "filtered", "penalized", "biased"],
 )
 def test_log_probabilities_are_the_models_own_before_any_filter(model: LanguageModel, sampling: Sampling):
     prompt = list(range(20, 60))

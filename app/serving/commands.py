@@ -1,0 +1,68 @@
+"""Parts of the worker's commands, from what a client asks for. The same for all APIs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from app.serving.answering import LoadedModel
+from worker.protocol import Constraint, Sampling
+
+_T = TypeVar("_T")
+_MIN_TOP_P = 1e-6
+"""0 means the likeliest token alone."""
+_ALL_TOKENS = 4096
+"""The worker's longest context for penalties."""
+
+
+def sampling_of(
+    model: LoadedModel,
+    *,
+    temperature: float | None = None,
+    top_p: float | None = None,
+    top_k: int | None = None,
+    min_p: float | None = None,
+    repetition_penalty: float | None = None,
+    presence_penalty: float | None = None,
+    frequency_penalty: float | None = None,
+    logit_bias: Mapping[int, float] | None = None,
+    seed: int | None = None,
+) -> Sampling:
+    """Return the sampling that a client asks for. What it leaves out is what the model's makers suggest.
+
+    The penalties cover the answer alone, as in OpenAI's API. Seeds may be negative there.
+    """
+    suggested = model.suggested
+    return Sampling(
+        temperature=_chosen(temperature, suggested.temperature, 1.0),
+        top_p=max(_chosen(top_p, suggested.top_p, 1.0), _MIN_TOP_P),
+        top_k=_chosen(top_k, suggested.top_k, 0),
+        min_p=_chosen(min_p, suggested.min_p, 0.0),
+        repetition_penalty=_chosen(repetition_penalty, suggested.repetition_penalty, 1.0),
+        presence_penalty=presence_penalty or 0.0,
+        frequency_penalty=frequency_penalty or 0.0,
+        penalty_context=_ALL_TOKENS,
+        penalty_covers="new",
+        logit_bias=dict(logit_bias or {}),
+        seed=None if seed is None else seed & (2**63 - 1),
+    )
+
+
+def json_constraint(schema: Any) -> Constraint:
+    """Return the answer format of a JSON schema."""
+    return Constraint(kind="json_schema", value=schema)
+
+
+def thinking_options(model: LoadedModel, *, thinks: bool | None) -> dict[str, Any]:
+    """Return the option of the model's template that switches thinking on or off; empty if it has none."""
+    option = model.info.thinking_option
+    return {} if thinks is None or option is None else {option: thinks}
+
+
+def stops_of(stop: str | list[str] | None) -> list[str]:
+    """Return the stop strings of a request, without empty ones."""
+    return [text for text in ([stop] if isinstance(stop, str) else stop or []) if text]
+
+
+def _chosen(given: _T | None, suggested: _T | None, usual: _T) -> _T:
+    return given if given is not None else suggested if suggested is not None else usual

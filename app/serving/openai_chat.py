@@ -1,0 +1,247 @@
+"""Chat completions of OpenAI's API."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import UNSET
+from starlette.requests import Request
+
+from app.serving.answering import (
+    AllEnded,
+    Content,
+    Delta,
+    Ended,
+    LoadedModel,
+    Part,
+    Reading,
+    Reasoning,
+    Service,
+    ShownToken,
+    Waiting,
+)
+from app.serving.commands import json_constraint, sampling_of, stops_of, thinking_options
+from app.serving.endpoints import client_of, decoded
+from app.serving.openai_bodies import ChatBody, ResponseFormat, Turn, TurnPart, refused
+from app.serving.openai_shape import finish_reason, head_of, number_of, usage_of
+from app.serving.problems import ProblemError
+from app.serving.replies import Reply, comment, event
+from worker.protocol import Constraint, Generate, Message, Usage
+
+
+class Chat:
+    """The endpoint."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    async def create(self, request: Request, data: bytes, reply: Reply) -> None:
+        """Answer a request. Raises `ProblemError`."""
+        body = decoded(data, ChatBody)
+        if not body.messages:
+            raise ProblemError("invalid", "The request has no messages.", param="messages")
+        model = await self._service.model(body.model)
+        generate = _command(body, model)
+        writer = _Writer(body, model, generate.n)
+        async with self._service.answer(client_of(request, "openai"), model, generate) as answer:
+            async for step in answer:
+                match step:
+                    case Delta(choice=choice, parts=parts, tokens=tokens):
+                        writer.take(choice, parts, tokens)
+                    case Ended(choice=choice, reason=reason):
+                        writer.end(choice, finish_reason(reason))
+                    case AllEnded(usage=usage):
+                        writer.end_all(usage)
+                    case Reading(done=done, total=total):
+                        writer.comment(f"reading {done} of {total} tokens")
+                    case Waiting():
+                        writer.comment("waiting")
+                if body.stream and (events := writer.events()):
+                    await reply.send(events)
+        if body.stream:
+            await reply.end()
+        else:
+            await reply.whole(writer.whole())
+
+
+# --- from the request to the worker's command --------------------------------------------------------------
+
+
+def _command(body: ChatBody, model: LoadedModel) -> Generate:
+    if body.top_logprobs and not body.logprobs:
+        raise ProblemError("invalid", "`top_logprobs` goes with `logprobs` only.", param="top_logprobs")
+    if body.tool_choice != "none":
+        refused(body, "tools")
+    effort = body.reasoning_effort
+    thinks = None if effort is None else effort not in {"none", "minimal"}
+    options = {**thinking_options(model, thinks=thinks), **(body.chat_template_kwargs or {})}
+    return Generate(
+        request_id="",
+        messages=[_message(turn, number) for number, turn in enumerate(body.messages)],
+        template_options=options or UNSET,
+        sampling=sampling_of(
+            model,
+            temperature=body.temperature,
+            top_p=body.top_p,
+            top_k=body.top_k,
+            min_p=body.min_p,
+            repetition_penalty=body.repetition_penalty,
+            presence_penalty=body.presence_penalty,
+            frequency_penalty=body.frequency_penalty,
+            logit_bias=body.logit_bias,
+            seed=body.seed,
+        ),
+        stop=stops_of(body.stop),
+        max_tokens=body.max_completion_tokens or body.max_tokens,
+        n=body.n or 1,
+        constraint=_constraint(body.response_format),
+        top_logprobs=max(body.top_logprobs or 0, 1) if body.logprobs else 0,
+    )
+
+
+def _message(turn: Turn, number: int) -> Message:
+    path = f"messages[{number}]"
+    if turn.tool_calls or turn.role == "tool":
+        raise ProblemError("invalid", "Bough does not offer tools. Send the messages without calls.", param=path)
+    role = "system" if turn.role == "developer" else turn.role
+    return Message(role=role, content=text_of(turn.content, f"{path}.content"))
+
+
+def text_of(content: str | list[TurnPart] | None, path: str) -> str:
+    """Return the text of a message. Raises `ProblemError` for images, sounds and files."""
+    if content is None or isinstance(content, str):
+        return content or ""
+    texts: list[str] = []
+    for number, part in enumerate(content):
+        text = part.text if part.type == "text" else part.refusal if part.type == "refusal" else None
+        if text is None:
+            raise ProblemError(
+                "invalid",
+                f"Bough's models read text only: `{part.type}` can't be used. Send the message without it.",
+                param=f"{path}[{number}]",
+            )
+        texts.append(text)
+    return "\n".join(texts)
+
+
+def _constraint(wanted: ResponseFormat | None) -> Constraint | None:
+    match wanted:
+        case None | ResponseFormat(type="text"):
+            return None
+        case ResponseFormat(type="json_object"):
+            return json_constraint({"type": "object"})
+        case ResponseFormat(type="json_schema", json_schema=named) if named is not None:
+            return json_constraint(True if named.schema is UNSET or named.schema is None else named.schema)
+        case _:
+            raise ProblemError(
+                "invalid", f"There is no response format `{wanted.type}` like this.", param="response_format"
+            )
+
+
+# --- from the answer to the reply --------------------------------------------------------------------------
+
+
+class _Choice:
+    """One of the answers, as a whole."""
+
+    def __init__(self) -> None:
+        self._content: list[str] = []
+        self._reasoning: list[str] = []
+        self._has_begun = False
+        self.logprobs: list[dict[str, Any]] = []
+        self.reason = "stop"
+
+    def begin(self) -> dict[str, Any]:
+        """Return the beginning of its first event; empty for later ones."""
+        if self._has_begun:
+            return {}
+        self._has_begun = True
+        return {"role": "assistant", "content": ""}
+
+    def add(self, part: Part, delta: dict[str, Any]) -> None:
+        """Add a part to the whole and to an event."""
+        match part:
+            case Content(text):
+                self._content.append(text)
+                delta["content"] = delta.get("content", "") + text
+            case Reasoning(text):
+                self._reasoning.append(text)
+                delta["reasoning_content"] = delta.get("reasoning_content", "") + text
+
+    def message(self) -> dict[str, Any]:
+        message: dict[str, Any] = {"role": "assistant", "content": "".join(self._content), "refusal": None}
+        if self._reasoning:
+            message["reasoning_content"] = "".join(self._reasoning)
+        return message
+
+
+class _Writer:
+    """Writes an answer: as events while it grows, or as a whole."""
+
+    def __init__(self, body: ChatBody, model: LoadedModel, num_choices: int) -> None:
+        self._body = body
+        self._head = head_of("chat.completion.chunk" if body.stream else "chat.completion", "chatcmpl", model)
+        self._choices = [_Choice() for _ in range(num_choices)]
+        self._usage: dict[str, Any] | None = None
+        self._events: list[bytes] = []
+
+    def take(self, number: int, parts: Sequence[Part], tokens: Sequence[ShownToken]) -> None:
+        choice = self._choices[number]
+        delta = choice.begin()
+        for part in parts:
+            choice.add(part, delta)
+        logprobs = [_logprob(token, self._body.top_logprobs or 0) for token in tokens]
+        choice.logprobs += logprobs
+        self._chunk(number, delta, None, logprobs)
+
+    def end(self, number: int, reason: str) -> None:
+        choice = self._choices[number]
+        choice.reason = reason
+        self._chunk(number, choice.begin(), reason, [])
+
+    def end_all(self, usage: Usage) -> None:
+        self._usage = usage_of([usage])
+        if self._body.includes_usage:
+            self._events.append(event({**self._head, "choices": [], "usage": self._usage}))
+        self._events.append(b"data: [DONE]\n\n")
+
+    def comment(self, text: str) -> None:
+        self._events.append(comment(text))
+
+    def events(self) -> bytes:
+        """Return the events since the last call."""
+        events = b"".join(self._events)
+        self._events.clear()
+        return events
+
+    def whole(self) -> dict[str, Any]:
+        choices = [
+            {
+                "index": number,
+                "message": choice.message(),
+                "logprobs": {"content": choice.logprobs, "refusal": None} if self._body.logprobs else None,
+                "finish_reason": choice.reason,
+            }
+            for number, choice in enumerate(self._choices)
+        ]
+        return {**self._head, "choices": choices, "usage": self._usage}
+
+    def _chunk(self, number: int, delta: dict[str, Any], reason: str | None, logprobs: list[Any]) -> None:
+        if not self._body.stream:
+            return
+        found = {"content": logprobs, "refusal": None} if logprobs else None
+        choice = {"index": number, "delta": delta, "logprobs": found, "finish_reason": reason}
+        usage = {"usage": None} if self._body.includes_usage else {}
+        self._events.append(event({**self._head, "choices": [choice], **usage}))
+
+
+def _logprob(token: ShownToken, num_top: int) -> dict[str, Any]:
+    return {
+        **_named(token.text, token.logprob),
+        "top_logprobs": [_named(text, logprob) for text, logprob in token.top[:num_top]],
+    }
+
+
+def _named(text: str, logprob: float | None) -> dict[str, Any]:
+    return {"token": text, "logprob": number_of(logprob), "bytes": list(text.encode())}

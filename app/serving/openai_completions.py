@@ -1,0 +1,202 @@
+"""Completions of OpenAI's API: text that goes on from a prompt, without a chat template."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from msgspec import UNSET
+from starlette.requests import Request
+
+from app.serving.answering import (
+    AllEnded,
+    Content,
+    Delta,
+    Ended,
+    LoadedModel,
+    Service,
+    ShownToken,
+    side_by_side,
+)
+from app.serving.commands import sampling_of, stops_of
+from app.serving.endpoints import client_of, decoded
+from app.serving.openai_bodies import CompletionBody
+from app.serving.openai_shape import finish_reason, head_of, number_of, usage_of
+from app.serving.problems import ProblemError
+from app.serving.replies import Reply, comment, event
+from worker.protocol import Generate, Usage
+
+_MAX_TOKENS = 16
+"""The original's limit for requests that name none."""
+_MAX_PROMPTS = 128
+
+
+class Completions:
+    """The endpoint."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    async def create(self, request: Request, data: bytes, reply: Reply) -> None:
+        """Answer a request. Raises `ProblemError`."""
+        body = decoded(data, CompletionBody)
+        prompts = _prompts(body)
+        model = await self._service.model(body.model)
+        commands = [_command(body, model, prompt) for prompt in prompts]
+        client = client_of(request, "openai")
+        writer = _Writer(body, model, len(prompts))
+        if body.echo:
+            writer.echo([await self._text(prompt) for prompt in prompts])
+        answers = [self._service.answer(client, model, command) for command in commands]
+        async with side_by_side(answers) as steps:
+            async for prompt, step in steps:
+                match step:
+                    case Delta(choice=choice, parts=parts, tokens=tokens):
+                        text = "".join(part.text for part in parts if isinstance(part, Content))
+                        writer.take(prompt * (body.n or 1) + choice, text, tokens)
+                    case Ended(choice=choice, reason=reason):
+                        writer.end(prompt * (body.n or 1) + choice, finish_reason(reason))
+                    case AllEnded(usage=usage):
+                        writer.end_prompt(usage)
+                    case _:
+                        writer.comment("working")
+                if body.stream and (events := writer.events()):
+                    await reply.send(events)
+        if body.stream:
+            await reply.send(writer.last_events())
+            await reply.end()
+        else:
+            await reply.whole(writer.whole())
+
+    async def _text(self, prompt: str | list[int]) -> str:
+        return prompt if isinstance(prompt, str) else await self._service.text_of(prompt)
+
+
+def _prompts(body: CompletionBody) -> list[str | list[int]]:
+    given = body.prompt
+    if isinstance(given, str):
+        return [given]
+    if given and all(isinstance(each, int) for each in given):
+        return [cast("list[int]", given)]
+    if not given or any(isinstance(each, int) for each in given) or len(given) > _MAX_PROMPTS:
+        raise ProblemError(
+            "invalid",
+            f"`prompt` is a text, a list of token ids, or a list of at most {_MAX_PROMPTS} of these.",
+            param="prompt",
+        )
+    return cast("list[str | list[int]]", given)
+
+
+def _command(body: CompletionBody, model: LoadedModel, prompt: str | list[int]) -> Generate:
+    return Generate(
+        request_id="",
+        text=prompt if isinstance(prompt, str) else UNSET,
+        token_ids=UNSET if isinstance(prompt, str) else prompt,
+        sampling=sampling_of(
+            model,
+            temperature=body.temperature,
+            top_p=body.top_p,
+            top_k=body.top_k,
+            min_p=body.min_p,
+            repetition_penalty=body.repetition_penalty,
+            presence_penalty=body.presence_penalty,
+            frequency_penalty=body.frequency_penalty,
+            logit_bias=body.logit_bias,
+            seed=body.seed,
+        ),
+        stop=stops_of(body.stop),
+        max_tokens=body.max_tokens or _MAX_TOKENS,
+        n=body.n or 1,
+        top_logprobs=0 if body.logprobs is None else max(body.logprobs, 1),
+    )
+
+
+class _Choice:
+    """One of the answers, as a whole."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.tokens: list[ShownToken] = []
+        self.reason = "stop"
+        self.num_chars = 0
+        """How many characters the tokens spell that were written."""
+
+
+class _Writer:
+    """Writes answers: as events while they grow, or as a whole."""
+
+    def __init__(self, body: CompletionBody, model: LoadedModel, num_prompts: int) -> None:
+        self._body = body
+        self._head = head_of("text_completion", "cmpl", model)
+        self._choices = [_Choice() for _ in range(num_prompts * (body.n or 1))]
+        self._usages: list[Usage] = []
+        self._events: list[bytes] = []
+
+    def echo(self, prompts: Sequence[str]) -> None:
+        """Begin each answer with its prompt."""
+        for number, choice in enumerate(self._choices):
+            choice.num_chars = len(prompts[number // (self._body.n or 1)])
+            self.take(number, prompts[number // (self._body.n or 1)], [])
+
+    def take(self, number: int, text: str, tokens: Sequence[ShownToken]) -> None:
+        choice = self._choices[number]
+        choice.texts.append(text)
+        if self._body.stream:
+            self._chunk(number, text, self._logprobs(choice, tokens), None)
+        else:
+            choice.tokens += tokens
+
+    def end(self, number: int, reason: str) -> None:
+        self._choices[number].reason = reason
+        if self._body.stream:
+            self._chunk(number, "", None, reason)
+
+    def end_prompt(self, usage: Usage) -> None:
+        self._usages.append(usage)
+
+    def comment(self, text: str) -> None:
+        self._events.append(comment(text))
+
+    def events(self) -> bytes:
+        """Return the events since the last call."""
+        events = b"".join(self._events)
+        self._events.clear()
+        return events
+
+    def last_events(self) -> bytes:
+        """Return the events that end the stream."""
+        usage = {**self._head, "choices": [], "usage": usage_of(self._usages)}
+        return (event(usage) if self._body.includes_usage else b"") + b"data: [DONE]\n\n"
+
+    def whole(self) -> dict[str, Any]:
+        choices = [
+            {
+                "index": number,
+                "text": "".join(choice.texts),
+                "logprobs": self._logprobs(choice, choice.tokens),
+                "finish_reason": choice.reason,
+            }
+            for number, choice in enumerate(self._choices)
+        ]
+        return {**self._head, "choices": choices, "usage": usage_of(self._usages)}
+
+    def _chunk(self, number: int, text: str, logprobs: dict[str, Any] | None, reason: str | None) -> None:
+        choice = {"index": number, "text": text, "logprobs": logprobs, "finish_reason": reason}
+        usage = {"usage": None} if self._body.includes_usage else {}
+        self._events.append(event({**self._head, "choices": [choice], **usage}))
+
+    def _logprobs(self, choice: _Choice, tokens: Sequence[ShownToken]) -> dict[str, Any] | None:
+        if self._body.logprobs is None:
+            return None
+        offsets: list[int] = []
+        for token in tokens:
+            offsets.append(choice.num_chars)
+            choice.num_chars += len(token.text)
+        return {
+            "tokens": [token.text for token in tokens],
+            "token_logprobs": [number_of(token.logprob) for token in tokens],
+            "top_logprobs": [
+                {text: number_of(logprob) for text, logprob in token.top[: self._body.logprobs]} for token in tokens
+            ],
+            "text_offset": offsets,
+        }
