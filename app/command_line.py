@@ -56,7 +56,9 @@ def parser() -> argparse.ArgumentParser:
     again = commands.add_parser("replay", parents=[data_dir], help="run answers again and report whether they match")
     again.add_argument("conversations", nargs="*", metavar="NAME", help="a conversation with its visible answers")
     again.add_argument("--message", action="append", type=int, default=[], metavar="ID", help="one answer")
-    again.add_argument("--model", help="the model to use instead of the one that wrote the answers")
+    again.add_argument(
+        "--model", help='a name or folder, or "starter": the model to use instead of the one that wrote the answers'
+    )
     again.add_argument("--json", action="store_true", help="print JSON")
     models = commands.add_parser("models", parents=[data_dir], help="list, search, fetch, import and remove models")
     _add_models_commands(models, data_dir)

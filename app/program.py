@@ -22,7 +22,7 @@ from app.conversations import Conversations
 from app.lazy import Lazy
 from app.model.cache_folder import CacheFolder
 from app.model.generation_settings import GenerationSettings, Preset
-from app.model.message import Overflow, Sampling
+from app.model.message import Overflow
 from app.model.own_files import RETRY_MS
 from app.model.settings import CacheSettings, Settings, Theme
 from app.model.store import Store
@@ -39,6 +39,7 @@ from app.notices import (
 )
 from app.places import Places
 from app.preferences import Preferences
+from app.settings_of_models import SettingsOfModels
 from app.supply.measuring import Measuring
 from worker.sentence import Sentence
 
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from app.catalog.entry import Memory
     from app.catalog.hub import Hub
     from app.draft_models import DraftModels
+    from app.supply.draft_choices import DraftChoices
     from app.supply.first_models import FirstModels
     from app.supply.fits import Fits
     from app.supply.hub_search import HubSearch
@@ -97,6 +99,7 @@ class Program(QObject):
         self.worker_watches = [WorkerWatch(watched, answers) for watched in sessions.both]
         self._archive = Lazy(self._make_archive)
         self._drafts = Lazy(self._make_drafts)
+        self._draft_choices = Lazy(self._make_draft_choices)
         self._local_models = Lazy(self._make_local_models)
         self._hub = Lazy(self._make_hub)
         self._hub_search = Lazy(self._make_hub_search)
@@ -112,8 +115,8 @@ class Program(QObject):
         self._machine_memory: Memory | None = None
         """As it was when a model was first loaded; only its total is used."""
         self._fits = Lazy(self._make_fits)
-        self._sampling_of: dict[str, Sampling] = {}
-        """The default sampling of each model, once it was needed."""
+        self.of_models = SettingsOfModels(preferences, session)
+        """The settings of each model."""
         self.idle_unloading = IdleUnloading(session, answers, preferences.settings.unload_after_minutes)
         answers.saving_failed.connect(self.report_unsaved)
         answers.saved_again.connect(self.report_saved)
@@ -121,6 +124,7 @@ class Program(QObject):
         session.load_failed.connect(self._on_load_failed)
         session.draft_of = self._draft_of
         session.template_of = self.templates.of
+        session.kv_bits_of = self.of_models.kv_bits_of
         for watch in self.worker_watches:
             watch.got_stuck.connect(partial(self._on_worker_stuck, watch.session))
             watch.recovered.connect(self._on_worker_recovered)
@@ -150,6 +154,16 @@ class Program(QObject):
         from app.draft_models import DraftModels
 
         return DraftModels(self.session, self.preferences, self.archive.run)
+
+    @property
+    def draft_choices(self) -> DraftChoices:
+        """The models that can be draft models of others, for their pages."""
+        return self._draft_choices.get()
+
+    def _make_draft_choices(self) -> DraftChoices:
+        from app.supply.draft_choices import DraftChoices
+
+        return DraftChoices(self.archive.run)
 
     @property
     def local_models(self) -> LocalModels:
@@ -277,7 +291,7 @@ class Program(QObject):
             shape,
             memory,
             context_length=model.context_length or DEFAULT_CONTEXT,
-            kv_bits=self.settings.cache_settings.kv_bits or 16,
+            kv_bits=self.of_models.kv_bits_of(name),
             extra_bytes=extra,
         )
 
@@ -301,8 +315,8 @@ class Program(QObject):
             self.load_model(name, anyway=True)
 
     def unload_model(self) -> None:
-        """Free the memory of the model. Running answers are stopped; the next question loads the model again."""
-        self.answers.stop_all()
+        """Free the memory of the model. Its answers are stopped; the next question loads it again."""
+        self.answers.stop_of(self.session)
         self.session.unload()
 
     def load_last_model(self) -> None:
@@ -401,20 +415,6 @@ class Program(QObject):
         self.local_models.look()
 
     # --- the settings --------------------------------------------------------------------------------------
-
-    def generation_for(self, model: str) -> GenerationSettings:
-        """Return the settings of conversations with a model that have none of their own.
-
-        As long as the user has not changed the default sampling, the model's own files may suggest another one.
-        """
-        generation = self.settings.generation
-        if generation.sampling != Sampling():
-            return generation
-        if model not in self._sampling_of:
-            from app.catalog.sampling_defaults import sampling_defaults
-
-            self._sampling_of[model] = sampling_defaults(model).applied_to(Sampling())
-        return msgspec.structs.replace(generation, sampling=self._sampling_of[model])
 
     def set_default_generation(self, generation: GenerationSettings) -> None:
         """Change the settings of conversations that have none of their own."""

@@ -40,7 +40,9 @@ def main(arguments: list[str] | None = None) -> int:
     )
     commands = parser.add_subparsers(dest="command")
     chat = commands.add_parser("chat", help="a small chat in the terminal")
-    chat.add_argument("--model", default="guide", help="a model's folder or name (default: the built-in guide)")
+    chat.add_argument(
+        "--model", default="guide", help='a model\'s folder or name, or "starter" (default: the built-in guide)'
+    )
     print_printable_text()
     chosen = parser.parse_args(arguments)
     logging.basicConfig(format="worker: %(levelname)s %(name)s: %(message)s")

@@ -6,6 +6,12 @@ from typing import Annotated, Literal, TypeAlias, get_args
 
 from msgspec import UNSET, Meta, Struct
 
+STARTER = "starter"
+"""The name of the small real model that Bough fetches first."""
+STARTER_FOLDER = "SmolLM2-135M-Instruct"
+"""Its folder, in the folder of Bough's models."""
+STARTER_ON_HUB = "HuggingFaceTB/SmolLM2-135M-Instruct"
+
 # Both transports carry all 64-bit integers; MessagePack has no larger ones.
 RequestId: TypeAlias = str | Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 

@@ -190,6 +190,12 @@ class Answers(QObject):
             if conversation_id in {None, stream.conversation_id}:
                 self.stop(message_id)
 
+    def stop_of(self, session: ModelSession) -> None:
+        """Stop all answers that a session writes, and those that wait for it."""
+        for message_id, stream in reversed(list(self._streams.items())):
+            if (stream.session or self._sessions.of(_model_of(stream))) is session:
+                self.stop(message_id)
+
     def is_streaming(self, message_id: MessageId) -> bool:
         stream = self._streams.get(message_id)
         return stream is not None and not stream.has_ended

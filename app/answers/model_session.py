@@ -95,9 +95,11 @@ class ModelSession(QObject):
         self._refused: dict[str, Sentence] = {}
         """Why models did not load when they were last tried."""
         self.draft_of: Callable[[str], str] = lambda _: ""
+        """Returns the usual draft model of a model; empty if it has none."""
         self.template_of: Callable[[str], str | None] = lambda _: None
         """Returns the chat template that the user chose for a model without one."""
-        """Returns the usual draft model of a model; empty if it has none."""
+        self.kv_bits_of: Callable[[str], Literal[4, 8, 16]] = lambda _: self.cache_settings.kv_bits or 16
+        """Returns the precision that the cache of a model should have; 16 means the one that it computes with."""
         self.cache_settings = CacheSettings()
         """The cache settings of the model requested last."""
         self.is_precision_refused = False
@@ -214,6 +216,13 @@ class ModelSession(QObject):
         elif cache_settings != self.cache_settings:
             self.load(self.name, cache_settings, self.draft)
 
+    def reload(self) -> None:
+        """Load the model again, after the running answers, because its own settings changed."""
+        if self.state == "unloaded":
+            self.is_precision_refused = False
+        else:
+            self.load(self.name, draft=self.draft)
+
     def forget(self, remove: Callable[[], None]) -> None:
         """Empty the cache: call `remove` once the worker uses no files on disk.
 
@@ -235,11 +244,6 @@ class ModelSession(QObject):
     def kv_bits(self) -> int | None:
         """The bits of the model's cache; None means those that it computes with."""
         return self._cache_options().kv_bits
-
-    @property
-    def kv_bits_wanted(self) -> Literal[4, 8, 16]:
-        """The bits that the settings ask for; 16 stands for those that the model computes with."""
-        return self.cache_settings.kv_bits or 16
 
     def how_it_runs(self) -> list[Sentence]:
         """Return how the loaded model runs on this computer; empty if no model is loaded."""
@@ -325,10 +329,11 @@ class ModelSession(QObject):
         self._set_kept(None)
 
     def _cache_options(self) -> CacheOptions:
+        bits = self.kv_bits_of(self.name)
         return CacheOptions(
             limit_bytes=self.cache_settings.limit_bytes,
             disk_limit_bytes=0 if self._remove is not None else self.cache_settings.disk_limit_bytes,
-            kv_bits=None if self.is_precision_refused else self.cache_settings.kv_bits,
+            kv_bits=None if self.is_precision_refused or bits == 16 else bits,
         )
 
     def _on_event(self, event: Event) -> None:

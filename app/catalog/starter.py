@@ -8,20 +8,26 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from app.catalog.entry import RemoteModel
+from worker.values import STARTER, STARTER_FOLDER, STARTER_ON_HUB
 
 TITLE = "SmolLM2"
 NUM_MILLIONS = 135
 """The number of its parameters."""
-ON_HUB = RemoteModel(repo="HuggingFaceTB/SmolLM2-135M-Instruct", title=TITLE, num_bytes=271_000_000)
+ON_HUB = RemoteModel(repo=STARTER_ON_HUB, title=TITLE, num_bytes=271_000_000)
 """The same model on the hub, with weights in bfloat16."""
-_FOLDER = "SmolLM2-135M-Instruct"
+
 _SAMPLING = {"temperature": 0.2, "top_p": 0.9}
 """Its makers recommend this, but its GGUF file does not say so. At higher temperatures a model so small goes astray."""
 
 
 def starter_path(models: Path) -> Path:
     """Return the starter's folder in Bough's models folder, whether it is there or not."""
-    return models / _FOLDER
+    return models / STARTER_FOLDER
+
+
+def full_name(name: str, models: Path) -> str:
+    """Return the name of a model as windows and conversations have it: for "starter", its folder or its repository."""
+    return str(find_starter(models) or STARTER_ON_HUB) if name == STARTER else name
 
 
 def find_starter(models: Path) -> Path | None:

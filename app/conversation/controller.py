@@ -76,7 +76,7 @@ class Controller(QObject):
             if opened is None:
                 name = title_of(text) if self.program.settings.names_conversations else name_from(text)
                 conversation, question = self._store.create_conversation(
-                    name, self.preparation.unsent.system_prompt, text, self.model.name
+                    name, self.preparation.system_prompt, text, self.model.name
                 )
                 opened = self.shown.begin(conversation.id)
                 with self.shown.step("Send"):
@@ -300,7 +300,8 @@ class Controller(QObject):
         opened = self.shown.require_open()
         record = self.preparation.record(generation)
         if model is not None and model != record.model:
-            record = msgspec.structs.replace(record, model=model, model_identity="", versions={})
+            marks = self.program.of_models.marks_of(model)
+            record = msgspec.structs.replace(record, model=model, model_identity="", versions={}, thought_marks=marks)
         num_answers = self.preparation.generation.n if num_answers is None else num_answers
         with self._notices.report_store_errors():
             answers = [

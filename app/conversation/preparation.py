@@ -55,12 +55,30 @@ class Preparation(QObject):
     @property
     def generation(self) -> GenerationSettings:
         """The settings for the next answer."""
-        return self._prepared.generation or self._program.generation_for(self._model.name)
+        own = self._prepared.generation
+        if own is not None:
+            return own
+        of_models = self._program.of_models
+        # Later changes of a model's stop strings leave the conversations that have begun as they are.
+        is_new = self._conversation_id is None
+        return (of_models.first_generation_of if is_new else of_models.generation_of)(self._model.name)
+
+    @property
+    def system_prompt(self) -> str:
+        """The system prompt with which the empty page would begin: the user's, or that of the model's settings."""
+        own = self._prepared.unsent.system_prompt
+        return self._program.of_models.of(self._model.name).system_prompt if own is None else own
+
+    def set_system_prompt(self, text: str) -> None:
+        """Change the system prompt of the empty page."""
+        of_model = self._program.of_models.of(self._model.name).system_prompt
+        self.set_unsent(structs.replace(self.unsent, system_prompt=None if text == of_model else text))
 
     def _on_model(self) -> None:
         if self._model.name != self._model_name:
             self._model_name = self._model.name
-            # Each model may suggest another sampling.
+            # Each model may have another sampling and another system prompt.
+            self.shown.emit()
             self.generation_changed.emit()
 
     def template_options(self) -> dict[str, Any]:
@@ -77,7 +95,7 @@ class Preparation(QObject):
 
     def begin(self, conversation_id: int) -> None:
         """Turn the empty page into a new conversation. Keep its settings, and clear its texts, which were sent."""
-        generation = self._prepared.generation
+        generation = self._own_generation()
         self._change(Prepared())
         self._conversation_id, self._prepared = conversation_id, Prepared()
         self._change(Prepared(generation=generation))
@@ -104,21 +122,33 @@ class Preparation(QObject):
         self.generation_changed.emit()
 
     def reset_generation(self) -> None:
-        """Use the default settings in this conversation."""
+        """Use the settings of a new conversation in this one."""
         self._change(structs.replace(self._prepared, generation=None))
+        if self._conversation_id is not None:
+            self._change(structs.replace(self._prepared, generation=self._own_generation()))
         self.generation_changed.emit()
+
+    def _own_generation(self) -> GenerationSettings | None:
+        """Return the settings that a conversation beginning now keeps; None means the default ones."""
+        if self._prepared.generation is not None:
+            return self._prepared.generation
+        of_models, name = self._program.of_models, self._model.name
+        return of_models.first_generation_of(name) if of_models.of(name).stop else None
 
     def record(self, generation: GenerationSettings | None = None) -> Record:
         """Return the record of a new answer. `generation` overrides the settings of the conversation."""
         overflow = self._program.settings.overflow
         record = (generation or self.generation).record(overflow, self._model.thinking_option)
-        return self._model.with_model(self._with_alternatives(record))
+        return self._with_marks(self._model.with_model(self._with_alternatives(record)))
 
     def record_to_continue(self, record: Record) -> Record:
         """Return the record of an answer that is continued now."""
-        return self._model.with_model(
-            self._with_alternatives(self.generation.record_to_continue(record, self._program.settings.overflow))
-        )
+        record = self.generation.record_to_continue(record, self._program.settings.overflow)
+        return self._with_marks(self._model.with_model(self._with_alternatives(record)))
+
+    def _with_marks(self, record: Record) -> Record:
+        """Note how the model's reasoning is found, so that exports find it, too."""
+        return structs.replace(record, thought_marks=self._program.of_models.marks_of(record.model))
 
     def _with_alternatives(self, record: Record) -> Record:
         """Request alternatives of each token if tokens are visible."""

@@ -43,6 +43,9 @@ ORIGINS = {
 Draft: TypeAlias = Literal["auto", "tree", "off"]
 """The source of draft tokens: the draft model if one is loaded, else the tree; other answers in the tree; none."""
 
+ThoughtMarks: TypeAlias = tuple[Annotated[str, Meta(max_length=200)], Annotated[str, Meta(max_length=200)]]
+"""The texts before and after a model's reasoning. If the first is empty, all text before the second is reasoning."""
+
 CAN_CONTINUE: frozenset[State] = frozenset({"stopped", "cut", "failed"})
 
 
@@ -159,6 +162,8 @@ class Record(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """The options of the chat template, such as whether to think."""
     kv_bits: int | None = None
     """The precision of the cache; None means full precision."""
+    thought_marks: ThoughtMarks | None = None
+    """The marks of its reasoning that the user named; None means the usual ones."""
     sampling: Sampling = Sampling()
     overflow: Overflow = "fail"
     seed: int | None = None

@@ -16,6 +16,7 @@ from msgspec import Meta, Struct, field, structs
 
 from app.model.generation_settings import GenerationSettings, Preset
 from app.model.message import Overflow
+from app.model.model_settings import ModelSettings
 from app.model.own_files import make_folder, read_own, restrict
 from app.model.text import clean
 from worker.sentence import Sentence
@@ -36,6 +37,9 @@ Theme: TypeAlias = Literal["system", "light", "dark"]
 Motion: TypeAlias = Literal["system", "less"]
 
 MAX_RECENT_MODELS = 8
+MAX_MODELS = 1000
+"""The most models whose settings are kept."""
+_MAX_DRAFT_MODELS = 64
 MAX_UNLOAD_MINUTES = 24 * 60
 MIN_TEXT_PERCENT = 80
 """In percent of the default size."""
@@ -71,10 +75,12 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     model: Name = "guide"
     recent_models: Annotated[tuple[Name, ...], Meta(max_length=64)] = ()
-    draft_models: Annotated[dict[str, Name], Meta(max_length=64)] = {}
+    draft_models: Annotated[dict[str, Name], Meta(max_length=_MAX_DRAFT_MODELS)] = {}
     """The draft models, by the names of their main models."""
     recent_drafts: Annotated[tuple[Name, ...], Meta(max_length=64)] = ()
     """Models that were draft models, the last one first."""
+    of_models: Annotated[dict[str, ModelSettings], Meta(max_length=MAX_MODELS)] = {}
+    """The settings of each model, by its name. Models without any have no entry."""
     model_folders: Annotated[tuple[Name, ...], Meta(max_length=64)] = ()
     """Folders that the user added, in which models are searched."""
     unload_after_minutes: Annotated[int, Meta(ge=0, le=MAX_UNLOAD_MINUTES)] = 0
@@ -114,14 +120,29 @@ class Settings(Struct, frozen=True, kw_only=True):
             self,
             model=model,
             recent_models=recent,
-            draft_models={name: drafts[name] for name in ("guide", *recent) if drafts.get(name)},
+            draft_models=_latest({name: draft for name, draft in drafts.items() if draft}),
             recent_drafts=_first(draft, self.recent_drafts) if draft else self.recent_drafts,
         )
+
+    def with_draft(self, model: str, draft: str) -> Settings:
+        """Return the settings with another draft model for a model; empty if it should have none."""
+        drafts = {name: other for name, other in self.draft_models.items() if name != model}
+        return structs.replace(self, draft_models=_latest(drafts | {model: draft}) if draft else drafts)
+
+    def with_model_settings(self, model: str, settings: ModelSettings) -> Settings:
+        """Return the settings with other ones for a model. Beyond `MAX_MODELS`, the oldest are dropped."""
+        others = {name: one for name, one in self.of_models.items() if name != model}
+        entries = [*others.items(), *([(model, settings)] if settings != ModelSettings() else [])]
+        return structs.replace(self, of_models=dict(entries[-MAX_MODELS:]))
 
     def possible_drafts(self, model: str) -> tuple[str, ...]:
         """Return models to offer as draft models of a model: recent draft models, then the other recent models."""
         names = dict.fromkeys((*self.recent_drafts, *self.recent_models))
         return tuple(name for name in names if name != model)[:MAX_RECENT_MODELS]
+
+
+def _latest(drafts: dict[str, str]) -> dict[str, str]:
+    return dict(list(drafts.items())[-_MAX_DRAFT_MODELS:])
 
 
 def _first(name: str, names: tuple[str, ...]) -> tuple[str, ...]:

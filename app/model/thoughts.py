@@ -7,7 +7,7 @@ import itertools
 import re
 from typing import NamedTuple
 
-from app.model.message import Message
+from app.model.message import Message, ThoughtMarks
 
 _MARKS = {
     "<think>": "</think>",
@@ -40,13 +40,25 @@ class Thought(NamedTuple):
     is_closed: bool
 
 
-def split_thought(text: str) -> Thought | None:
-    """Return the thought at the beginning of a text; None if there is none."""
+def thought_of(message: Message) -> Thought | None:
+    """Return the thought of an answer; None without one, and for other messages."""
+    record = message.record
+    return None if message.role != "assistant" else split_thought(message.text, record and record.thought_marks)
+
+
+def split_thought(text: str, own: ThoughtMarks | None = None) -> Thought | None:
+    """Return the thought at the beginning of a text; None if there is none.
+
+    `own`: the marks that the user named for the model, which are looked for first.
+    """
     start = len(text) - len(text.lstrip())
-    for opening, closing in _MARKS.items():
+    pairs = itertools.chain([own] if own is not None and own[1] else [], _MARKS.items())
+    for opening, closing in pairs:
         if text.startswith(opening, start):
             begin = start + len(opening)
             end = text.find(closing, begin)
+            if end < 0 and not opening:
+                continue
             if end < 0:
                 return Thought(text[begin:].strip("\n"), len(text), is_closed=False)
             return Thought(text[begin:end].strip("\n"), _answer_start(text, end + len(closing)), is_closed=True)
@@ -59,21 +71,23 @@ def split_thought(text: str) -> Thought | None:
 
 def without_marks(message: Message) -> str:
     """Return the text of a message and its thought, without the marks that delimit the thought."""
-    text = message.text
-    thought = split_thought(text) if message.role == "assistant" else None
+    text, thought = message.text, thought_of(message)
     return text if thought is None else f"{thought.text.strip()}\n{text[thought.answer_start :]}".strip("\n")
 
 
-def may_become_thought(text: str) -> bool:
+def may_become_thought(text: str, own: ThoughtMarks | None = None) -> bool:
     """Return whether a text may still become the opening mark of a thought."""
     start = text.lstrip()
+    if own is not None and own[1] and len(start) < len(own[0]) and own[0].startswith(start):
+        return True
     return len(start) < _MAX_MARK_CHARS and any(mark.startswith(start) for mark in _MARKS)
 
 
-def may_end_thought(text: str, num_new: int) -> bool:
+def may_end_thought(text: str, num_new: int, own: ThoughtMarks | None = None) -> bool:
     """Return whether the last `num_new` characters of a text may end a thought that began in the prompt."""
-    tail = text[-(num_new + _MAX_MARK_CHARS) :]
-    return any(mark in tail for mark in _UNOPENED_ENDS)
+    ends = _UNOPENED_ENDS if own is None or own[0] or not own[1] else (*_UNOPENED_ENDS, own[1])
+    tail = text[-(num_new + max(_MAX_MARK_CHARS, *map(len, ends))) :]
+    return any(mark in tail for mark in ends)
 
 
 def thought_seconds(message: Message, thought: Thought) -> float | None:

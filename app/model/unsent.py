@@ -25,20 +25,19 @@ class Unsent(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     text: str = ""
     attachments: tuple[Attachment, ...] = ()
-    system_prompt: str = ""
-    """The system prompt of a conversation that has not begun."""
+    system_prompt: str | None = None
+    """The system prompt of a conversation that has not begun; None means that of the model's settings."""
 
     @property
     def num_chars(self) -> int:
-        return len(self.text) + len(self.system_prompt) + sum(len(one.text) for one in self.attachments)
+        return len(self.text) + len(self.system_prompt or "") + sum(len(one.text) for one in self.attachments)
 
     @property
     def cleaned(self) -> Unsent:
         """The same with texts that can be stored and sent."""
         attachments = tuple(Attachment(name=clean(one.name), text=clean(one.text)) for one in self.attachments)
-        return structs.replace(
-            self, text=clean(self.text), attachments=attachments, system_prompt=clean(self.system_prompt)
-        )
+        prompt = None if self.system_prompt is None else clean(self.system_prompt)
+        return structs.replace(self, text=clean(self.text), attachments=attachments, system_prompt=prompt)
 
 
 NOTHING = Unsent()

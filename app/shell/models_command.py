@@ -20,6 +20,7 @@ from app.catalog.hub import Hub, best_of, model_of_key, only
 from app.catalog.machine_memory import machine_memory
 from app.catalog.on_disk import find_models, model_at
 from app.catalog.places_of_models import Root, hub_cache, usual_roots
+from app.catalog.starter import full_name
 from app.places import Places
 from app.shell.terminal import FailedError, print_error, print_fields, print_json, print_line, run_to_end
 from worker.sentence import SentenceError, size_text
@@ -256,6 +257,7 @@ def _opened(path: Path) -> list[LocalModel]:
 def _named(places: Places, name: str) -> LocalModel:
     """Return the model that a user names: by name, path, repository or title. Raises `FailedError`."""
     models = list(_models(places))
+    name = full_name(name, places.models)
     given = Path(name).absolute()
     ways: Sequence[Iterable[LocalModel]] = (
         [model for model in models if model.name == name or model.path == given],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Generator
 
+from app.catalog.starter import full_name
 from app.model.exports.excerpt import branch
 from app.model.message import MessageId
 from app.model.store import Store
@@ -37,8 +38,10 @@ def replay(store: Store, chosen: argparse.Namespace, places: Places) -> int:
             problems.append(f"There is no message {message_id}.")
     verdicts: list[Verdict] = []
 
+    model = None if chosen.model is None else full_name(chosen.model, places.models)
+
     def work() -> Generator[str]:
-        for step in replay_answers(list(requests.values()), model=chosen.model, hooks_folder=places.config / "hooks"):
+        for step in replay_answers(list(requests.values()), model=model, hooks_folder=places.config / "hooks"):
             if isinstance(step, Verdict):
                 verdicts.append(step)
                 if not chosen.json:

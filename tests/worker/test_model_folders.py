@@ -13,9 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from app.places import Places
 from tests.driver import ROOT, StdioWorker
 from worker.errors import ModelInvalidError, ModelNotFoundError, WorkerError
-from worker.models.folder import check_folder, find_model
+from worker.models.folder import check_folder, find_model, starter_path
+from worker.values import STARTER_FOLDER
 
 Damage = Callable[[Path], None]
 
@@ -268,3 +270,13 @@ def test_an_unfinished_download_is_refused_with_the_missing_files(folder: Path, 
     environment = _downloaded(tmp_path / "home", folder, ["config.json", "tokenizer.json"])
     found = subprocess.run([sys.executable, "-c", FIND], cwd=ROOT, env=environment, capture_output=True, check=True)
     assert b"no weights" in found.stdout
+
+
+def test_the_starter_has_a_name(random_llama: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    place = starter_path()
+    place.parent.mkdir(parents=True)
+    place.symlink_to(random_llama)
+    assert find_model("starter").path == place
+    if place.is_relative_to(tmp_path):  # not on macOS, which has one folder for this
+        assert place == Places.of_user().models / STARTER_FOLDER

@@ -17,6 +17,7 @@ from msgspec import Struct
 from worker.errors import ModelInvalidError, ModelNotFoundError, ModelUntrustedError
 from worker.models.weight_file import WeightFile, check_weight_file
 from worker.sentence import Sentence
+from worker.values import STARTER, STARTER_FOLDER, STARTER_ON_HUB
 
 GUIDE = "guide"
 """The name of the model that comes with Bough."""
@@ -76,8 +77,18 @@ def guide_path() -> Path:
     return Path(str(importlib.resources.files("resources") / "guide"))
 
 
+def starter_path() -> Path:
+    """Return the usual folder of the starter, whether it is there or not."""
+    # Only this name needs it.
+    import platformdirs
+
+    return platformdirs.user_data_path("bough", appauthor=False) / "models" / STARTER_FOLDER
+
+
 def find_model(name: str) -> ModelFolder:
-    """Return the folder of a model. `name` is "guide", the path of a folder, or the name of a downloaded model.
+    """Return the folder of a model.
+
+    `name` is "guide", "starter" (made by Bough or downloaded), the path of a folder, or the name of a downloaded model.
 
     Raises `ModelNotFoundError`, `ModelInvalidError`, `ModelUntrustedError`.
     """
@@ -246,6 +257,9 @@ def _values(config: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
 def _path_of(name: str) -> Path:
     if name == GUIDE:
         return guide_path()
+    if name == STARTER:
+        folder = starter_path()
+        return folder if folder.is_dir() else _downloaded(STARTER_ON_HUB)
     if "\0" in name:
         raise ModelNotFoundError(
             Sentence(

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from app.model.exports.excerpt import Excerpt, Options, Section
 from app.model.message import Message, Record
-from app.model.thoughts import split_thought
+from app.model.thoughts import thought_of
 from worker.sentence import size_text
 
 ROLES = {"system": "System", "user": "You", "assistant": "Answer"}
@@ -73,7 +73,7 @@ def first_words(message: Message) -> str:
 
 def split_reasoning(message: Message) -> AnswerParts:
     """Split a message into its reasoning and the rest."""
-    thought = split_thought(message.text) if message.role == "assistant" else None
+    thought = thought_of(message)
     return (
         AnswerParts("", message.text)
         if thought is None

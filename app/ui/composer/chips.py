@@ -132,6 +132,10 @@ class TextChips(QWidget):
         column.addLayout(row)
         self.chips.show_texts([escaped(text) for text in self.texts])
 
+    def set_theme(self, theme: Theme) -> None:
+        self.chips.set_theme(theme)
+        self.add_button.setIcon(icon("plus", theme.quiet_text))
+
     def add(self) -> None:
         """Add the text in the field."""
         text = unescaped(self.field.text())

@@ -136,7 +136,7 @@ class ComposerCommands(QObject):
 
     def _path(self) -> list[Message]:
         path = self._controller.shown.path
-        prompt = self._preparation.unsent.system_prompt
+        prompt = self._preparation.system_prompt
         if self._controller.shown.conversation is None and prompt:
             return [Message(id=0, parent_id=None, role="system", text=prompt)]
         return path
@@ -164,7 +164,7 @@ class ComposerCommands(QObject):
     def _show_system_prompt(self) -> None:
         message = self._system_message()
         has_begun = self._controller.shown.conversation is not None
-        text = message.text if message is not None else "" if has_begun else self._preparation.unsent.system_prompt
+        text = message.text if message is not None else "" if has_begun else self._preparation.system_prompt
         first = text.strip().partition("\n")[0]
         tip = self.tr("System prompt: {text}").format(text=first) if first else self.tr("System prompt: none")
         self._composer.show_system_prompt(tip, is_set=bool(first))
@@ -182,7 +182,7 @@ class ComposerCommands(QObject):
         has_begun = self._controller.shown.conversation is not None
         if has_begun and message is None:
             return
-        text = message.text if message is not None else self._preparation.unsent.system_prompt
+        text = message.text if message is not None else self._preparation.system_prompt
         popover = SystemPromptPopover(text, self._window, has_begun=has_begun)
         popover.written.connect(self._on_system_prompt)
         if message is not None:
@@ -192,7 +192,7 @@ class ComposerCommands(QObject):
 
     def _on_system_prompt(self, text: str) -> None:
         if self._controller.shown.conversation is None:
-            self._preparation.set_unsent(structs.replace(self._preparation.unsent, system_prompt=text))
+            self._preparation.set_system_prompt(text)
             self._show_branch()
 
     def show_cost_in(self, editor: MessageEditor) -> None:

@@ -80,7 +80,7 @@ class MessageView(QFrame):
         self.footer = MessageFooter(inset)
 
         self._connect()
-        self.text.set_text(shown.text)
+        self.text.set_text(shown.text, marks=self.modes.marks_of(shown.message))
         self.show_message(shown)
 
     def _connect(self) -> None:
@@ -125,8 +125,10 @@ class MessageView(QFrame):
         are_tokens_shown = modes.are_tokens_shown and (shown.is_streaming or are_tokens_known(message))
         are_tokens_shown = are_tokens_shown and message.role == "assistant"
         is_raw = message.id in modes.raw or are_tokens_shown
-        if self.text.content + "".join(self._unrendered) != shown.text or self.text.is_raw != is_raw:
-            self.text.set_text(shown.text, is_raw=is_raw)
+        marks = modes.marks_of(message)
+        is_other = self.text.content + "".join(self._unrendered) != shown.text
+        if is_other or self.text.is_raw != is_raw or self.text.marks != marks:
+            self.text.set_text(shown.text, is_raw=is_raw, marks=marks)
         self._card.show_text(shown, is_edited=self._edit.is_open)
         self.text.set_caret(shown.is_streaming)
         self._tokens.show(shown, modes, are_shown=are_tokens_shown)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 from PySide6.QtCore import QCoreApplication, QObject, Signal
 
-from app.model.message import Message, MessageId, Role
+from app.model.message import Message, MessageId, Role, ThoughtMarks
 from app.model.token_pieces import TokenPiece
 from app.ui.message.message_action import MessageAction
 
@@ -16,13 +16,23 @@ def _no_tokens(_: MessageId) -> Sequence[TokenPiece]:
     return ()
 
 
+def _no_marks(_: str) -> ThoughtMarks | None:
+    return None
+
+
 class DisplayModes(QObject):
     """How each message is displayed. All views of a transcript share it, so a message comes back as it was left."""
 
     tokens_toggled = Signal(bool)
 
-    def __init__(self, tokens_so_far: Callable[[MessageId], Sequence[TokenPiece]] = _no_tokens) -> None:
+    def __init__(
+        self,
+        tokens_so_far: Callable[[MessageId], Sequence[TokenPiece]] = _no_tokens,
+        marks_of: Callable[[str], ThoughtMarks | None] = _no_marks,
+    ) -> None:
+        """`marks_of` returns the marks of reasoning that the user named for a model."""
         super().__init__()
+        self._marks_of = marks_of
         self.tokens_so_far = tokens_so_far
         """Returns the tokens of an answer that is streaming, with their positions in its text."""
         self.raw: set[MessageId] = set()
@@ -32,6 +42,11 @@ class DisplayModes(QObject):
         self.cancelled_edits: dict[MessageId, str] = {}
         """The text of cancelled edits. The next edit of the message starts with it."""
         self._are_tokens_shown = False
+
+    def marks_of(self, message: Message) -> ThoughtMarks | None:
+        """Return the marks of an answer's reasoning: those of its model now, or of the time when it was written."""
+        record = message.record
+        return None if record is None else self._marks_of(record.model) or record.thought_marks
 
     @property
     def are_tokens_shown(self) -> bool:

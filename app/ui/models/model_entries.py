@@ -83,7 +83,8 @@ class ModelEntries(QObject):
 
     def fit_of(self, model: LocalModel | RemoteModel) -> Fit | None:
         """Return whether a model fits into memory; None if too little is known of it."""
-        return self._program.fits.of(model, self._program.session.kv_bits_wanted)
+        name = model.name if isinstance(model, LocalModel) else ""
+        return self._program.fits.of(model, self._program.of_models.kv_bits_of(name))
 
     # --- inside --------------------------------------------------------------------------------------------
 

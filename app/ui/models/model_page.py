@@ -34,6 +34,7 @@ from app.ui.models.entry import (
     transfer_text,
 )
 from app.ui.models.memory_bar import MemoryBar
+from app.ui.models.model_settings_form import ModelSettingsForm
 from app.ui.models.page_parts import Confirmation, Facts, TemplateFold, TokenForm
 from app.ui.parts.labels import ElidedLabel, quiet_label
 from app.ui.parts.layouts import FlowLayout, scrolled
@@ -54,9 +55,10 @@ class ModelPage(QWidget):
     focus_lost = Signal()
     """The control that had the focus is no longer shown, and no other one can take it."""
 
-    def __init__(self, theme: Theme, fit_of: Callable[[RemoteModel], Fit | None]) -> None:
-        """`fit_of` estimates whether a model of the hub fits."""
+    def __init__(self, theme: Theme, fit_of: Callable[[RemoteModel], Fit | None], settings: ModelSettingsForm) -> None:
+        """`fit_of` estimates whether a model of the hub fits. `settings`: those of the shown model."""
         super().__init__()
+        self.settings = settings
         self._theme = theme
         self._fit_of = fit_of
         self._entry: Entry | None = None
@@ -131,6 +133,7 @@ class ModelPage(QWidget):
         self.column.addWidget(self.confirmation)
         self.column.addLayout(memory)
         self.column.addWidget(self.facts)
+        self.column.addWidget(self.settings)
         self.column.addWidget(self.template)
         self.column.addStretch(1)
         outer = QVBoxLayout(self)
@@ -154,6 +157,7 @@ class ModelPage(QWidget):
         self.back_button.setIcon(icon("left", theme.quiet_text))
         self.more_button.setIcon(icon("more", theme.quiet_text))
         self.memory_bar.set_theme(theme)
+        self.settings.set_theme(theme)
         self.template.set_theme(theme)
 
     # --- content -------------------------------------------------------------------------------------------
@@ -190,6 +194,7 @@ class ModelPage(QWidget):
         self.more_button.setVisible(entry is not None and bool(self._menu_actions(entry)))
         if is_other:
             self.confirmation.setVisible(False)
+        self.settings.show_entry(entry)
         if entry is None:
             self.title.show_text("")
             return

@@ -39,6 +39,7 @@ from app.ui.models.entry import Action, main_action
 from app.ui.models.model_entries import ModelEntries
 from app.ui.models.model_list import ModelList
 from app.ui.models.model_page import ModelPage
+from app.ui.models.model_settings_form import ModelSettingsForm
 from app.ui.parts.buttons import EnterKey
 from app.ui.parts.labels import quiet_label
 from app.ui.theme import Theme, icon, scaled
@@ -91,7 +92,7 @@ class ModelsWindow(QDialog):
         self.again_button = QPushButton()
         self.again_button.setAutoDefault(False)
         self.again_button.clicked.connect(self._search_on)
-        self.page = ModelPage(theme, self.entries.fit_of)
+        self.page = ModelPage(theme, self.entries.fit_of, ModelSettingsForm(program, theme))
         self._left = QFrame()
         self._left.setObjectName("models_list")
         self._lay_out()

@@ -20,6 +20,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QSizePolicy, QTextBrowser, QWidget
 from typing_extensions import override
 
+from app.model.message import ThoughtMarks
 from app.model.thoughts import Thought, may_become_thought, may_end_thought, split_thought
 from app.model.token_pieces import TokenPiece
 from app.numbers import counted
@@ -46,6 +47,8 @@ class VisibleText:
     """The model's thought before the answer."""
     can_append: bool = False
     """Whether further text can simply be appended."""
+    marks: ThoughtMarks | None = None
+    """The model's own marks of a thought."""
 
     @property
     def start(self) -> int:
@@ -54,7 +57,7 @@ class VisibleText:
 
     def may_end_thought(self, whole: str, num_new: int) -> bool:
         """Return whether the last `num_new` characters may turn the text before them into a thought."""
-        return self.thought is None and may_end_thought(whole, num_new)
+        return self.thought is None and may_end_thought(whole, num_new, self.marks)
 
 
 def _visible_source(whole: str) -> VisibleText:
@@ -62,13 +65,13 @@ def _visible_source(whole: str) -> VisibleText:
     return VisibleText(whole, can_append=True)
 
 
-def _visible_answer(whole: str, *, grows: bool) -> VisibleText:
+def _visible_answer(whole: str, marks: ThoughtMarks | None, *, grows: bool) -> VisibleText:
     """Return the visible part of an answer; nothing yet if it grows and may become a thought."""
-    thought = split_thought(whole)
-    may_be_mark = may_become_thought(whole)
+    thought = split_thought(whole, marks)
+    may_be_mark = may_become_thought(whole, marks)
     start = VisibleText(thought=thought).start
     shown = "" if may_be_mark and grows else whole[start:]
-    return VisibleText(shown, thought, can_append=not may_be_mark and (thought is None or bool(shown)))
+    return VisibleText(shown, thought, can_append=not may_be_mark and (thought is None or bool(shown)), marks=marks)
 
 
 class MessageText(QTextBrowser):
@@ -105,6 +108,7 @@ class MessageText(QTextBrowser):
         self._content = ""
         self._has_caret = False
         self._is_raw = False
+        self._marks: ThoughtMarks | None = None
         self._visible = VisibleText()
         self._is_fitting = False
         self._fitted_px = 0
@@ -135,11 +139,20 @@ class MessageText(QTextBrowser):
         """The model's thought before the answer, which is not shown here."""
         return self._visible.thought
 
-    def set_text(self, text: str, *, is_raw: bool = False) -> None:
-        """Show a new text, or only the beginning of a very long one. `is_raw` shows Markdown as its source."""
+    def set_text(self, text: str, *, is_raw: bool = False, marks: ThoughtMarks | None = None) -> None:
+        """Show a new text, or only the beginning of a very long one. `is_raw` shows Markdown as its source.
+
+        `marks`: the model's own marks of a thought.
+        """
         self._content = text
         self._is_raw = is_raw
+        self._marks = marks
         self._show_content()
+
+    @property
+    def marks(self) -> ThoughtMarks | None:
+        """The model's own marks of a thought; None means the usual ones."""
+        return self._marks
 
     def append(self, text: str) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Append text; the text above is not laid out again."""
@@ -205,7 +218,7 @@ class MessageText(QTextBrowser):
     def _show_content(self) -> None:
         self._is_cursor_placed = False
         if self._is_rendered:
-            self._visible = _visible_answer(self._content, grows=self._has_caret)
+            self._visible = _visible_answer(self._content, self._marks, grows=self._has_caret)
             self._markdown.set_source(self._visible.text)
         else:
             self._visible = _visible_source(self._content)

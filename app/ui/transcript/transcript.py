@@ -48,7 +48,7 @@ class Transcript(MessageList):
 
     def __init__(self, controller: Controller, theme: Theme) -> None:
         self._conversation = controller.shown
-        self.modes = DisplayModes(controller.shown.tokens_so_far)
+        self.modes = DisplayModes(controller.shown.tokens_so_far, controller.program.of_models.marks_of)
         super().__init__(theme)
         self.selection = MessageSelection(self)
         self.text_changed.connect(self.selection.show_again)
@@ -65,6 +65,7 @@ class Transcript(MessageList):
         controller.shown.text_appended.connect(self._on_text)
         controller.shown.reading.connect(self._on_reading)
         controller.shown.revealed.connect(self.reveal)
+        controller.program.of_models.marks_changed.connect(self.show_branch)
         WaitingAnswers(controller, self)
 
     # --- focus and versions --------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from PySide6.QtCore import QCoreApplication
 
 from app.costs.worker_queries import Cost
 from app.model.message import Message, MessageId
-from app.model.thoughts import split_thought
+from app.model.thoughts import thought_of
 from app.ui.parts.cost_text import cost_text
 
 _MAX_CHARS = 400
@@ -38,8 +38,7 @@ def role_text(message: Message) -> str:
 
 def first_words(message: Message) -> str:
     """Return the beginning of a message on one line, without Markdown marks and without the thought."""
-    text = message.text
-    thought = split_thought(text) if message.role == "assistant" else None
+    text, thought = message.text, thought_of(message)
     if thought is not None:
         text = text[thought.answer_start :] or thought.text
     words = " ".join(_INLINE_MARKS.sub("", text[:_MAX_CHARS].lstrip(_LEADING_MARKS)).split())

@@ -192,6 +192,22 @@ def test_a_death_of_the_guides_process_interrupts_only_the_guide(desk: Desk) -> 
     assert not any(isinstance(command, Shutdown) for command in desk.link.commands)
 
 
+def test_unloading_the_model_stops_its_answers_and_no_others(desk: Desk) -> None:
+    one = _with_model(desk, "/one", "u1")
+    desk.controller.send("long")
+    desk.controller.ask_guide()
+    desk.controller.send("How do I fork?")
+    desk.guide_link.loaded()
+    desk.program.unload_model()
+    assert [cancel.target for cancel in desk.link.cancelled] == [desk.link.asked[-1].request_id]
+    assert desk.guide_link.cancelled == []
+    desk.guide_link.finished(desk.guide_link.asked[-1], "Press F.")
+    assert labels(desk.controller.shown.path) == "How do I fork?-Press F."
+    desk.link.finished(desk.link.asked[-1], "half", "cancelled")
+    desk.controller.shown.open_conversation(one)
+    assert (desk.controller.shown.path[-1].state, desk.session.state) == ("stopped", "unloaded")
+
+
 def test_nothing_is_kept_by_a_model_that_is_not_loaded(desk: Desk) -> None:
     one = _with_model(desk, "/one", "u1")
     _with_model(desk, "/two", "u2")

@@ -1,0 +1,292 @@
+"""The settings of one model on its page. Changes apply by themselves; what is not set shows its default."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from PySide6.QtCore import QEvent, QObject, QSignalBlocker, Qt, QTimer
+from PySide6.QtGui import QHideEvent
+from PySide6.QtWidgets import QComboBox, QGridLayout, QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
+from typing_extensions import override
+
+from app.catalog.entry import LocalModel
+from app.model.model_settings import ModelSettings
+from app.program import Program
+from app.supply.draft_choices import DraftChoice
+from app.ui.composer.chips import TextChips
+from app.ui.composer.writing_field import WritingField
+from app.ui.header import model_label
+from app.ui.models.entry import GUIDE, Entry
+from app.ui.parts.buttons import FoldButton
+from app.ui.parts.labels import quiet_label
+from app.ui.theme import Theme, scaled, text_font
+
+_PROMPT_PX = 84
+_NOTES_PX = 60
+_SETTLED_MS = 400
+"""Typed text is kept after this long without a key."""
+_KV_BITS: tuple[Literal[16, 8, 4] | None, ...] = (None, 16, 8, 4)
+
+
+class ModelSettingsForm(QWidget):
+    """Folded at first; the button says what is set. Only for models that can be loaded, and not for the guide."""
+
+    def __init__(self, program: Program, theme: Theme) -> None:
+        super().__init__()
+        self._program = program
+        self._model: LocalModel | None = None
+        self._drafts: Sequence[str] = ()
+        """The names in the list of draft models; the first one is empty."""
+        self.button = FoldButton(theme)
+        self.button.toggled.connect(self._on_toggled)
+        self.system_prompt = _text_field(self.tr("None"), _PROMPT_PX)
+        self.stop = TextChips(self.tr("Stop strings"), (), theme)
+        self.first_mark, self.last_mark = QLineEdit(), QLineEdit()
+        self.kv_bits = QComboBox()
+        self.draft = QComboBox()
+        self.notes = _text_field(self.tr("None"), _NOTES_PX)
+        self.problem = QLabel()
+        self.problem.setObjectName("failure")
+        self.problem.setWordWrap(True)
+        self.problem.setVisible(False)
+        self._form = QWidget()
+        self._form.setVisible(False)
+        self._draft_label = QLabel()
+        self._settling = QTimer(self, singleShot=True, interval=_SETTLED_MS)
+        self._settling.timeout.connect(self._keep)
+        self._lay_out()
+        self._connect()
+        self.set_theme(theme)
+
+    def _lay_out(self) -> None:
+        marks = QHBoxLayout()
+        marks.setSpacing(8)
+        marks.addWidget(self.first_mark)
+        marks.addWidget(self.last_mark)
+        self.first_mark.setPlaceholderText("<think>")
+        self.last_mark.setPlaceholderText("</think>")
+        self.first_mark.setAccessibleName(self.tr("Reasoning begins with"))
+        self.last_mark.setAccessibleName(self.tr("Reasoning ends with"))
+        for box in (self.kv_bits, self.draft):
+            # The name of a model may be long; its beginning is enough.
+            box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+            box.setMinimumContentsLength(6)
+        grid = QGridLayout(self._form)
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.setHorizontalSpacing(16)
+        grid.setVerticalSpacing(8)
+        grid.setColumnStretch(1, 1)
+        rows: Sequence[tuple[str, str, QWidget | QHBoxLayout]] = (
+            (self.tr("System prompt"), self.tr("New conversations with this model begin with it"), self.system_prompt),
+            (self.tr("Stop strings"), self.tr("In new conversations, answers end before any of these"), self.stop),
+            (
+                self.tr("Reasoning"),
+                self.tr("The texts before and after this model's reasoning, which is folded in answers"),
+                marks,
+            ),
+            (self.tr("Cache precision"), self.tr("Fewer bits take less memory for the context"), self.kv_bits),
+            (
+                self.tr("Draft model"),
+                self.tr("A much smaller model with the same tokens, which makes answers faster"),
+                self.draft,
+            ),
+            (self.tr("Notes"), "", self.notes),
+        )
+        for number, (name, tip, field) in enumerate(rows):
+            label = quiet_label(name)
+            label.setToolTip(tip)
+            if isinstance(field, QHBoxLayout):
+                label.setBuddy(self.first_mark)
+                for mark in (self.first_mark, self.last_mark):
+                    mark.setToolTip(tip)
+                grid.addLayout(field, number, 1)
+            else:
+                label.setBuddy(field)
+                field.setAccessibleName(name)
+                field.setAccessibleDescription(tip)
+                field.setToolTip(tip)
+                grid.addWidget(field, number, 1)
+            if field is self.draft:
+                self._draft_label = label
+            top = Qt.AlignmentFlag.AlignTop
+            label.setContentsMargins(0, 6, 0, 0)
+            grid.addWidget(label, number, 0, top)
+        grid.addWidget(self.problem, len(rows), 1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        column.addWidget(self.button, 0, Qt.AlignmentFlag.AlignLeft)
+        column.addWidget(self._form)
+
+    def _connect(self) -> None:
+        for field in (self.system_prompt, self.notes):
+            field.textChanged.connect(self._settling.start)
+            field.textChanged.connect(self.problem.hide)
+            field.refused.connect(self._on_refused)
+        for mark in (self.first_mark, self.last_mark):
+            mark.textEdited.connect(self._settling.start)
+        for widget in (self.system_prompt, self.notes, self.first_mark, self.last_mark):
+            widget.installEventFilter(self)
+        self.stop.changed.connect(self._keep)
+        self.kv_bits.activated.connect(self._keep)
+        self.draft.activated.connect(self._on_draft)
+        self._program.draft_choices.changed.connect(self._show_drafts)
+        self._program.of_models.changed.connect(self._on_changed)
+        self._program.session.changed.connect(self._show_drafts)
+        self._program.settings_changed.connect(self._show_kv_bits)
+
+    def set_theme(self, theme: Theme) -> None:
+        self.button.set_theme(theme)
+        self.stop.set_theme(theme)
+
+    # --- content -------------------------------------------------------------------------------------------
+
+    def show_entry(self, entry: Entry | None) -> None:
+        """Show the settings of a model; hidden for models without any."""
+        model = None if entry is None else entry.model
+        has_settings = (
+            isinstance(model, LocalModel) and model.format == "mlx" and model.problem is None and model.name != GUIDE
+        )
+        shown = model if has_settings and isinstance(model, LocalModel) else None
+        is_other = (None if shown is None else shown.name) != self._name
+        if is_other:
+            self.stop.add()
+            self._keep()
+            self.problem.hide()
+        self._model = shown
+        self.setVisible(shown is not None)
+        if is_other:
+            self._show()
+
+    @property
+    def _name(self) -> str | None:
+        return None if self._model is None else self._model.name
+
+    def _show(self) -> None:
+        if self._model is None:
+            return
+        settings = self._program.of_models.of(self._model.name)
+        for field, text in ((self.system_prompt, settings.system_prompt), (self.notes, settings.notes)):
+            if field.content != text:
+                with QSignalBlocker(field):
+                    field.setPlainText(text)
+        for mark, text in zip((self.first_mark, self.last_mark), settings.thought_marks, strict=True):
+            if mark.text() != text:
+                mark.setText(text)
+        self.stop.show_texts(settings.stop)
+        self._show_kv_bits()
+        self._show_drafts()
+        self._show_summary()
+        if self.button.isChecked():
+            self._program.draft_choices.look_for(self._model, self._program.local_models.all)
+
+    def _on_changed(self, name: str) -> None:
+        if name == self._name and not self._settling.isActive():
+            self._show()
+
+    def _show_kv_bits(self) -> None:
+        if self._model is None:
+            return
+        usual = self._program.settings.cache_settings.kv_bits
+        texts = (
+            self.tr("As in the settings ({precision})").format(precision=self._bits_text(usual or 16)),
+            *(self._bits_text(bits) for bits in (16, 8, 4)),
+        )
+        with QSignalBlocker(self.kv_bits):
+            if [self.kv_bits.itemText(number) for number in range(self.kv_bits.count())] != list(texts):
+                self.kv_bits.clear()
+                self.kv_bits.addItems(texts)
+            self.kv_bits.setCurrentIndex(_KV_BITS.index(self._program.of_models.of(self._model.name).kv_bits))
+
+    def _bits_text(self, bits: int) -> str:
+        return self.tr("full precision") if bits == 16 else self.tr("{number} bits").format(number=bits)
+
+    def _show_drafts(self) -> None:
+        """List the draft models that fit. Without any, and if none is chosen, there is nothing to choose."""
+        if self._model is None:
+            return
+        chosen = self._program.of_models.draft_of(self._model.name)
+        found = self._program.draft_choices.of(self._model)
+        choices = [choice for choice in found if choice.name != chosen]
+        names = ["", *([chosen] if chosen else []), *(choice.name for choice in choices)]
+        texts = [self.tr("None"), *([model_label(chosen)] if chosen else []), *map(self._draft_text, choices)]
+        with QSignalBlocker(self.draft):
+            self._drafts = names
+            self.draft.clear()
+            self.draft.addItems(texts)
+            self.draft.setCurrentIndex(1 if chosen else 0)
+        for widget in (self._draft_label, self.draft):
+            widget.setVisible(len(names) > 1)
+        self._show_summary()
+
+    def _draft_text(self, choice: DraftChoice) -> str:
+        label = model_label(choice.name)
+        return self.tr("{model} (suggested)").format(model=label) if choice.is_suggested else label
+
+    def _show_summary(self) -> None:
+        """Say on the button what is set."""
+        if self._model is None:
+            return
+        settings = self._program.of_models.of(self._model.name)
+        set_: list[str] = [self.tr("Settings")]
+        set_ += [self.tr("system prompt")] if settings.system_prompt.strip() else []
+        set_ += [self.tr("%n stop string(s)", "", len(settings.stop))] if settings.stop else []
+        set_ += [self.tr("reasoning")] if settings.own_marks else []
+        set_ += [self._bits_text(settings.kv_bits)] if settings.kv_bits else []
+        set_ += [self.tr("draft model")] if self._program.of_models.draft_of(self._model.name) else []
+        self.button.setText(" · ".join(set_))
+
+    # --- changes -------------------------------------------------------------------------------------------
+
+    def _on_toggled(self, is_open: bool) -> None:
+        self._form.setVisible(is_open)
+        if is_open and self._model is not None:
+            self._program.draft_choices.look_for(self._model, self._program.local_models.all)
+
+    def _keep(self) -> None:
+        """Keep what is chosen and typed."""
+        self._settling.stop()
+        if self._model is None:
+            return
+        before = self._program.of_models.of(self._model.name)
+        after = ModelSettings(
+            system_prompt=self.system_prompt.content,
+            stop=self.stop.texts,
+            kv_bits=_KV_BITS[max(self.kv_bits.currentIndex(), 0)],
+            thought_marks=(self.first_mark.text(), self.last_mark.text()),
+            notes=self.notes.content,
+        )
+        if after != before:
+            self._program.of_models.replace(self._model.name, after)
+            self._show_summary()
+
+    def _on_refused(self, why: str) -> None:
+        self.problem.setText(why)
+        self.problem.show()
+
+    def _on_draft(self, number: int) -> None:
+        if self._model is not None and number < len(self._drafts):
+            self._program.of_models.set_draft(self._model.name, self._drafts[number])
+
+    @override
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.FocusOut and self._settling.isActive():
+            self._keep()
+        return super().eventFilter(watched, event)
+
+    @override
+    def hideEvent(self, event: QHideEvent) -> None:
+        # What was typed before the window was closed counts, too.
+        self._keep()
+        super().hideEvent(event)
+
+
+def _text_field(hint: str, height_px: int) -> WritingField:
+    field = WritingField()
+    field.setObjectName("field")
+    field.setFont(text_font())
+    field.setTabChangesFocus(True)
+    field.setFixedHeight(scaled(height_px))
+    field.show_hint(hint)
+    return field

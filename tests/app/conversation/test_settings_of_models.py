@@ -1,0 +1,122 @@
+"""The settings of a model: new conversations with it begin with them, and those that have begun stay as they are."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from app.model.message import Record
+from app.model.model_settings import ModelSettings
+from app.model.settings import MAX_MODELS, Settings
+from app.model.thoughts import thought_of
+from tests.app.desk import Desk
+
+GRUFF = "Be brief."
+
+
+def _begin(desk: Desk, model: str = "/one") -> int:
+    """Begin a conversation with a model; return its id."""
+    desk.controller.shown.new_conversation()
+    desk.controller.choose_model(model)
+    if desk.session.state == "loading":
+        desk.link.loaded()
+    desk.ask("u", "a")
+    assert desk.controller.shown.conversation is not None
+    return desk.controller.shown.conversation.id
+
+
+def _stop_of_last(desk: Desk) -> list[str]:
+    return list(desk.link.asked[-1].stop)
+
+
+def test_only_new_conversations_begin_with_the_models_prompt_and_stop_strings(desk: Desk) -> None:
+    old = _begin(desk)
+    desk.program.of_models.change("/one", system_prompt=GRUFF, stop=("END",))
+    new = _begin(desk)
+    assert [message.content for message in desk.link.asked[-1].messages] == [GRUFF, "u"]
+    assert _stop_of_last(desk) == ["END"]
+    desk.controller.shown.open_conversation(old)
+    desk.ask("more", "a")
+    assert (desk.link.asked[-1].messages[0].content, _stop_of_last(desk)) == ("u", [])
+    # A later change does not reach the conversation either.
+    desk.program.of_models.change("/one", system_prompt="", stop=())
+    desk.controller.shown.open_conversation(new)
+    desk.ask("more", "a")
+    assert (desk.link.asked[-1].messages[0].content, _stop_of_last(desk)) == (GRUFF, ["END"])
+    _begin(desk)
+    assert (len(desk.link.asked[-1].messages), _stop_of_last(desk)) == (1, [])
+
+
+def test_the_prompt_and_stop_strings_follow_the_model_until_the_user_changes_them(desk: Desk) -> None:
+    preparation = desk.controller.preparation
+    desk.program.of_models.change("/one", system_prompt=GRUFF, stop=("END",))
+    desk.controller.shown.new_conversation("/one")
+    assert (preparation.system_prompt, preparation.generation.sampling.stop) == (GRUFF, ("END",))
+    desk.controller.choose_model("/two")
+    assert (preparation.system_prompt, preparation.generation.sampling.stop) == ("", ())
+    desk.controller.choose_model("/one")
+    preparation.set_system_prompt("")
+    assert preparation.system_prompt == ""
+    preparation.set_system_prompt(GRUFF)
+    assert preparation.unsent.system_prompt is None
+    sampling = replace(preparation.generation.sampling, stop=())
+    preparation.set_generation(replace(preparation.generation, sampling=sampling))
+    assert preparation.generation.sampling.stop == ()
+    preparation.reset_generation()
+    assert preparation.generation.sampling.stop == ("END",)
+
+
+def test_resetting_a_conversation_gives_it_the_settings_of_a_new_one(desk: Desk) -> None:
+    _begin(desk)
+    desk.program.of_models.change("/one", stop=("END",))
+    desk.controller.preparation.reset_generation()
+    assert desk.controller.preparation.generation.sampling.stop == ("END",)
+
+
+def test_the_precision_of_a_models_cache(desk: Desk) -> None:
+    desk.program.set_cache_settings(replace(desk.session.cache_settings, kv_bits=8))
+    desk.program.of_models.change("/one", kv_bits=4)
+    desk.program.of_models.change("/two", kv_bits=16)
+    bits: list[int | None] = []
+    for name in ("/one", "/two", "/three"):
+        desk.program.load_model(name)
+        bits.append(desk.link.loads[-1].cache.kv_bits)
+        desk.link.loaded()
+    assert bits == [4, None, 8]
+    # The loaded model is loaded again.
+    desk.program.of_models.change("/three", kv_bits=4)
+    assert desk.link.loads[-1].cache.kv_bits == 4
+
+
+def test_the_draft_model_of_a_model_that_is_not_loaded(desk: Desk) -> None:
+    desk.program.of_models.set_draft("/large", "/small")
+    desk.program.load_model("/other")
+    desk.link.loaded()
+    assert desk.program.of_models.draft_of("/large") == "/small"
+    desk.program.load_model("/large")
+    assert desk.link.loads[-1].draft_model == "/small"
+    desk.program.of_models.set_draft("/large", "")
+    assert desk.program.of_models.draft_of("/large") == ""
+
+
+def test_marks_of_reasoning_fold_it_in_new_answers(desk: Desk) -> None:
+    desk.program.of_models.change("/one", thought_marks=("<hm>", "</hm>"))
+    _begin(desk)
+    desk.ask("why", "<hm>Well.</hm>Because.")
+    answer = desk.controller.shown.path[-1]
+    thought = thought_of(answer)
+    assert thought is not None
+    assert (thought.text, answer.text[thought.answer_start :]) == ("Well.", "Because.")
+    assert desk.stored(answer).record == answer.record
+    # Without a mark at its beginning, all that comes before the end is reasoning.
+    unopened = replace(answer, text="Well.;;Because.", record=Record(thought_marks=("", ";;")))
+    assert (thought_of(unopened) or thought).answer_start == 7
+    assert thought_of(replace(unopened, text="Because.")) is None
+
+
+def test_the_oldest_settings_are_dropped_and_empty_ones_are_not_kept() -> None:
+    one = ModelSettings(notes="n")
+    settings = Settings(of_models={str(number): one for number in range(MAX_MODELS)})
+    settings = settings.with_model_settings("another", one)
+    assert list(settings.of_models)[:1] == ["1"]
+    assert "7" not in settings.with_model_settings("7", ModelSettings()).of_models
+    assert Settings().with_draft("a", "b").with_draft("a", "").draft_models == {}
