@@ -295,10 +295,16 @@ class Program(QObject):
             extra_bytes=extra,
         )
 
-    def use_plain_template(self, name: str) -> None:
-        """Load a model that has no chat template with a plain one. Its folder stays as it is."""
+    def choose_template(self, name: str, *, is_plain: bool) -> None:
+        """Use a plain chat template for a model that has none, or none again. If it is loaded, it is loaded again.
+
+        Its folder stays as it is.
+        """
         try:
-            self.templates.use_plain(name)
+            if is_plain:
+                self.templates.use_plain(name)
+            else:
+                self.templates.use_none(name)
         except OSError as error:
             self.notices.post(
                 Notice(
@@ -312,7 +318,9 @@ class Program(QObject):
                 )
             )
         else:
-            self.load_model(name, anyway=True)
+            self._without_template.add(name)
+            if self.session.name == name and self.session.state != "unloaded":
+                self.load_model(name, anyway=True)
 
     def unload_model(self) -> None:
         """Free the memory of the model. Its answers are stopped; the next question loads it again."""
@@ -507,6 +515,14 @@ class Program(QObject):
         self.notices.post(Notice(why, "warning"))
 
     def _on_precision_refused(self, num_bits: int) -> None:
+        if self.of_models.of(self.session.name).kv_bits is not None:
+            text = Sentence(
+                "This model does not support a {num_bits}-bit cache, so it uses full precision. The answers are as "
+                "good, but they take more memory. To avoid this message, choose “Full precision” on its page (Models).",
+                num_bits=num_bits,
+            )
+            self.notices.post(Notice(text, "warning"))
+            return
         self.notices.post(
             Notice(
                 Sentence(

@@ -27,8 +27,8 @@ class SettingsOfModels(QObject):
         super().__init__()
         self._preferences = preferences
         self._session = session
-        self._suggested: dict[str, Sampling] = {}
-        """The sampling that the files of each model suggest, once it was needed."""
+        self._suggested: dict[str, tuple[int, Sampling]] = {}
+        """The sampling that the files of each model suggest, and when they were written."""
 
     def of(self, name: str) -> ModelSettings:
         return self._preferences.settings.of_models.get(name, _NONE)
@@ -97,8 +97,11 @@ class SettingsOfModels(QObject):
 
     def suggested_sampling(self, name: str) -> Sampling:
         """Return the default sampling with the values that a model's files suggest."""
-        if name not in self._suggested:
-            from app.catalog.sampling_defaults import sampling_defaults
+        from app.catalog.sampling_defaults import sampling_defaults, written_ns
 
-            self._suggested[name] = sampling_defaults(name).applied_to(Sampling())
-        return self._suggested[name]
+        now = written_ns(name)
+        before, sampling = self._suggested.get(name, (-1, Sampling()))
+        if now != before:
+            sampling = sampling_defaults(name).applied_to(Sampling())
+            self._suggested[name] = now, sampling
+        return sampling

@@ -32,6 +32,10 @@ class ChatTemplates:
         make_folder(self.folder)
         self._file(name).write_text(PLAIN, encoding="utf-8")
 
+    def use_none(self, name: str) -> None:
+        """Use no template for a model from now on. Raises `OSError`."""
+        self._file(name).unlink(missing_ok=True)
+
     def _file(self, name: str) -> Path:
         # The first picture does not need it.
         import hashlib

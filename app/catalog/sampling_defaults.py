@@ -39,7 +39,7 @@ class SamplingDefaults(Struct, frozen=True, kw_only=True):
 
 def sampling_defaults(name: str) -> SamplingDefaults:
     """Return what the model of this name suggests. Reads one small file; nothing is raised."""
-    found = json_object(_folder_of(name) / "generation_config.json")
+    found = json_object(_file_of(name))
     values: dict[str, float | int] = {}
     for key in _NAMES:
         value = found.get(key)
@@ -54,6 +54,18 @@ def sampling_defaults(name: str) -> SamplingDefaults:
         return msgspec.convert(values, SamplingDefaults, strict=False)
     except msgspec.ValidationError:
         return SamplingDefaults()
+
+
+def written_ns(name: str) -> int:
+    """Return when the file with the suggestions was written; 0 without one."""
+    try:
+        return _file_of(name).stat().st_mtime_ns
+    except (OSError, ValueError):
+        return 0
+
+
+def _file_of(name: str) -> Path:
+    return _folder_of(name) / "generation_config.json"
 
 
 def _folder_of(name: str) -> Path:

@@ -329,7 +329,7 @@ class NoticeCommands(QObject):
             case ChatWith(model):
                 self._controller.chat_with(model)
             case UsePlainTemplate(model):
-                program.use_plain_template(model)
+                program.choose_template(model, is_plain=True)
             case LoadAnyway(model):
                 program.load_model(model, anyway=True)
             case AskGuide():

@@ -2644,6 +2644,128 @@
     </message>
 </context>
 <context>
+    <name>ModelSettingsForm</name>
+    <message>
+        <source>None</source>
+        <translation>Keines</translation>
+    </message>
+    <message>
+        <source>Stop strings</source>
+        <translation>Stoppsequenzen</translation>
+    </message>
+    <message>
+        <source>No system prompt</source>
+        <translation>Kein Systemprompt</translation>
+    </message>
+    <message>
+        <source>Your notes on this model</source>
+        <translation>Ihre Notizen zu diesem Modell</translation>
+    </message>
+    <message>
+        <source>Reasoning begins with</source>
+        <translation>Nachdenken beginnt mit</translation>
+    </message>
+    <message>
+        <source>Reasoning ends with</source>
+        <translation>Nachdenken endet mit</translation>
+    </message>
+    <message>
+        <source>System prompt</source>
+        <translation>Systemprompt</translation>
+    </message>
+    <message>
+        <source>New conversations with this model begin with it</source>
+        <translation>Neue Gespräche mit diesem Modell beginnen damit</translation>
+    </message>
+    <message>
+        <source>In new conversations, answers end before any of these</source>
+        <translation>In neuen Gesprächen enden Antworten vor diesen Texten</translation>
+    </message>
+    <message>
+        <source>Reasoning</source>
+        <translation>Nachdenken</translation>
+    </message>
+    <message>
+        <source>The texts before and after this model&apos;s reasoning, which is folded in answers</source>
+        <translation>Die Texte vor und nach dem Nachdenken dieses Modells, das in Antworten eingeklappt wird</translation>
+    </message>
+    <message>
+        <source>Cache precision</source>
+        <translation>Genauigkeit des Caches</translation>
+    </message>
+    <message>
+        <source>Fewer bits take less memory for the context</source>
+        <translation>Mit weniger Bit braucht der Kontext weniger Speicher</translation>
+    </message>
+    <message>
+        <source>Draft model</source>
+        <translation>Entwurfsmodell</translation>
+    </message>
+    <message>
+        <source>A much smaller model with the same tokens, which makes answers faster</source>
+        <translation>Ein viel kleineres Modell mit denselben Token, das Antworten schneller macht</translation>
+    </message>
+    <message>
+        <source>Notes</source>
+        <translation>Notizen</translation>
+    </message>
+    <message>
+        <source>As in the settings ({precision})</source>
+        <translation>Wie in den Einstellungen ({precision})</translation>
+    </message>
+    <message>
+        <source>full precision</source>
+        <translation>volle Genauigkeit</translation>
+    </message>
+    <message>
+        <source>{number} bits</source>
+        <translation>{number} Bit</translation>
+    </message>
+    <message>
+        <source>{model} (suggested)</source>
+        <translation>{model} (empfohlen)</translation>
+    </message>
+    <message>
+        <source>In memory</source>
+        <translation>Im Speicher</translation>
+    </message>
+    <message>
+        <source>Sampling</source>
+        <translation>Sampling</translation>
+    </message>
+    <message>
+        <source>{size}: unpacked, which is faster on a CPU</source>
+        <translation>{size}: entpackt, was auf einer CPU schneller ist</translation>
+    </message>
+    <message>
+        <source>{size}: quantized, as {needed} for unpacked weights were not free</source>
+        <translation>{size}: quantisiert, denn {needed} für entpackte Gewichte waren nicht frei</translation>
+    </message>
+    <message>
+        <source>Settings</source>
+        <translation>Einstellungen</translation>
+    </message>
+    <message>
+        <source>system prompt</source>
+        <translation>Systemprompt</translation>
+    </message>
+    <message numerus="yes">
+        <source>%n stop string(s)</source>
+        <translation>
+            <numerusform>%n Stoppsequenz</numerusform>
+            <numerusform>%n Stoppsequenzen</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>reasoning</source>
+        <translation>Nachdenken</translation>
+    </message>
+    <message>
+        <source>draft model</source>
+        <translation>Entwurfsmodell</translation>
+    </message>
+</context>
+<context>
     <name>Models</name>
     <message>
         <source>Guide</source>
@@ -4637,6 +4759,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Ein Fehler in Bough hat das beendet ({kind}). Versuchen Sie es noch einmal.</translation>
     </message>
     <message>
+        <source>Another model was loaded before this was answered. Ask again with the model that is loaded.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Bough can&apos;t convert GGUF models of the architecture {architecture}. Choose another model.</source>
         <translation>Bough kann GGUF-Modelle der Architektur {architecture} nicht umwandeln. Wählen Sie ein anderes Modell.</translation>
     </message>
@@ -4749,6 +4875,14 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Die Dateien dieses Modells geben nicht an, welches Token eine Antwort beendet, deshalb schreibt es vielleicht bis zu seiner Grenze. Legen Sie eine Grenze oder eine Stoppsequenz fest oder wählen Sie ein anderes Modell.</translation>
     </message>
     <message>
+        <source>The key in {variable} has characters that a request can&apos;t carry.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The model process stopped while it answered. It is being started again.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>The model process stopped while it tried the model.</source>
         <translation>Der Modellprozess endete, während er das Modell ausprobierte.</translation>
     </message>
@@ -4795,6 +4929,14 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>There is no model in {path}. Choose a GGUF file, or a folder with config.json and safetensors files.</source>
         <translation>In {path} ist kein Modell. Wählen Sie eine GGUF-Datei oder einen Ordner mit config.json und safetensors-Dateien.</translation>
+    </message>
+    <message>
+        <source>There is no model process now. Try again in a moment.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>This model does not support a {num_bits}-bit cache, so it uses full precision. The answers are as good, but they take more memory. To avoid this message, choose “Full precision” on its page (Models).</source>
+        <translation>Dieses Modell unterstützt keinen {num_bits}-Bit-Cache, daher verwendet es volle Genauigkeit. Die Antworten sind genauso gut, brauchen aber mehr Speicher. Um diese Meldung zu vermeiden, wählen Sie „Volle Genauigkeit“ auf seiner Seite (Modelle).</translation>
     </message>
     <message>
         <source>This model has no chat template, so messages reach it as plain text: it may go on with the text instead of answering. A plain template marks who says what, and where a message ends.</source>
@@ -5680,6 +5822,18 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
     <message>
         <source>Chat template</source>
         <translation>Chatvorlage</translation>
+    </message>
+    <message>
+        <source>This model has none, so messages reach it as plain text.</source>
+        <translation>Dieses Modell hat keine, daher erreichen es Nachrichten als einfacher Text.</translation>
+    </message>
+    <message>
+        <source>Use a plain template</source>
+        <translation>Einfache Vorlage verwenden</translation>
+    </message>
+    <message>
+        <source>Use none</source>
+        <translation>Keine verwenden</translation>
     </message>
 </context>
 <context>

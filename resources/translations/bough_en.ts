@@ -152,6 +152,16 @@
     </message>
 </context>
 <context>
+    <name>ModelSettingsForm</name>
+    <message numerus="yes">
+        <source>%n stop string(s)</source>
+        <translation>
+            <numerusform>%n stop string</numerusform>
+            <numerusform>%n stop strings</numerusform>
+        </translation>
+    </message>
+</context>
+<context>
     <name>ModelsPage</name>
     <message numerus="yes">
         <source>After %n minute(s) without an answer</source>

@@ -54,9 +54,20 @@ class ModelPage(QWidget):
     back_requested = Signal()
     focus_lost = Signal()
     """The control that had the focus is no longer shown, and no other one can take it."""
+    plain_template_chosen = Signal(bool)
+    """Whether the shown model, which has no chat template, should use a plain one."""
 
-    def __init__(self, theme: Theme, fit_of: Callable[[RemoteModel], Fit | None], settings: ModelSettingsForm) -> None:
-        """`fit_of` estimates whether a model of the hub fits. `settings`: those of the shown model."""
+    def __init__(
+        self,
+        theme: Theme,
+        fit_of: Callable[[RemoteModel], Fit | None],
+        template_of: Callable[[str], str | None],
+        settings: ModelSettingsForm,
+    ) -> None:
+        """`fit_of` estimates whether a model of the hub fits. `settings`: those of the shown model.
+
+        `template_of` returns the chat template that the user chose for a model without one.
+        """
         super().__init__()
         self.settings = settings
         self._theme = theme
@@ -92,7 +103,8 @@ class ModelPage(QWidget):
         self.memory_text = quiet_label("")
         self.memory_bar = MemoryBar(theme)
         self.facts = Facts()
-        self.template = TemplateFold(theme)
+        self.template = TemplateFold(theme, template_of)
+        self.template.plain_chosen.connect(self.plain_template_chosen)
         for label in (self.line, self.problem, self.memory_text):
             label.setWordWrap(True)
             label.setTextFormat(Qt.TextFormat.PlainText)
@@ -208,7 +220,7 @@ class ModelPage(QWidget):
         self._show_second(entry)
         self._show_progress(entry)
         self._show_memory(None if is_useless else entry.fit)
-        self.facts.show_entry(entry)
+        self.facts.show_entry(entry, self.settings.facts())
         self.template.show_entry(entry)
 
     def _show_variants(self, entry: Entry) -> None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from PySide6.QtCore import QEvent, QObject, QSignalBlocker, Qt, QTimer
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, QSignalBlocker, Qt, QTimer
 from PySide6.QtGui import QHideEvent
 from PySide6.QtWidgets import QComboBox, QGridLayout, QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.catalog.entry import LocalModel
+from app.model.message import Sampling
 from app.model.model_settings import ModelSettings
+from app.numbers import shortened, sized
 from app.program import Program
 from app.supply.draft_choices import DraftChoice
 from app.ui.composer.chips import TextChips
@@ -19,11 +21,14 @@ from app.ui.composer.writing_field import WritingField
 from app.ui.header import model_label
 from app.ui.models.entry import GUIDE, Entry
 from app.ui.parts.buttons import FoldButton
-from app.ui.parts.labels import quiet_label
+from app.ui.parts.labels import ElidedLabel, quiet_label
 from app.ui.theme import Theme, scaled, text_font
+
+translate = QCoreApplication.translate
 
 _PROMPT_PX = 84
 _NOTES_PX = 60
+_MIN_MARK_PX = 40
 _SETTLED_MS = 400
 """Typed text is kept after this long without a key."""
 _KV_BITS: tuple[Literal[16, 8, 4] | None, ...] = (None, 16, 8, 4)
@@ -39,13 +44,16 @@ class ModelSettingsForm(QWidget):
         self._drafts: Sequence[str] = ()
         """The names in the list of draft models; the first one is empty."""
         self.button = FoldButton(theme)
+        self.button.setText(self.tr("Settings"))
         self.button.toggled.connect(self._on_toggled)
-        self.system_prompt = _text_field(self.tr("None"), _PROMPT_PX)
+        self.summary = ElidedLabel()
+        self.summary.setObjectName("quiet")
+        self.system_prompt = _text_field(self.tr("No system prompt"), _PROMPT_PX)
         self.stop = TextChips(self.tr("Stop strings"), (), theme)
         self.first_mark, self.last_mark = QLineEdit(), QLineEdit()
         self.kv_bits = QComboBox()
         self.draft = QComboBox()
-        self.notes = _text_field(self.tr("None"), _NOTES_PX)
+        self.notes = _text_field(self.tr("Your notes on this model"), _NOTES_PX)
         self.problem = QLabel()
         self.problem.setObjectName("failure")
         self.problem.setWordWrap(True)
@@ -66,6 +74,8 @@ class ModelSettingsForm(QWidget):
         marks.addWidget(self.last_mark)
         self.first_mark.setPlaceholderText("<think>")
         self.last_mark.setPlaceholderText("</think>")
+        for mark in (self.first_mark, self.last_mark):
+            mark.setMinimumWidth(_MIN_MARK_PX)
         self.first_mark.setAccessibleName(self.tr("Reasoning begins with"))
         self.last_mark.setAccessibleName(self.tr("Reasoning ends with"))
         for box in (self.kv_bits, self.draft):
@@ -116,7 +126,11 @@ class ModelSettingsForm(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(8)
-        column.addWidget(self.button, 0, Qt.AlignmentFlag.AlignLeft)
+        head = QHBoxLayout()
+        head.setSpacing(4)
+        head.addWidget(self.button)
+        head.addWidget(self.summary, 1)
+        column.addLayout(head)
         column.addWidget(self._form)
 
     def _connect(self) -> None:
@@ -229,18 +243,59 @@ class ModelSettingsForm(QWidget):
         if self._model is None:
             return
         settings = self._program.of_models.of(self._model.name)
-        set_: list[str] = [self.tr("Settings")]
+        set_: list[str] = []
         set_ += [self.tr("system prompt")] if settings.system_prompt.strip() else []
         set_ += [self.tr("%n stop string(s)", "", len(settings.stop))] if settings.stop else []
         set_ += [self.tr("reasoning")] if settings.own_marks else []
         set_ += [self._bits_text(settings.kv_bits)] if settings.kv_bits else []
         set_ += [self.tr("draft model")] if self._program.of_models.draft_of(self._model.name) else []
-        self.button.setText(" · ".join(set_))
+        text = " · ".join(set_)
+        self.summary.show_text(text)
+        self.button.setAccessibleDescription(text)
+
+    def facts(self) -> list[tuple[str, str]]:
+        """Return what is known here of the shown model: how it lies in memory, its sampling, and the user's notes."""
+        if self._model is None:
+            return []
+        facts = [(self.tr("In memory"), self._weights_text()), (self.tr("Sampling"), self._sampling_text())]
+        return [*facts, (self.tr("Notes"), self._program.of_models.of(self._model.name).notes.strip())]
+
+    def _weights_text(self) -> str:
+        """Say whether the weights of the loaded model are unpacked; empty if that makes no difference."""
+        session = self._program.session
+        if self._model is None or session.info is None or session.name != self._model.name:
+            return ""
+        weights, size = session.info.weights, sized(session.info.weights_bytes)
+        match weights.form:
+            case "stored":
+                return ""
+            case "unpacked":
+                return self.tr("{size}: unpacked, which is faster on a CPU").format(size=size)
+            case "packed":
+                return self.tr("{size}: quantized, as {needed} for unpacked weights were not free").format(
+                    size=size, needed=sized(weights.needed_bytes)
+                )
+
+    def _sampling_text(self) -> str:
+        """Return what the model's makers recommend; empty if they say nothing."""
+        assert self._model is not None
+        found, usual = self._program.of_models.suggested_sampling(self._model.name), Sampling()
+        names = {
+            "temperature": translate("SamplingPanel", "Temperature"),
+            "top_p": translate("SamplingPanel", "Top-p"),
+            "top_k": translate("SamplingPanel", "Top-k"),
+            "min_p": translate("SamplingPanel", "Min-p"),
+            "repetition_penalty": translate("SamplingPanel", "Repetition penalty"),
+        }
+        values = ((name, getattr(found, field)) for field, name in names.items()
+                  if getattr(found, field) != getattr(usual, field))  # fmt: skip
+        return ", ".join(f"{name} {shortened(float(value))}" for name, value in values)
 
     # --- changes -------------------------------------------------------------------------------------------
 
     def _on_toggled(self, is_open: bool) -> None:
         self._form.setVisible(is_open)
+        self.summary.setVisible(not is_open)
         if is_open and self._model is not None:
             self._program.draft_choices.look_for(self._model, self._program.local_models.all)
 

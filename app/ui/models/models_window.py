@@ -92,7 +92,9 @@ class ModelsWindow(QDialog):
         self.again_button = QPushButton()
         self.again_button.setAutoDefault(False)
         self.again_button.clicked.connect(self._search_on)
-        self.page = ModelPage(theme, self.entries.fit_of, ModelSettingsForm(program, theme))
+        self.page = ModelPage(
+            theme, self.entries.fit_of, program.templates.of, settings=ModelSettingsForm(program, theme)
+        )
         self._left = QFrame()
         self._left.setObjectName("models_list")
         self._lay_out()
@@ -145,10 +147,12 @@ class ModelsWindow(QDialog):
         self.page.variant_chosen.connect(self._on_variant)
         self.page.back_requested.connect(self._show_list)
         self.page.focus_lost.connect(self._show_list)
+        self.page.plain_template_chosen.connect(self._on_plain_template)
         self.page.token.entered.connect(self._program.hub_search.enter_token)
         self._program.hub_search.token_answered.connect(self._on_token)
         self._program.transfers.landed.connect(self._on_landed)
         self.entries.changed.connect(self._show)
+        self._program.of_models.changed.connect(self._show)
 
     def _new_add_menu(self) -> QMenu:
         menu = QMenu(self)
@@ -211,6 +215,12 @@ class ModelsWindow(QDialog):
         entry = self.page.entry
         if entry is not None and isinstance(entry.model, RemoteModel):
             self.entries.choose_variant(entry.model.repo, gguf)
+
+    def _on_plain_template(self, is_chosen: bool) -> None:
+        entry = self.page.entry
+        if entry is not None and isinstance(entry.model, LocalModel):
+            self._program.choose_template(entry.model.name, is_plain=is_chosen)
+            self._show()
 
     def _on_landed(self, key: str, name: str) -> None:
         """Choose a model that has arrived, if its transfer is chosen."""

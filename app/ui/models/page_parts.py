@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent
@@ -49,8 +49,9 @@ class Facts(QWidget):
         """The values by their names."""
         return dict(self._shown)
 
-    def show_entry(self, entry: Entry) -> None:
-        facts = [(name, value) for name, value in self._facts_of(entry) if value]
+    def show_entry(self, entry: Entry, more: Sequence[tuple[str, str]] = ()) -> None:
+        """Show the facts of a model, then `more`."""
+        facts = [(name, value) for name, value in (*self._facts_of(entry), *more) if value]
         if facts == self._shown:
             return
         self._shown = facts
@@ -107,11 +108,20 @@ class Facts(QWidget):
 
 
 class TemplateFold(QWidget):
-    """The chat template of a model on this machine, folded; it is read when it is opened."""
+    """The chat template of a model on this machine, folded; it is read when it is opened.
 
-    def __init__(self, theme: Theme) -> None:
+    A model without one is offered a plain one.
+    """
+
+    plain_chosen = Signal(bool)
+
+    def __init__(self, theme: Theme, template_of: Callable[[str], str | None]) -> None:
+        """`template_of` returns the template that the user chose for a model without one."""
         super().__init__()
-        self._path: Path | None = None
+        self._template_of = template_of
+        self._model: LocalModel | None = None
+        self._given: str | None = None
+        """The template that the user chose; None without one."""
         self.button = FoldButton(theme)
         self.button.setText(self.tr("Chat template"))
         self.button.toggled.connect(self._on_toggled)
@@ -123,11 +133,19 @@ class TemplateFold(QWidget):
         self.text.setFont(code_font())
         self.text.setMinimumHeight(scaled(_TEMPLATE_PX))
         self.text.setVisible(False)
+        self.note = quiet_label(self.tr("This model has none, so messages reach it as plain text."))
+        self.note.setVisible(False)
+        self.plain_button = QPushButton()
+        self.plain_button.setAutoDefault(False)
+        self.plain_button.setVisible(False)
+        self.plain_button.clicked.connect(lambda: self.plain_chosen.emit(self._given is None))
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(4)
+        column.setSpacing(8)
         column.addWidget(self.button, 0, Qt.AlignmentFlag.AlignLeft)
+        column.addWidget(self.note)
         column.addWidget(self.text)
+        column.addWidget(self.plain_button, 0, Qt.AlignmentFlag.AlignLeft)
 
     def set_theme(self, theme: Theme) -> None:
         self.button.set_theme(theme)
@@ -136,16 +154,26 @@ class TemplateFold(QWidget):
     def show_entry(self, entry: Entry) -> None:
         model = entry.model
         can_show = isinstance(model, LocalModel) and model.format == "mlx" and model.problem is None
-        path = model.path if can_show and isinstance(model, LocalModel) and model.has_template else None
-        if path != self._path:
-            self._path = path
+        shown = model if can_show and isinstance(model, LocalModel) else None
+        if (None if shown is None else shown.path) != (None if self._model is None else self._model.path):
             self.button.setChecked(False)
-        self.setVisible(path is not None)
+        given = None if shown is None or shown.has_template else self._template_of(shown.name)
+        is_other = given != self._given
+        self._model, self._given = shown, given
+        self.setVisible(shown is not None)
+        if is_other and self.button.isChecked():
+            self._on_toggled(True)
 
     def _on_toggled(self, is_open: bool) -> None:
-        if is_open and self._path is not None:
-            self.text.setPlainText(template_text(self._path))
-        self.text.setVisible(is_open)
+        if self._model is None:
+            return
+        has_own = self._model.has_template
+        if is_open:
+            self.text.setPlainText(template_text(self._model.path) if has_own else self._given or "")
+            self.plain_button.setText(self.tr("Use a plain template") if self._given is None else self.tr("Use none"))
+        self.text.setVisible(is_open and (has_own or self._given is not None))
+        self.note.setVisible(is_open and not has_own and self._given is None)
+        self.plain_button.setVisible(is_open and not has_own)
 
 
 class Confirmation(QFrame):

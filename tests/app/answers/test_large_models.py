@@ -57,13 +57,21 @@ def test_a_plain_template_is_offered_once(desk: Desk, tmp_path: Path) -> None:
         desk.link.loaded(has_template=False)
     (notice,) = [notice for notice in desk.notices if isinstance(notice.action, UsePlainTemplate)]
     assert notice.action == UsePlainTemplate(folder)
-    desk.program.use_plain_template(folder)
+    desk.program.choose_template(folder, is_plain=True)
     assert desk.link.loads[-1].chat_template == PLAIN
-    desk.program.load_model("/other")
+    desk.link.loaded()
+    desk.program.choose_template(folder, is_plain=False)
     assert desk.link.loads[-1].chat_template is None
+    desk.link.loaded(has_template=False)
+    # A model that is not loaded keeps the choice for later.
+    num_loads = len(desk.link.loads)
+    desk.program.choose_template("/other", is_plain=True)
+    assert len(desk.link.loads) == num_loads
+    desk.program.load_model("/other")
+    assert desk.link.loads[-1].chat_template == PLAIN
 
 
 def test_a_template_that_can_not_be_kept(desk: Desk) -> None:
     desk.program.templates.folder.write_text("")
-    desk.program.use_plain_template("/one")
+    desk.program.choose_template("/one", is_plain=True)
     assert "could not be written" in desk.notices[-1].text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from msgspec import UnsetType
 from msgspec.structs import replace
 
 from app.model.message import Record
@@ -28,22 +29,27 @@ def _stop_of_last(desk: Desk) -> list[str]:
     return list(desk.link.asked[-1].stop)
 
 
+def _texts_of_last(desk: Desk) -> list[str]:
+    messages = desk.link.asked[-1].messages
+    return [] if isinstance(messages, UnsetType) else [message.content for message in messages]
+
+
 def test_only_new_conversations_begin_with_the_models_prompt_and_stop_strings(desk: Desk) -> None:
     old = _begin(desk)
     desk.program.of_models.change("/one", system_prompt=GRUFF, stop=("END",))
     new = _begin(desk)
-    assert [message.content for message in desk.link.asked[-1].messages] == [GRUFF, "u"]
+    assert _texts_of_last(desk) == [GRUFF, "u"]
     assert _stop_of_last(desk) == ["END"]
     desk.controller.shown.open_conversation(old)
     desk.ask("more", "a")
-    assert (desk.link.asked[-1].messages[0].content, _stop_of_last(desk)) == ("u", [])
+    assert (_texts_of_last(desk)[0], _stop_of_last(desk)) == ("u", [])
     # A later change does not reach the conversation either.
     desk.program.of_models.change("/one", system_prompt="", stop=())
     desk.controller.shown.open_conversation(new)
     desk.ask("more", "a")
-    assert (desk.link.asked[-1].messages[0].content, _stop_of_last(desk)) == (GRUFF, ["END"])
+    assert (_texts_of_last(desk)[0], _stop_of_last(desk)) == (GRUFF, ["END"])
     _begin(desk)
-    assert (len(desk.link.asked[-1].messages), _stop_of_last(desk)) == (1, [])
+    assert (len(_texts_of_last(desk)), _stop_of_last(desk)) == (1, [])
 
 
 def test_the_prompt_and_stop_strings_follow_the_model_until_the_user_changes_them(desk: Desk) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +10,9 @@ import pytest
 from PySide6.QtCore import Qt
 from tokenizers import Tokenizer
 
+from app.catalog.chat_templates import PLAIN
 from app.model.message import Sampling
+from app.model.model_settings import ModelSettings
 from app.ui.models.models_window import ModelsWindow
 from app.ui.settings.settings_window import SettingsWindow
 from tests.app.sampling import set_sampling
@@ -185,3 +188,83 @@ def test_the_chat_template_is_shown_when_it_is_unfolded(user: User, window: Mode
     assert "message" in fold.text.toPlainText()
     window.list.choose(_key(user, "Alpha-1B-4bit"))
     assert not fold.text.isVisible()
+
+
+def test_the_settings_of_a_model_are_typed_and_kept_with_the_keyboard_alone(user: User, window: ModelsWindow) -> None:
+    program, form = user.controller.program, window.page.settings
+    window.list.choose("local:guide")
+    assert form.isHidden()
+    window.list.choose(_key(user, "Alpha-1B-4bit"))
+    name = str(program.models_folder / "Alpha-1B-4bit")
+    form.button.setFocus()
+    user.bot.keyClick(form.button, Qt.Key.Key_Return)
+    user.bot.keyClicks(form.system_prompt, "Be brief.")
+    user.bot.keyClicks(form.stop.field, "END")
+    user.bot.keyClick(form.stop.field, Qt.Key.Key_Return)
+    user.bot.keyClicks(form.first_mark, "<hm>")
+    user.bot.keyClicks(form.last_mark, "</hm>")
+    user.bot.keyClick(form.kv_bits, Qt.Key.Key_End)
+    user.bot.keyClicks(form.notes, "Quick.")
+    # What was typed last is kept when another model is chosen.
+    user.bot.keyClicks(form.stop.field, "STOP")
+    window.list.choose(_key(user, "Beta-3B-4bit"))
+    assert program.of_models.of(name) == ModelSettings(
+        system_prompt="Be brief.", stop=("END", "STOP"), kv_bits=4, thought_marks=("<hm>", "</hm>"), notes="Quick."
+    )
+    assert (form.system_prompt.content, form.stop.texts, form.first_mark.text(), form.notes.content) == ("", (), "", "")
+    window.list.choose(_key(user, "Alpha-1B-4bit"))
+    assert (form.system_prompt.content, form.kv_bits.currentText()) == ("Be brief.", "4 bits")
+    assert window.page.facts.shown["Notes"] == "Quick."
+    user.bot.keyClick(form.button, Qt.Key.Key_Space)
+    assert form.summary.accessibleName().split(" · ")[2:] == ["reasoning", "4 bits"]
+    program.of_models.replace(name, ModelSettings())
+
+
+def test_a_much_smaller_model_with_the_same_tokens_is_suggested_as_the_draft_model(
+    user: User, window: ModelsWindow, byte_level: Tokenizer
+) -> None:
+    program, form = user.controller.program, window.page.settings
+    folder = program.models_folder
+    for name, layers in (("Small", 1), ("Large", 12)):
+        write_random_llama(folder / name, byte_level, hidden_size=64, layers=layers)
+    other = write_random_llama(folder / "Other", byte_level, hidden_size=16, layers=1)
+    tokenizer = json.loads((other / "tokenizer.json").read_text())
+    vocab = tokenizer["model"]["vocab"]
+    first, second = [piece for piece in vocab if piece.isalnum()][:2]
+    vocab[first], vocab[second] = vocab[second], vocab[first]
+    (other / "tokenizer.json").write_text(json.dumps(tokenizer))
+    program.local_models.look()
+    user.bot.waitUntil(lambda: {"Small", "Large", "Other"} <= _titles(window), timeout=PATIENCE_MS)
+    window.list.choose(_key(user, "Large"))
+    if not form.button.isChecked():
+        form.button.click()
+    user.bot.waitUntil(lambda: form.draft.count() > 1, timeout=PATIENCE_MS)
+    offered = [form.draft.itemText(number) for number in range(form.draft.count())]
+    assert "Other" not in " ".join(offered)
+    suggested = next(number for number, text in enumerate(offered) if text.endswith("(suggested)"))
+    form.draft.setCurrentIndex(suggested)
+    form.draft.activated.emit(suggested)
+    assert program.of_models.draft_of(str(folder / "Large")).startswith(str(folder))
+    # The smallest one has nothing to choose.
+    window.list.choose(_key(user, "Other"))
+    assert form.draft.isHidden()
+
+
+def test_a_model_without_a_chat_template_gets_a_plain_one_on_its_page(
+    user: User, window: ModelsWindow, byte_level: Tokenizer
+) -> None:
+    program, fold = user.controller.program, window.page.template
+    folder = write_random_llama(program.models_folder / "Base", byte_level)
+    config = json.loads((folder / "tokenizer_config.json").read_text())
+    (folder / "tokenizer_config.json").write_text(json.dumps({**config, "chat_template": None}))
+    (folder / "chat_template.jinja").unlink(missing_ok=True)
+    program.local_models.look()
+    user.bot.waitUntil(lambda: "Base" in _titles(window), timeout=PATIENCE_MS)
+    window.list.choose(_key(user, "Base"))
+    fold.button.click()
+    assert (fold.text.isVisible(), fold.note.isVisible()) == (False, True)
+    fold.plain_button.click()
+    assert (fold.text.toPlainText(), program.templates.of(str(folder))) == (PLAIN, PLAIN)
+    assert not fold.note.isVisible()
+    fold.plain_button.click()
+    assert (fold.note.isVisible(), program.templates.of(str(folder))) == (True, None)
