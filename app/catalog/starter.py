@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from app.catalog.entry import RemoteModel
-from worker.values import STARTER, STARTER_FOLDER, STARTER_ON_HUB
+from worker.protocol import STARTER, STARTER_FOLDER, STARTER_ON_HUB
 
 TITLE = "SmolLM2"
 NUM_MILLIONS = 135
