@@ -72,7 +72,7 @@ class NotFiniteError(ModelInvalidError):
         super().__init__(
             Sentence(
                 "The model computed values that are not finite numbers, so the answer ended. The text so far is kept. "
-                "Its weights are probably damaged. Download it again, or choose another model."
+                "Its weights or its config.json are probably damaged. Download it again, or choose another model."
             )
         )
 

@@ -33,7 +33,7 @@ from worker.errors import (
 )
 from worker.layers import Layers, bytes_per_token, num_bytes_at, quantized
 from worker.memory import free_bytes
-from worker.models.folder import ModelFolder, context_length, text_configs
+from worker.models.folder import ModelFolder, context_length, impossible_numbers, text_configs
 from worker.models.tokenizer_file import IS_COMPLETE, check_tokenizer
 from worker.protocol import CacheKind
 from worker.sentence import Sentence
@@ -42,7 +42,7 @@ from worker.templates.rendering import TRIAL_MODULES, chat_renderer, sources_of,
 from worker.text.constraint import Constraints
 from worker.text.vocabulary import Vocabulary
 from worker.trial import StoppedError, TrialProcess
-from worker.weights import Weights, arrays_of, num_parameters
+from worker.weights import Weights, arrays_of, is_finite, num_parameters
 
 _GROUP_SIZES = (64, 32)
 """How many numbers share a scale in quantized keys and values. It must divide the width of a head."""
@@ -147,6 +147,7 @@ class LanguageModel:
         """Bits and group size of keys and values."""
         _speed_up_module_lookup(model)
         logits = self._tried()
+        self._check_numbers(are_finite=bool(weights.odd) or is_finite(logits))
         self.vocab_size: int = logits.shape[-1]
         is_trimmable = all(isinstance(layer, KVCache | QuantizedKVCache) for layer in self._layers)
         self.cache_kind: CacheKind = "trimmable" if is_trimmable else "snapshot"
@@ -219,6 +220,39 @@ class LanguageModel:
                     reason=textwrap.shorten(str(error) or type(error).__name__, 200).rstrip("."),
                 )
             ) from error
+
+    def _check_numbers(self, *, are_finite: bool) -> None:
+        """Say whether the configuration holds numbers that a model can't use.
+
+        `are_finite`: whether the logits are, or the weights say why they are not. Raises `ModelInvalidError` if the
+        model can't answer and the cause is known.
+        """
+        numbers = impossible_numbers(self._config, are_all=not are_finite)
+        if are_finite and numbers:
+            self.notices.append(
+                Sentence(
+                    "The config.json of this model holds values that are not finite numbers: {numbers}. "
+                    "Its answers may make no sense. Download the model again, or choose another one.",
+                    numbers=numbers,
+                )
+            )
+        elif numbers:
+            raise ModelInvalidError(
+                Sentence(
+                    "The model in {path} computes values that are not finite numbers, so it can't answer. Its weights "
+                    "are sound, but its config.json is wrong: {numbers}. "
+                    "Download the model again, or choose another one.",
+                    path=self.folder.path,
+                    numbers=numbers,
+                )
+            )
+        elif not are_finite:
+            self.notices.append(
+                Sentence(
+                    "This model computes values that are not finite numbers, though its weights are sound. Its "
+                    "config.json is probably wrong. Download the model again, or choose another one."
+                )
+            )
 
     def _probe(self) -> mx.array:
         """Read what answers read: one token; a few at once, then one. Return the logits after the last one.

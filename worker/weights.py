@@ -76,7 +76,7 @@ class Weights:
                 # Packed arrays are dropped as soon as they are unpacked.
                 for name, array in modules.pop(path):
                     mx.eval(array)
-                    if not _is_finite(array):
+                    if not is_finite(array):
                         self.odd.append(name)
                     self._described.append(_description(name, array))
                     self._digests += [threads.submit(_digest, block) for block in _blocks_of(array)]
@@ -149,7 +149,7 @@ def _digest(block: memoryview) -> bytes:
     return hashlib.sha256(block).digest()
 
 
-def _is_finite(array: mx.array) -> bool:
+def is_finite(array: mx.array) -> bool:
     """Return whether all numbers of an array are finite."""
     if not mx.issubdtype(array.dtype, mx.floating):
         return True

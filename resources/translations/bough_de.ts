@@ -4385,10 +4385,6 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
         <translation>Die Bibliothek für Antwortformate</translation>
     </message>
     <message>
-        <source>The model computed values that are not finite numbers, so the answer ended. The text so far is kept. Its weights are probably damaged. Download it again, or choose another model.</source>
-        <translation>Das Modell hat Werte berechnet, die keine endlichen Zahlen sind, deshalb endete die Antwort. Der bisherige Text bleibt erhalten. Wahrscheinlich sind seine Gewichte beschädigt. Laden Sie es noch einmal herunter, oder wählen Sie ein anderes Modell.</translation>
-    </message>
-    <message>
         <source>The model in {path} fails when it reads a prompt ({reason}). Its config.json is probably wrong. Download the model again, or choose another one.</source>
         <translation>Das Modell in {path} scheitert, wenn es einen Prompt liest ({reason}). Wahrscheinlich ist seine config.json falsch. Laden Sie das Modell noch einmal herunter, oder wählen Sie ein anderes.</translation>
     </message>
@@ -4863,6 +4859,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Das beste dieser Liste; schnell für seine Größe, braucht aber viel Arbeitsspeicher.</translation>
     </message>
     <message>
+        <source>The config.json of this model holds values that are not finite numbers: {numbers}. Its answers may make no sense. Download the model again, or choose another one.</source>
+        <translation>Die config.json dieses Modells enthält Werte, die keine endlichen Zahlen sind: {numbers}. Seine Antworten ergeben vielleicht keinen Sinn. Laden Sie das Modell noch einmal herunter, oder wählen Sie ein anderes.</translation>
+    </message>
+    <message>
         <source>The disk has {free_bytes} left, and this model needs {needed_bytes} more. Free some space, then try again.</source>
         <translation>Auf dem Datenträger sind {free_bytes} frei, und dieses Modell braucht noch {needed_bytes}. Schaffen Sie Platz und versuchen Sie es dann noch einmal.</translation>
     </message>
@@ -4877,6 +4877,14 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>The key in {variable} has characters that a request can&apos;t carry.</source>
         <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The model computed values that are not finite numbers, so the answer ended. The text so far is kept. Its weights or its config.json are probably damaged. Download it again, or choose another model.</source>
+        <translation>Das Modell hat Werte berechnet, die keine endlichen Zahlen sind, daher wurde die Antwort beendet. Der bisherige Text bleibt erhalten. Wahrscheinlich sind seine Gewichte oder seine config.json beschädigt. Laden Sie es noch einmal herunter, oder wählen Sie ein anderes Modell.</translation>
+    </message>
+    <message>
+        <source>The model in {path} computes values that are not finite numbers, so it can&apos;t answer. Its weights are sound, but its config.json is wrong: {numbers}. Download the model again, or choose another one.</source>
+        <translation>Das Modell in {path} berechnet Werte, die keine endlichen Zahlen sind, und kann daher nicht antworten. Seine Gewichte sind in Ordnung, aber seine config.json ist falsch: {numbers}. Laden Sie das Modell noch einmal herunter, oder wählen Sie ein anderes.</translation>
     </message>
     <message>
         <source>The model process stopped while it answered. It is being started again.</source>
@@ -4933,6 +4941,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>There is no model process now. Try again in a moment.</source>
         <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>This model computes values that are not finite numbers, though its weights are sound. Its config.json is probably wrong. Download the model again, or choose another one.</source>
+        <translation>Dieses Modell berechnet Werte, die keine endlichen Zahlen sind, obwohl seine Gewichte in Ordnung sind. Wahrscheinlich ist seine config.json falsch. Laden Sie das Modell noch einmal herunter, oder wählen Sie ein anderes.</translation>
     </message>
     <message>
         <source>This model does not support a {num_bits}-bit cache, so it uses full precision. The answers are as good, but they take more memory. To avoid this message, choose “Full precision” on its page (Models).</source>

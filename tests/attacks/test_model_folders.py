@@ -247,6 +247,23 @@ CONFIGS = [
 ]
 
 
+NO_NUMBERS = [
+    Attack(
+        f"{key} of {value}",
+        edit("config.json", **{key: value}),
+        "model_invalid",
+        f"is wrong: `{named}",
+        is_long=is_long,
+    )
+    for key, value, named, is_long in (
+        ("rope_theta", 0, "rope_theta`: 0", False),
+        ("rope_theta", -1, "rope_theta`: -1", True),
+        ("rope_theta", math.nan, "rope_theta`: nan", True),
+        ("rope_theta", -math.inf, "rope_theta`: -inf", True),
+    )
+]
+
+
 # Several tokens pass the last of these, or a single one the others.
 WINDOWS = [
     Attack(
@@ -274,7 +291,7 @@ def test_odd_files_and_headers_are_refused_before_anything_reads_them(folder: Pa
     assert len(str(caught.value)) < 1000
 
 
-@pytest.mark.parametrize("attack", rows([*ODD_FILES[::9], INDEXES[0], HEADERS[2], *CONFIGS, *WINDOWS]))
+@pytest.mark.parametrize("attack", rows([*ODD_FILES[::9], INDEXES[0], HEADERS[2], *CONFIGS, *WINDOWS, *NO_NUMBERS]))
 def test_a_hostile_folder_is_refused_and_the_worker_goes_on(victim: Victim, folder: Path, attack: Attack):
     failed = victim.attack(folder, attack)
     assert len(failed["message"]) < 1000
@@ -618,6 +635,36 @@ def test_what_a_folder_leaves_out_of_a_prompt_is_said(victim: Victim, folder: Pa
         assert expected in notice, found
 
 
+def without(index: int) -> Damage:
+    return each_message(f"{{% if loop.index0 != {index} %}}{TURN}{{% endif %}}")
+
+
+@pytest.mark.parametrize(
+    ("damage", "quoted"),
+    [
+        (without(0), "“Yes”"),
+        (without(1), "“<think>Yes?</think>Or”"),
+        (without(2), "“Yes, or”"),
+        (without(4), "“Yes”"),
+        (each_message("{% if loop.first %}{{ m.content[:1] }}{% else %}" + TURN + "{% endif %}"), "“Yes”"),
+        (each_message("{% if loop.first %}{{ m.content[-2:] }}{% else %}" + TURN + "{% endif %}"), "“Yes”"),
+        (each_message(TURN), ""),
+        # Nothing is known of a template that treats texts by their first character.
+        (each_message("{% if m.content[0] == 'Y' %}" + TURN + "{% endif %}" + TURN), ""),
+    ],
+    ids=["first", "answer", "third", "last", "cut", "cut before", "none", "by character"],
+)
+def test_a_short_message_that_is_left_out_is_said_although_its_text_comes_again(
+    victim: Victim, folder: Path, damage: Damage, quoted: str
+):
+    damage(folder)
+    texts = ["Yes", "<think>Yes?</think>Or", "Yes, or", "No", "Yes", "Or", "Yes, or no: Yes, or"]
+    messages = [{"role": ("user", "assistant")[number % 2], "content": text} for number, text in enumerate(texts)]
+    found = notices(victim, folder, messages)
+    assert len(found) == bool(quoted), found
+    assert all(f"The first begins with {quoted}." in notice for notice in found), found
+
+
 @pytest.mark.parametrize("name", NOT_SAID)
 def test_what_models_do_on_purpose_is_not_said(victim: Victim, folder: Path, name: str):
     NOT_SAID[name](folder)
@@ -688,6 +735,12 @@ def test_weights_that_are_no_numbers_are_said_when_they_are_loaded(
     assert loaded["type"] == "model_loaded", loaded
     assert [EMBED in notice["message"] for notice in loaded["notices"]] == [True]
     victim.load("guide")  # this one can't answer
+
+
+def test_an_infinite_number_in_the_configuration_is_said(victim: Victim, folder: Path):
+    edit("config.json", rms_norm_eps=math.inf)(folder)
+    (notice,) = victim.end_of("load_model", model=str(folder))["notices"]
+    assert "not finite numbers: `rms_norm_eps`: inf" in notice["message"]
 
 
 def test_weights_that_fit_in_no_memory_are_refused(victim: Victim, folder: Path):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.resources
+import itertools
 import json
+import math
 import re
 import stat
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,6 +37,10 @@ _PATTERN = re.compile(r"\w*pattern")
 _FEW_LAYERS = 512
 """Up to this number, layers are not compared with the tensors: some models use the same weights several times."""
 _MAX_LAYERS = 4096
+
+_POSITIVE = re.compile(r"\w*(?:theta|base|factor|scal|multiplier|eps|softcap|freq|temp)\w*")
+"""Keys of numbers that a model divides by, raises to powers, or takes roots or logarithms of."""
+_NUM_NAMED = 3
 
 # The key for the context length in config.json depends on the architecture.
 _CONTEXT_KEYS = (
@@ -156,6 +162,21 @@ def context_length(config: Mapping[str, Any]) -> int | None:
             if isinstance(length, int) and length > 0:
                 return length
     return None
+
+
+def impossible_numbers(config: Mapping[str, Any], *, are_all: bool = True) -> str:
+    """Return the values of a configuration that may make a model compute no numbers, as text; empty without any.
+
+    `are_all`: also those that only some models can't use; else only infinities and what is not a number.
+    """
+    found = (
+        f"`{key}`: {value:g}"
+        for key, value in _values(config)
+        if isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and (not math.isfinite(value) or (are_all and value <= 0 and _POSITIVE.fullmatch(key)))
+    )
+    return ", ".join(itertools.islice(found, _NUM_NAMED))
 
 
 def _check_files(path: Path) -> None:

@@ -6,6 +6,7 @@ characters or write them in lower case.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from bisect import bisect_right
 from collections import Counter
@@ -23,12 +24,17 @@ _MAX_COMPARED_CHARS = 200_000
 """Comparing more of one message would cause a noticeable delay."""
 
 
-def left_out(turns: Sequence[Turn], marks: Marks, rendered: str) -> tuple[Sentence, ...]:
+def left_out(
+    turns: Sequence[Turn], marks: Marks, rendered: str, numbered: Iterable[str | None] = ()
+) -> tuple[Sentence, ...]:
     """Return sentences about messages that a template leaves out or changes; usually none.
 
-    `rendered`: the turns as the template writes them, with marks in control tokens alone.
+    `rendered`: the turns as the template writes them, with marks in control tokens alone. `numbered`: the same with the
+    turns as `with_number` returns them; None if the template rejects those. They show which of several equal texts is
+    left out.
     """
-    missing = list(_missing(turns, marks, rendered))
+    written = [_written(each, rendered, marks) for each in numbered if each is not None]
+    missing = list(_missing(turns, marks, rendered, [each for each in written if each is not None]))
     sentences: list[Sentence] = []
     if any(turn.role == "system" for turn in missing):
         sentences.append(
@@ -46,14 +52,49 @@ def left_out(turns: Sequence[Turn], marks: Marks, rendered: str) -> tuple[Senten
     return tuple(sentences)
 
 
-def _missing(turns: Sequence[Turn], marks: Marks, rendered: str) -> Iterable[Turn]:
+def with_number(turn: Turn, index: int, marks: Marks, *, at_end: bool) -> dict[str, str]:
+    """Return a turn as a message for a template, with its index at the beginning or end of its text.
+
+    The index is written in marks, which are in no text.
+    """
+    message = turn.rendered(marks, None)
+    place = _place(turn, marks)
+    if place is None:
+        return message
+    number = f"{index:b}".replace("0", marks.split).replace("1", marks.end)
+    content, position = message["content"], place[at_end]
+    return {**message, "content": f"{content[:position]}{marks.begin}{number}{marks.begin}{content[position:]}"}
+
+
+def _place(turn: Turn, marks: Marks) -> tuple[int, int] | None:
+    """Return where the text that every template should write stands in its message; None if it has no place."""
+    text = _expected(turn, marks)
+    begin = turn.rendered(marks, None)["content"].rfind(text) if text else -1
+    return None if begin < 0 else (begin, begin + len(text))
+
+
+def _written(numbered: str, rendered: str, marks: Marks) -> set[int] | None:
+    """Return the indices of the turns that a template writes; None if it writes other text because of the indices.
+
+    The arguments are those of `left_out`.
+    """
+    number = re.compile(f"{marks.begin}([{marks.split}{marks.end}]+){marks.begin}")
+    no_marks = dict.fromkeys(map(ord, (marks.split, marks.begin, marks.end)))
+    if numbered.translate(no_marks) != rendered.translate(no_marks):
+        return None
+    bits = {ord(marks.split): "0", ord(marks.end): "1"}
+    return {int(found[1].translate(bits), 2) for found in number.finditer(numbered)}
+
+
+def _missing(turns: Sequence[Turn], marks: Marks, rendered: str, written: Sequence[set[int]]) -> Iterable[Turn]:
     position = num_missing = 0
     dense: str | None = None
-    for turn in turns:
+    for index, turn in enumerate(turns):
         text = _expected(turn, marks)
         # Some templates write the system prompt into the last question. All others must follow in their order.
         found = rendered.find(text, 0 if turn.role == "system" else position)
-        if found >= 0:
+        is_written = all(index in each for each in written) or _place(turn, marks) is None
+        if found >= 0 and is_written:
             position = position if turn.role == "system" else found + len(text)
             continue
         dense = _dense(rendered) if dense is None else dense

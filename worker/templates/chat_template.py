@@ -20,7 +20,7 @@ from tokenizers import Tokenizer
 from worker.errors import BadRequestError, WorkerError
 from worker.protocol import Message
 from worker.sentence import Sentence, verbatim
-from worker.templates.changes import changed, left_out
+from worker.templates.changes import changed, left_out, with_number
 from worker.templates.memo import Memo
 from worker.templates.rendering import Render, TimeTexts, fold_system, no_time_texts
 from worker.templates.turn import PRIVATE, Marks, Span, Turn, Turns
@@ -134,7 +134,9 @@ class ChatTemplate:
         marks = _marks(turns)
         text, spans = self._render_with_spans(turns, options, marks)
         ids = self._ids(self._split_at_edges(text, spans, turns, options, marks), list(spans.values()), marks)
-        prompt = _Prompt(ids, left_out(turns, marks, text.replace(marks.begin, "").replace(marks.end, "")))
+        plain = text.replace(marks.begin, "").replace(marks.end, "")
+        numbered = [self._numbered(turns, options, marks, at_end=at_end) for at_end in (False, True)]
+        prompt = _Prompt(ids, left_out(turns, marks, plain, numbered))
         if time_texts is not None and time_texts == self._time_texts():
             self._prompts.put(key, prompt, _BYTES_PER_ID * len(ids) + _BYTES_PER_TURN * len(turns) + 500)
         return prompt
@@ -177,7 +179,20 @@ class ChatTemplate:
     def _render(
         self, turns: Sequence[Turn], options: Mapping[str, Any], marks: Marks, spans: _Spans, *, at_edges: bool = False
     ) -> str:
-        rendered = [turn.rendered(marks, spans.get(index), at_edges=at_edges) for index, turn in enumerate(turns)]
+        return self._written(
+            [turn.rendered(marks, spans.get(index), at_edges=at_edges) for index, turn in enumerate(turns)], options
+        )
+
+    def _numbered(self, turns: Sequence[Turn], options: Mapping[str, Any], marks: Marks, *, at_end: bool) -> str | None:
+        """Render with the number of each turn in its text. Return None if the template fails with it."""
+        messages = [with_number(turn, index, marks, at_end=at_end) for index, turn in enumerate(turns)]
+        try:
+            return self._written(messages, options)
+        except BadRequestError:
+            return None
+
+    def _written(self, rendered: list[dict[str, str]], options: Mapping[str, Any]) -> str:
+        """Return the text that the template writes of messages. Raises as `ids_of`."""
         try:
             return _unicode(self._render_text(rendered, options))
         except (WorkerError, StoppedError):
