@@ -75,7 +75,7 @@ async def _body_of(request: Request, settings: ServerSettings) -> bytes | Proble
                     return too_large(settings.max_body_bytes)
                 parts.append(part)
     except TimeoutError:
-        return ProblemError("invalid", f"The request did not come within {settings.body_s:.0f} seconds.")
+        return ProblemError("too_slow", f"The request did not come within {settings.body_s:.0f} seconds.")
     except ClientDisconnect:
         return ProblemError("invalid", "The request ended early.")
     return b"".join(parts)

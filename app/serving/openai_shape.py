@@ -20,6 +20,7 @@ _STATUS: dict[ProblemKind, tuple[int, str]] = {
     "no_such_path": (404, "invalid_request_error"),
     "no_such_model": (404, "invalid_request_error"),
     "too_large": (413, "invalid_request_error"),
+    "too_slow": (408, "invalid_request_error"),
     "too_many": (429, "rate_limit_error"),
     "unavailable": (503, "server_error"),
     "failed": (500, "server_error"),

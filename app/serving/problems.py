@@ -7,12 +7,13 @@ from typing import Literal, TypeAlias
 from worker.protocol import Failed
 
 ProblemKind: TypeAlias = Literal[
-    "invalid", "no_key", "wrong_key", "forbidden", "no_such_path", "no_such_model", "too_long", "too_large", "too_many",
-    "unavailable", "failed",
+    "invalid", "no_key", "wrong_key", "forbidden", "no_such_path", "no_such_model",
+    "too_long", "too_large", "too_slow", "too_many", "unavailable", "failed",
 ]  # fmt: skip
 """`too_long`: the prompt does not fit into the model's context. `too_large`: the request has too many bytes.
 
-`too_many`: too many requests at once. `unavailable`: try again later. `failed`: an error on this side.
+`too_slow`: it did not come in time. `too_many`: too many requests at once. `unavailable`: try again later.
+`failed`: an error on this side.
 """
 
 _KINDS: dict[str, ProblemKind] = {

@@ -70,6 +70,8 @@ def main(settings: ServerSettings, up: Connection, down: Connection) -> None:
     """Serve in this process until the owner asks it to stop, or ends."""
     print_printable_text()
     logging.basicConfig(format="serve: %(levelname)s %(name)s: %(message)s")
+    # It warns of every request that is not HTTP.
+    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
     # Ctrl+C in a terminal reaches the whole process group; the owner decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, name="parent watch", daemon=True).start()

@@ -16,6 +16,8 @@ def bough(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bough]:
     with Bough(tmp_path_factory.mktemp("serving")) as running:
         running.wait_until_ready()
         yield running
+        assert running.end() == 0
+        assert running.errors == []
 
 
 @pytest.fixture

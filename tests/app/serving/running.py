@@ -72,9 +72,9 @@ class Bough:
         """Wait for the model; return its id."""
         return self.line("The model “(.*)” is ready")
 
-    def openai(self, key: str = KEY, **options: object) -> openai.OpenAI:
+    def openai(self, key: str = KEY) -> openai.OpenAI:
         """Return the official client, which does not try again by itself."""
-        return openai.OpenAI(base_url=f"{self.url}/v1", api_key=key, max_retries=0, timeout=PATIENCE_S, **options)  # pyright: ignore[reportArgumentType]
+        return openai.OpenAI(base_url=f"{self.url}/v1", api_key=key, max_retries=0, timeout=PATIENCE_S)
 
     def end(self, number: int = signal.SIGTERM) -> int:
         """End the process by a signal; return its exit code."""

@@ -1,0 +1,102 @@
+"""An owner of a worker and a server process in the tests' own process, whose events tests can wait for."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import queue
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+import openai
+from typing_extensions import override
+
+from app.serving.access import digest
+from app.serving.headless import Gone, HeadlessOwner, Loaded, News, NotLoaded
+from app.serving.messages import Listening, NotListening, ServedModel, ServerSettings
+from tests.app.serving.running import KEY
+from tests.driver import PATIENCE_S
+from worker.protocol import Event
+
+_T = TypeVar("_T")
+
+
+class Owned(HeadlessOwner):
+    """An owner that keeps the worker's events. Use it as a context."""
+
+    def __init__(
+        self,
+        model: Path | str,
+        *,
+        models: Sequence[ServedModel] = (),
+        allows_load: bool = False,
+        **settings: Any,
+    ) -> None:
+        self.events: queue.SimpleQueue[Event] = queue.SimpleQueue()
+        self.seen: list[News] = []
+        given = ServerSettings(key_digest=digest(KEY), port=0, **settings)
+        super().__init__(given, str(model), lambda: models, allows_load=allows_load)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    @override
+    def _take(self, event: Event) -> None:
+        super()._take(event)
+        self.events.put(event)
+
+    def event(self, kind: type[_T], is_it: Callable[[_T], bool] = lambda _: True) -> _T:
+        """Wait for an event of the worker."""
+        while True:
+            event = self.events.get(timeout=PATIENCE_S)
+            if isinstance(event, kind) and is_it(event):
+                return event
+
+    def wait(self, kind: type[_T]) -> _T:
+        """Wait for news."""
+        for news in self.seen:
+            if isinstance(news, kind):
+                return news
+        while True:
+            news = self.news.get(timeout=PATIENCE_S)
+            self.seen.append(news)
+            if isinstance(news, kind):
+                return news
+            assert not isinstance(news, NotLoaded | NotListening | Gone), news
+
+    @property
+    def address(self) -> tuple[str, int]:
+        found = self.wait(Listening)
+        return found.host, found.port
+
+    def ready(self) -> Self:
+        """Wait for the model."""
+        self.wait(Loaded)
+        return self
+
+    def openai(self) -> openai.OpenAI:
+        """Return the official client, which does not try again by itself."""
+        host, port = self.address
+        return openai.OpenAI(base_url=f"http://{host}:{port}/v1", api_key=KEY, max_retries=0, timeout=float(PATIENCE_S))
+
+    def connection(self) -> http.client.HTTPConnection:
+        return http.client.HTTPConnection(*self.address, timeout=PATIENCE_S)
+
+    def request(
+        self, method: str, path: str, body: Any = None, **headers: str
+    ) -> tuple[int, dict[str, str], dict[str, Any]]:
+        """Send a request; return the status, the headers and the value of the reply."""
+        connection = self.connection()
+        try:
+            data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+            sent = {"Authorization": f"Bearer {KEY}"} | {name.replace("_", "-"): text for name, text in headers.items()}
+            connection.request(method, path, data, {name: text for name, text in sent.items() if text})
+            reply = connection.getresponse()
+            text = reply.read()
+            return reply.status, {name.lower(): each for name, each in reply.getheaders()}, json.loads(text or b"{}")
+        finally:
+            connection.close()
