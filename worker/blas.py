@@ -6,7 +6,7 @@ MLX uses it. This is OpenBLAS (245 GFLOP/s), or Intel's MKL if it is installed a
 OpenBLAS has a kernel for each generation of CPUs, and chooses one by the CPU's model number. For a CPU newer than
 itself, it may choose the kernel of a Pentium 4 (Prescott): version 0.3.21 of Debian 12 does so on Intel CPUs since
 Raptor Lake. Matrix products are then three to five times slower. In that case this module chooses the kernel, by the
-instructions that the CPU has. Products with one row, which decoding consists of, are routed to a faster function.
+instructions that the CPU has. Products with few rows, which decoding consists of, are routed to faster functions.
 """
 
 from __future__ import annotations
@@ -17,12 +17,15 @@ import os
 import sys
 from pathlib import Path
 
-from worker.one_row import is_routed, route_one_row_products
+from worker.few_rows import MOST_ROWS, most_routed_rows, route_few_rows
 
 _LIBRARY = "libopenblas.so.0"
 _PACKAGE = "libopenblas0-pthread"
 _CPUINFO = Path("/proc/cpuinfo")
 _KERNEL = "OPENBLAS_CORETYPE"
+
+_FEW_CORES = 4
+"""With more cores, OpenBLAS's threads together are faster than Bough's own code on one of them."""
 
 _AVX512 = {"avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl"}
 _WITHOUT_AVX2 = {
@@ -81,7 +84,7 @@ def _load_openblas(cpuinfo: str) -> None:
         ctypes.CDLL(None).dlclose(ctypes.c_void_p(library._handle))  # noqa: SLF001 (a documented name)
         library = _load(kernel)
     # If two libraries define a function, the one that was made global first is used.
-    route_one_row_products(library)
+    route_few_rows(library, most_rows(cpuinfo, _num_cores()))
     ctypes.CDLL(_LIBRARY, mode=ctypes.RTLD_GLOBAL)
 
 
@@ -106,20 +109,21 @@ def prefers_mkl(cpuinfo: str) -> bool:
     return any(line.split()[-1:] == ["GenuineIntel"] for line in cpuinfo.splitlines() if line.startswith("vendor_id"))
 
 
+def most_rows(cpuinfo: str, num_cores: int) -> int:
+    """Return up to how many rows Bough multiplies itself, on one core. `cpuinfo`: the text of `/proc/cpuinfo`.
+
+    One core gets a good part of the memory's speed, while OpenBLAS copies a matrix at 3 to 5 GB/s with each core.
+    """
+    _, flags = _vendor_and_flags(cpuinfo)
+    return MOST_ROWS if {"avx2", "fma"} <= flags and num_cores <= _FEW_CORES else 1
+
+
 def better_kernel(chosen: str, cpuinfo: str) -> str | None:
     """Return the kernel that this CPU should use instead of the one that OpenBLAS chose; None if its choice is good.
 
     `cpuinfo`: the text of `/proc/cpuinfo`.
     """
-    flags: set[str] = set()
-    vendor = ""
-    for line in cpuinfo.splitlines():
-        name, _, value = line.partition(":")
-        if name.strip() == "vendor_id":
-            vendor = value.strip()
-        elif name.strip() == "flags":
-            flags = set(value.split())
-            break  # the first core's; the others have the same
+    vendor, flags = _vendor_and_flags(cpuinfo)
     if chosen.lower() not in _WITHOUT_AVX2 or not {"avx2", "fma"} <= flags:
         return None
     if flags >= _AVX512:
@@ -127,10 +131,22 @@ def better_kernel(chosen: str, cpuinfo: str) -> str | None:
     return "Zen" if vendor in {"AuthenticAMD", "HygonGenuine"} else "Haswell"
 
 
+def _vendor_and_flags(cpuinfo: str) -> tuple[str, set[str]]:
+    vendor = ""
+    for line in cpuinfo.splitlines():
+        name, _, value = line.partition(":")
+        if name.strip() == "vendor_id":
+            vendor = value.strip()
+        elif name.strip() == "flags":
+            return vendor, set(value.split())  # the first core's; the others have the same
+    return vendor, set()
+
+
 def versions_in_use() -> dict[str, str]:
     """Return the version of the BLAS that this process has loaded, by its name; empty if it has none.
 
-    For example `{"openblas": "0.3.21 Haswell, sgemv"}`: with its kernel, and the function for products with one row.
+    For example `{"openblas": "0.3.21 Haswell, sgemv, few rows"}`: with its kernel, the function for products with one
+    row, and whether Bough multiplies a few rows itself.
     """
     if sys.platform != "linux":
         return {}
@@ -144,7 +160,9 @@ def versions_in_use() -> dict[str, str]:
         return {}
     # The text begins like "OpenBLAS 0.3.21 NO_LAPACKE".
     version = config.decode("ascii", "replace").split()[1:2]
-    return {"openblas": " ".join([*version, _kernel_of(library)]) + (", sgemv" if is_routed() else "")}
+    routed = most_routed_rows()
+    ways = [way for way, least in (("sgemv", 1), ("few rows", 2)) if routed >= least]
+    return {"openblas": ", ".join([" ".join([*version, _kernel_of(library)]), *ways])}
 
 
 def _version_of_mkl(file: Path) -> str:

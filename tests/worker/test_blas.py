@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.driver import ROOT
-from worker.blas import better_kernel, prefers_mkl
+from worker.blas import better_kernel, most_rows, prefers_mkl
 
 CPUS = {
     text.partition("model name  : ")[2].partition("\n")[0]: text
@@ -55,6 +55,12 @@ def test_a_version_that_chooses_a_good_kernel_keeps_it(cpu: str, chosen: str, be
 def test_mkl_is_used_on_intels_cpus_only(cpu: str):
     assert prefers_mkl(CPUS[cpu]) == ("intel" in cpu.lower())
     assert not prefers_mkl("processor : 0\nFeatures : fp asimd\n")
+
+
+def test_bough_multiplies_few_rows_itself_where_the_cpu_has_avx2_and_few_cores():
+    new, old = CPUS["AMD Ryzen 9 5950X 16-Core Processor"], CPUS["Intel(R) Xeon(R) CPU E5-2650 v2 @ 2.60GHz"]
+    assert [most_rows(new, cores) for cores in (1, 2, 4, 5, 64)] == [8, 8, 8, 1, 1]
+    assert [most_rows(text, 2) for text in (old, "", "Features : fp asimd\n")] == [1, 1, 1]
 
 
 def test_an_old_version_gets_the_kernels_of_amd():

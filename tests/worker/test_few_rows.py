@@ -1,4 +1,4 @@
-"""Products with one row go to the function for them, and come out as before."""
+"""Products with one row and with a few rows go to the functions for them, and come out as before."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import ctypes
 import platform
 import subprocess
 import sys
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -13,14 +14,17 @@ import numpy as np
 import pytest
 
 from tests.driver import ROOT
-from worker import one_row
-from worker.one_row import route_one_row_products
+from worker import few_rows
+from worker.blas import most_rows
+from worker.few_rows import MOST_ROWS, route_few_rows
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux" or platform.machine() != "x86_64", reason="the library is for Linux on x86-64"
 )
 
 _FILLER = float("nan")
+_MOST = most_rows(Path("/proc/cpuinfo").read_text() if sys.platform == "linux" else "", 1)
+"""Up to how many rows this processor can multiply with Bough's own code."""
 
 
 class Calls:
@@ -28,7 +32,7 @@ class Calls:
 
     def __init__(self) -> None:
         self.counts = {"gemm": 0, "gemv": 0}
-        gemm = ctypes.CFUNCTYPE(None, *one_row._ARGUMENTS)  # pyright: ignore[reportPrivateUsage]
+        gemm = ctypes.CFUNCTYPE(None, *few_rows._ARGUMENTS)  # pyright: ignore[reportPrivateUsage]
         integer, number, pointer = ctypes.c_int, ctypes.c_float, ctypes.c_void_p
         gemv = ctypes.CFUNCTYPE(
             *(None, integer, integer, integer, integer, number, pointer, integer, pointer, integer),
@@ -66,7 +70,7 @@ def _store(place: Any, product: Any, beta: float) -> None:
     place[...] = product if beta == 0 else product + beta * place
 
 
-def routed(blas: Any) -> Any:
+def routed(blas: Any, most: int = _MOST) -> Any:
     """Return the library's `cblas_sgemm`, which calls the functions of `blas`."""
     loaded: list[Any] = []
     library = ctypes.CDLL
@@ -77,20 +81,23 @@ def routed(blas: Any) -> Any:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ctypes, "CDLL", load)
-        assert route_one_row_products(blas)
+        assert route_few_rows(blas, most) == most
     return loaded[0].cblas_sgemm
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(60))
 def test_every_product_is_what_numpy_gives(seed: int):
     rng = Random(seed)
     calls = Calls()
-    product = routed(calls)
+    most = rng.choice([1, min(3, _MOST), _MOST, _MOST])
+    product = routed(calls, most)
     calls.counts = dict.fromkeys(calls.counts, 0)
-    m = rng.choice([1, 1, 1, 2, 5])
-    n, k = rng.choice([(512, 256), (1, 131_072), (131_072, 1), (700, 300), (20, 30), (1, 1), (361, 363)])
-    ta, tb = rng.choice([111, 112]), rng.choice([111, 112])
-    alpha, beta = rng.choice([1.0, -0.5]), rng.choice([0.0, 0.0, 2.0])
+    m = rng.choice([1, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9])
+    n, k = rng.choice(
+        [(512, 256), (1, 131_072), (131_072, 1), (700, 300), (20, 30), (1, 1), (361, 363), (577, 576), (8192, 16)]
+    )
+    ta, tb = rng.choice([111, 111, 111, 112]), rng.choice([111, 112, 112])
+    alpha, beta = rng.choice([1.0, 1.0, 1.0, -0.5]), rng.choice([0.0, 0.0, 1.0, 2.0])
     numbers = np.random.default_rng(seed)
     shapes = [(m, k) if ta == 111 else (k, m), (k, n) if tb == 111 else (n, k), (m, n)]
     # Rows may lie further apart than they are long.
@@ -100,15 +107,38 @@ def test_every_product_is_what_numpy_gives(seed: int):
         for (rows, _), length in zip(shapes, lengths, strict=True)
     ]
     a, b, c = (whole[:, : shape[1]] for whole, shape in zip(kept, shapes, strict=True))
-    before = c.copy()
+    before, between = c.copy(), kept[2][:, n:].copy()
     if beta == 0:
         c[...] = _FILLER
     lda, ldb, ldc = lengths
     product(101, ta, tb, m, n, k, alpha, a.ctypes.data, lda, b.ctypes.data, ldb, beta, c.ctypes.data, ldc)
     left, right = (a if ta == 111 else a.T).astype(np.float64), (b if tb == 111 else b.T).astype(np.float64)
     np.testing.assert_allclose(c, alpha * left @ right + (beta * before if beta else 0), rtol=2e-2, atol=2e-2)
-    is_for_one_row = m == 1 and n * k >= 1 << 17
-    assert calls.counts == {"gemm": 1 - is_for_one_row, "gemv": int(is_for_one_row)}
+    np.testing.assert_array_equal(kept[2][:, n:], between)
+    is_large = n * k >= 1 << 17
+    is_plain = (ta, tb, alpha) == (111, 112, 1) and beta in (0, 1) and k % 16 == 0
+    is_for_one_row = m == 1 and is_large
+    is_for_few_rows = 1 < m <= most and is_large and is_plain
+    assert calls.counts == {"gemm": not (is_for_one_row or is_for_few_rows), "gemv": is_for_one_row}
+
+
+@pytest.mark.skipif(_MOST == 1, reason="this processor lacks AVX2 or FMA")
+@pytest.mark.parametrize("m", range(2, MOST_ROWS + 1))
+def test_a_row_is_the_same_number_for_number_beside_any_others(m: int):
+    product = routed(Calls())
+    numbers = np.random.default_rng(m)
+    rows, matrix = (numbers.standard_normal((each, 512)).astype(np.float32) for each in (m, 400))
+
+    def multiplied(chosen: list[int]) -> Any:
+        a, c = rows[chosen], np.full((len(chosen), 400), _FILLER, np.float32)
+        sizes = (len(chosen), 400, 512)
+        product(101, 111, 112, *sizes, 1.0, a.ctypes.data, 512, matrix.ctypes.data, 512, 0.0, c.ctypes.data, 400)
+        return c
+
+    together = multiplied(list(range(m)))
+    for row in range(m):
+        other = multiplied([row, (row + 1) % m])
+        np.testing.assert_array_equal(other[0], together[row])
 
 
 def test_a_function_that_gives_something_else_is_not_used():
@@ -120,36 +150,53 @@ def test_a_function_that_gives_something_else_is_not_used():
         (ctypes.c_float).from_address(given[10]).value += 1
 
     calls.cblas_sgemv = type(calls.cblas_sgemv)(wrong)
-    assert not route_one_row_products(calls)  # pyright: ignore[reportArgumentType]
-    assert not route_one_row_products(object())  # pyright: ignore[reportArgumentType]
+    assert not route_few_rows(calls)  # pyright: ignore[reportArgumentType]
+    assert not route_few_rows(object())  # pyright: ignore[reportArgumentType]
+
+
+def test_few_rows_that_come_out_wrong_stay_with_blas():
+    calls = Calls()
+    right = calls._gemm  # pyright: ignore[reportPrivateUsage]
+
+    def differs(*given: Any) -> None:
+        right(*given)
+        if given[3] > 1:
+            (ctypes.c_float).from_address(given[12]).value += 1
+
+    calls.cblas_sgemm = type(calls.cblas_sgemm)(differs)
+    assert route_few_rows(calls, _MOST) == 1  # pyright: ignore[reportArgumentType]
 
 
 def test_another_processor_goes_on_as_before(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(platform, "machine", lambda: "aarch64")
-    assert not route_one_row_products(Calls())  # pyright: ignore[reportArgumentType]
+    assert not route_few_rows(Calls())  # pyright: ignore[reportArgumentType]
 
 
-# Prints what MLX computes for one row with each layout, against NumPy, and whether the library was in front.
+# Compares what MLX computes with NumPy, for one row and a few, with each layout. Prints which way they took.
 MLX = """
-from worker import blas, one_row
+from worker import blas, few_rows
 assert blas.preload()
 import mlx.core as mx, numpy as np
-row, matrix = mx.random.normal((1, 700)), mx.random.normal((700, 900))
-turned = mx.contiguous(matrix.T)
-mx.eval(row, matrix, turned)
-expected = np.array(row, np.float64) @ np.array(matrix, np.float64)
-for product in (row @ matrix, row @ turned.T, mx.addmm(mx.zeros((900,)), row, matrix)):
-    assert abs(np.array(product) - expected).max() < 1e-3
-print(one_row.is_routed(), *blas.versions_in_use().values())
+for num_rows in (1, 2, 4, 8, 9):
+    rows, matrix = mx.random.normal((num_rows, 1, 704)), mx.random.normal((704, 900))
+    turned, bias = mx.contiguous(matrix.T), mx.random.normal((900,))
+    mx.eval(rows, matrix, turned, bias)
+    expected = np.array(rows, np.float64) @ np.array(matrix, np.float64)
+    for product in (rows @ matrix, rows @ turned.T, mx.addmm(bias, rows, turned.T) - bias):
+        assert abs(np.array(product) - expected).max() < 1e-3
+print(few_rows.most_routed_rows(), *blas.versions_in_use().values())
 """
 
 
-def test_mlx_multiplies_right():
+@pytest.mark.parametrize("num_cores", [1, 64])
+def test_mlx_multiplies_right(num_cores: int):
+    program = MLX.replace("assert", f"blas._num_cores = lambda: {num_cores}\nassert", 1)
     done = subprocess.run(
-        [sys.executable, "-c", MLX], cwd=ROOT, capture_output=True, text=True, check=False, timeout=120
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False, timeout=120
     )
     if "is not installed" in done.stderr:
         pytest.skip("OpenBLAS is not installed here.")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("True ")
-    assert done.stdout.endswith(", sgemv\n")
+    most = _MOST if num_cores == 1 else 1
+    assert done.stdout.startswith(f"{most} ")
+    assert done.stdout.endswith(", sgemv, few rows\n" if most > 1 else ", sgemv\n")
