@@ -6,24 +6,66 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, UnsetType
 
-from worker.values import Nonempty, NumBytes, Overflow, RequestId, Role, Seed, TokenId, Value, exactly_one
+from worker.values import Nonempty, NumBytes, Overflow, RequestId, Role, Seed, TokenId, ToolName, Value, exactly_one
 
 # --- parts of commands -------------------------------------------------------------------------------------
 
 
+class Tool(Value, frozen=True):
+    """A tool that the model may call. `parameters` is the JSON schema of its arguments, an object."""
+
+    name: ToolName
+    description: str = ""
+    parameters: dict[str, Any] = {}
+
+
+class ToolCall(Value, frozen=True):
+    """A call that an assistant's turn contains."""
+
+    name: ToolName
+    arguments: dict[str, Any] = {}
+    id: str = ""
+
+
+class NamedTool(Value, frozen=True):
+    """The tool that an answer must call."""
+
+    name: ToolName
+
+
 class Message(Value, frozen=True):
-    """One turn. `token_ids` are the ids that the model produced for an assistant's turn."""
+    """One turn. `token_ids` are the ids that the model produced for an assistant's turn.
+
+    An assistant's turn may have `reasoning` and `tool_calls` besides its content. If the model wrote it, `written` is
+    its whole text and `token_ids` spell that; they stand in the prompt where the template renders the same turn.
+
+    A message with the role "tool" is the result of the call `tool_call_id` of the tool `name`.
+    """
 
     role: Role
     content: str
     token_ids: list[TokenId] | UnsetType = UNSET
+    reasoning: str = ""
+    tool_calls: list[ToolCall] = []
+    tool_call_id: str = ""
+    name: str = ""
+    written: str | UnsetType = UNSET
+
+    def __post_init__(self) -> None:
+        if self.role != "assistant" and (self.tool_calls or self.reasoning or self.written is not UNSET):
+            raise ValueError("`tool_calls`, `reasoning` and `written` belong to the role `assistant`")
+        if self.role != "tool" and self.tool_call_id:
+            raise ValueError("`tool_call_id` belongs to the role `tool`")
+        if self.written is not UNSET and self.token_ids is UNSET:
+            raise ValueError("`written` goes with `token_ids` only")
 
 
 class Prompt(Value, frozen=True):
-    """Exactly one of `messages`, `text` and `token_ids`; `template_options` goes with `messages`."""
+    """Exactly one of `messages`, `text` and `token_ids`; `template_options` and `tools` go with `messages`."""
 
     messages: list[Message] | UnsetType = UNSET
     template_options: dict[str, Any] | UnsetType = UNSET
+    tools: list[Tool] = []
     text: str | UnsetType = UNSET
     token_ids: list[TokenId] | UnsetType = UNSET
 
@@ -31,6 +73,11 @@ class Prompt(Value, frozen=True):
         exactly_one(self, "messages", "text", "token_ids")
         if self.template_options is not UNSET and self.messages is UNSET:
             raise ValueError("`template_options` goes with `messages` only")
+        if self.tools and self.messages is UNSET:
+            raise ValueError("`tools` goes with `messages` only")
+        names = [tool.name for tool in self.tools]
+        if len(set(names)) < len(names):
+            raise ValueError("`tools` names a tool twice")
 
 
 class Continuation(Value, frozen=True):
@@ -106,6 +153,7 @@ class _PromptCommand(_Command, frozen=True):
 
     messages: list[Message] | UnsetType = UNSET
     template_options: dict[str, Any] | UnsetType = UNSET
+    tools: list[Tool] = []
     text: str | UnsetType = UNSET
     token_ids: list[TokenId] | UnsetType = UNSET
 
@@ -115,7 +163,11 @@ class _PromptCommand(_Command, frozen=True):
     @property
     def prompt(self) -> Prompt:
         return Prompt(
-            messages=self.messages, template_options=self.template_options, text=self.text, token_ids=self.token_ids
+            messages=self.messages,
+            template_options=self.template_options,
+            tools=self.tools,
+            text=self.text,
+            token_ids=self.token_ids,
         )
 
 
@@ -152,6 +204,10 @@ class Generate(_PromptCommand, tag="generate", frozen=True):
     # written side by side have no drafts: each step already reads a token of each.
     draft: Literal["auto", "off", "tree", "model"] = "auto"
     top_logprobs: Annotated[int, Meta(ge=0, le=20)] = 0
+    # Whether the answer may call one of `tools`, must call one, or must call this one. A call always fits its schema.
+    tool_choice: Literal["auto", "none", "required"] | NamedTool = "auto"
+    # Whether an answer may have several calls.
+    parallel_tool_calls: bool = True
     # If `messages` do not fit: fail with `context_overflow`, or drop the oldest, except the system prompt.
     overflow: Overflow = "fail"
     # The `identity` of the model that must be loaded. With another one, the request fails with `superseded`.
@@ -166,6 +222,15 @@ class Generate(_PromptCommand, tag="generate", frozen=True):
                 raise ValueError("`segments` is empty: name at least one")
             if self.constraint is not None or self.stop:
                 raise ValueError("`constraint` and `stop` belong into each of the `segments`")
+            if self.tools:
+                raise ValueError("`tools` does not go with `segments`")
+        match self.tool_choice:
+            case NamedTool(name=name) if all(tool.name != name for tool in self.tools):
+                raise ValueError(f"`tool_choice` names {name!r}, which is not among `tools`")
+            case "required" if not self.tools:
+                raise ValueError('`tool_choice` is "required", but there are no `tools`')
+            case _:
+                pass
 
 
 class Cancel(_Command, tag="cancel", frozen=True):
@@ -187,6 +252,7 @@ class Plan(_Command, tag="plan", frozen=True):
     prompts: list[Prompt] | UnsetType = UNSET
     messages: list[Message] | UnsetType = UNSET
     template_options: dict[str, Any] | UnsetType = UNSET
+    tools: list[Tool] = []
     paths: list[list[Annotated[int, Meta(ge=0)]]] | UnsetType = UNSET
     continuation: Continuation | None = None
 
@@ -198,6 +264,8 @@ class Plan(_Command, tag="plan", frozen=True):
             raise ValueError("`messages` and `paths` go together")
         if self.template_options is not UNSET and self.messages is UNSET:
             raise ValueError("`template_options` goes with `messages` only")
+        if self.tools and self.messages is UNSET:
+            raise ValueError("`tools` goes with `messages` only")
         if self.messages is not UNSET and self.paths is not UNSET:
             for number, path in enumerate(self.paths):
                 if max(path, default=0) >= len(self.messages):

@@ -8,7 +8,18 @@ from typing import Any, Literal, TypeAlias
 from msgspec import UNSET, Struct, UnsetType
 
 from worker.sentence import Sentence, SentenceParts, received
-from worker.values import CacheKind, Confinement, FailureKind, FinishReason, Origin, RequestId, Tier, Value, WeightForm
+from worker.values import (
+    CacheKind,
+    Confinement,
+    FailureKind,
+    FinishReason,
+    Origin,
+    ReasoningMarks,
+    RequestId,
+    Tier,
+    Value,
+    WeightForm,
+)
 
 # --- parts of events ---------------------------------------------------------------------------------------
 
@@ -226,6 +237,11 @@ class ModelLoaded(_Event, tag="model_loaded", frozen=True):
     weights: WeightForm = WeightForm()
     # Whether the model's folder has a chat template.
     has_template: bool = True
+    # How it writes calls of tools: a name in `worker.tools.forms`. "plain": its template has no place for tools, so
+    # they are described in the system prompt. Null: an older worker.
+    tool_form: str | None = None
+    # The texts around its reasoning; null if it has none.
+    reasoning: ReasoningMarks | None = None
 
     @property
     def draft_refusal(self) -> Sentence | None:
@@ -238,6 +254,8 @@ class PrefillProgress(_Event, tag="prefill_progress", frozen=True):
     done: int
     total: int
     cached: int
+    # Whether the prompt ends inside the reasoning, so that the answer begins with reasoning.
+    opens_reasoning: bool = False
 
 
 class Chunk(_Event, tag="chunk", frozen=True):

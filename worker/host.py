@@ -363,5 +363,7 @@ def _loaded(command: LoadModel, model: LanguageModel, identity: str, draft_refus
         thinking=thinking is not None,
         thinking_option=None if thinking is None else thinking.option,
         thinking_default=thinking is not None and thinking.is_default,
+        tool_form=model.chat_template.style.form.name,
+        reasoning=model.chat_template.style.reasoning,
         notices=said(model.notices),
     )

@@ -39,6 +39,7 @@ from worker.protocol import CacheKind
 from worker.sentence import Sentence
 from worker.templates.chat_template import ChatTemplate
 from worker.templates.rendering import TRIAL_MODULES, chat_renderer, sources_of, thinking_of, time_texts_of
+from worker.templates.tool_messages import ToolStyle, style_of
 from worker.text.constraint import Constraints
 from worker.text.vocabulary import Vocabulary
 from worker.trial import StoppedError, TrialProcess
@@ -161,8 +162,10 @@ class LanguageModel:
         self.vocabulary = Vocabulary(self.tokenizer, eos_ids, self.vocab_size)
         self._trials = trials
         render = chat_renderer(tokenizer, trials)
-        self.chat_template = ChatTemplate(render, self.tokenizer, self.vocabulary, time_texts_of(tokenizer))
-        self.thinking = thinking_of(render, sources_of(tokenizer))
+        sources = sources_of(tokenizer)
+        style = style_of(render, sources, self.vocabulary.control_texts) if tokenizer.has_chat_template else ToolStyle()
+        self.chat_template = ChatTemplate(render, self.tokenizer, self.vocabulary, time_texts_of(tokenizer), style)
+        self.thinking = thinking_of(render, sources)
 
     def identity(self) -> str:
         """Return a hash that two models share if one can use the other's cache."""

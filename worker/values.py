@@ -22,6 +22,8 @@ Seed: TypeAlias = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 # Larger than any disk.
 NumBytes: TypeAlias = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Nonempty: TypeAlias = Annotated[str, Meta(min_length=1)]
+# Names that every family of models can write.
+ToolName: TypeAlias = Annotated[str, Meta(pattern=r"^[\w.:/-]{1,128}$")]
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 Origin: TypeAlias = Literal["sampled", "forced", "healed", "draft"]
@@ -82,3 +84,10 @@ class WeightForm(Struct, frozen=True):
     """The memory that unpacked ones need, with room for keys and values; 0 if none are quantized."""
     free_bytes: int = 0
     """The memory that was free when the model was loaded."""
+
+
+class ReasoningMarks(Struct, frozen=True):
+    """The texts around a model's reasoning."""
+
+    begin: str
+    end: str

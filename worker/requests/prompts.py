@@ -57,7 +57,7 @@ class Prompts:
             options = command.template_options if command.template_options is not UNSET else {}
             turns = template.turns(command.messages)
             for path in command.paths:
-                yield self._not_empty(template.ids_of(tuple([turns[index] for index in path]), options))
+                yield self._not_empty(template.ids_of(tuple([turns[index] for index in path]), options, command.tools))
 
     def _known_ids(self, prompt: Prompt) -> array[int]:
         """Return the remembered ids of a prompt, which must not be changed."""
@@ -65,7 +65,7 @@ class Prompts:
         if prompt.messages is not UNSET:
             options = prompt.template_options if prompt.template_options is not UNSET else {}
             # These ids come from the vocabulary, so they need no check.
-            return self._not_empty(template.ids_of(template.turns(prompt.messages), options))
+            return self._not_empty(template.ids_of(template.turns(prompt.messages), options, prompt.tools))
         if prompt.text is not UNSET:
             ids = self._texts.get(prompt.text)
             if ids is None:
@@ -87,7 +87,7 @@ class Prompts:
         if prompt.messages is not UNSET:
             template = self._model.chat_template
             options = prompt.template_options if prompt.template_options is not UNSET else {}
-            return template.changes(template.turns(prompt.messages), options)
+            return template.changes(template.turns(prompt.messages), options, prompt.tools)
         if prompt.text is not UNSET:
             vocabulary = self._model.vocabulary
             # Control tokens that the text does not contain are the tokenizer's own, at its beginning or end.
@@ -97,6 +97,14 @@ class Prompts:
             sentence = changed(prompt.text, vocabulary.text_of(ids))
             return [] if sentence is None else [sentence]
         return []
+
+    def opens_reasoning(self, prompt: Prompt) -> bool:
+        """Return whether a prompt of messages ends inside the reasoning. Raises `BadRequestError`."""
+        if prompt.messages is UNSET:
+            return False
+        template = self._model.chat_template
+        options = prompt.template_options if prompt.template_options is not UNSET else {}
+        return template.opens_reasoning(template.turns(prompt.messages), options, prompt.tools)
 
     def check(self, token_ids: Sequence[int], name: str) -> None:
         """Raise `BadRequestError` for ids without an embedding, which would read memory out of bounds."""
@@ -139,7 +147,9 @@ class Prompts:
             estimate = sum(weights[:start]) + sum(weights[first:])
             # Don't render a conversation that is far too long.
             is_far = estimate > 2 * context
-            return num_given + (estimate if is_far else len(template.ids_of((*turns[:start], *turns[first:]), options)))
+            return num_given + (
+                estimate if is_far else len(template.ids_of((*turns[:start], *turns[first:]), options, request.tools))
+            )
 
         room = min(_ROOM, context // 4) if request.max_tokens is None else min(request.max_tokens, context // 2)
         first = first_kept(messages, weights, max(1, (context - room) // 4), lambda at: length(at) + room <= context)

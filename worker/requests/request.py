@@ -105,6 +105,7 @@ class Request:
         self.num_read = 0
         self._prompt_ids = prompts.ids(self.command.prompt)
         self._notices = prompts.changes(self.command.prompt)
+        self._opens_reasoning = command.continuation is None and prompts.opens_reasoning(self.command.prompt)
         with (pulse or Pulse()).during("constraint"):
             plans, given_text = plans_of(command, model, given_ids, given_text)
         kept_ids = Answer(model.vocabulary, (), given_ids, given_text).kept_ids
@@ -206,7 +207,13 @@ class Request:
 
     def progress(self, done: int) -> PrefillProgress:
         """Return the event that reports how much of the prompt is read."""
-        return PrefillProgress(request_id=self.request_id, done=done, total=len(self.sequence), cached=self.num_kept)
+        return PrefillProgress(
+            request_id=self.request_id,
+            done=done,
+            total=len(self.sequence),
+            cached=self.num_kept,
+            opens_reasoning=self._opens_reasoning,
+        )
 
     def note_read(self, start: int, end: int) -> None:
         """Count the tokens from `start` to `end` as read, as far as they belong to the prompt."""

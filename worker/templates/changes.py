@@ -12,6 +12,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
+from typing import Any
 
 from worker.sentence import Sentence
 from worker.templates.turn import Marks, Turn
@@ -52,7 +53,7 @@ def left_out(
     return tuple(sentences)
 
 
-def with_number(turn: Turn, index: int, marks: Marks, *, at_end: bool) -> dict[str, str]:
+def with_number(turn: Turn, index: int, marks: Marks, *, at_end: bool) -> dict[str, Any]:
     """Return a turn as a message for a template, with its index at the beginning or end of its text.
 
     The index is written in marks, which are in no text.

@@ -18,16 +18,18 @@ from jinja2 import TemplateError
 from tokenizers import Tokenizer
 
 from worker.errors import BadRequestError, WorkerError
-from worker.protocol import Message
+from worker.protocol import Message, Tool
 from worker.sentence import Sentence, verbatim
 from worker.templates.changes import changed, left_out, with_number
 from worker.templates.memo import Memo
 from worker.templates.rendering import Render, TimeTexts, fold_system, no_time_texts
-from worker.templates.turn import PRIVATE, Marks, Span, Turn, Turns
+from worker.templates.tool_messages import ToolStyle, described
+from worker.templates.turn import PRIVATE, Marks, Span, Turn, Turns, texts_of
 from worker.text.control_tokens import pattern_of
 from worker.text.tokenizing import plain_ids
 from worker.text.vocabulary import Vocabulary
 from worker.trial import StoppedError
+from worker.values import ReasoningMarks
 
 # Parameters of transformers' `apply_chat_template` that are not options of a template.
 _RESERVED_OPTIONS = {
@@ -54,6 +56,14 @@ _MAX_PIECE_BYTES = 16 << 20
 _BYTES_PER_TURN = 16
 _MAX_CHECKED_TURNS = 1 << 16
 
+
+class _Given(NamedTuple):
+    """What a template gets besides messages."""
+
+    options: Mapping[str, Any]
+    tools: list[dict[str, Any]]
+
+
 _Spans = dict[int, Span]
 """The marked span of each turn, by the turn's index."""
 
@@ -61,14 +71,22 @@ _Spans = dict[int, Span]
 class _Prompt(NamedTuple):
     ids: array[int]
     left_out: tuple[Sentence, ...]
+    opens_reasoning: bool
 
 
 class ChatTemplate:
     """Renders messages, and tokenizes the result."""
 
     def __init__(
-        self, render: Render, tokenizer: Tokenizer, vocabulary: Vocabulary, time_texts: TimeTexts = no_time_texts
+        self,
+        render: Render,
+        tokenizer: Tokenizer,
+        vocabulary: Vocabulary,
+        time_texts: TimeTexts = no_time_texts,
+        style: ToolStyle | None = None,
     ) -> None:
+        """`style`: how the template takes tools; None means that it has no place for them."""
+        self.style = style or ToolStyle()
         self._render_text = render
         self._tokenizer = tokenizer
         self._vocabulary = vocabulary
@@ -81,27 +99,42 @@ class ChatTemplate:
         self._changes: Memo[Turn, tuple[Sentence, ...]] = Memo(_MAX_CHECKED_TURNS)
         self._pieces: Memo[tuple[str, str, bool], array[int]] = Memo(_MAX_PIECE_BYTES)
 
-    def prompt_ids(self, messages: Sequence[Message], options: Mapping[str, Any]) -> list[int]:
+    def prompt_ids(
+        self, messages: Sequence[Message], options: Mapping[str, Any], tools: Sequence[Tool] = ()
+    ) -> list[int]:
         """Return the ids of a prompt, up to the next answer. Raises as `ids_of`."""
-        return self.ids_of(self.turns(messages), options).tolist()
+        return self.ids_of(self.turns(messages), options, tools).tolist()
 
     def turns(self, messages: Sequence[Message]) -> tuple[Turn, ...]:
         """Prepare messages for `ids_of`. Messages that several prompts share are prepared once."""
         return self._turns.of(messages)
 
-    def ids_of(self, turns: tuple[Turn, ...], options: Mapping[str, Any]) -> array[int]:
+    def ids_of(self, turns: tuple[Turn, ...], options: Mapping[str, Any], tools: Sequence[Tool] = ()) -> array[int]:
         """Return the ids of a prompt, up to the next answer. The caller must not change them.
 
         Raises `BadRequestError`, `ModelInvalidError` if the template meets a limit, and `StoppedError`.
         """
-        return self._prompt(turns, options).ids
+        return self._prompt(turns, options, tools).ids
 
-    def changes(self, turns: tuple[Turn, ...], options: Mapping[str, Any]) -> list[Sentence]:
+    def opens_reasoning(self, turns: tuple[Turn, ...], options: Mapping[str, Any], tools: Sequence[Tool] = ()) -> bool:
+        """Return whether a prompt ends inside the reasoning, so that the answer begins with it. Raises as `ids_of`."""
+        return self._prompt(turns, options, tools).opens_reasoning
+
+    def changes(
+        self, turns: tuple[Turn, ...], options: Mapping[str, Any], tools: Sequence[Tool] = ()
+    ) -> list[Sentence]:
         """Return sentences about messages that the model's files leave out or change; usually none.
 
         Raises as `ids_of`.
         """
-        found = list(self._prompt(turns, options).left_out)
+        found = list(self._prompt(turns, options, tools).left_out)
+        if tools and self.style.is_plain:
+            found.append(
+                Sentence(
+                    "The chat template of this model has no place for tools, so Bough described them in the system "
+                    "prompt. The model may call them less well."
+                )
+            )
         for turn in turns:
             known = self._changes.get(turn)
             if known is None:
@@ -120,79 +153,85 @@ class ChatTemplate:
             ids = self._vocabulary.encode(text)
         return [token_id for token_id in ids if token_id not in self._unknown_ids]
 
-    def _prompt(self, turns: tuple[Turn, ...], options: Mapping[str, Any]) -> _Prompt:
+    def _prompt(self, turns: tuple[Turn, ...], options: Mapping[str, Any], tools: Sequence[Tool] = ()) -> _Prompt:
         if not turns:
             raise BadRequestError(Sentence("`messages` is empty. Send at least one message."))
         time_texts = self._time_texts()
-        key = (turns, _as_text(options), time_texts)
+        known_tools = [described(tool) for tool in tools]
+        key = (turns, _as_text(options), _as_text({"tools": known_tools}) if tools else "", time_texts)
         known = self._prompts.get(key)
         if known is not None:
             return known
         reserved = sorted(_RESERVED_OPTIONS & options.keys())
         if reserved:
             raise BadRequestError(verbatim(f"`template_options` must not contain `{reserved[0]}`. Remove it."))
-        marks = _marks(turns)
-        text, spans = self._render_with_spans(turns, options, marks)
-        ids = self._ids(self._split_at_edges(text, spans, turns, options, marks), list(spans.values()), marks)
+        marks = _marks(turns, known_tools)
+        if self._turns.typed.are_in(known_tools):
+            known_tools = self._turns.typed.split(known_tools, marks)
+        given = _Given(options, known_tools)
+        text, spans = self._render_with_spans(turns, given, marks)
+        ids = self._ids(self._split_at_edges(text, spans, turns, given, marks), list(spans.values()), marks)
         plain = text.replace(marks.begin, "").replace(marks.end, "")
-        numbered = [self._numbered(turns, options, marks, at_end=at_end) for at_end in (False, True)]
-        prompt = _Prompt(ids, left_out(turns, marks, plain, numbered))
+        numbered = [self._numbered(turns, given, marks, at_end=at_end) for at_end in (False, True)]
+        prompt = _Prompt(ids, left_out(turns, marks, plain, numbered), _opens(plain, self.style.reasoning))
         if time_texts is not None and time_texts == self._time_texts():
             self._prompts.put(key, prompt, _BYTES_PER_ID * len(ids) + _BYTES_PER_TURN * len(turns) + 500)
         return prompt
 
-    def _render_with_spans(self, turns: Sequence[Turn], options: Mapping[str, Any], marks: Marks) -> tuple[str, _Spans]:
+    def _render_with_spans(self, turns: Sequence[Turn], given: _Given, marks: Marks) -> tuple[str, _Spans]:
         """Render with marks around turns that the model wrote. Return the text and the spans it contains unchanged."""
-        plain = self._render(turns, options, marks, {})
+        plain = self._render(turns, given, marks, {})
         spans = {index: turn.whole for index, turn in enumerate(turns) if turn.whole is not None}
         if not spans:
             return plain, spans
-        marked = self._render(turns, options, marks, spans)
+        marked = self._render(turns, given, marks, spans)
         if _contains(marked, plain, marks, spans):
             return marked, spans
         # The template changes some turns: it drops their reasoning, or white space around them.
         whole = _unchanged_spans(marked, marks, spans)
         answers = {index: turn.answer for index, turn in enumerate(turns) if turn.answer is not None}
         spans = dict(sorted((answers | whole).items()))
-        marked = self._render(turns, options, marks, spans)
+        marked = self._render(turns, given, marks, spans)
         if _contains(marked, plain, marks, spans):
             return marked, spans
         unchanged = _unchanged_spans(marked, marks, spans)
         trimmed = {index: turns[index].trimmed for index, span in unchanged.items() if span is turns[index].whole}
         without = {index: span for index, span in unchanged.items() if trimmed.get(index) is None}
         for spans in (unchanged | {index: span for index, span in trimmed.items() if span is not None}, without):
-            marked = self._render(turns, options, marks, spans)
+            marked = self._render(turns, given, marks, spans)
             if _contains(marked, plain, marks, spans):
                 return marked, spans
         return plain, {}
 
-    def _split_at_edges(
-        self, text: str, spans: _Spans, turns: Sequence[Turn], options: Mapping[str, Any], marks: Marks
-    ) -> str:
+    def _split_at_edges(self, text: str, spans: _Spans, turns: Sequence[Turn], given: _Given, marks: Marks) -> str:
         """Split control tokens that consist of a part of a message and of text of the template or another message."""
         if not any(turn.edges for turn in turns):
             return text
-        split = self._render(turns, options, marks, spans, at_edges=True)
+        split = self._render(turns, given, marks, spans, at_edges=True)
         is_same = self._control_token.findall(split) == self._control_token.findall(text)
         return text if is_same else split
 
     def _render(
-        self, turns: Sequence[Turn], options: Mapping[str, Any], marks: Marks, spans: _Spans, *, at_edges: bool = False
+        self, turns: Sequence[Turn], given: _Given, marks: Marks, spans: _Spans, *, at_edges: bool = False
     ) -> str:
-        return self._written(
-            [turn.rendered(marks, spans.get(index), at_edges=at_edges) for index, turn in enumerate(turns)], options
-        )
+        controls = self._turns.typed
+        messages = [
+            turn.rendered(marks, spans.get(index), controls, at_edges=at_edges) for index, turn in enumerate(turns)
+        ]
+        return self._written(messages, given)
 
-    def _numbered(self, turns: Sequence[Turn], options: Mapping[str, Any], marks: Marks, *, at_end: bool) -> str | None:
+    def _numbered(self, turns: Sequence[Turn], given: _Given, marks: Marks, *, at_end: bool) -> str | None:
         """Render with the number of each turn in its text. Return None if the template fails with it."""
         messages = [with_number(turn, index, marks, at_end=at_end) for index, turn in enumerate(turns)]
         try:
-            return self._written(messages, options)
+            return self._written(messages, given)
         except BadRequestError:
             return None
 
-    def _written(self, rendered: list[dict[str, str]], options: Mapping[str, Any]) -> str:
+    def _written(self, messages: list[dict[str, Any]], given: _Given) -> str:
         """Return the text that the template writes of messages. Raises as `ids_of`."""
+        rendered = self.style.messages(messages, given.tools)
+        options = {**given.options, "tools": given.tools} if given.tools and not self.style.is_plain else given.options
         try:
             return _unicode(self._render_text(rendered, options))
         except (WorkerError, StoppedError):
@@ -288,8 +327,15 @@ def _as_text(options: Mapping[str, Any]) -> str:
         raise BadRequestError(verbatim("`template_options` is nested too deeply. Send it flat.")) from None
 
 
-def _marks(turns: Sequence[Turn]) -> Marks:
+def _opens(text: str, marks: ReasoningMarks | None) -> bool:
+    """Return whether a rendered prompt ends inside the reasoning."""
+    return marks is not None and text.rstrip().endswith(marks.begin)
+
+
+def _marks(turns: Sequence[Turn], tools: Sequence[Any] = ()) -> Marks:
     used = frozenset[str]().union(*(turn.private for turn in turns if turn.private))
+    if tools:
+        used |= {character for text in texts_of(tools) for character in text if character in PRIVATE}
     free = [mark for mark in PRIVATE if mark not in used] if used else PRIVATE
     if len(free) < 3:
         raise BadRequestError(

@@ -82,7 +82,7 @@ class LimitedTemplate:
         source = self._tokenizer.get_chat_template(None, tools)
         variables = {**self._tokenizer.special_tokens_map, **options}
         variables |= {"messages": messages, "tools": tools, "documents": documents}
-        size = sum(len(message["content"]) for message in messages) + len(str(options)) + len(str((tools, documents)))
+        size = sum(_size_of(message) for message in messages) + len(str(options)) + len(str((tools, documents)))
         limits = _limits(len(messages), size, self._patience)
         try:
             text = self._trials.run(limits, rendered, source, variables)
@@ -97,6 +97,11 @@ class LimitedTemplate:
             raise ModelInvalidError(_sentence(error, limits)) from None
         self._patience = 1.0
         return text
+
+
+def _size_of(message: Mapping[str, Any]) -> int:
+    """Return about how many characters a message has."""
+    return len(message["content"]) + (len(str(message)) if len(message) > 2 else 0)
 
 
 _LEAST_PATIENCE = 1 / 16

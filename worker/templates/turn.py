@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Any, cast
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from worker.protocol import Message
 from worker.templates.memo import Memo
@@ -60,6 +62,14 @@ class Span:
 
 
 @dataclass(frozen=True, eq=False)
+class Written:
+    """A whole turn with reasoning or calls, as the model wrote it."""
+
+    text: str
+    ids: array[int]
+
+
+@dataclass(frozen=True, eq=False)
 class Turn:
     """One message. Turns are compared by identity."""
 
@@ -78,11 +88,19 @@ class Turn:
     """`whole` without the white space around it; None if there is no white space."""
     answer: Span | None
     """The part after the reasoning; None without reasoning."""
+    fields: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """The message's other fields in the shape that templates expect: reasoning, calls, what a result is for."""
+    has_controls: bool = False
+    """Whether control tokens are typed in `fields`."""
+    written: Written | None = None
+    """The whole turn as the model wrote it; None if it has neither reasoning nor calls, or its ids are unknown."""
 
-    def rendered(self, marks: Marks, span: Span | None, *, at_edges: bool = False) -> dict[str, str]:
+    def rendered(
+        self, marks: Marks, span: Span | None, controls: Controls | None = None, *, at_edges: bool = False
+    ) -> dict[str, Any]:
         """Return the message for a template, with a mark in each typed control token, and marks around `span`.
 
-        `at_edges`: also insert marks at `edges`.
+        `controls` splits control tokens in `fields`. `at_edges`: also insert marks at `edges`.
         """
         splits = sorted({*self.splits, *self.edges}) if at_edges else self.splits
         inserted = [(0, ""), *((position, marks.split) for position in splits)]
@@ -91,7 +109,49 @@ class Turn:
             inserted.sort(key=lambda each: each[0])
         inserted.append((len(self.text), ""))
         parts = [mark + self.text[start:end] for (start, mark), (end, _) in pairwise(inserted)]
-        return {"role": self.role, "content": "".join(parts)}
+        fields = self.fields if controls is None or not self.has_controls else controls.split(self.fields, marks)
+        return {"role": self.role, "content": "".join(parts), **fields}
+
+
+class Controls:
+    """Control tokens typed in tools and calls."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._pattern = re.compile(f"(?={pattern_of(texts)})")
+
+    def are_in(self, value: Any) -> bool:
+        """Return whether a control token is typed in any text of a JSON value."""
+        return any(self._pattern.search(text) is not None for text in texts_of(value))
+
+    def split(self, value: Any, marks: Marks) -> Any:
+        """Return a JSON value with a mark after the first character of each typed control token."""
+        match value:
+            case str():
+                starts = [0, *(found.start() + 1 for found in self._pattern.finditer(value)), len(value)]
+                return marks.split.join(value[start:end] for start, end in pairwise(starts))
+            case list():
+                return [self.split(item, marks) for item in cast("list[Any]", value)]
+            case dict():
+                items = cast("dict[str, Any]", value).items()
+                return {self.split(key, marks): self.split(item, marks) for key, item in items}
+            case _:
+                return value
+
+
+def texts_of(value: Any) -> Iterator[str]:
+    """Yield all texts of a JSON value, keys included."""
+    match value:
+        case str():
+            yield value
+        case list():
+            for item in cast("list[Any]", value):
+                yield from texts_of(item)
+        case dict():
+            for key, item in cast("dict[str, Any]", value).items():
+                yield key
+                yield from texts_of(item)
+        case _:
+            pass
 
 
 class Turns:
@@ -105,6 +165,8 @@ class Turns:
         # Templates look for the reasoning of earlier answers, so its control tokens must stay intact there.
         no_reasoning = (text for text in texts if not is_reasoning(text))
         self._controls_except_reasoning = re.compile(f"(?={pattern_of(no_reasoning)})")
+        self.typed = Controls(texts)
+        """Control tokens typed in tools and in the fields of messages."""
         self._longest = max(map(len, texts), default=0)
         self._heads = {text[:end] for text in texts for end in range(1, len(text))}
         self._tails = {text[start:] for text in texts for start in range(1, len(text))}
@@ -113,19 +175,26 @@ class Turns:
         self._known: Memo[tuple[str, str], tuple[tuple[Message, Turn], ...]] = Memo(_MAX_KNOWN_BYTES)
 
     def of(self, messages: Sequence[Message]) -> tuple[Turn, ...]:
-        """Return the messages as turns."""
-        return tuple([self._of(message) for message in messages])
+        """Return the messages as turns. A tool's result gets the name of the tool, which some templates need."""
+        names: dict[str, str] = {}
+        turns: list[Turn] = []
+        for message in messages:
+            names.update({call.id: call.name for call in message.tool_calls})
+            name = names.get(message.tool_call_id, "") if message.role == "tool" and not message.name else ""
+            turns.append(self._of(replace(message, name=name) if name else message))
+        return tuple(turns)
 
     def _of(self, message: Message) -> Turn:
         key = (message.role, message.content)
         variants = self._known.get(key) or ()
         for known, turn in variants:
-            if known.token_ids == message.token_ids:
+            if known == message:
                 return turn
         turn = self._make(message)
         variants = ((message, turn), *variants[: _MAX_VARIANTS - 1])
         num_ids = sum(len(known.token_ids) for known, _ in variants if known.token_ids is not UNSET)
-        self._known.put(key, variants, 4 * len(message.content) + _BYTES_PER_ID * num_ids + 500)
+        num_chars = len(message.content) + sum(map(len, texts_of(turn.fields)))
+        self._known.put(key, variants, 4 * num_chars + _BYTES_PER_ID * num_ids + 500)
         return turn
 
     def _make(self, message: Message) -> Turn:
@@ -133,14 +202,15 @@ class Turns:
         start, end = self._visible(content) if is_models else (0, len(content))
         text = content[start:end]
         whole = trimmed = answer = None
-        if is_models and text:
-            ids = self._own_ids(message)
+        if is_models and text and message.written is UNSET:
+            ids = self._own_ids(message, message.content)
             whole = self._span(ids, content, start, end, offset=start)
             if text != text.strip():
                 trimmed = self._trimmed(ids, content, start, end, offset=start)
             after = reasoning_end(text)
             if after:
                 answer = self._trimmed(ids, content, start + after, end, offset=start)
+        fields = _fields(message)
         # Templates look for reasoning in answers only; in other messages its control tokens are just text.
         controls = self._controls_except_reasoning if is_models else self._controls
         return Turn(
@@ -148,11 +218,20 @@ class Turns:
             text=text,
             splits=tuple(found.start() + 1 for found in controls.finditer(text)),
             edges=self._edges(text),
-            private=frozenset(self._private.findall(content)),
+            private=frozenset(self._private.findall(content)).union(*map(self._private.findall, texts_of(fields))),
             whole=whole,
             trimmed=trimmed,
             answer=answer,
+            fields=fields,
+            has_controls=self.typed.are_in(fields),
+            written=self._written(message),
         )
+
+    def _written(self, message: Message) -> Written | None:
+        if message.written is UNSET:
+            return None
+        ids = self._own_ids(message, message.written)
+        return None if ids is None else Written(message.written, array("I", ids))
 
     def _trimmed(self, ids: Sequence[int] | None, content: str, start: int, end: int, *, offset: int) -> Span | None:
         """Return the span without the white space around it, or None if nothing else is left."""
@@ -196,12 +275,29 @@ class Turns:
         end = _CHANNEL_END.search(content, start)
         return start, end.start() if end else len(content)
 
-    def _own_ids(self, message: Message) -> Sequence[int] | None:
-        """Return the ids that the model wrote, or None if they do not spell the content."""
+    def _own_ids(self, message: Message, text: str) -> Sequence[int] | None:
+        """Return the ids that the model wrote, or None if they do not spell `text`."""
         ids = message.token_ids
         if ids is UNSET or max(ids, default=0) >= len(self._vocabulary):
             return None
-        return ids if self._vocabulary.text_of(ids) == message.content else None
+        return ids if self._vocabulary.text_of(ids) == text else None
+
+
+def _fields(message: Message) -> dict[str, Any]:
+    """Return the fields of a message besides role and content, in the shape that templates expect."""
+    fields: dict[str, Any] = {}
+    if message.reasoning:
+        fields["reasoning_content"] = message.reasoning
+    if message.tool_calls:
+        fields["tool_calls"] = [
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+            for call in message.tool_calls
+        ]
+    if message.tool_call_id:
+        fields["tool_call_id"] = message.tool_call_id
+    if message.name:
+        fields["name"] = message.name
+    return fields
 
 
 def _ids_between(

@@ -1,0 +1,147 @@
+"""A turn's parts in every form: cut at each character, with text around, broken, and inside reasoning. About 3 s."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from random import Random
+
+import pytest
+
+from tests.worker.tools.spelled import CALLS, FAMILIES, SCHEMAS, Call
+from worker.tools.forms import FORMS, Form, form_named
+from worker.tools.turn_parts import (
+    CallArguments,
+    CallBroken,
+    CallEnded,
+    CallStarted,
+    Content,
+    Part,
+    Reasoning,
+    TurnReader,
+    joined,
+    parts_of,
+)
+from worker.values import ReasoningMarks
+
+THINK = ReasoningMarks("<think>", "</think>")
+
+
+def form(name: str) -> Form:
+    found = form_named(name)
+    assert found is not None
+    return found
+
+
+def reader(name: str, *, starts_in_reasoning: bool = False) -> TurnReader:
+    return TurnReader(form(name), THINK, SCHEMAS, starts_in_reasoning=starts_in_reasoning, make_id=lambda: "id")
+
+
+def read(name: str, pieces: Iterable[str], *, starts_in_reasoning: bool = False) -> list[Part]:
+    turn = reader(name, starts_in_reasoning=starts_in_reasoning)
+    return joined([part for piece in pieces for part in turn.feed(piece)] + turn.end())
+
+
+def text_of(parts: Sequence[Part]) -> str:
+    return "".join(part.text for part in parts if isinstance(part, Content))
+
+
+def calls_of(parts: Sequence[Part]) -> list[Call]:
+    """Return the whole calls of a turn."""
+    names = {part.index: part.name for part in parts if isinstance(part, CallStarted)}
+    arguments = dict.fromkeys(names, "")
+    for part in parts:
+        if isinstance(part, CallArguments):
+            arguments[part.index] += part.json_text
+    ended = [part.index for part in parts if isinstance(part, CallEnded)]
+    return [(names[index], json.loads(arguments[index])) for index in ended]
+
+
+def test_every_form_is_tried():
+    assert sorted(FAMILIES) == sorted(each.name for each in FORMS)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_calls_are_the_same_however_the_turn_is_cut(name: str):
+    text = FAMILIES[name](CALLS)
+    turn = text if form(name).is_bare else f"Let me see.\n\n{text}\n\nDone."
+    whole = read(name, [turn])
+    assert calls_of(whole) == CALLS
+    assert text_of(whole) == ("" if turn == text else "Let me see.Done.")
+    assert not any(isinstance(part, CallBroken) for part in whole)
+    assert read(name, turn) == whole
+    for cut in range(len(turn)):
+        assert read(name, [turn[:cut], turn[cut:]]) == whole, turn[:cut]
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_arguments_stream_while_they_are_written(name: str):
+    """The model has just written a long text argument; all of it but what may be a marker has left."""
+    turn = reader(name)
+    text = FAMILIES[name]([("write_file", {"path": "§" * 500})])
+    parts = [part for character in text[: text.index("§") + 400] for part in turn.feed(character)]
+    sent = "".join(part.json_text for part in parts if isinstance(part, CallArguments))
+    assert sent.count("§") == 400
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_text_without_a_call_streams_at_once(name: str):
+    turn = reader(name)
+    for piece in ("Hello", ", <b>you</b>", " and [you]."):
+        assert turn.feed(piece) == [Content(piece)]
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_call_that_ends_early_is_never_lost(name: str):
+    """Whatever the model wrote is in the parts: as text before the call's name has left, as a broken call after."""
+    text = FAMILIES[name](CALLS[:1])
+    for cut in range(1, len(text)):
+        parts = read(name, ["Well. ", text[:cut]] if not form(name).is_bare else [text[:cut]])
+        started = [part for part in parts if isinstance(part, CallStarted)]
+        broken = [part for part in parts if isinstance(part, CallBroken)]
+        if not started:
+            assert text_of(parts).endswith(text[:cut])
+        elif not calls_of(parts):
+            assert len(broken) == 1
+            assert broken[0].text
+            assert text[:cut].endswith(broken[0].text)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_calls_inside_reasoning_are_no_calls(name: str):
+    text = FAMILIES[name](CALLS)
+    turn = f"<think>\nI could write {text}, but no.\n</think>\n\nNo."
+    parts = read(name, turn)
+    assert parts == [Reasoning(f"I could write {text}, but no."), Content("No.")]
+    after = turn.removeprefix("<think>\n")
+    assert read(name, after, starts_in_reasoning=True) == parts
+    thought = read(name, f"<think>Hm</think>{text}")
+    assert thought[0] == Reasoning("Hm")
+    assert calls_of(thought) == CALLS
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("seed", range(2))
+def test_garbled_calls_are_the_same_however_they_are_cut(name: str, seed: int):
+    rng = Random(f"{name}{seed}")
+    text = FAMILIES[name](CALLS)
+    for _ in range(60):
+        characters = list(text)
+        for _ in range(rng.randint(1, 3)):
+            at = rng.randrange(len(characters))
+            characters[at : at + rng.randint(0, 2)] = rng.choice(["", "<", '"', "}", "\n", "x", text[:12], "</think>"])
+        garbled = "".join(characters)
+        whole = read(name, [garbled])
+        assert read(name, garbled) == whole, garbled
+        for _, arguments in calls_of(whole):
+            assert isinstance(arguments, dict)
+
+
+def test_a_marker_that_no_call_follows_is_text():
+    for text in ("<tool_call> is a tag.", "<tool_call>[]</tool_call>", "a <tool_call", "<tool_call>"):
+        assert text_of(read("json_tools", text)) == text
+
+
+def test_parts_of_a_whole_turn():
+    parts = parts_of("<think>a</think>b", form("json_tools"), THINK)
+    assert parts == [Reasoning("a"), Content("b")]

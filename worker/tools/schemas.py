@@ -1,0 +1,113 @@
+"""JSON schemas of parameters: the types that a value may have, and raw text as one of them. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+ALL_TYPES = frozenset({"string", "number", "integer", "boolean", "null", "object", "array"})
+_MAX_DEPTH = 32
+
+
+def parameter(schema: Mapping[str, Any], name: str) -> Any:
+    """Return the schema of one parameter; {} if it is not described."""
+    schema = resolved(schema, schema)
+    properties = schema.get("properties")
+    if isinstance(properties, dict) and name in properties:
+        return cast("dict[str, Any]", properties)[name]
+    other = schema.get("additionalProperties")
+    return cast("dict[str, Any]", other) if isinstance(other, dict) else {}
+
+
+def resolved(schema: Any, root: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a schema with its `$ref` followed, if it has one. Anything else than an object is {}."""
+    for _ in range(_MAX_DEPTH):
+        if not isinstance(schema, dict):
+            return {}
+        described = cast("dict[str, Any]", schema)
+        reference = described.get("$ref")
+        if not isinstance(reference, str):
+            return described
+        schema = _at(reference, root)
+    return {}
+
+
+def _at(reference: str, root: Mapping[str, Any]) -> Any:
+    found: Any = root
+    if not reference.startswith("#"):
+        return {}
+    for step in reference[1:].split("/")[1:]:
+        name = step.replace("~1", "/").replace("~0", "~")
+        found = cast("dict[str, Any]", found).get(name) if isinstance(found, dict) else None
+    return found
+
+
+def types_of(schema: Any, root: Mapping[str, Any], depth: int = 0) -> frozenset[str]:
+    """Return the JSON types that a schema allows."""
+    described = resolved(schema, root)
+    if depth > _MAX_DEPTH:
+        return ALL_TYPES
+    types = ALL_TYPES
+    named = described.get("type")
+    if isinstance(named, str):
+        types &= {named}
+    elif isinstance(named, list):
+        types &= set(cast("list[str]", named))
+    if "enum" in described and isinstance(described["enum"], list):
+        types &= {type_of(value) for value in cast("list[Any]", described["enum"])}
+    if "const" in described:
+        types &= {type_of(described["const"])}
+    for key in ("anyOf", "oneOf"):
+        branches = described.get(key)
+        if isinstance(branches, list) and branches:
+            found = [types_of(branch, root, depth + 1) for branch in cast("list[Any]", branches)]
+            types &= frozenset[str]().union(*found)
+    for branch in cast("Sequence[Any]", described.get("allOf") or ()):
+        types &= types_of(branch, root, depth + 1)
+    if "number" in types:
+        types |= {"integer"}
+    return types or ALL_TYPES
+
+
+def type_of(value: Any) -> str:
+    """Return the JSON type of a value."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case int():
+            return "integer"
+        case float():
+            return "number"
+        case str():
+            return "string"
+        case dict():
+            return "object"
+        case _:
+            return "array"
+
+
+_WORDS = {"True": "true", "False": "false", "None": "null"}
+
+
+def as_json(text: str, types: frozenset[str]) -> str:
+    """Return raw text as JSON: as a value of one of the types other than text if it can be read so, else as text."""
+    stripped = text.strip()
+    written = _WORDS.get(stripped, stripped)
+    try:
+        value = json.loads(written, strict=False, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return json.dumps(text, ensure_ascii=False)
+    found = type_of(value)
+    if found == "string" and "string" in types:
+        # Quotes in a text are part of it.
+        return json.dumps(text, ensure_ascii=False)
+    if found in types or "string" not in types:
+        return json.dumps(value, ensure_ascii=False)
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _refuse(word: str) -> Any:
+    raise ValueError(word)

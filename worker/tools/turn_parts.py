@@ -1,0 +1,263 @@
+"""A turn's text as parts: content, reasoning, and calls of tools whose arguments leave as JSON text. Pure.
+
+Text comes in pieces of any size, and each part leaves as soon as it is certain: a marker is held back like a stop
+string, so nothing of one is ever shown. The parts of a text are the same however it is cut, joined where they are
+neighbours.
+
+A marker that no call follows is text. A call that breaks once its name has left ends in `CallBroken`, which has all of
+its text. So nothing that a model writes is lost.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from worker.tools.call_text import CallText
+from worker.tools.forms import Form
+from worker.tools.incoming import BrokenError, Incoming
+from worker.values import ReasoningMarks
+
+
+@dataclass(frozen=True)
+class Content:
+    """Text of the answer."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Reasoning:
+    """Text of the model's reasoning."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class CallStarted:
+    """A call begins. `index` counts the turn's calls from 0."""
+
+    index: int
+    id: str
+    name: str
+
+
+@dataclass(frozen=True)
+class CallArguments:
+    """The next piece of a call's arguments. All pieces together are a JSON object."""
+
+    index: int
+    json_text: str
+
+
+@dataclass(frozen=True)
+class CallEnded:
+    """A call is complete: its arguments are a JSON object."""
+
+    index: int
+
+
+@dataclass(frozen=True)
+class CallBroken:
+    """A call that began is not complete, because the turn ended in it or the model wrote something else.
+
+    `text` is the whole call as the model wrote it, without the markers around it.
+    """
+
+    index: int
+    text: str
+
+
+Part: TypeAlias = Content | Reasoning | CallStarted | CallArguments | CallEnded | CallBroken
+
+
+def new_id() -> str:
+    """Return a random id for a call."""
+    return f"call_{secrets.token_hex(12)}"
+
+
+_ALPHANUMERIC = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+
+
+class TurnReader:
+    """Reads one turn."""
+
+    def __init__(
+        self,
+        form: Form | None,
+        reasoning: ReasoningMarks | None,
+        tools: Mapping[str, Mapping[str, Any]] | None = None,
+        *,
+        starts_in_reasoning: bool = False,
+        make_id: Callable[[], str] | None = None,
+    ) -> None:
+        """`form` None: the turn has no calls. `reasoning` None: it has no reasoning.
+
+        `tools` are the JSON schemas of the parameters, by the tool's name. `starts_in_reasoning`: the prompt ends
+        inside the reasoning. `make_id` makes an id for a call that has none; None means a random one.
+        """
+        self._form = form
+        self._marks = reasoning
+        self._tools = tools or {}
+        self._starts_in_reasoning = starts_in_reasoning and reasoning is not None
+        self._make_id = make_id or self._new_id
+        self._in = Incoming()
+        self._parts: list[Part] = []
+        self._num_calls = 0
+        self._is_open = False
+        """Whether a call has begun and not ended."""
+        self._run = self._turn()
+        self._advance()
+
+    @property
+    def num_calls(self) -> int:
+        """How many calls have begun."""
+        return self._num_calls
+
+    def feed(self, text: str) -> list[Part]:
+        """Take the next piece of the turn. Return the parts that are certain now."""
+        self._in.add(text)
+        return self._advance()
+
+    def end(self) -> list[Part]:
+        """End the turn. Return its last parts."""
+        self._in.end()
+        return self._advance()
+
+    def _advance(self) -> list[Part]:
+        next(self._run, None)
+        parts, self._parts = self._parts, []
+        return parts
+
+    # --- the turn ------------------------------------------------------------------------------------------
+
+    def _turn(self) -> Generator[None]:
+        """Read the turn; yield where more text is needed."""
+        form, marks = self._form, self._marks
+        begins = [] if form is None else [form.begin]
+        silent = () if form is None else form.silent
+        watched = [*begins, *([] if marks is None else [marks.begin]), *silent]
+        if self._starts_in_reasoning:
+            yield from self._reasoning()
+        yield from self._bare()
+        while True:
+            found = yield from self._in.until(watched, self._say)
+            if found is None:
+                return
+            if found in begins:
+                yield from self._section(found)
+            elif marks is not None and found == marks.begin:
+                yield from self._reasoning()
+                yield from self._bare()
+
+    def _reasoning(self) -> Generator[None]:
+        assert self._marks is not None
+        yield from self._in.skip_space()
+        yield from self._in.until([self._marks.end], self._think)
+        yield from self._in.skip_space()
+
+    def _bare(self) -> Generator[None]:
+        """Read a call that begins a turn without a marker, if there is one."""
+        if self._form is None or not self._form.is_bare:
+            return
+        start = self._in.mark()
+        yield from self._in.skip_space()
+        if (yield from self._in.starts_with("{")):
+            yield from self._section("", start)
+        else:
+            self._in.go_back(start)
+
+    def _section(self, marker: str, start: int | None = None) -> Generator[None]:
+        """Read the calls after `marker`. Text that is no call becomes content, from `start` on."""
+        assert self._form is not None
+        call = CallText(self._form, self._in, self._tools, self._start, self._add, is_bare=not marker)
+        back_to = self._in.mark() if start is None else start
+        try:
+            yield from call.open_section()
+            is_another = True
+            while is_another:
+                yield from call.read()
+                self._is_open = False
+                self._parts.append(CallEnded(self._num_calls - 1))
+                marker = ""
+                back_to = self._in.mark()
+                is_another = yield from call.finds_another()
+            yield from call.close_section()
+            yield from self._in.skip_space()
+        except BrokenError:
+            if not self._is_open:
+                self._say(marker)
+                self._in.go_back(back_to)
+                return
+            self._is_open = False
+            text = self._in.since(back_to)
+            rest: list[str] = []
+            if self._form.end:
+                yield from self._in.until([self._form.end], rest.append, trims=False)
+            else:
+                yield from self._in.until([], rest.append, trims=False)
+            self._parts.append(CallBroken(self._num_calls - 1, "".join([text, *rest])))
+            yield from self._in.skip_space()
+
+    # --- parts ---------------------------------------------------------------------------------------------
+
+    def _say(self, text: str) -> None:
+        last = self._parts[-1] if self._parts else None
+        if isinstance(last, Content):
+            self._parts[-1] = Content(last.text + text)
+        elif text:
+            self._parts.append(Content(text))
+
+    def _think(self, text: str) -> None:
+        last = self._parts[-1] if self._parts else None
+        if isinstance(last, Reasoning):
+            self._parts[-1] = Reasoning(last.text + text)
+        elif text:
+            self._parts.append(Reasoning(text))
+
+    def _start(self, name: str, call_id: str) -> None:
+        self._is_open = True
+        self._num_calls += 1
+        self._parts.append(CallStarted(self._num_calls - 1, call_id or self._make_id(), name))
+
+    def _add(self, json_text: str) -> None:
+        last = self._parts[-1] if self._parts else None
+        if isinstance(last, CallArguments):
+            self._parts[-1] = CallArguments(last.index, last.json_text + json_text)
+        elif json_text:
+            self._parts.append(CallArguments(self._num_calls - 1, json_text))
+
+    def _new_id(self) -> str:
+        length = 0 if self._form is None else self._form.id_length
+        return "".join(secrets.choice(_ALPHANUMERIC) for _ in range(length)) if length else new_id()
+
+
+def parts_of(
+    text: str,
+    form: Form | None,
+    reasoning: ReasoningMarks | None,
+    tools: Mapping[str, Mapping[str, Any]] | None = None,
+    *,
+    starts_in_reasoning: bool = False,
+) -> Sequence[Part]:
+    """Return the parts of a whole turn, neighbours joined. The ids of calls are random."""
+    reader = TurnReader(form, reasoning, tools, starts_in_reasoning=starts_in_reasoning)
+    return joined([*reader.feed(text), *reader.end()])
+
+
+def joined(parts: Sequence[Part]) -> list[Part]:
+    """Return parts with neighbours of the same kind joined."""
+    result: list[Part] = []
+    for part in parts:
+        match part, result[-1] if result else None:
+            case Content(text), Content(before):
+                result[-1] = Content(before + text)
+            case Reasoning(text), Reasoning(before):
+                result[-1] = Reasoning(before + text)
+            case CallArguments(index, text), CallArguments(_, before):
+                result[-1] = CallArguments(index, before + text)
+            case _:
+                result.append(part)
+    return result
