@@ -4859,6 +4859,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Das beste dieser Liste; schnell für seine Größe, braucht aber viel Arbeitsspeicher.</translation>
     </message>
     <message>
+        <source>The chat template of this model has no place for tools, so Bough described them in the system prompt. The model may call them less well.</source>
+        <translation>Die Chatvorlage dieses Modells hat keinen Platz für Werkzeuge; Bough hat sie im Systemprompt beschrieben. Das Modell ruft sie vielleicht weniger gut auf.</translation>
+    </message>
+    <message>
         <source>The config.json of this model holds values that are not finite numbers: {numbers}. Its answers may make no sense. Download the model again, or choose another one.</source>
         <translation>Die config.json dieses Modells enthält Werte, die keine endlichen Zahlen sind: {numbers}. Seine Antworten ergeben vielleicht keinen Sinn. Laden Sie das Modell noch einmal herunter, oder wählen Sie ein anderes.</translation>
     </message>
