@@ -59,6 +59,13 @@ class LoadAnyway:
 
 
 @dataclass(frozen=True)
+class AllowLargeAnswers:
+    """Ask for answers of a model although they seem too large for the memory."""
+
+    model: str
+
+
+@dataclass(frozen=True)
 class RestartWorker:
     """End the model process, which may be stuck, and start a fresh one."""
 
@@ -107,6 +114,7 @@ NoticeAction: TypeAlias = (
     | AskGuide
     | ChatWith
     | LoadAnyway
+    | AllowLargeAnswers
     | UsePlainTemplate
     | RestartWorker
     | OpenMemorySettings

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from app.archive.archive import Archive
-    from app.catalog.entry import Memory
+    from app.catalog.entry import Asked, Memory, Shortage
     from app.catalog.hub import Hub
     from app.draft_models import DraftModels
     from app.supply.draft_choices import DraftChoices
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from app.supply.fits import Fits
     from app.supply.hub_search import HubSearch
     from app.supply.local_models import LocalModels
+    from app.supply.memory_check import MemoryCheck
     from app.supply.transfers import Transfers
 
 
@@ -99,6 +100,7 @@ class Program(QObject):
         self.worker_watches = [WorkerWatch(watched, answers) for watched in sessions.both]
         self._archive = Lazy(self._make_archive)
         self._drafts = Lazy(self._make_drafts)
+        self._memory_check = Lazy(self._make_memory_check)
         self._draft_choices = Lazy(self._make_draft_choices)
         self._local_models = Lazy(self._make_local_models)
         self._hub = Lazy(self._make_hub)
@@ -154,6 +156,21 @@ class Program(QObject):
         from app.draft_models import DraftModels
 
         return DraftModels(self.session, self.preferences, self.archive.run)
+
+    @property
+    def memory_check(self) -> MemoryCheck:
+        """Whether the next answer of the loaded model fits into memory."""
+        return self._memory_check.get()
+
+    def shortage(self, model: str, asked: Asked) -> Shortage | None:
+        """Return how answers of a model would not fit into memory; None if they do, or before that was looked at."""
+        check = self._memory_check.made
+        return None if check is None else check.shortage(model, asked)
+
+    def _make_memory_check(self) -> MemoryCheck:
+        from app.supply.memory_check import MemoryCheck
+
+        return MemoryCheck(self.session, self.measurements, self.of_models.kv_bits_of, self.archive.run)
 
     @property
     def draft_choices(self) -> DraftChoices:
@@ -286,6 +303,7 @@ class Program(QObject):
                 measured.peak_bytes,
                 num_tokens=measured.peak_tokens,
                 kv_bits=measured.peak_kv_bits,
+                weights_bytes=measured.weights_bytes,
             )
         return refusal(
             shape,

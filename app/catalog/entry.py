@@ -227,3 +227,22 @@ class Fit(Struct, frozen=True, kw_only=True):
     memory: Memory
     sentence: Sentence
     """The verdict with its numbers, and what would fit instead."""
+
+
+class Asked(Struct, frozen=True, kw_only=True):
+    """Some answers to one prompt."""
+
+    num_tokens: int
+    """The prompt and one answer."""
+    num_kept: int = 0
+    """The tokens of the prompt whose keys and values are in memory already."""
+    num_answers: int = 1
+
+
+class Shortage(Struct, frozen=True, kw_only=True):
+    """The memory for an answer is not free."""
+
+    sentence: Sentence
+    """The numbers, and what would fit instead."""
+    is_too_large: bool
+    """Whether it can't fit on this machine, whatever other programs take."""

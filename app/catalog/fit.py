@@ -97,7 +97,7 @@ def need(
     is_unpacked = memory.on_cpu and shape.packed_numbers > 0 and _is_unpacked(shape, memory)
     weights = _weights_bytes(shape, memory, is_unpacked=is_unpacked)
     kv = _kv_of_answers(shape, memory, context_length, kv_bits, num_answers)
-    answering = _answering_bytes(shape, memory, context_length, kv_bits, num_answers) + extra_bytes
+    answering = answering_bytes(shape, memory, context_length, kv_bits, num_answers) + extra_bytes
     reading = _reading_bytes(shape, memory, weights, is_unpacked=is_unpacked) - weights
     return Need(
         weights_bytes=weights,
@@ -117,50 +117,23 @@ def process_bytes(shape: Shape) -> int:
 
 
 def extra_of(
-    shape: Shape, memory: Memory, peak_bytes: int, *, num_tokens: int, kv_bits: KvBits = 16, num_answers: int = 1
+    shape: Shape,
+    memory: Memory,
+    peak_bytes: int,
+    *,
+    num_tokens: int,
+    kv_bits: KvBits = 16,
+    num_answers: int = 1,
+    weights_bytes: int = 0,
 ) -> int:
     """Return how much more (or less) the arrays of a worker took than estimated.
 
     `peak_bytes`: the most that they took while the first prompt after a load was answered, which had `num_tokens`
-    tokens with its answer.
+    tokens with its answer. `weights_bytes`: the weights as they lay in memory then; 0: they are estimated, too.
     """
     is_unpacked = memory.on_cpu and shape.packed_numbers > 0 and _is_unpacked(shape, memory)
-    weights = _weights_bytes(shape, memory, is_unpacked=is_unpacked)
-    return peak_bytes - weights - _answering_bytes(shape, memory, num_tokens, kv_bits, num_answers)
-
-
-def warning(
-    shape: Shape,
-    memory: Memory,
-    *,
-    num_tokens: int,
-    num_kept: int = 0,
-    kv_bits: KvBits = 16,
-    num_answers: int = 1,
-) -> Sentence | None:
-    """Say that answering would take more memory than is free while the model is loaded; None if it would not.
-
-    `num_tokens`: the prompt and its answer. `num_kept`: tokens whose keys and values are in memory already.
-    """
-    here = kv_bytes(shape, memory, num_kept, kv_bits) if num_kept else 0
-    needed = _answering_bytes(shape, memory, num_tokens, kv_bits, num_answers) - here
-    if needed <= memory.available_bytes:
-        return None
-    if num_answers > 1:
-        return Sentence(
-            "{num_answers} answers at once take {need_bytes} more memory, and {available_bytes} are free. "
-            "Ask for fewer at once, or close other programs.",
-            num_answers=num_answers,
-            need_bytes=needed,
-            available_bytes=memory.available_bytes,
-        )
-    return Sentence(
-        "To read these {num_tokens} tokens takes {need_bytes} more memory, and {available_bytes} are free. "
-        "Shorten the conversation, or close other programs.",
-        num_tokens=num_tokens,
-        need_bytes=needed,
-        available_bytes=memory.available_bytes,
-    )
+    weights = weights_bytes or _weights_bytes(shape, memory, is_unpacked=is_unpacked)
+    return peak_bytes - weights - answering_bytes(shape, memory, num_tokens, kv_bits, num_answers)
 
 
 def _kv_of_answers(shape: Shape, memory: Memory, num_tokens: int, kv_bits: KvBits, num_answers: int) -> int:
@@ -183,7 +156,7 @@ def _is_plain(layer: LayerMemory) -> bool:
     return layer.can_quantize and layer.window is None and not layer.fixed_numbers
 
 
-def _answering_bytes(shape: Shape, memory: Memory, num_tokens: int, kv_bits: KvBits, num_answers: int) -> int:
+def answering_bytes(shape: Shape, memory: Memory, num_tokens: int, kv_bits: KvBits, num_answers: int) -> int:
     """Return what reading a prompt or writing its answers takes besides the weights, whichever is more."""
     one = kv_bytes(shape, memory, num_tokens, kv_bits)
     all_answers = _kv_of_answers(shape, memory, num_tokens, kv_bits, num_answers)

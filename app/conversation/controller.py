@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import msgspec
 from PySide6.QtCore import QObject, Signal
 
 from app.answers.sessions import GUIDE, ModelInUse
+from app.catalog.entry import Asked
 from app.conversation.preparation import Preparation
 from app.conversation.shown_conversation import ShownConversation
 from app.conversation.token_forks import TokenForks
 from app.costs.costs import Costs
+from app.costs.prompt_size import fewest_tokens, question
 from app.model.generation_settings import GenerationSettings
-from app.model.message import MessageId, Record, numbered, without_tokens
+from app.model.message import Message, MessageId, Record, numbered, without_tokens
 from app.model.open_conversation import OpenConversation
 from app.model.text import clean
 from app.model.titles import name_from, title_of
-from app.notices import Notice, Undo
+from app.notices import AllowLargeAnswers, Notice, Undo
 from app.program import Program
 from worker.sentence import Sentence
 
@@ -71,8 +73,11 @@ class Controller(QObject):
         text = clean(text)
         if not text.strip():
             return
+        opened = self.shown.opened
+        if self._is_refused([] if opened is None else opened.path, text):
+            self.unsent.emit(text)
+            return
         with self._notices.report_store_errors(lambda: self.unsent.emit(text)):
-            opened = self.shown.opened
             if opened is None:
                 name = title_of(text) if self.program.settings.names_conversations else name_from(text)
                 conversation, question = self._store.create_conversation(
@@ -97,6 +102,9 @@ class Controller(QObject):
         if text == message.text or message.parent_id is None or (not text.strip() and message.role != "system"):
             return
         opened = self.shown.require_open()
+        if message.role != "assistant" and self._is_refused(opened.lineage(message.parent_id), text):
+            self.unsent.emit(text)
+            return
         below = [lower for lower in opened.path if lower.role == "user"]
         with self._notices.report_store_errors(lambda: self.unsent.emit(text)), self.shown.step("Edit"):
             added = opened.add(message.parent_id, message.role, text)
@@ -128,6 +136,9 @@ class Controller(QObject):
         message = self.shown.require_open().message(message_id)
         question_id = message.id if message.role == "user" else message.parent_id
         if question_id is not None and message.role in {"user", "assistant"}:
+            prompt = self.shown.require_open().lineage(question_id)
+            if self._is_refused(prompt, num_answers=num_answers, generation=generation):
+                return
             with self.shown.step("Regenerate"):
                 self._ask(question_id, num_answers, generation)
 
@@ -288,6 +299,29 @@ class Controller(QObject):
             self._after_answers(opened.history.to_redo.message_ids, opened.redo)
 
     # --- inside ----------------------------------------------------------------------------------------
+
+    def _is_refused(
+        self,
+        prompt: Sequence[Message],
+        text: str = "",
+        *,
+        num_answers: int | None = None,
+        generation: GenerationSettings | None = None,
+    ) -> bool:
+        """Return whether answers can't fit into this machine's memory, and say so in a notice. Nothing is lost then.
+
+        `text` is the question after the prompt. `num_answers` and `generation` override those of the conversation.
+        """
+        settings = generation or self.preparation.generation
+        number = settings.n if num_answers is None else num_answers
+        num_tokens = fewest_tokens(prompt, self.model.name) + fewest_tokens([question(text)], "")
+        asked = Asked(num_tokens=num_tokens + settings.sampling.max_tokens, num_answers=number)
+        found = self.program.shortage(self.model.name, asked)
+        if found is None or not found.is_too_large:
+            return False
+        why = Sentence("{why} Nothing was asked, and your text is kept.", why=found.sentence)
+        self._notices.post(Notice(why, "danger", action=AllowLargeAnswers(self.model.name)))
+        return True
 
     def _ask(
         self,

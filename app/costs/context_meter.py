@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from PySide6.QtCore import QObject, Signal
 
+from app.costs.prompt_size import question
 from app.costs.worker_queries import AskedModel, Cost, PromptCosts, TokenCount
 from app.model.message import Message
 from app.model.unsent import Attachment, with_attachments
@@ -111,7 +112,8 @@ class ContextMeter(QObject):
         if is_another:
             self._cost = self._whole_cost = None
             self.changed.emit()
-        self._costs.ask(lambda: [*path(), _message("?")], options)
+        # The tokens that a template puts around a question count, too.
+        self._costs.ask(lambda: [*path(), question("?")], options)
         self._look_at_text()
 
     def write(self, text: str, attached: Sequence[Attachment] = (), num_attached: int = 0) -> None:
@@ -128,7 +130,7 @@ class ContextMeter(QObject):
             if whole.strip():
                 self._count.forget()
                 path = self._path
-                self._whole_costs.ask(lambda: [*path(), _message(whole)], self._options)
+                self._whole_costs.ask(lambda: [*path(), question(whole)], self._options)
                 return
         self._whole_costs.forget()
         self._whole_cost = None
@@ -166,8 +168,3 @@ class ContextMeter(QObject):
         else:
             self._cost = self._whole_cost = None
             self.changed.emit()
-
-
-def _message(text: str) -> Message:
-    """Return the draft as a question; the tokens that a template puts around a question count, too."""
-    return Message(id=0, parent_id=None, role="user", text=text)

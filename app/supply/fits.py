@@ -98,5 +98,6 @@ def _fit(model: LocalModel | RemoteModel, memory: Memory, kv_bits: KvBits, measu
     extra = 0
     if measured is not None and measured.peak_bytes is not None:
         tokens, bits = measured.peak_tokens, measured.peak_kv_bits
-        extra = extra_of(shape, memory, measured.peak_bytes, num_tokens=tokens, kv_bits=bits)
+        weights = measured.weights_bytes
+        extra = extra_of(shape, memory, measured.peak_bytes, num_tokens=tokens, kv_bits=bits, weights_bytes=weights)
     return fit(shape, memory, context_length=context, kv_bits=kv_bits, extra_bytes=extra)

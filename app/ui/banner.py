@@ -22,6 +22,7 @@ from typing_extensions import override
 
 from app.notices import (
     KINDS,
+    AllowLargeAnswers,
     AskGuide,
     ChatWith,
     EditAgain,
@@ -151,6 +152,8 @@ class Banner(QWidget):
                 return self.tr("Chat")
             case LoadAnyway():
                 return self.tr("Load it anyway")
+            case AllowLargeAnswers():
+                return self.tr("Allow it")
             case UsePlainTemplate():
                 return self.tr("Use a plain template")
             case AskGuide():
@@ -332,6 +335,8 @@ class NoticeCommands(QObject):
                 program.choose_template(model, is_plain=True)
             case LoadAnyway(model):
                 program.load_model(model, anyway=True)
+            case AllowLargeAnswers(model):
+                program.memory_check.allow(model)
             case AskGuide():
                 self._controller.ask_guide()
             case RestartWorker(is_guide):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QFontMetricsF, QKeyEvent, QResizeEvent, QTextCursor
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QToolButton, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.ui.composer.chips import Chips
@@ -40,6 +40,8 @@ class Composer(QWidget):
     """Index of an attached file that the user removed."""
     refused = Signal(str)
     """Why a text could not be pasted."""
+    allowed = Signal()
+    """The message should be sent although its answer seems too large for the memory."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -57,6 +59,9 @@ class Composer(QWidget):
         self.sampling_button = FittingButton(is_modest=True)
         self.gauge = ContextGauge(theme)
         self.send_button = QToolButton()
+        self.shortage = QLabel()
+        """Says that the answer would not fit into memory, and what would."""
+        self.allow_button = QPushButton(self.tr("Send anyway"))
         self._stopping = QTimer(self)
         """Started when the stop button is pressed. At its end the button says that the answer is being stopped."""
         self._build_field()
@@ -115,6 +120,7 @@ class Composer(QWidget):
         inner.setSpacing(4)
         inner.addWidget(self.attachments)
         inner.addWidget(self.text)
+        inner.addLayout(self._new_shortage_row())
         inner.addLayout(row)
         outer = QHBoxLayout(self)
         outer.setContentsMargins(16, 4, 16, 16)
@@ -122,7 +128,29 @@ class Composer(QWidget):
         outer.addWidget(self._card, 1000)
         outer.addStretch(1)
 
+    def _new_shortage_row(self) -> QHBoxLayout:
+        self.shortage.setTextFormat(Qt.TextFormat.PlainText)
+        self.shortage.setWordWrap(True)
+        self.shortage.setVisible(False)
+        self.allow_button.setVisible(False)
+        self.allow_button.clicked.connect(self.allowed)
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        row.addWidget(self.shortage, 1)
+        row.addWidget(self.allow_button, 0, Qt.AlignmentFlag.AlignBottom)
+        return row
+
     # --- contents ------------------------------------------------------------------------------------------
+
+    def show_shortage(self, text: str, *, is_refused: bool = False) -> None:
+        """Say that the answer would not fit into memory; an empty text says nothing. `is_refused`: it is not sent."""
+        self.shortage.setText(text)
+        self.shortage.setVisible(bool(text))
+        self.allow_button.setVisible(bool(text) and is_refused)
+        name = "failure" if is_refused else "warning"
+        if self.shortage.objectName() != name:
+            self.shortage.setObjectName(name)
+            repolish(self.shortage)
 
     def set_theme(self, theme: Theme) -> None:
         self._theme = theme

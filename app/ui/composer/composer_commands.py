@@ -13,6 +13,7 @@ from msgspec import structs
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QWidget
 
+from app.catalog.entry import Asked, Shortage
 from app.conversation.controller import Controller
 from app.costs.context_meter import ContextMeter
 from app.costs.worker_queries import FormatCheck, HookList
@@ -62,6 +63,8 @@ class ComposerCommands(QObject):
         self._format: AnswerFormat | None = None
         self._panel: SamplingPanel | None = None
         """The open panel, if any."""
+        self._is_checking = False
+        """Whether the check of the memory, which few starts need, is made."""
         self._shown: tuple[int | None, bool] = (None, False)
         """The conversation shown in the meter; False before the first one is."""
         composer.history.messages = self._own_messages
@@ -73,6 +76,7 @@ class ComposerCommands(QObject):
     def _connect(self) -> None:
         controller, composer = self._controller, self._composer
         composer.sent.connect(self._send)
+        composer.allowed.connect(self._send_anyway)
         composer.edited.connect(self._keep)
         composer.stop_asked.connect(controller.stop)
         composer.attach_button.clicked.connect(self.files.choose)
@@ -102,6 +106,10 @@ class ComposerCommands(QObject):
     # --- the message ---------------------------------------------------------------------------------------
 
     def _send(self) -> None:
+        found = self._shortage()
+        if found is not None and found.is_too_large:
+            self._composer.allow_button.setFocus()
+            return
         unsent = structs.replace(self._preparation.unsent, text=self._composer.text.content)
         text = with_attachments(unsent.text, unsent.attachments)
         self._sent = text, unsent
@@ -154,6 +162,28 @@ class ComposerCommands(QObject):
 
     def _show_gauge(self) -> None:
         self._composer.gauge.show_room(self._meter.room, self._program.settings.overflow)
+        self._show_shortage()
+
+    def _shortage(self) -> Shortage | None:
+        """Return how the next answers would not fit into memory; None if they do, or if that is not known."""
+        room, generation = self._meter.room, self._preparation.generation
+        if room is None:
+            return None
+        if not self._is_checking:
+            self._is_checking = True
+            self._program.memory_check.changed.connect(self._show_shortage)
+        num_new = min(generation.sampling.max_tokens, max(room.num_free, 0))
+        asked = Asked(num_tokens=room.num_used + num_new, num_kept=room.num_kept, num_answers=generation.n)
+        return self._program.memory_check.shortage(self._controller.model.name, asked)
+
+    def _show_shortage(self) -> None:
+        found = self._shortage()
+        text = "" if found is None else translated(found.sentence)
+        self._composer.show_shortage(text, is_refused=found is not None and found.is_too_large)
+
+    def _send_anyway(self) -> None:
+        self._program.memory_check.allow(self._controller.model.name)
+        self._composer.send()
 
     # --- the system prompt ---------------------------------------------------------------------------------
 

@@ -1,0 +1,30 @@
+"""About how many tokens a prompt has, without asking the worker."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from app.model.message import Message
+
+_CHARS_PER_TOKEN = 5
+"""Most texts have fewer."""
+
+
+def question(text: str) -> Message:
+    """Return a question that is not stored yet."""
+    return Message(id=0, parent_id=None, role="user", text=text)
+
+
+def fewest_tokens(prompt: Sequence[Message], model: str) -> int:
+    """Return about how many tokens a prompt has for a model, rather too few than too many.
+
+    The last answer that the model wrote counts all before it.
+    """
+    known, rest = 0, prompt
+    for number, message in reversed(list(enumerate(prompt))):
+        record = message.record
+        if record is not None and record.model == model and record.figures.prompt_tokens:
+            known, rest = record.figures.prompt_tokens + record.figures.new_tokens, prompt[number + 1 :]
+            break
+    num_chars = sum(len(message.text) for message in rest if message.role not in {"root", "note"})
+    return known + num_chars // _CHARS_PER_TOKEN
