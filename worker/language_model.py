@@ -33,7 +33,9 @@ from worker.errors import (
 )
 from worker.layers import Layers, bytes_per_token, num_bytes_at, quantized
 from worker.memory import free_bytes
-from worker.models.folder import ModelFolder, context_length, impossible_numbers, text_configs
+from worker.model_trial import check_model
+from worker.models.configuration import impossible_numbers
+from worker.models.folder import ModelFolder, context_length, text_configs
 from worker.models.tokenizer_file import IS_COMPLETE, check_tokenizer
 from worker.protocol import CacheKind
 from worker.sentence import Sentence
@@ -42,7 +44,7 @@ from worker.templates.rendering import TRIAL_MODULES, chat_renderer, sources_of,
 from worker.templates.tool_messages import ToolStyle, style_of
 from worker.text.constraint import Constraints
 from worker.text.vocabulary import Vocabulary
-from worker.trial import StoppedError, TrialProcess
+from worker.trial import Budget, StoppedError, TrialProcess
 from worker.weights import Weights, arrays_of, is_finite, num_parameters
 
 _GROUP_SIZES = (64, 32)
@@ -51,6 +53,8 @@ _GROUP_SIZES = (64, 32)
 _UNLIMITED_CONTEXT = 2**31 - 1
 
 
+_TRIALS_S = 25.0
+"""How long all trials of a folder's files may take together."""
 _NUM_PROBED = 4
 """Tokens that are read at once when a model is loaded."""
 
@@ -88,7 +92,15 @@ class UnreadModel:
             mx.disable_compile()
         else:
             maybe_set_recommended_wired_limit()
+        self._budget = Budget(_TRIALS_S)
+        with self._trials.sharing(self._budget):
+            self._build(chat_template)
+
+    def _build(self, chat_template: str | None) -> None:
+        """Build the model, and load its tokenizer. Their files may be hostile, so what is unusual is tried first."""
+        folder = self._folder
         with _explained(folder):
+            check_model(folder, self._trials)
             self._model, self._config = load_model(folder.path, lazy=True)
         with _explained(folder, "tokenizer"):
             check_tokenizer(folder.path, self._trials)
@@ -121,7 +133,8 @@ class UnreadModel:
             if sources_of(self._tokenizer):
                 # Start it now, so that it is ready for the first prompt.
                 self._trials.start()
-            model = LanguageModel(self._folder, self._model, self._tokenizer, self._config, self._trials, weights)
+            with self._trials.sharing(self._budget):
+                model = LanguageModel(self._folder, self._model, self._tokenizer, self._config, self._trials, weights)
             model.notices += _notices(weights.odd, has_end=bool(model.vocabulary.eos_ids))
             yield model
 

@@ -19,8 +19,8 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn, ParamSpec, TypeVar, cast
 
@@ -50,6 +50,13 @@ class Limits:
     """Memory that the call may take, above what the process has when the call begins."""
     result_bytes: int
     """Size of the result when it is sent."""
+
+
+class Budget:
+    """Time that several calls share."""
+
+    def __init__(self, seconds: float) -> None:
+        self.left_s = seconds
 
 
 class TrialError(Exception):
@@ -101,6 +108,22 @@ class TrialProcess:
         self._preload = tuple(preload)
         self._meanwhile = meanwhile or (lambda: True)
         self._process: _Process | None = None
+        self._budget: Budget | None = None
+
+    def another(self, preload: Sequence[str]) -> TrialProcess:
+        """Return a process with other modules, which shares the budget of this one."""
+        other = TrialProcess(preload, self._meanwhile)
+        other._budget = self._budget
+        return other
+
+    @contextlib.contextmanager
+    def sharing(self, budget: Budget) -> Generator[None]:
+        """Let all calls inside the block take no more time together than is left."""
+        before, self._budget = self._budget, budget
+        try:
+            yield
+        finally:
+            self._budget = before
 
     @property
     def pid(self) -> int | None:
@@ -123,6 +146,10 @@ class TrialProcess:
         The arguments are pickled. The value must be plain data: None, numbers, text, bytes, and lists, tuples, sets and
         dictionaries of these. After any failure but `RaisedError` and `TooLargeError` the process is replaced.
         """
+        if self._budget is not None:
+            limits = replace(limits, seconds=min(limits.seconds, self._budget.left_s))
+            if limits.seconds <= 0:
+                raise TooSlowError
         call = pickle.dumps((limits, function, args, kwargs), protocol=pickle.HIGHEST_PROTOCOL)
         self.start()
         process = self._process
@@ -131,7 +158,8 @@ class TrialProcess:
             if not process.is_ready:
                 self._wait(process, _START_S)
                 process.is_ready = True
-            kind, content = self._wait(process, limits.seconds, call, limits.memory_bytes)
+            with self._spending():
+                kind, content = self._wait(process, limits.seconds, call, limits.memory_bytes)
         except BaseException:
             self.close()
             # Start a new process now, so that the next call need not wait for it.
@@ -153,6 +181,16 @@ class TrialProcess:
         if self._process is not None:
             self._process.end()
             self._process = None
+
+    @contextlib.contextmanager
+    def _spending(self) -> Generator[None]:
+        """Take the time of the block from the budget."""
+        began_s = time.monotonic()
+        try:
+            yield
+        finally:
+            if self._budget is not None:
+                self._budget.left_s -= time.monotonic() - began_s
 
     def _wait(self, process: _Process, seconds: float, call: bytes = b"", memory_bytes: int = 0) -> tuple[bytes, bytes]:
         """Send a call and return the kind and the content of the reply."""

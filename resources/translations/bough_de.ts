@@ -4887,6 +4887,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Das Modell hat Werte berechnet, die keine endlichen Zahlen sind, daher wurde die Antwort beendet. Der bisherige Text bleibt erhalten. Wahrscheinlich sind seine Gewichte oder seine config.json beschädigt. Laden Sie es noch einmal herunter, oder wählen Sie ein anderes Modell.</translation>
     </message>
     <message>
+        <source>The model in {path} can&apos;t be loaded: {reason}. The cause is probably in its config.json: {numbers}. Download the model again, or choose another one.</source>
+        <translation>Das Modell in {path} lässt sich nicht laden: {reason}. Die Ursache steht wahrscheinlich in seiner config.json: {numbers}. Laden Sie das Modell noch einmal herunter, oder wählen Sie ein anderes.</translation>
+    </message>
+    <message>
         <source>The model in {path} computes values that are not finite numbers, so it can&apos;t answer. Its weights are sound, but its config.json is wrong: {numbers}. Download the model again, or choose another one.</source>
         <translation>Das Modell in {path} berechnet Werte, die keine endlichen Zahlen sind, und kann daher nicht antworten. Seine Gewichte sind in Ordnung, aber seine config.json ist falsch: {numbers}. Laden Sie das Modell noch einmal herunter, oder wählen Sie ein anderes.</translation>
     </message>
@@ -5021,6 +5025,14 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>it takes too long for short texts</source>
         <translation>er braucht für kurze Texte zu lange</translation>
+    </message>
+    <message>
+        <source>it takes too long to build</source>
+        <translation>es zu bauen dauert zu lange</translation>
+    </message>
+    <message>
+        <source>it takes too much memory to build, or crashes</source>
+        <translation>es zu bauen braucht zu viel Speicher oder stürzt ab</translation>
     </message>
     <message>
         <source>it takes too much memory, or crashes, on short texts</source>

@@ -264,6 +264,26 @@ NO_NUMBERS = [
 ]
 
 
+# Of the architectures that were tried with large numbers in every key, these break the library.
+UNUSUAL = [
+    Attack(
+        f"{key} of {value} in a {kind}",
+        of_kind(kind, **{key: value}),
+        "model_invalid",
+        f"config.json: `{key}`: {value}",
+        is_long=is_long,
+    )
+    for kind, key, value, is_long in (
+        ("deepseek_v41", "hc_mult", 10**9, False),
+        ("deepseek_v41", "hc_mult", 20_000, True),
+        ("deepseek_v41", "hc_sinkhorn_iters", 10**9, True),
+        ("gemma3n", "altup_num_inputs", 30_000, True),
+        ("gemma3n", "altup_active_idx", 10**9, True),
+        ("nanbeige", "num_loops", 10**9, True),
+    )
+]
+
+
 # Several tokens pass the last of these, or a single one the others.
 WINDOWS = [
     Attack(
@@ -291,7 +311,9 @@ def test_odd_files_and_headers_are_refused_before_anything_reads_them(folder: Pa
     assert len(str(caught.value)) < 1000
 
 
-@pytest.mark.parametrize("attack", rows([*ODD_FILES[::9], INDEXES[0], HEADERS[2], *CONFIGS, *WINDOWS, *NO_NUMBERS]))
+@pytest.mark.parametrize(
+    "attack", rows([*ODD_FILES[::9], INDEXES[0], HEADERS[2], *CONFIGS, *WINDOWS, *NO_NUMBERS, *UNUSUAL])
+)
 def test_a_hostile_folder_is_refused_and_the_worker_goes_on(victim: Victim, folder: Path, attack: Attack):
     failed = victim.attack(folder, attack)
     assert len(failed["message"]) < 1000

@@ -110,6 +110,23 @@ def test_a_load_that_probes_an_endless_template_can_be_replaced(victim: Victim, 
     victim.check()
 
 
+@pytest.mark.long
+def test_a_tokenizer_and_a_template_that_never_end_share_the_time_of_a_load(victim: Victim, folder: Path) -> None:
+    """The template is asked for two thinking options; the tokenizer has an unusual part, so it is tried, too."""
+    options = "{% if enable_thinking or thinking %}{% endif %}"
+    split = {"type": "Split", "pattern": {"Regex": "[a-m]+|[n-z]+|."}, "behavior": "Isolated", "invert": False}
+    file = folder / "tokenizer.json"
+    described = json.loads(file.read_text())
+    file.write_text(json.dumps(described | {"pre_tokenizer": split}))
+    _set_template(folder, options + _ENDLESS)
+    begin = time.monotonic()
+    loaded = victim.end_of("load_model", model=str(folder))
+    print(f"loaded in {time.monotonic() - begin:.1f} s")
+    assert loaded["type"] == "model_loaded", loaded
+    assert not loaded["thinking"]
+    victim.check()
+
+
 def test_a_worker_ends_at_once_in_an_endless_template(folder: Path) -> None:
     with Victim() as victim:
         _load(victim, folder, _ENDLESS)

@@ -18,6 +18,7 @@ import pytest
 
 from tests.driver import ROOT
 from worker.trial import (
+    Budget,
     CrashedError,
     Limits,
     RaisedError,
@@ -148,3 +149,18 @@ def test_a_bundled_program_can_be_the_process(module: str) -> None:
         os.close(calls[1])
         assert program.wait(30) == 0
     os.close(results[0])
+
+
+def test_calls_that_share_a_budget_take_no_more_together(process: TrialProcess) -> None:
+    budget = Budget(0.5)
+    with process.sharing(budget):
+        assert process.run(_ENOUGH, abs, -1) == 1
+        with pytest.raises(TooSlowError):
+            process.run(_ENOUGH, time.sleep, 60)
+        assert budget.left_s <= 0
+        other = process.another(())
+        for each in (process, other):
+            with pytest.raises(TooSlowError):
+                each.run(_ENOUGH, abs, -1)
+        assert other.pid is None
+    assert process.run(_ENOUGH, abs, -1) == 1

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import importlib.resources
-import itertools
 import json
-import math
-import re
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -17,6 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from worker.errors import ModelInvalidError, ModelNotFoundError, ModelUntrustedError
+from worker.models.configuration import check_config
 from worker.models.weight_file import WeightFile, check_weight_file
 from worker.sentence import Sentence
 from worker.values import STARTER, STARTER_FOLDER, STARTER_ON_HUB
@@ -29,18 +27,6 @@ _MAX_BYTES = {"config.json": 8 << 20, "tokenizer_config.json": 16 << 20}
 _MAX_BYTES_BY_SUFFIX = {".jinja": 2 << 20, **dict.fromkeys((".json", ".txt", ".model", ".tiktoken"), 64 << 20)}
 _MAX_HEADERS_BYTES = 128 << 20
 """The limit for the headers of all weight files together."""
-
-_LAYERS = re.compile(r"(?:\w+_)?(?:num|n)_(?:\w+_)?layers?")
-_EXPERTS = re.compile(r"(?:\w+_)?(?:num|n)_(?:\w+_)?experts")
-_PATTERN = re.compile(r"\w*pattern")
-"""A text with a letter for each layer."""
-_FEW_LAYERS = 512
-"""Up to this number, layers are not compared with the tensors: some models use the same weights several times."""
-_MAX_LAYERS = 4096
-
-_POSITIVE = re.compile(r"\w*(?:theta|base|factor|scal|multiplier|eps|softcap|freq|temp)\w*")
-"""Keys of numbers that a model divides by, raises to powers, or takes roots or logarithms of."""
-_NUM_NAMED = 3
 
 # The key for the context length in config.json depends on the architecture.
 _CONTEXT_KEYS = (
@@ -137,7 +123,7 @@ def check_folder(path: Path, name: str = "") -> ModelFolder:
                 path=path,
             )
         )
-    _check_config(path, config, files)
+    check_config(path, config, files)
     return ModelFolder(
         name=name or path.name,
         path=path,
@@ -162,21 +148,6 @@ def context_length(config: Mapping[str, Any]) -> int | None:
             if isinstance(length, int) and length > 0:
                 return length
     return None
-
-
-def impossible_numbers(config: Mapping[str, Any], *, are_all: bool = True) -> str:
-    """Return the values of a configuration that may make a model compute no numbers, as text; empty without any.
-
-    `are_all`: also those that only some models can't use; else only infinities and what is not a number.
-    """
-    found = (
-        f"`{key}`: {value:g}"
-        for key, value in _values(config)
-        if isinstance(value, int | float)
-        and not isinstance(value, bool)
-        and (not math.isfinite(value) or (are_all and value <= 0 and _POSITIVE.fullmatch(key)))
-    )
-    return ", ".join(itertools.islice(found, _NUM_NAMED))
 
 
 def _check_files(path: Path) -> None:
@@ -214,65 +185,6 @@ def _check_file(file: Path) -> None:
                 limit_bytes=limit_bytes,
             )
         )
-
-
-def _check_config(path: Path, config: Mapping[str, Any], files: Sequence[WeightFile]) -> None:
-    """Refuse a configuration with far more layers or experts than the weight files hold.
-
-    The library builds all of them before it looks at the weights, which might take hours and all memory.
-    """
-    num_tensors = sum(file.num_tensors for file in files)
-    longest = max(file.longest_dimension for file in files)
-    for key, number in _lengths(config):
-        if number > max(num_tensors, _MAX_LAYERS):
-            raise _too_many(path, f"len({key})", number, num_tensors)
-    for key, number in _integers(config):
-        if _LAYERS.fullmatch(key):
-            limit = min(max(num_tensors, _FEW_LAYERS), _MAX_LAYERS)
-        elif _EXPERTS.fullmatch(key):
-            limit = max(num_tensors, longest, _FEW_LAYERS)
-        else:
-            continue
-        if number > limit:
-            raise _too_many(path, key, number, num_tensors)
-
-
-def _too_many(path: Path, key: str, number: int, num_tensors: int) -> ModelInvalidError:
-    return ModelInvalidError(
-        Sentence(
-            "config.json in {path} says `{key}`: {number}, but the weight files hold {num_tensors} tensors. "
-            "Download the model again, or choose another one.",
-            path=path,
-            key=key,
-            number=number if number < 10**15 else f"{str(number)[:16]}…",
-            num_tensors=num_tensors,
-        )
-    )
-
-
-def _integers(config: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
-    """Yield the integers of a configuration and of those nested in it, with their keys."""
-    return ((key, value) for key, value in _values(config) if isinstance(value, int))
-
-
-def _lengths(config: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
-    """Yield the lengths of what may describe each layer: lists, but not those of numbers, and patterns."""
-    for key, value in _values(config):
-        if isinstance(value, list):
-            yield key, sum(not isinstance(item, int | float) for item in cast("list[object]", value))
-        elif isinstance(value, str) and _PATTERN.fullmatch(key):
-            yield key, len(value)
-
-
-def _values(config: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
-    """Yield the values of a configuration and of those nested in it, with their keys."""
-    waiting: list[Mapping[str, Any]] = [config]
-    while waiting:
-        for key, value in waiting.pop().items():
-            if isinstance(value, dict):
-                waiting.append(cast("dict[str, Any]", value))
-            else:
-                yield key, value
 
 
 def _path_of(name: str) -> Path:

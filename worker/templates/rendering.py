@@ -194,8 +194,9 @@ def thinking_of(render: Render, sources: Sequence[str]) -> Thinking | None:
     for option in _THINKING_OPTIONS:
         if sources and not any(option in source for source in sources):
             continue
-        on, off = prompt(**{option: True}), prompt(**{option: False})
-        if on and off and on != off:
+        on = prompt(**{option: True})
+        off = on and prompt(**{option: False})
+        if off and on != off:
             return Thinking(option, is_default=prompt() == on)
     return None
 

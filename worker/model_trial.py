@@ -1,0 +1,96 @@
+"""Tries to build a model whose configuration has unusual numbers, in a process of its own.
+
+The library trusts a configuration: one number may make it build lists without end, or read outside of an array.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, cast
+
+import mlx.core as mx
+import mlx.nn as nn
+from mlx.utils import tree_map
+from mlx_lm.models.cache import make_prompt_cache
+from mlx_lm.utils import load_model
+
+from worker.errors import ModelInvalidError
+from worker.models.configuration import unusual_numbers
+from worker.models.folder import ModelFolder
+from worker.sentence import Sentence
+from worker.trial import (
+    CrashedError,
+    Limits,
+    RaisedError,
+    StoppedError,
+    TooMuchMemoryError,
+    TooSlowError,
+    TrialError,
+    TrialProcess,
+)
+
+_LIMITS = Limits(seconds=20.0, memory_bytes=512 << 20, result_bytes=1 << 10)
+"""Ordinary models take a tenth of a second, and 50 MB."""
+_COMPUTED_BYTES = 256 << 20
+"""A model with more weights is built but not computed, which might take long."""
+_NUM_TOKENS = 4
+
+
+def check_model(folder: ModelFolder, trials: TrialProcess) -> None:
+    """Refuse a model that takes too much time or memory, or crashes, because of unusual numbers in its configuration.
+
+    Raises `ModelInvalidError` and `StoppedError`.
+    """
+    numbers = unusual_numbers(folder.config)
+    if not numbers:
+        return
+    process = trials.another([__name__])
+    try:
+        process.run(_LIMITS, try_model, str(folder.path), is_computed=folder.weights_bytes <= _COMPUTED_BYTES)
+    except TooSlowError as error:
+        raise _refused(folder, numbers, Sentence("it takes too long to build")) from error
+    except (TooMuchMemoryError, CrashedError) as error:
+        raise _refused(folder, numbers, Sentence("it takes too much memory to build, or crashes")) from error
+    except RaisedError as error:
+        if "MemoryError" in error.names:
+            raise _refused(folder, numbers, Sentence("it takes too much memory to build, or crashes")) from error
+        return  # Loading it raises the same, and explains it.
+    except StoppedError:
+        raise
+    except TrialError:
+        return  # The process could not be started. Loading the model will probably fail, too, and say why.
+    finally:
+        process.close()
+
+
+def try_model(path: str, *, is_computed: bool) -> None:
+    """Build a model and let it read a few tokens. Its weights are not read: all are zero."""
+    mx.set_default_device(mx.Device(mx.cpu))
+    mx.disable_compile()
+    model, _ = load_model(Path(path), lazy=True)
+    model.update(cast("dict[str, Any]", tree_map(_zeros_like, model.parameters())))
+    for num_tokens in (1, _NUM_TOKENS):
+        logits = _logits(model, num_tokens)
+        if is_computed:
+            mx.eval(logits)
+
+
+def _zeros_like(array: mx.array) -> mx.array:
+    """Return an array that takes no memory."""
+    return mx.broadcast_to(mx.zeros((), array.dtype), array.shape)
+
+
+def _logits(model: nn.Module, num_tokens: int) -> mx.array:
+    return cast("Any", model)(mx.zeros((1, num_tokens), mx.int32), cache=make_prompt_cache(model))
+
+
+def _refused(folder: ModelFolder, numbers: str, reason: Sentence) -> ModelInvalidError:
+    return ModelInvalidError(
+        Sentence(
+            "The model in {path} can't be loaded: {reason}. The cause is probably in its config.json: {numbers}. "
+            "Download the model again, or choose another one.",
+            path=folder.path,
+            reason=reason,
+            numbers=numbers,
+        )
+    )
