@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from types import TracebackType
 from typing import NamedTuple, Self, TypeAlias
@@ -45,21 +46,31 @@ from worker.protocol import (
     Tokenized,
     Usage,
 )
-
-
-class Content(NamedTuple):
-    """Text of the answer."""
-
-    text: str
-
-
-class Reasoning(NamedTuple):
-    """Text that the model wrote before its answer."""
-
-    text: str
-
-
-Part: TypeAlias = Content | Reasoning
+from worker.tools.forms import form_named
+from worker.tools.turn_parts import (
+    CallArguments as CallArguments,
+)
+from worker.tools.turn_parts import (
+    CallBroken as CallBroken,
+)
+from worker.tools.turn_parts import (
+    CallEnded as CallEnded,
+)
+from worker.tools.turn_parts import (
+    CallStarted as CallStarted,
+)
+from worker.tools.turn_parts import (
+    Content as Content,
+)
+from worker.tools.turn_parts import (
+    Part as Part,
+)
+from worker.tools.turn_parts import (
+    Reasoning as Reasoning,
+)
+from worker.tools.turn_parts import (
+    TurnReader,
+)
 
 
 class ShownToken(NamedTuple):
@@ -97,6 +108,8 @@ class Ended(NamedTuple):
     reason: FinishReason
     stop: str | None
     """The stop string that ended it."""
+    num_calls: int
+    """How many tools it calls."""
 
 
 class Waiting(NamedTuple):
@@ -107,6 +120,8 @@ class AllEnded(NamedTuple):
     """All answers have ended. The last step."""
 
     usage: Usage
+    num_reasoning: int
+    """How many of the new tokens are reasoning, about."""
 
 
 Step: TypeAlias = Reading | Delta | Ended | Waiting | AllEnded
@@ -261,8 +276,9 @@ class Answering:
         self._service = service
         self.command = command
         self.info = info
-        generate = command.generate
-        self._choices = [_Growing(has_logprobs=generate.top_logprobs > 0) for _ in range(generate.n)]
+        self._opens_reasoning = False
+        """Whether the answer begins inside the model's reasoning."""
+        self._choices: list[_Growing] = []
         self._inbox: asyncio.Queue[Down] = asyncio.Queue()
         self._has_ended = False
         self._is_stopped = False
@@ -299,12 +315,13 @@ class Answering:
 
     def _steps(self, event: Down) -> list[Step]:
         match event:
-            case PrefillProgress(done=done, total=total):
+            case PrefillProgress(done=done, total=total, opens_reasoning=opens_reasoning):
+                self._opens_reasoning = self._opens_reasoning or opens_reasoning
                 return [Reading(done, total)]
             case Chunk(choice=choice, text=text, tokens=tokens):
-                return self._choices[choice].grown(choice, text, tokens)
+                return self._growing(choice).grown(text, tokens)
             case Answered(choice=choice, reason=reason, stop=stop):
-                return self._choices[choice].ended(choice, reason, stop)
+                return self._growing(choice).ended(reason, stop)
             case Finished():
                 return self._finished(event)
             case Failed():
@@ -319,14 +336,36 @@ class Answering:
         for number, choice in enumerate(event.choices):
             if choice.reason == "cancelled":
                 raise ProblemError("unavailable", "The user of Bough stopped this answer.")
-            growing = self._choices[number]
+            growing = self._growing(number)
             rest = choice.text[growing.num_chars :]
             if rest:
-                steps += growing.grown(number, rest, [])
+                steps += growing.grown(rest, [])
             if not growing.has_ended:
-                steps += growing.ended(number, choice.reason, choice.stop)
+                steps += growing.ended(choice.reason, choice.stop)
             self._service.remember(self, choice)
-        return [*steps, AllEnded(event.usage)]
+        return [*steps, AllEnded(event.usage, sum(growing.num_reasoning for growing in self._choices))]
+
+    def _growing(self, choice: int) -> _Growing:
+        """Return one of the answers. They are made with the first text, when it is known how they begin."""
+        if not self._choices:
+            generate = self.command.generate
+            self._choices = [
+                _Growing(number, self._reader(), has_logprobs=generate.top_logprobs > 0) for number in range(generate.n)
+            ]
+        return self._choices[choice]
+
+    def _reader(self) -> TurnReader:
+        generate = self.command.generate
+        if generate.messages is UNSET:
+            # Text that goes on from a raw prompt is no turn.
+            return TurnReader(None, None)
+        has_tools = bool(generate.tools) and generate.tool_choice != "none"
+        return TurnReader(
+            form_named(self.info.tool_form) if has_tools and self.info.tool_form is not None else None,
+            self.info.reasoning,
+            {tool.name: tool.parameters for tool in generate.tools},
+            starts_in_reasoning=self._opens_reasoning,
+        )
 
 
 @contextlib.asynccontextmanager
@@ -372,47 +411,92 @@ async def side_by_side(answers: Sequence[Answering]) -> AsyncGenerator[AsyncIter
 class _Growing:
     """One of the answers of a request."""
 
-    def __init__(self, *, has_logprobs: bool) -> None:
+    def __init__(self, number: int, reader: TurnReader, *, has_logprobs: bool) -> None:
+        self._number = number
+        self._reader = reader
         self._has_logprobs = has_logprobs
-        self._text: list[str] = []
+        self._tokens = _GrowingTokens()
         self.num_chars = 0
         """How many characters have come."""
-        self._tokens: list[Token] = []
+        self.num_reasoning = 0
+        """How many tokens came with reasoning."""
+        self.has_ended = False
+
+    def grown(self, text: str, tokens: Sequence[Token]) -> list[Step]:
+        self.num_chars += len(text)
+        if self._has_logprobs:
+            return self._delta(self._tokens.grown(text, tokens))
+        parts = self._reader.feed(text)
+        self._count(parts, len(tokens))
+        return [Delta(self._number, parts, [])] if parts else []
+
+    def ended(self, reason: FinishReason, stop: str | None) -> list[Step]:
+        self.has_ended = True
+        last = self._delta(self._tokens.ended()) if self._has_logprobs else []
+        parts = [*self._reader.feed(self._tokens.rest), *self._reader.end()]
+        steps: list[Step] = [*last, *([Delta(self._number, parts, [])] if parts else [])]
+        return [*steps, Ended(self._number, reason, stop, self._reader.num_calls)]
+
+    def _delta(self, shown: Sequence[ShownToken]) -> list[Step]:
+        """Read tokens one by one, so that it is known which of them are content."""
+        parts: list[Part] = []
+        kept: list[ShownToken] = []
+        for token in shown:
+            new = self._reader.feed(token.text)
+            self._count(new, 1)
+            if not new or any(isinstance(part, Content) for part in new):
+                kept.append(token)
+            parts += new
+        return [Delta(self._number, parts, kept)] if parts or kept else []
+
+    def _count(self, parts: Sequence[Part], num_tokens: int) -> None:
+        if any(isinstance(part, Reasoning) for part in parts):
+            self.num_reasoning += num_tokens
+
+
+class _GrowingTokens:
+    """The tokens of an answer, each with the text that ends with it."""
+
+    def __init__(self) -> None:
+        self._text: list[str] = []
+        self._num_chars = 0
+        """How many characters have come."""
+        self._tokens: deque[Token] = deque()
         """Those whose text has not come as a whole."""
         self._num_told = 0
         """How many characters the tokens before them spell."""
-        self.has_ended = False
 
-    def grown(self, number: int, text: str, tokens: Sequence[Token]) -> list[Step]:
-        self.num_chars += len(text)
-        if not self._has_logprobs:
-            return [Delta(number, [Content(text)], [])] if text else []
+    def grown(self, text: str, tokens: Sequence[Token]) -> list[ShownToken]:
+        """Add text and tokens; return the tokens whose text has come."""
+        self._num_chars += len(text)
         self._text.append(text)
         self._tokens += tokens
-        shown = self._shown(is_end=False)
-        return [Delta(number, [Content(text)] if text else [], shown)] if text or shown else []
+        return self._shown(is_end=False)
 
-    def ended(self, number: int, reason: FinishReason, stop: str | None) -> list[Step]:
-        self.has_ended = True
-        last = self._shown(is_end=True) if self._has_logprobs else []
-        return [*([Delta(number, [], last)] if last else []), Ended(number, reason, stop)]
+    def ended(self) -> list[ShownToken]:
+        """Return the last tokens: also one of which only a part was kept."""
+        return self._shown(is_end=True)
+
+    @property
+    def rest(self) -> str:
+        """The text that no token has spelled so far."""
+        return "".join(self._text)
 
     def _shown(self, *, is_end: bool) -> list[ShownToken]:
-        """Return the tokens whose text has come; at the end also one of which a part was kept."""
-        text = "".join(self._text)
+        # All text before the tokens that are left is told.
+        self._text[:] = ["".join(self._text)]
+        text, begin = self._text[0], self._num_told
         shown: list[ShownToken] = []
         while self._tokens:
             token = self._tokens[0]
             end = self._num_told + token.num_chars
-            if end > self.num_chars and not (is_end and self._num_told < self.num_chars):
+            if end > self._num_chars and not (is_end and self._num_told < self._num_chars):
                 break
-            shown.append(
-                ShownToken(
-                    text[self._num_told : end], token.logprob, [(other.text, other.logprob) for other in token.top]
-                )
-            )
+            piece = text[self._num_told - begin : end - begin]
+            shown.append(ShownToken(piece, token.logprob, [(other.text, other.logprob) for other in token.top]))
             self._num_told = end
-            del self._tokens[0]
+            self._tokens.popleft()
+        self._text[:] = [text[self._num_told - begin :]]
         return shown
 
 

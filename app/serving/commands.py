@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypeVar
+
+import msgspec
 
 from app.serving.answering import LoadedModel
-from worker.protocol import Constraint, Sampling
+from app.serving.problems import ProblemError
+from worker.protocol import Constraint, Message, NamedTool, Sampling, Tool, ToolCall
 
 _T = TypeVar("_T")
 _MIN_TOP_P = 1e-6
@@ -57,6 +60,48 @@ def thinking_options(model: LoadedModel, *, thinks: bool | None) -> dict[str, An
     """Return the option of the model's template that switches thinking on or off; empty if it has none."""
     option = model.info.thinking_option
     return {} if thinks is None or option is None else {option: thinks}
+
+
+def tools_of(
+    model: LoadedModel,
+    tools: Sequence[Tool],
+    choice: Literal["none", "auto", "required"] | NamedTool | None,
+    *,
+    is_parallel: bool | None,
+) -> dict[str, Any]:
+    """Return the fields of `Generate` for tools. Raises `ProblemError` if the model's worker has none."""
+    if not tools:
+        return {}
+    if model.info.tool_form is None:
+        raise ProblemError("invalid", f"“{model.id}” can call no tools.", param="tools", code="unsupported_parameter")
+    names = [tool.name for tool in tools]
+    if isinstance(choice, NamedTool) and choice.name not in names:
+        raise ProblemError("invalid", f"`tool_choice` names “{choice.name}”, which is no tool.", param="tool_choice")
+    if len(set(names)) < len(names):
+        raise ProblemError("invalid", "`tools` names a tool twice.", param="tools")
+    return {
+        "tools": list(tools),
+        "tool_choice": "auto" if choice is None else choice,
+        "parallel_tool_calls": is_parallel is not False,
+    }
+
+
+def call_of(name: str, arguments: str, call_id: str, path: str) -> ToolCall:
+    """Return a call that an earlier answer made. `arguments` is a JSON object. Raises `ProblemError`."""
+    try:
+        found = msgspec.json.decode(arguments or "{}", type=dict[str, Any])
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        raise ProblemError("invalid", "The arguments of a call are not a JSON object.", param=path) from None
+    return ToolCall(name=name, arguments=found, id=call_id)
+
+
+def result_of(call_id: str, text: str, before: Sequence[Message], path: str) -> Message:
+    """Return the result of a call that one of the messages before made. Raises `ProblemError`."""
+    for message in reversed(before):
+        for call in message.tool_calls:
+            if call.id == call_id:
+                return Message(role="tool", content=text, tool_call_id=call_id, name=call.name)
+    raise ProblemError("invalid", f"There is no call “{call_id}” before its result.", param=path)
 
 
 def stops_of(stop: str | list[str] | None) -> list[str]:

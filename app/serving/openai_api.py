@@ -12,6 +12,7 @@ from app.serving.endpoints import Endpoint
 from app.serving.messages import ServedModel, ServerSettings
 from app.serving.openai_chat import Chat
 from app.serving.openai_completions import Completions
+from app.serving.openai_responses import Responses
 from app.serving.openai_shape import SHAPE
 from app.serving.problems import ProblemError
 from app.serving.replies import Reply
@@ -19,10 +20,13 @@ from app.serving.replies import Reply
 
 def routes(service: Service, settings: ServerSettings) -> list[Route]:
     """Return the routes of this API."""
-    models = _Models(service)
+    models, responses = _Models(service), Responses(service)
     return [
         Route("/v1/chat/completions", Endpoint(Chat(service).create, SHAPE, settings), methods=["POST"]),
         Route("/v1/completions", Endpoint(Completions(service).create, SHAPE, settings), methods=["POST"]),
+        Route("/v1/responses", Endpoint(responses.create, SHAPE, settings), methods=["POST"]),
+        Route("/v1/responses/{name}", Endpoint(responses.retrieve, SHAPE, settings), methods=["GET"]),
+        Route("/v1/responses/{name}", Endpoint(responses.delete, SHAPE, settings), methods=["DELETE"]),
         Route("/v1/models", Endpoint(models.list_all, SHAPE, settings), methods=["GET"]),
         Route("/v1/models/{name:path}", Endpoint(models.retrieve, SHAPE, settings), methods=["GET"]),
     ]

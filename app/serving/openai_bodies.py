@@ -69,7 +69,7 @@ class Function(Struct, frozen=True):
     parameters: dict[str, Any] | None = None
 
 
-class Tool(Struct, frozen=True):
+class OfferedTool(Struct, frozen=True):
     """A function that an answer may call."""
 
     type: str
@@ -120,7 +120,7 @@ class ChatBody(SamplingBody, frozen=True, kw_only=True):
     top_logprobs: Annotated[int, Meta(ge=0, le=20)] | None = None
     response_format: ResponseFormat | None = None
     reasoning_effort: str | None = None
-    tools: list[Tool] | None = None
+    tools: list[OfferedTool] | None = None
     tool_choice: Literal["none", "auto", "required"] | ToolChoice | None = None
     parallel_tool_calls: bool | None = None
     chat_template_kwargs: dict[str, Any] | None = None

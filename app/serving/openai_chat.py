@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import UNSET
 from starlette.requests import Request
 
 from app.serving.answering import (
     AllEnded,
+    CallArguments,
+    CallBroken,
+    CallEnded,
+    CallStarted,
     Content,
     Delta,
     Ended,
@@ -21,13 +25,21 @@ from app.serving.answering import (
     ShownToken,
     Waiting,
 )
-from app.serving.commands import json_constraint, sampling_of, stops_of, thinking_options
+from app.serving.commands import (
+    call_of,
+    json_constraint,
+    result_of,
+    sampling_of,
+    stops_of,
+    thinking_options,
+    tools_of,
+)
 from app.serving.endpoints import client_of, decoded
-from app.serving.openai_bodies import ChatBody, ResponseFormat, Turn, TurnPart, refused
+from app.serving.openai_bodies import ChatBody, OfferedTool, ResponseFormat, ToolChoice, Turn, TurnPart, refusal
 from app.serving.openai_shape import finish_reason, head_of, number_of, usage_of
 from app.serving.problems import ProblemError
 from app.serving.replies import Reply, comment, event
-from worker.protocol import Constraint, Generate, Message, Usage
+from worker.protocol import Constraint, Generate, Message, NamedTool, Tool, Usage
 
 
 class Chat:
@@ -49,10 +61,10 @@ class Chat:
                 match step:
                     case Delta(choice=choice, parts=parts, tokens=tokens):
                         writer.take(choice, parts, tokens)
-                    case Ended(choice=choice, reason=reason):
-                        writer.end(choice, finish_reason(reason))
-                    case AllEnded(usage=usage):
-                        writer.end_all(usage)
+                    case Ended(choice=choice, reason=reason, num_calls=num_calls):
+                        writer.end(choice, finish_reason(reason, num_calls))
+                    case AllEnded(usage=usage, num_reasoning=num_reasoning):
+                        writer.end_all(usage, num_reasoning)
                     case Reading(done=done, total=total):
                         writer.comment(f"reading {done} of {total} tokens")
                     case Waiting():
@@ -71,14 +83,12 @@ class Chat:
 def _command(body: ChatBody, model: LoadedModel) -> Generate:
     if body.top_logprobs and not body.logprobs:
         raise ProblemError("invalid", "`top_logprobs` goes with `logprobs` only.", param="top_logprobs")
-    if body.tool_choice != "none":
-        refused(body, "tools")
     effort = body.reasoning_effort
     thinks = None if effort is None else effort not in {"none", "minimal"}
     options = {**thinking_options(model, thinks=thinks), **(body.chat_template_kwargs or {})}
     return Generate(
         request_id="",
-        messages=[_message(turn, number) for number, turn in enumerate(body.messages)],
+        messages=_messages(body.messages),
         template_options=options or UNSET,
         sampling=sampling_of(
             model,
@@ -97,18 +107,57 @@ def _command(body: ChatBody, model: LoadedModel) -> Generate:
         n=body.n or 1,
         constraint=_constraint(body.response_format),
         top_logprobs=max(body.top_logprobs or 0, 1) if body.logprobs else 0,
+        **tools_of(model, _tools(body.tools or []), _choice(body), is_parallel=body.parallel_tool_calls),
     )
 
 
-def _message(turn: Turn, number: int) -> Message:
-    path = f"messages[{number}]"
-    if turn.tool_calls or turn.role == "tool":
-        raise ProblemError("invalid", "Bough does not offer tools. Send the messages without calls.", param=path)
-    role = "system" if turn.role == "developer" else turn.role
-    return Message(role=role, content=text_of(turn.content, f"{path}.content"))
+def _messages(turns: Sequence[Turn]) -> list[Message]:
+    messages: list[Message] = []
+    for number, turn in enumerate(turns):
+        path = f"messages[{number}]"
+        text = _text(turn.content, f"{path}.content")
+        match turn.role:
+            case "tool":
+                messages.append(result_of(turn.tool_call_id or "", text, messages, f"{path}.tool_call_id"))
+            case "assistant":
+                calls = [
+                    call_of(
+                        call.function.name,
+                        call.function.arguments,
+                        call.id,
+                        f"{path}.tool_calls[{place}].function.arguments",
+                    )
+                    for place, call in enumerate(turn.tool_calls or [])
+                ]
+                reasoning = turn.reasoning_content or ""
+                messages.append(Message(role="assistant", content=text, reasoning=reasoning, tool_calls=calls))
+            case role:
+                messages.append(Message(role="system" if role == "developer" else role, content=text))
+    return messages
 
 
-def text_of(content: str | list[TurnPart] | None, path: str) -> str:
+def _tools(given: Sequence[OfferedTool]) -> list[Tool]:
+    tools: list[Tool] = []
+    for number, tool in enumerate(given):
+        function = tool.function
+        if tool.type != "function" or function is None:
+            raise refusal(f"tools[{number}]", f"Bough has no tool `{tool.type}`, only functions of the client's")
+        parameters = function.parameters or {"type": "object", "properties": {}}
+        tools.append(Tool(name=function.name, description=function.description or "", parameters=parameters))
+    return tools
+
+
+def _choice(body: ChatBody) -> Literal["none", "auto", "required"] | NamedTool | None:
+    match body.tool_choice:
+        case ToolChoice(type="function", function=function) if function is not None:
+            return NamedTool(name=function.name)
+        case ToolChoice(type=kind):
+            raise refusal("tool_choice", f"Bough can't choose `{kind}`")
+        case choice:
+            return choice
+
+
+def _text(content: str | list[TurnPart] | None, path: str) -> str:
     """Return the text of a message. Raises `ProblemError` for images, sounds and files."""
     if content is None or isinstance(content, str):
         return content or ""
@@ -148,6 +197,8 @@ class _Choice:
     def __init__(self) -> None:
         self._content: list[str] = []
         self._reasoning: list[str] = []
+        self._calls: list[tuple[str, str, list[str]]] = []
+        """The id, the name and the pieces of the arguments of each call."""
         self._has_begun = False
         self.logprobs: list[dict[str, Any]] = []
         self.reason = "stop"
@@ -168,9 +219,31 @@ class _Choice:
             case Reasoning(text):
                 self._reasoning.append(text)
                 delta["reasoning_content"] = delta.get("reasoning_content", "") + text
+            case CallStarted(index=index, id=call_id, name=name):
+                self._calls.append((call_id, name, []))
+                function = {"name": name, "arguments": ""}
+                calls = delta.setdefault("tool_calls", [])
+                calls.append({"index": index, "id": call_id, "type": "function", "function": function})
+            case CallArguments(index=index, json_text=text):
+                self._calls[index][2].append(text)
+                calls = delta.setdefault("tool_calls", [])
+                calls.append({"index": index, "function": {"arguments": text}})
+            case CallEnded() | CallBroken():
+                # A call that the end of the answer cut stays as far as it came, as in the original.
+                pass
 
     def message(self) -> dict[str, Any]:
-        message: dict[str, Any] = {"role": "assistant", "content": "".join(self._content), "refusal": None}
+        content = "".join(self._content)
+        message: dict[str, Any] = {
+            "role": "assistant",
+            "content": None if self._calls and not content else content,
+            "refusal": None,
+        }
+        if self._calls:
+            message["tool_calls"] = [
+                {"id": call_id, "type": "function", "function": {"name": name, "arguments": "".join(arguments)}}
+                for call_id, name, arguments in self._calls
+            ]
         if self._reasoning:
             message["reasoning_content"] = "".join(self._reasoning)
         return message
@@ -193,15 +266,16 @@ class _Writer:
             choice.add(part, delta)
         logprobs = [_logprob(token, self._body.top_logprobs or 0) for token in tokens]
         choice.logprobs += logprobs
-        self._chunk(number, delta, None, logprobs)
+        if delta or logprobs:
+            self._chunk(number, delta, None, logprobs)
 
     def end(self, number: int, reason: str) -> None:
         choice = self._choices[number]
         choice.reason = reason
         self._chunk(number, choice.begin(), reason, [])
 
-    def end_all(self, usage: Usage) -> None:
-        self._usage = usage_of([usage])
+    def end_all(self, usage: Usage, num_reasoning: int) -> None:
+        self._usage = usage_of([usage], num_reasoning)
         if self._body.includes_usage:
             self._events.append(event({**self._head, "choices": [], "usage": self._usage}))
         self._events.append(b"data: [DONE]\n\n")

@@ -74,9 +74,9 @@ def head_of(kind: str, prefix: str, model: LoadedModel) -> dict[str, Any]:
     }
 
 
-def finish_reason(reason: FinishReason) -> str:
-    """Return why an answer ended, in the words of completions."""
-    return "length" if reason == "length" else "stop"
+def finish_reason(reason: FinishReason, num_calls: int = 0) -> str:
+    """Return why an answer ended, in the words of completions. `num_calls`: how many tools it calls."""
+    return "length" if reason == "length" else "tool_calls" if num_calls else "stop"
 
 
 def usage_of(usages: list[Usage], num_reasoning: int | None = None) -> dict[str, Any]:

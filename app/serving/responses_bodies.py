@@ -1,0 +1,89 @@
+"""The bodies of requests to OpenAI's Responses API, as far as Bough reads them. None stands for what is left out."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from app.serving.openai_bodies import refusal, refused
+
+
+class ItemPart(Struct, frozen=True):
+    """A part of an item's content."""
+
+    type: str
+    text: str | None = None
+    refusal: str | None = None
+
+
+class Item(Struct, frozen=True):
+    """An item of the input: a message, a call, the result of one, or earlier reasoning."""
+
+    type: str = "message"
+    role: Literal["system", "developer", "user", "assistant"] | None = None
+    content: str | list[ItemPart] | None = None
+    name: str | None = None
+    arguments: str | None = None
+    call_id: str | None = None
+    output: str | list[ItemPart] | None = None
+    summary: list[ItemPart] | None = None
+
+
+class TextFormat(Struct, frozen=True):
+    type: str = "text"
+    schema: dict[str, Any] | bool | UnsetType | None = UNSET
+
+
+class TextOptions(Struct, frozen=True):
+    format: TextFormat | None = None
+
+
+class ReasoningOptions(Struct, frozen=True):
+    effort: str | None = None
+
+
+class ResponseTool(Struct, frozen=True):
+    """A function that an answer may call."""
+
+    type: str
+    name: str = ""
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
+
+
+class ResponseToolChoice(Struct, frozen=True):
+    type: str
+    name: str | None = None
+
+
+class ResponseBody(Struct, frozen=True, kw_only=True):
+    """The body of a request."""
+
+    model: str | None = None
+    input: str | list[Item] = ""
+    instructions: str | None = None
+    previous_response_id: str | None = None
+    stream: bool | None = None
+    store: bool | None = None
+    max_output_tokens: Annotated[int, Meta(ge=1)] | None = None
+    temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
+    top_p: Annotated[float, Meta(ge=0, le=1)] | None = None
+    top_logprobs: Annotated[int, Meta(ge=0, le=20)] | None = None
+    include: list[str] | None = None
+    text: TextOptions | None = None
+    reasoning: ReasoningOptions | None = None
+    truncation: Literal["auto", "disabled"] | None = None
+    tools: list[ResponseTool] | None = None
+    tool_choice: Literal["none", "auto", "required"] | ResponseToolChoice | None = None
+    parallel_tool_calls: bool | None = None
+    metadata: dict[str, Any] | None = None
+    background: bool | None = None
+    conversation: Any = None
+    prompt: Any = None
+
+    def __post_init__(self) -> None:
+        refused(self, "background", "conversation", "prompt")
+        for value in self.include or []:
+            if value not in {"message.output_text.logprobs", "reasoning.encrypted_content"}:
+                raise refusal("include", f"Bough has no `{value}`")
