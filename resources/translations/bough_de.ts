@@ -316,6 +316,10 @@
         <translation>Trotzdem laden</translation>
     </message>
     <message>
+        <source>Allow it</source>
+        <translation>Zulassen</translation>
+    </message>
+    <message>
         <source>Use a plain template</source>
         <translation>Einfache Vorlage verwenden</translation>
     </message>
@@ -456,6 +460,10 @@
     <message>
         <source>Attached files</source>
         <translation>Angehängte Dateien</translation>
+    </message>
+    <message>
+        <source>Send anyway</source>
+        <translation>Trotzdem senden</translation>
     </message>
     <message>
         <source>Attach files</source>
@@ -3787,6 +3795,10 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>Der Modellprozess wird beendet. Starten Sie einen neuen.</translation>
     </message>
     <message>
+        <source>With a cache of {num_bits} bits (on the model&apos;s page), all of it would fit.</source>
+        <translation>Mit einem Cache von {num_bits} Bit (auf der Seite des Modells) hätte alles Platz.</translation>
+    </message>
+    <message>
         <source>`messages` is empty. Send at least one message.</source>
         <translation>Es gibt keine Nachricht. Senden Sie mindestens eine.</translation>
     </message>
@@ -3829,6 +3841,18 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
     <message>
         <source>{host} wants to know who asks. Enter an access token, then try again.</source>
         <translation>{host} will wissen, wer fragt. Geben Sie ein Zugriffstoken ein, und versuchen Sie es dann noch einmal.</translation>
+    </message>
+    <message>
+        <source>{num_answers} answers at once take {need_bytes} more memory, and {available_bytes} are free.</source>
+        <translation>{num_answers} Antworten auf einmal brauchen {need_bytes} Speicher mehr, und {available_bytes} sind frei.</translation>
+    </message>
+    <message>
+        <source>{num_answers} answers at once take {need_bytes} of memory with the model, and models can use {total_bytes} here.</source>
+        <translation>{num_answers} Antworten auf einmal brauchen mit dem Modell {need_bytes} Speicher, und Modelle können hier {total_bytes} verwenden.</translation>
+    </message>
+    <message>
+        <source>{num_answers} at once would fit.</source>
+        <translation>{num_answers} auf einmal hätten Platz.</translation>
     </message>
     <message>
         <source>{path} belongs to another program.</source>
@@ -4751,6 +4775,14 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>er macht Text tausendmal so lang oder noch länger</translation>
     </message>
     <message>
+        <source>An answer after {num_tokens} tokens takes {need_bytes} more memory, and {available_bytes} are free.</source>
+        <translation>Eine Antwort nach {num_tokens} Token braucht {need_bytes} Speicher mehr, und {available_bytes} sind frei.</translation>
+    </message>
+    <message>
+        <source>An answer after {num_tokens} tokens takes {need_bytes} of memory with the model, and models can use {total_bytes} here.</source>
+        <translation>Eine Antwort nach {num_tokens} Token braucht mit dem Modell {need_bytes} Speicher, und Modelle können hier {total_bytes} verwenden.</translation>
+    </message>
+    <message>
         <source>An error in Bough stopped this ({kind}). Try again.</source>
         <translation>Ein Fehler in Bough hat das beendet ({kind}). Versuchen Sie es noch einmal.</translation>
     </message>
@@ -4775,12 +4807,20 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Wählen Sie ein Modell mit Gewichten von höchstens {weights_bytes}.</translation>
     </message>
     <message>
+        <source>Choose a smaller model, or a version of it with fewer bits.</source>
+        <translation>Wählen Sie ein kleineres Modell oder eine Fassung davon mit weniger Bit.</translation>
+    </message>
+    <message>
         <source>Choose a version of it with 4 bits, whose weights take about {weights_bytes}.</source>
         <translation>Wählen Sie eine Fassung mit 4 Bit, deren Gewichte etwa {weights_bytes} brauchen.</translation>
     </message>
     <message>
         <source>Close other programs first, or the computer may become slow.</source>
         <translation>Schließen Sie zuerst andere Programme, sonst kann der Computer langsam werden.</translation>
+    </message>
+    <message>
+        <source>Closing other programs may help.</source>
+        <translation>Andere Programme zu schließen kann helfen.</translation>
     </message>
     <message>
         <source>Files with the content of their hashes: {num_files} ({hashed_bytes}).</source>
@@ -4973,10 +5013,6 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>This model takes {need_bytes} of memory, {weights_bytes} of it for its weights, and models can use {total_bytes} here. It was not loaded.</source>
         <translation>Dieses Modell braucht {need_bytes} Arbeitsspeicher, davon {weights_bytes} für seine Gewichte; Modelle können hier {total_bytes} nutzen. Es wurde nicht geladen.</translation>
-    </message>
-    <message>
-        <source>To read these {num_tokens} tokens takes {need_bytes} more memory, and {available_bytes} are free. Shorten the conversation, or close other programs.</source>
-        <translation>Um diese {num_tokens} Token zu lesen, braucht es {need_bytes} mehr Arbeitsspeicher, und {available_bytes} sind frei. Kürzen Sie das Gespräch, oder schließen Sie andere Programme.</translation>
     </message>
     <message>
         <source>`{key}` has an unknown type ({kind})</source>
@@ -5371,10 +5407,6 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>{name} hat die Form {shape}</translation>
     </message>
     <message>
-        <source>{num_answers} answers at once take {need_bytes} more memory, and {available_bytes} are free. Ask for fewer at once, or close other programs.</source>
-        <translation>{num_answers} Antworten auf einmal brauchen {need_bytes} mehr Arbeitsspeicher, und {available_bytes} sind frei. Fordern Sie weniger auf einmal an, oder schließen Sie andere Programme.</translation>
-    </message>
-    <message>
         <source>{num_bits} bits</source>
         <translation>{num_bits} Bit</translation>
     </message>
@@ -5405,6 +5437,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>{num_tokens} of its tokens were fixed, not sampled, so they are not compared.</source>
         <translation>{num_tokens} ihrer Token waren vorgegeben und werden deshalb nicht verglichen.</translation>
+    </message>
+    <message>
+        <source>{num_tokens} tokens would fit.</source>
+        <translation>{num_tokens} Token hätten Platz.</translation>
     </message>
     <message>
         <source>{path} belongs to another program. Nothing was changed. Choose another folder for Bough with --data-dir.</source>
@@ -5549,6 +5585,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>{why} New text stays on the screen and is saved as soon as possible.</source>
         <translation>{why} Neuer Text bleibt auf dem Bildschirm und wird so bald wie möglich gespeichert.</translation>
+    </message>
+    <message>
+        <source>{why} Nothing was asked, and your text is kept.</source>
+        <translation>{why} Es wurde nichts gefragt, und Ihr Text ist erhalten.</translation>
     </message>
     <message>
         <source>{why} You can still read your conversations.</source>

@@ -167,13 +167,15 @@ class ComposerCommands(QObject):
     def _shortage(self) -> Shortage | None:
         """Return how the next answers would not fit into memory; None if they do, or if that is not known."""
         room, generation = self._meter.room, self._preparation.generation
-        if room is None:
+        if room is None or (room.is_over and self._program.settings.overflow == "fail"):
+            # What is too long for the model is said by the gauge.
             return None
         if not self._is_checking:
             self._is_checking = True
             self._program.memory_check.changed.connect(self._show_shortage)
         num_new = min(generation.sampling.max_tokens, max(room.num_free, 0))
-        asked = Asked(num_tokens=room.num_used + num_new, num_kept=room.num_kept, num_answers=generation.n)
+        num_tokens = min(room.num_used + num_new, room.limit)
+        asked = Asked(num_tokens=num_tokens, num_kept=room.num_kept, num_answers=generation.n)
         return self._program.memory_check.shortage(self._controller.model.name, asked)
 
     def _show_shortage(self) -> None:
