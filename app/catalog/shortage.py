@@ -45,7 +45,7 @@ def shortage(model: Loaded, memory: Memory, asked: Asked) -> Shortage | None:
         )
     elif is_too_large:
         numbers = Sentence(
-            "An answer after {num_tokens} tokens takes {need_bytes} of memory with the model, and models can use "
+            "{num_tokens} tokens, answer included, take {need_bytes} of memory with the model, and models can use "
             "{total_bytes} here.",
             num_tokens=asked.num_tokens,
             need_bytes=_whole_bytes(model, memory, asked),
@@ -60,7 +60,7 @@ def shortage(model: Loaded, memory: Memory, asked: Asked) -> Shortage | None:
         )
     else:
         numbers = Sentence(
-            "An answer after {num_tokens} tokens takes {need_bytes} more memory, and {available_bytes} are free.",
+            "{num_tokens} tokens, answer included, take {need_bytes} more memory, and {available_bytes} are free.",
             num_tokens=asked.num_tokens,
             need_bytes=needed,
             available_bytes=memory.available_bytes,

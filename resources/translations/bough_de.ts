@@ -4775,14 +4775,6 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>er macht Text tausendmal so lang oder noch länger</translation>
     </message>
     <message>
-        <source>An answer after {num_tokens} tokens takes {need_bytes} more memory, and {available_bytes} are free.</source>
-        <translation>Eine Antwort nach {num_tokens} Token braucht {need_bytes} Speicher mehr, und {available_bytes} sind frei.</translation>
-    </message>
-    <message>
-        <source>An answer after {num_tokens} tokens takes {need_bytes} of memory with the model, and models can use {total_bytes} here.</source>
-        <translation>Eine Antwort nach {num_tokens} Token braucht mit dem Modell {need_bytes} Speicher, und Modelle können hier {total_bytes} verwenden.</translation>
-    </message>
-    <message>
         <source>An error in Bough stopped this ({kind}). Try again.</source>
         <translation>Ein Fehler in Bough hat das beendet ({kind}). Versuchen Sie es noch einmal.</translation>
     </message>
@@ -5441,6 +5433,14 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>{num_tokens} tokens would fit.</source>
         <translation>{num_tokens} Token hätten Platz.</translation>
+    </message>
+    <message>
+        <source>{num_tokens} tokens, answer included, take {need_bytes} more memory, and {available_bytes} are free.</source>
+        <translation>{num_tokens} Token mit der Antwort brauchen {need_bytes} Speicher mehr, und {available_bytes} sind frei.</translation>
+    </message>
+    <message>
+        <source>{num_tokens} tokens, answer included, take {need_bytes} of memory with the model, and models can use {total_bytes} here.</source>
+        <translation>{num_tokens} Token mit der Antwort brauchen mit dem Modell {need_bytes} Speicher, und Modelle können hier {total_bytes} verwenden.</translation>
     </message>
     <message>
         <source>{path} belongs to another program. Nothing was changed. Choose another folder for Bough with --data-dir.</source>

@@ -103,7 +103,7 @@ def test_answers_for_which_memory_is_not_free():
     assert _shortage(Asked(num_tokens=1000), free) is None
     is_too_large, text = _said(Asked(num_tokens=20_000), free)
     assert not is_too_large
-    assert "An answer after 20,000 tokens takes" in text
+    assert "20,000 tokens, answer included, take" in text
     assert "Closing other programs may help." in text or "With a cache of" in text
     # The tokens that were read before take no more memory, but the scores of a chunk do.
     assert _shortage(Asked(num_tokens=8000, num_kept=7900), free) is None
