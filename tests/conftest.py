@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -12,6 +13,10 @@ import pytest
 from hypothesis import settings
 from PySide6.QtWidgets import QApplication
 from tokenizers import Tokenizer
+
+# A shell that runs the tests in the background makes them, and the programs that they start, ignore Ctrl+C.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 os.environ["HF_HUB_OFFLINE"] = "1"
@@ -29,6 +34,17 @@ settings.load_profile("bough")
 from app.qt_runtime import GarbageCollector, collect_due_garbage
 from tests.driver import StdioWorker
 from tests.models import byte_level_tokenizer, sentencepiece_tokenizer, write_random_llama, write_scripted_model
+
+
+def pytest_collection_finish() -> None:
+    """Modules and tests live as long as this process. Looking for garbage among them takes half a second each time."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
+
+
+gc.disable()  # until the tests are collected
+
 
 _collected_in: list[str] = []
 """Threads that could have destroyed a widget, because Python collected garbage in them."""

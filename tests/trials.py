@@ -1,4 +1,4 @@
-"""Trials in this process: tests that render thousands of prompts would take twice as long with another one.
+"""Trials in this process. Each loaded model would start another one, and rendering in it takes twice as long.
 
 `tests/worker/test_trial.py` and `tests/attacks/test_templates.py` test the process itself.
 """
@@ -14,6 +14,10 @@ from worker.trial import Limits, RaisedError, TrialProcess
 
 
 class _DirectTrials(TrialProcess):
+    @override
+    def start(self) -> None:
+        """There is nothing to start."""
+
     @override
     def run(self, limits: Limits, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         try:

@@ -310,9 +310,9 @@ def test_two_programs_with_the_same_conversations_take_nothing_from_each_other(
     assert {first, second} == {one.controller.shown.path[2].id, two.controller.shown.path[2].id}
 
 
-@pytest.mark.parametrize("seed", [1, *in_long_runs([0])])
+@pytest.mark.parametrize(("seed", "num_acts"), [(1, 60), *in_long_runs((seed, 120) for seed in range(2))])
 def test_page_and_store_agree_after_random_actions_while_a_real_worker_answers(
-    open_bough: OpenBough, qtbot: QtBot, endless_model: Path, seed: int
+    open_bough: OpenBough, qtbot: QtBot, endless_model: Path, seed: int, num_acts: int
 ) -> None:
     draw = random.Random(seed)
     talk = _Talk(open_bough(model=str(endless_model), max_tokens=60), qtbot)
@@ -361,7 +361,7 @@ def test_page_and_store_agree_after_random_actions_while_a_real_worker_answers(
         delete_any,
         undo_delete,
     ]
-    for _ in range(120):
+    for _ in range(num_acts):
         draw.choice(acts)()
     store = talk.application.store
     talk.wait(lambda: store.interrupt_streaming(verbatim("")) == 0 if not talk.application.answers._streams else False)  # pyright: ignore[reportPrivateUsage]
@@ -377,4 +377,4 @@ def test_page_and_store_agree_after_random_actions_while_a_real_worker_answers(
             num_answers += is_answer
             if is_answer:
                 assert message.text == ("ab" * 1000)[: len(message.text)]
-    assert num_answers > 10
+    assert num_answers > num_acts / 12

@@ -16,13 +16,14 @@ from app.catalog.chat_templates import PLAIN
 from tests.architectures import small_gemma3, small_lfm2, small_llama, small_mamba, write_random_model
 from tests.driver import StdioWorker
 from tests.models import chain, write_random_llama, write_scripted_model
+from tests.trials import TRIALS
 from worker.errors import ModelInvalidError
 from worker.language_model import LanguageModel, Loading, UnreadModel
 from worker.models.folder import find_model
 
 
 def loaded(folder: Path) -> LanguageModel:
-    *_, model = UnreadModel(find_model(str(folder))).read()
+    *_, model = UnreadModel(find_model(str(folder)), TRIALS).read()
     assert isinstance(model, LanguageModel)
     return model
 
@@ -108,7 +109,7 @@ def test_the_context_length_has_many_names(
 
 
 def test_the_progress_of_loading_never_decreases(random_llama: Path):
-    steps = list(UnreadModel(find_model(str(random_llama))).read())
+    steps = list(UnreadModel(find_model(str(random_llama)), TRIALS).read())
     fractions = [step.fraction for step in steps if isinstance(step, Loading)]
     assert isinstance(steps[-1], LanguageModel)
     assert fractions == sorted(fractions)

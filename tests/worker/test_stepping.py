@@ -18,6 +18,7 @@ import worker.decision
 import worker.step
 import worker.stepping
 from tests.long import in_long_runs
+from tests.trials import TRIALS
 from worker.answers.hook_chain import Hook
 from worker.answers.hook_folder import HookFolder
 from worker.cache.prompt_cache import PromptCache
@@ -37,7 +38,7 @@ PROMPT = [40, 41, 42, 43, 44]
 
 @pytest.fixture(scope="module")
 def model(random_llama: Path) -> LanguageModel:
-    *_, model = UnreadModel(find_model(str(random_llama))).read()
+    *_, model = UnreadModel(find_model(str(random_llama)), TRIALS).read()
     assert isinstance(model, LanguageModel)
     return model
 
@@ -162,7 +163,7 @@ CONSTRAINTS: dict[str, Constraint | None] = {
 
 @pytest.mark.parametrize("kind", list(CONSTRAINTS))
 @pytest.mark.parametrize("stop", [[], ["e", "re"], [" t"]])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [1, *in_long_runs([0, 2])])
 def test_without_hooks_the_answer_equals_the_engines(
     model: LanguageModel, kind: str, stop: list[str], seed: int
 ) -> None:
@@ -240,7 +241,7 @@ class Chance:
 
 @pytest.mark.parametrize("stop", [[], ["e", "re", "th"]])
 @pytest.mark.parametrize("kind", ["any", "regex"])
-@pytest.mark.parametrize("seed", [*range(5), *in_long_runs(range(5, 10))])
+@pytest.mark.parametrize("seed", [*range(2), *in_long_runs(range(2, 10))])
 def test_with_any_hook_decisions_the_answer_equals_the_engines(
     model: LanguageModel, seed: int, kind: str, stop: list[str]
 ) -> None:

@@ -17,6 +17,7 @@ from tokenizers import Tokenizer
 
 from app.answers.model_session import how_weights_lie
 from tests.architectures import ARCHITECTURES, small_gemma3, small_llama, write_random_model
+from tests.trials import TRIALS
 from worker.language_model import LanguageModel, Loading, UnreadModel
 from worker.memory import Needs, chosen_form, free_bytes
 from worker.models.folder import find_model
@@ -43,7 +44,7 @@ def nothing() -> int:
 
 
 def loaded(folder: Path, free: Any = plenty) -> LanguageModel:
-    *_, model = UnreadModel(find_model(str(folder)), free=free).read()
+    *_, model = UnreadModel(find_model(str(folder)), TRIALS, free=free).read()
     assert isinstance(model, LanguageModel)
     return model
 
@@ -217,7 +218,7 @@ def test_unpacked_answers_are_those_of_the_float32_folder(tmp_path: Path, byte_l
 def test_loading_packed_weights_reports_progress(tmp_path: Path, byte_level: Tokenizer):
     config = small_llama(byte_level.get_vocab_size(with_added_tokens=True))
     folder = write_random_model(tmp_path / "model", byte_level, config, quantized={"bits": 4, "group_size": 32})
-    steps = list(UnreadModel(find_model(str(folder)), free=plenty).read())
+    steps = list(UnreadModel(find_model(str(folder)), TRIALS, free=plenty).read())
     fractions = [step.fraction for step in steps if isinstance(step, Loading)]
     assert fractions == sorted(fractions)
     assert len(fractions) > 5

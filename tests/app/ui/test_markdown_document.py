@@ -14,6 +14,7 @@ from app.ui.text.block_writer import QUOTE_DEPTH
 from app.ui.text.markdown_document import MarkdownDocument
 from app.ui.text.message_text import MessageText
 from app.ui.theme import code_font, theme
+from tests.long import in_long_runs
 from tests.waiting import PATIENCE_MS
 
 _PIECES = (
@@ -87,7 +88,7 @@ def look_of(document: QTextDocument) -> list[tuple[object, ...]]:
     return blocks
 
 
-@pytest.mark.parametrize("seed", range(150))
+@pytest.mark.parametrize("seed", [*range(50), *in_long_runs(range(50, 150))])
 def test_streamed_text_looks_like_text_set_as_a_whole(qapp: QApplication, seed: int) -> None:
     rng = random.Random(seed)
     source = "".join(rng.choice(_PIECES) for _ in range(rng.randint(1, 8)))

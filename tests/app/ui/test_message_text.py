@@ -12,6 +12,7 @@ from pytestqt.qtbot import QtBot
 from app.ui.text.block_writer import LIST_INDENT_PX, QUOTE_INDENT_PX
 from app.ui.text.message_text import MessageText
 from app.ui.theme import theme
+from tests.long import in_long_runs
 from tests.waiting import PATIENCE_MS
 
 _WIDTH_PX = 600
@@ -114,7 +115,7 @@ def test_a_rule_is_a_thin_line_in_the_line_colour(text: MessageText) -> None:
     assert set(others) == {theme("light").line.lower()}
 
 
-@pytest.mark.parametrize(("num_chars", "step"), [(200_000, 20_000), (2_000_000, 100_000)])
+@pytest.mark.parametrize(("num_chars", "step"), [(210_000, 21_000), *in_long_runs([(2_000_000, 100_000)])])
 @pytest.mark.parametrize("is_raw", [False, True])
 def test_an_endless_word_streams_in_and_the_page_stays_responsive(
     text: MessageText, qtbot: QtBot, num_chars: int, step: int, is_raw: bool

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.trials import TRIALS
 from worker.answers.hook_chain import Hook
 from worker.answers.hook_folder import HookFolder
 from worker.cache.prompt_cache import PromptCache
@@ -24,7 +25,7 @@ PROMPT = [40, 41, 42, 43, 44]
 
 
 def read(folder: Path) -> LanguageModel:
-    *_, model = UnreadModel(find_model(str(folder))).read()
+    *_, model = UnreadModel(find_model(str(folder)), TRIALS).read()
     assert isinstance(model, LanguageModel)
     return model
 

@@ -16,6 +16,7 @@ from mlx_lm.models import cache as mlx_lm_cache
 from mlx_lm.models.cache import CacheList, make_prompt_cache
 
 from tests.architectures import ARCHITECTURES, build_random_model
+from tests.long import every_third
 
 VOCAB_SIZE = 300
 
@@ -57,7 +58,7 @@ def classes_made_by_mlx_lm() -> set[str]:
     return made
 
 
-@pytest.mark.parametrize("name", ARCHITECTURES)
+@pytest.mark.parametrize("name", every_third(ARCHITECTURES))
 def test_a_small_model_reads_a_prompt_in_chunks_and_continues_token_by_token(name: str):
     model = built(name)
     caches = make_prompt_cache(model)

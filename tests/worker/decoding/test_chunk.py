@@ -20,6 +20,7 @@ from tests.architectures import (
     write_random_model,
 )
 from tests.long import in_long_runs
+from tests.trials import TRIALS
 from tests.worker.rounding import agree
 from worker.cache.branch_in_use import BranchInUse
 from worker.cache.prompt_cache import PromptCache
@@ -131,7 +132,7 @@ CONFIGS: dict[str, dict[str, Any]] = {
 def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, byte_level: Any) -> LanguageModel:
     config = {name: value for name, value in CONFIGS[request.param].items() if name != "vocab_size"}
     folder = write_random_model(tmp_path_factory.mktemp(request.param), byte_level, config)
-    *_, model = UnreadModel(find_model(str(folder))).read()
+    *_, model = UnreadModel(find_model(str(folder)), TRIALS).read()
     assert isinstance(model, LanguageModel)
     return model
 

@@ -15,6 +15,7 @@ from tests.architectures import small_gemma3, small_lfm2, small_llama, write_ran
 from tests.driver import StdioWorker
 from tests.long import in_long_runs
 from tests.models import write_random_llama
+from tests.trials import TRIALS
 from tests.worker.answers.chance import Chance, Draws
 from tests.worker.answers.hooked import finished, on_screen
 from tests.worker.rounding import agree
@@ -41,7 +42,7 @@ CONSTRAINTS: dict[str, Constraint | None] = {
 
 
 def read(folder: Path) -> LanguageModel:
-    *_, model = UnreadModel(find_model(str(folder))).read()
+    *_, model = UnreadModel(find_model(str(folder)), TRIALS).read()
     assert isinstance(model, LanguageModel)
     return model
 
@@ -102,7 +103,7 @@ _CHANGED: tuple[dict[str, Any], ...] = (
 
 
 @pytest.mark.parametrize("form", CONSTRAINTS)
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *in_long_runs([1, 2])])
 def test_an_answer_with_a_draft_model_equals_the_one_without(
     llama: LanguageModel, other_llama: LanguageModel, form: str, seed: int
 ) -> None:

@@ -13,6 +13,7 @@ from safetensors.numpy import load_file, save_file
 from tokenizers import Tokenizer
 
 from tests.models import write_random_llama, write_scripted_model
+from tests.trials import TRIALS
 from worker.cache.disk_cache import DiskCache
 from worker.cache.prompt_cache import PromptCache
 from worker.errors import ModelInvalidError, NotFiniteError
@@ -37,7 +38,7 @@ def change_weights(folder: Path, damage: Damage) -> None:
 
 def damaged(folder: Path, damage: Damage) -> LanguageModel:
     change_weights(folder, damage)
-    *_, model = UnreadModel(find_model(str(folder))).read()
+    *_, model = UnreadModel(find_model(str(folder)), TRIALS).read()
     assert isinstance(model, LanguageModel)
     return model
 

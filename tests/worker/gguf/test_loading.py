@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from tests.attacks.gguf_bytes import LIST, Entry, raw_file
+from tests.trials import TRIALS
 from tests.worker.gguf.files import WORDS, write_llama
 from worker.errors import ModelInvalidError, ModelNotFoundError
 from worker.gguf.conversion import convert
@@ -21,7 +22,7 @@ from worker.models.folder import find_model
 def loaded(file: Path, folder: Path) -> LanguageModel:
     for _ in convert(file, folder):
         pass
-    *_, model = UnreadModel(find_model(str(folder))).read()
+    *_, model = UnreadModel(find_model(str(folder)), TRIALS).read()
     assert isinstance(model, LanguageModel)
     return model
 

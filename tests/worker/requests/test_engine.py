@@ -20,6 +20,7 @@ from tokenizers import Tokenizer
 
 from tests.architectures import small_gemma3, small_lfm2, small_llama, small_mamba, write_random_model
 from tests.long import in_long_runs
+from tests.trials import TRIALS
 from tests.worker.rounding import agree
 from worker.errors import LoadCancelledError, ModelInvalidError, ModelNotLoadedError
 from worker.host import ModelHost
@@ -58,7 +59,7 @@ CONFIGS: dict[str, Callable[[int], dict[str, Any]]] = {
 
 
 def loaded(folder: Path) -> LanguageModel:
-    *_, model = UnreadModel(find_model(str(folder))).read()
+    *_, model = UnreadModel(find_model(str(folder)), TRIALS).read()
     assert isinstance(model, LanguageModel)
     return model
 
@@ -315,7 +316,7 @@ def test_a_failed_load_reports_that_no_model_is_loaded(
 
 
 def test_a_load_cancelled_after_any_step_reports_what_is_loaded(random_llama: Path):
-    host = ModelHost()
+    host = ModelHost(trials=TRIALS)
     load = LoadModel(request_id="load", model=str(random_llama))
     num_steps = len(list(host.load(load, Ticket("load"))))
     assert num_steps > 5
@@ -347,7 +348,7 @@ def test_a_refused_model_reports_what_is_loaded(random_llama: Path, tmp_path: Pa
     odd = shutil.copytree(random_llama, tmp_path / "odd")
     config = json.loads((odd / "config.json").read_text())
     (odd / "config.json").write_text(json.dumps(config | {"hidden_size": 32}))
-    host = ModelHost()
+    host = ModelHost(trials=TRIALS)
     load = LoadModel(request_id="load", model=str(random_llama))
     for outcome in ("No model is loaded now.", "The previous model is still loaded."):
         with pytest.raises(ModelInvalidError, match=re.escape(outcome)):
@@ -456,7 +457,7 @@ def test_swapped_models_release_all_their_memory(random_llama: Path, tmp_path: P
     damaged = tmp_path / "damaged"
     damaged.mkdir()
     before = active_bytes()
-    host = ModelHost()
+    host = ModelHost(trials=TRIALS)
 
     def load(model: Path | str) -> None:
         for _ in host.load(LoadModel(request_id="l", model=str(model)), Ticket("l")):

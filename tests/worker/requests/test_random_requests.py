@@ -28,6 +28,7 @@ from tests.architectures import (
     write_random_model,
 )
 from tests.long import in_long_runs
+from tests.trials import TRIALS
 from tests.worker.rounding import is_close, request_of
 from worker.cache.disk_cache import DiskCache
 from worker.cache.prompt_cache import PromptCache
@@ -316,7 +317,7 @@ def oracle(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     config |= {"max_position_embeddings": CONTEXT_LENGTH}
     config |= {} if inner is None else {"text_config": inner | {"max_position_embeddings": CONTEXT_LENGTH}}
     folder = write_random_model(tmp_path_factory.mktemp("random") / "model", byte_level, config)
-    *_, model = UnreadModel(find_model(str(folder))).read()
+    *_, model = UnreadModel(find_model(str(folder)), TRIALS).read()
     assert isinstance(model, LanguageModel)
     if "bits" in request.param:
         model.quantize_kv(8)

@@ -20,6 +20,7 @@ from tokenizers import Tokenizer
 from tests.architectures import small_gemma3, small_lfm2, small_llama, small_mamba, write_random_model
 from tests.driver import StdioWorker, shown_text
 from tests.long import in_long_runs
+from tests.trials import TRIALS
 from tests.worker.rounding import agree
 from worker.answers.writing import Writing
 from worker.batch import Batch
@@ -80,7 +81,7 @@ def new_engine(request: pytest.FixtureRequest) -> NewEngine:
 
 
 def loaded(folder: Path) -> LanguageModel:
-    *_, model = UnreadModel(find_model(str(folder))).read()
+    *_, model = UnreadModel(find_model(str(folder)), TRIALS).read()
     assert isinstance(model, LanguageModel)
     return model
 

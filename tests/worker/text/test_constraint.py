@@ -15,6 +15,7 @@ from tokenizers import Tokenizer
 
 from tests.driver import StdioWorker, shown_text
 from tests.long import in_long_runs
+from tests.trials import TRIALS
 from tests.worker.rounding import agree
 from worker.decoding.sampled_token import SampledToken
 from worker.errors import ConstraintInvalidError
@@ -360,7 +361,7 @@ class PanickingMatcher:
 
 
 def test_a_panic_ends_its_own_answer_alone(random_llama: Path, monkeypatch: pytest.MonkeyPatch):
-    *_, model = UnreadModel(find_model(str(random_llama))).read()
+    *_, model = UnreadModel(find_model(str(random_llama)), TRIALS).read()
     assert isinstance(model, LanguageModel)
     new = model.constraints.new
 
@@ -404,12 +405,12 @@ def test_a_grammar_may_ask_for_the_end_of_the_turn(worker: StdioWorker):
     assert answer["text"] in {"ac", "bc"}
 
 
-@pytest.mark.parametrize("seed", [5, *in_long_runs(range(5))])
-def test_half_written_json_continues_validly_wherever_it_was_cut(worker: StdioWorker, seed: int):
+@pytest.mark.parametrize(("seed", "distance"), [(5, 23), *in_long_runs((seed, 7) for seed in range(6))])
+def test_half_written_json_continues_validly_wherever_it_was_cut(worker: StdioWorker, seed: int, distance: int):
     constraint = {"kind": "json_schema", "value": SCHEMA}
     sampling = {"temperature": 1, "seed": seed}
     whole = worker.result("generate", text="Hello", constraint=constraint, sampling=sampling)["choices"][0]["text"]
-    for end in range(1, len(whole), 7):
+    for end in range(1, len(whole), distance):
         finished = worker.result(
             "generate", text="Hello", continuation={"text": whole[:end]}, constraint=constraint, sampling=sampling
         )
@@ -434,7 +435,7 @@ def test_a_constraint_may_cover_only_new_text(worker: StdioWorker):
 
 def test_the_join_before_a_constraint_is_healed(random_llama: Path):
     """A token may spell the end of the given text and the start of the constrained text, as the model would have."""
-    *_, model = UnreadModel(find_model(str(random_llama))).read()
+    *_, model = UnreadModel(find_model(str(random_llama)), TRIALS).read()
     assert isinstance(model, LanguageModel)
     vocabulary = model.vocabulary
     # The tokenizer joins these into one token.
@@ -456,22 +457,21 @@ def test_the_join_before_a_constraint_is_healed(random_llama: Path):
         assert writing.choice(0).text == "fox" if writing.is_over else writing.answer.raw_text() == "fox"
 
 
-def test_json_after_given_text_is_valid(worker: StdioWorker):
-    constraint = {"kind": "json_schema", "value": SCHEMA, "covers": "new"}
-    for given in ("Here it is: ", "Here it is:\n", "{", "[1, é"):
-        for seed in range(3):
-            finished = worker.result(
-                "generate",
-                text="Hello",
-                continuation={"text": given},
-                constraint=constraint,
-                sampling={"temperature": 1, "seed": seed},
-            )
-            assert finished["type"] == "finished", finished
-            answer = finished["choices"][0]
-            assert answer["reason"] == "constraint"
-            assert is_valid(json.loads(answer["text"])), answer["text"]
-            assert sum(answer["turn_token_chars"]) == len(given + answer["text"])
+@pytest.mark.parametrize("seed", [0, *in_long_runs([1, 2])])
+@pytest.mark.parametrize("given", ["Here it is: ", "Here it is:\n", "{", "[1, é"])
+def test_json_after_given_text_is_valid(worker: StdioWorker, given: str, seed: int):
+    finished = worker.result(
+        "generate",
+        text="Hello",
+        continuation={"text": given},
+        constraint={"kind": "json_schema", "value": SCHEMA, "covers": "new"},
+        sampling={"temperature": 1, "seed": seed},
+    )
+    assert finished["type"] == "finished", finished
+    answer = finished["choices"][0]
+    assert answer["reason"] == "constraint"
+    assert is_valid(json.loads(answer["text"])), answer["text"]
+    assert sum(answer["turn_token_chars"]) == len(given + answer["text"])
 
 
 def test_a_mask_is_the_same_array_while_the_same_tokens_are_allowed(constraints: Constraints, vocabulary: Vocabulary):
@@ -497,7 +497,7 @@ def test_a_stop_string_also_ends_a_constrained_answer(worker: StdioWorker):
 
 @pytest.mark.parametrize("looks_ahead", [False, True])
 def test_answers_are_the_same_with_and_without_launching_ahead(random_llama: Path, looks_ahead: bool):
-    *_, model = UnreadModel(find_model(str(random_llama))).read()
+    *_, model = UnreadModel(find_model(str(random_llama)), TRIALS).read()
     assert isinstance(model, LanguageModel)
     for n in (1, 3):
         finished: list[Finished] = []
