@@ -59,6 +59,13 @@ class LoadAnyway:
 
 
 @dataclass(frozen=True)
+class FreeMemory:
+    """End the guide's idle process, then load a model."""
+
+    model: str
+
+
+@dataclass(frozen=True)
 class AllowLargeAnswers:
     """Ask for answers of a model although they seem too large for the memory."""
 
@@ -114,6 +121,7 @@ NoticeAction: TypeAlias = (
     | AskGuide
     | ChatWith
     | LoadAnyway
+    | FreeMemory
     | AllowLargeAnswers
     | UsePlainTemplate
     | RestartWorker

@@ -30,6 +30,7 @@ from app.model.text import clean
 from app.notices import (
     AskGuide,
     ChatWith,
+    FreeMemory,
     LoadAnyway,
     Notice,
     Notices,
@@ -47,13 +48,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from app.archive.archive import Archive
-    from app.catalog.entry import Asked, Memory, Shortage
+    from app.catalog.entry import Asked, Shortage
     from app.catalog.hub import Hub
     from app.draft_models import DraftModels
     from app.supply.draft_choices import DraftChoices
     from app.supply.first_models import FirstModels
     from app.supply.fits import Fits
     from app.supply.hub_search import HubSearch
+    from app.supply.load_check import LoadCheck
     from app.supply.local_models import LocalModels
     from app.supply.memory_check import MemoryCheck
     from app.supply.transfers import Transfers
@@ -101,6 +103,7 @@ class Program(QObject):
         self._archive = Lazy(self._make_archive)
         self._drafts = Lazy(self._make_drafts)
         self._memory_check = Lazy(self._make_memory_check)
+        self._load_check = Lazy(self._make_load_check)
         self._draft_choices = Lazy(self._make_draft_choices)
         self._local_models = Lazy(self._make_local_models)
         self._hub = Lazy(self._make_hub)
@@ -114,8 +117,6 @@ class Program(QObject):
         self.measurements = Measurements(models_folder.parent / "measured.json")
         """The memory and the speeds of models on this machine."""
         self.measuring = Measuring(session, self.measurements)
-        self._machine_memory: Memory | None = None
-        """As it was when a model was first loaded; only its total is used."""
         self._fits = Lazy(self._make_fits)
         self.of_models = SettingsOfModels(preferences, session)
         """The settings of each model."""
@@ -161,6 +162,11 @@ class Program(QObject):
     def memory_check(self) -> MemoryCheck:
         """Whether the next answer of the loaded model fits into memory."""
         return self._memory_check.get()
+
+    def _make_load_check(self) -> LoadCheck:
+        from app.supply.load_check import LoadCheck
+
+        return LoadCheck(self.sessions, self.measurements, self.of_models)
 
     def shortage(self, model: str, asked: Asked) -> Shortage | None:
         """Return how answers of a model would not fit into memory; None if they do, or before that was looked at."""
@@ -227,7 +233,7 @@ class Program(QObject):
     def _make_fits(self) -> Fits:
         from app.supply.fits import Fits
 
-        return Fits(self.session, self.measurements, self.archive.run)
+        return Fits(self.sessions, self.measurements, self.archive.run)
 
     @property
     def first_models(self) -> FirstModels:
@@ -273,45 +279,23 @@ class Program(QObject):
     def load_model(self, name: str, *, anyway: bool = False) -> None:
         """Load another model once the running answers have ended. New conversations ask it.
 
-        A model that can't fit into this machine's memory is refused in a notice, unless `anyway`.
+        A model that does not fit into the memory that is free is refused in a notice, unless `anyway`.
         """
         self.notices.end("model")
         name = clean(name)
-        why_not = None if anyway or name == GUIDE else self._why_too_large(name)
-        if why_not is None:
+        refused = None if anyway or name == GUIDE else self._load_check.get().refusal(name)
+        if refused is None:
             self.answers.load(name)
         else:
-            self.notices.post(Notice(why_not, "danger", action=LoadAnyway(name), cause="model"))
+            action = FreeMemory(name) if refused.can_be_freed else LoadAnyway(name)
+            self.notices.post(Notice(refused.why, "danger", action=action, cause="model"))
 
-    def _why_too_large(self, name: str) -> Sentence | None:
-        """Return why a model can't fit into this machine's memory; None if it can, or if too little is known."""
-        from app.catalog.fit import DEFAULT_CONTEXT, extra_of, refusal, shape_of_model
-        from app.catalog.machine_memory import machine_memory
-        from app.catalog.on_disk import model_named
-
-        model = model_named(name)
-        shape = None if model is None else shape_of_model(model)
-        if model is None or shape is None or not shape.weights_bytes:
-            return None
-        memory = self._machine_memory = self._machine_memory or machine_memory()
-        measured = self.measurements.of(name)
-        extra = 0
-        if measured.peak_bytes is not None:
-            extra = extra_of(
-                shape,
-                memory,
-                measured.peak_bytes,
-                num_tokens=measured.peak_tokens,
-                kv_bits=measured.peak_kv_bits,
-                weights_bytes=measured.weights_bytes,
-            )
-        return refusal(
-            shape,
-            memory,
-            context_length=model.context_length or DEFAULT_CONTEXT,
-            kv_bits=self.of_models.kv_bits_of(name),
-            extra_bytes=extra,
-        )
+    def free_memory(self) -> None:
+        """End the guide's process, which is idle; it starts again when it is asked."""
+        if self.sessions.is_guide_idle:
+            self.sessions.guide.end()
+        if self._fits.made is not None:
+            self._fits.made.measure()
 
     def choose_template(self, name: str, *, is_plain: bool) -> None:
         """Use a plain chat template for a model that has none, or none again. If it is loaded, it is loaded again.

@@ -34,6 +34,11 @@ class Sessions(QObject):
     def both(self) -> tuple[ModelSession, ModelSession]:
         return self.chosen, self.guide
 
+    @property
+    def is_guide_idle(self) -> bool:
+        """Whether the guide has a process of its own that answers nothing now."""
+        return self.guide.link.is_started and self.idle_timer.isActive()
+
     def of(self, model: str) -> ModelSession:
         """Return the session that answers for a model, whether it has loaded it or not."""
         return self.guide if model == GUIDE and self.chosen.name != GUIDE else self.chosen

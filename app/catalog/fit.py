@@ -23,7 +23,7 @@ _STEP = 256
 """Keys and values grow by this many tokens."""
 _STRIDE = 1024
 """After this many tokens, states that can't be trimmed are copied."""
-_PROCESS_BYTES = 135_000_000
+_PROCESS_BYTES = 140_000_000
 """Python, MLX and the other libraries, and the process for chat templates."""
 _TOKENIZER_FACTOR = 6
 """The memory that a tokenizer takes, by the size of its file."""
@@ -35,6 +35,8 @@ _EXPERT_WIDE = 3
 """Arrays of the experts' results that exist at once."""
 _ANSWER_TOKENS = 512
 """Tokens that each of several answers is expected to have."""
+_WASTE = 0.25
+"""Keys and values move as they grow. On a CPU, this part of them stays with the process as holes between arrays."""
 _GROUP = 64
 """Quantized keys and values that share a scale and a bias."""
 _MIN_CONTEXT = 1024
@@ -98,6 +100,7 @@ def need(
     weights = _weights_bytes(shape, memory, is_unpacked=is_unpacked)
     kv = _kv_of_answers(shape, memory, context_length, kv_bits, num_answers)
     answering = answering_bytes(shape, memory, context_length, kv_bits, num_answers) + extra_bytes
+    answering += wasted_bytes(shape, memory, context_length, kv_bits)
     reading = _reading_bytes(shape, memory, weights, is_unpacked=is_unpacked) - weights
     return Need(
         weights_bytes=weights,
@@ -158,9 +161,15 @@ def _is_plain(layer: LayerMemory) -> bool:
 
 def answering_bytes(shape: Shape, memory: Memory, num_tokens: int, kv_bits: KvBits, num_answers: int) -> int:
     """Return what reading a prompt or writing its answers takes besides the weights, whichever is more."""
-    one = kv_bytes(shape, memory, num_tokens, kv_bits)
+    # There is always room for the next tokens.
+    one = kv_bytes(shape, memory, num_tokens + _STEP, kv_bits)
     all_answers = _kv_of_answers(shape, memory, num_tokens, kv_bits, num_answers)
     return max(one + _activation_bytes(shape, memory, num_tokens), all_answers)
+
+
+def wasted_bytes(shape: Shape, memory: Memory, num_tokens: int, kv_bits: KvBits = 16) -> int:
+    """Return what a worker's process keeps beside its arrays after keys and values have grown to a length."""
+    return int(_WASTE * kv_bytes(shape, memory, num_tokens, kv_bits)) if memory.on_cpu else 0
 
 
 def _is_unpacked(shape: Shape, memory: Memory) -> bool:
@@ -284,6 +293,22 @@ def refusal(
             ),
             *advice,
         ]
+    )
+
+
+def refusal_now(
+    shape: Shape, memory: Memory, *, context_length: int, kv_bits: KvBits = 16, extra_bytes: int = 0
+) -> Sentence | None:
+    """Say that a model would not fit into the memory that is free now, even with a short context; None if it would."""
+    shortest = min(context_length, _MIN_CONTEXT)
+    found = need(shape, memory, context_length=shortest, kv_bits=kv_bits, extra_bytes=extra_bytes)
+    if found.total_bytes <= memory.available_bytes:
+        return None
+    return Sentence(
+        "This model takes at least {need_bytes} of memory, and {available_bytes} are free. It was not loaded. "
+        "Close other programs first, or choose a smaller model.",
+        need_bytes=found.total_bytes,
+        available_bytes=memory.available_bytes,
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from app.catalog.entry import Asked, KvBits, Memory, Shape, Shortage
-from app.catalog.fit import answering_bytes, kv_bytes, process_bytes
+from app.catalog.fit import answering_bytes, kv_bytes, process_bytes, wasted_bytes
 from worker.sentence import Sentence, joined
 
 _STEP = 256
@@ -70,15 +70,18 @@ def shortage(model: Loaded, memory: Memory, asked: Asked) -> Shortage | None:
 
 def _more_bytes(model: Loaded, memory: Memory, asked: Asked) -> int:
     """Return what is taken in addition to what is in memory already."""
-    needed = answering_bytes(model.shape, memory, asked.num_tokens, model.kv_bits, asked.num_answers)
     here = kv_bytes(model.shape, memory, asked.num_kept, model.kv_bits) if asked.num_kept else 0
-    return needed + model.extra_bytes - here
+    return _answering_bytes(model, memory, asked) - here
 
 
 def _whole_bytes(model: Loaded, memory: Memory, asked: Asked) -> int:
     """Return what the model takes in all, if nothing else is kept."""
-    needed = answering_bytes(model.shape, memory, asked.num_tokens, model.kv_bits, asked.num_answers)
-    return model.weights_bytes + process_bytes(model.shape) + needed + model.extra_bytes
+    return model.weights_bytes + process_bytes(model.shape) + _answering_bytes(model, memory, asked)
+
+
+def _answering_bytes(model: Loaded, memory: Memory, asked: Asked) -> int:
+    arrays = answering_bytes(model.shape, memory, asked.num_tokens, model.kv_bits, asked.num_answers)
+    return arrays + wasted_bytes(model.shape, memory, asked.num_tokens, model.kv_bits) + model.extra_bytes
 
 
 def _advice(model: Loaded, memory: Memory, asked: Asked, is_too_large: bool) -> Iterator[Sentence]:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 
 from PySide6.QtCore import QObject, Signal
 
-from app.answers.model_session import ModelSession
+from app.answers.sessions import Sessions
 from app.archive.archive import Steps, Task
 from app.catalog.entry import Fit, KvBits, LocalModel, Memory, RemoteModel
 from app.catalog.measured import Measured, Measurements
+from app.supply.load_check import guide_pid, resident_bytes
 
 
 class Fits(QObject):
@@ -20,11 +20,12 @@ class Fits(QObject):
     """The memory was measured, or the precision of the cache changed."""
 
     def __init__(
-        self, session: ModelSession, measurements: Measurements, run: Callable[[Callable[[], Steps]], Task]
+        self, sessions: Sessions, measurements: Measurements, run: Callable[[Callable[[], Steps]], Task]
     ) -> None:
         """`run` starts a background task."""
         super().__init__()
-        self._session = session
+        self._sessions = sessions
+        self._session = session = sessions.chosen
         self._measurements = measurements
         self._run = run
         self._known: dict[tuple[LocalModel | RemoteModel, KvBits], Fit | None] = {}
@@ -33,7 +34,10 @@ class Fits(QObject):
         self._state = session.state
         self.memory: Memory | None = None
         """None until it was measured."""
+        self.freeable_bytes = 0
+        """The memory of the guide's process, if that could be ended."""
         session.changed.connect(self._on_session)
+        sessions.guide.changed.connect(self._on_guide)
 
     def measure(self) -> None:
         """Measure the memory, because other programs may have taken or freed some."""
@@ -41,7 +45,8 @@ class Fits(QObject):
             self._is_due = True
             return
         pid = self._session.link.pid if self._session.state == "ready" else None
-        self._task = self._run(lambda: _measured(pid))
+        guide = guide_pid(self._sessions)
+        self._task = self._run(lambda: _measured(pid, guide))
         self._task.done.connect(self._on_measured)
         self._task.ended.connect(self._on_ended)
 
@@ -55,15 +60,26 @@ class Fits(QObject):
             self._known[key] = _fit(model, self.memory, kv_bits, measured)
         return self._known[key]
 
+    def frees(self, fit: Fit | None) -> bool:
+        """Whether a model would fit once the guide's idle process is ended."""
+        if fit is None or fit.verdict != "tight":
+            return False
+        return fit.need.total_bytes <= fit.memory.available_bytes + self.freeable_bytes
+
+    def _on_guide(self) -> None:
+        if self.memory is not None and self._sessions.guide.state != "loading":
+            self.measure()
+
     def _on_session(self) -> None:
         if self._session.state != self._state:
             self._state = self._session.state
             if self.memory is not None and self._state != "loading":
                 self.measure()
 
-    def _on_measured(self, memory: Memory) -> None:
-        if memory != self.memory:
-            self.memory = memory
+    def _on_measured(self, measured: tuple[Memory, int]) -> None:
+        memory, freeable = measured
+        if (memory, freeable) != (self.memory, self.freeable_bytes):
+            self.memory, self.freeable_bytes = memory, freeable
             self._known.clear()
             self.changed.emit()
 
@@ -74,18 +90,12 @@ class Fits(QObject):
             self.measure()
 
 
-def _measured(pid: int | None) -> Steps:
+def _measured(pid: int | None, guide: int | None) -> Steps:
     """Measure the memory; what the worker with this process id takes is free for another model."""
-    import psutil
-
     from app.catalog.machine_memory import machine_memory
 
     yield 0
-    reusable = 0
-    if pid is not None:
-        with contextlib.suppress(psutil.Error):
-            reusable = int(psutil.Process(pid).memory_info().rss)
-    return machine_memory(reusable_bytes=reusable)
+    return machine_memory(reusable_bytes=resident_bytes(pid)), resident_bytes(guide)
 
 
 def _fit(model: LocalModel | RemoteModel, memory: Memory, kv_bits: KvBits, measured: Measured | None) -> Fit | None:

@@ -26,6 +26,7 @@ from app.notices import (
     AskGuide,
     ChatWith,
     EditAgain,
+    FreeMemory,
     LoadAnyway,
     Notice,
     NoticeAction,
@@ -152,6 +153,8 @@ class Banner(QWidget):
                 return self.tr("Chat")
             case LoadAnyway():
                 return self.tr("Load it anyway")
+            case FreeMemory():
+                return self.tr("Free memory first")
             case AllowLargeAnswers():
                 return self.tr("Allow it")
             case UsePlainTemplate():
@@ -335,6 +338,9 @@ class NoticeCommands(QObject):
                 program.choose_template(model, is_plain=True)
             case LoadAnyway(model):
                 program.load_model(model, anyway=True)
+            case FreeMemory(model):
+                program.free_memory()
+                program.load_model(model)
             case AllowLargeAnswers(model):
                 program.memory_check.allow(model)
             case AskGuide():

@@ -316,6 +316,10 @@
         <translation>Trotzdem laden</translation>
     </message>
     <message>
+        <source>Free memory first</source>
+        <translation>Erst Speicher freigeben</translation>
+    </message>
+    <message>
         <source>Allow it</source>
         <translation>Zulassen</translation>
     </message>
@@ -2549,6 +2553,14 @@
     <message>
         <source>Cancel</source>
         <translation>Abbrechen</translation>
+    </message>
+    <message>
+        <source>Free memory first</source>
+        <translation>Erst Speicher freigeben</translation>
+    </message>
+    <message>
+        <source>End the guide&apos;s process, which starts again when it is asked (Enter)</source>
+        <translation>Den Prozess des Guides beenden, der wieder startet, wenn er gefragt wird (Eingabetaste)</translation>
     </message>
     <message>
         <source>Stop loading this model</source>
@@ -4911,6 +4923,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Die Dateien dieses Modells geben nicht an, welches Token eine Antwort beendet, deshalb schreibt es vielleicht bis zu seiner Grenze. Legen Sie eine Grenze oder eine Stoppsequenz fest oder wählen Sie ein anderes Modell.</translation>
     </message>
     <message>
+        <source>The guide&apos;s process takes {num_bytes}; it starts again when it is asked.</source>
+        <translation>Der Prozess des Guides belegt {num_bytes}; er startet wieder, wenn er gefragt wird.</translation>
+    </message>
+    <message>
         <source>The key in {variable} has characters that a request can&apos;t carry.</source>
         <translation type="unfinished"></translation>
     </message>
@@ -5001,6 +5017,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>This model needs its own program code, which Bough never runs. Choose another model.</source>
         <translation>Dieses Modell braucht eigenen Programmcode, den Bough nie ausführt. Wählen Sie ein anderes Modell.</translation>
+    </message>
+    <message>
+        <source>This model takes at least {need_bytes} of memory, and {available_bytes} are free. It was not loaded. Close other programs first, or choose a smaller model.</source>
+        <translation>Dieses Modell braucht mindestens {need_bytes} Speicher, und {available_bytes} sind frei. Es wurde nicht geladen. Schließen Sie erst andere Programme, oder wählen Sie ein kleineres Modell.</translation>
     </message>
     <message>
         <source>This model takes {need_bytes} of memory, {weights_bytes} of it for its weights, and models can use {total_bytes} here. It was not loaded.</source>

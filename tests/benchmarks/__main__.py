@@ -30,6 +30,7 @@ _AREAS = {
     "control": 240,
     "export": 170,
     "fetch": 60,
+    "fit": 180,
     "tree_view": 15,
     "window": 60,
 }

@@ -26,6 +26,7 @@ Presence: TypeAlias = Literal["", "loaded", "loading", "unloaded"]
 """Whether a model is the worker's; `unloaded`: it is the one that the next question loads."""
 Action: TypeAlias = Literal[
     "chat",
+    "free_memory",
     "cancel_load",
     "unload",
     "convert",
@@ -51,6 +52,8 @@ class Entry:
     model: LocalModel | RemoteModel | None
     fit: Fit | None = None
     """None if nothing is known of its memory."""
+    can_free: bool = False
+    """Whether it would fit once the guide's idle process is ended."""
     presence: Presence = ""
     fraction: float | None = None
     """How much is loaded; None: it is not being loaded."""
@@ -157,6 +160,8 @@ def _main_action_here(entry: Entry, model: LocalModel) -> Action | None:
         return None
     if entry.presence == "loaded":
         return "chat"
+    if entry.can_free and model.format == "mlx":
+        return "free_memory"
     if entry.fit is not None and entry.fit.verdict == "too_big":
         return None
     return "convert" if model.format == "gguf" else "chat"

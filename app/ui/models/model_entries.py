@@ -124,7 +124,9 @@ class ModelEntries(QObject):
                 case "failed":
                     pass
         speeds = speeds_text(self._program.measurements.of(model.name))
-        return Entry(f"local:{model.name}", model, self.fit_of(model), presence, fraction, speeds=speeds)
+        fit = self.fit_of(model)
+        can_free = self._program.fits.frees(fit)
+        return Entry(f"local:{model.name}", model, fit, can_free, presence=presence, fraction=fraction, speeds=speeds)
 
     def _transfer_entry(self, transfer: Transfer) -> Entry:
         model = transfer.model

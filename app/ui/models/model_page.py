@@ -256,6 +256,11 @@ class ModelPage(QWidget):
         match action:
             case "chat":
                 return self.tr("Chat"), self.tr("Start a conversation with this model (Enter)")
+            case "free_memory":
+                return (
+                    self.tr("Free memory first"),
+                    self.tr("End the guide's process, which starts again when it is asked (Enter)"),
+                )
             case "cancel_load":
                 return self.tr("Cancel"), self.tr("Stop loading this model")
             case "convert":

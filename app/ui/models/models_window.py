@@ -262,6 +262,8 @@ class ModelsWindow(QDialog):
         match action:
             case "chat" if isinstance(model, LocalModel):
                 self.chat_requested.emit(model.name)
+            case "free_memory":
+                self._program.free_memory()
             case "cancel_load":
                 self._program.session.cancel_load()
             case "unload":

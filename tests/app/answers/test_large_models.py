@@ -8,7 +8,7 @@ import pytest
 
 from app.catalog.chat_templates import PLAIN
 from app.catalog.entry import Memory
-from app.notices import LoadAnyway, UsePlainTemplate
+from app.notices import FreeMemory, LoadAnyway, UsePlainTemplate
 from tests.app.catalog.layouts import write_model
 from tests.app.desk import Desk
 from worker.protocol import Choice, Finished, Timing, Usage
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("nothing_leaks")
 
 def test_a_model_that_is_too_large_is_refused(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     little = Memory(total_bytes=50_000_000, available_bytes=40_000_000)
-    monkeypatch.setattr("app.catalog.machine_memory.machine_memory", lambda: little)
+    monkeypatch.setattr("app.catalog.machine_memory.machine_memory", lambda **_: little)
     folder = str(write_model(tmp_path / "large"))
     before = len(desk.link.loads)
     desk.program.load_model(folder)
@@ -27,6 +27,38 @@ def test_a_model_that_is_too_large_is_refused(desk: Desk, tmp_path: Path, monkey
     assert "It was not loaded." in notice.text
     assert notice.action == LoadAnyway(folder)
     desk.program.load_model(folder, anyway=True)
+    assert desk.link.loads[-1].model == folder
+
+
+def test_the_guides_idle_process_is_ended_for_a_model_that_fits_without_it(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def memory(reusable_bytes: int = 0) -> Memory:
+        free = 60_000_000 if desk.guide_link.is_started else 260_000_000
+        return Memory(total_bytes=8_000_000_000, available_bytes=free + reusable_bytes)
+
+    def guide(_: object) -> int | None:
+        return 2 if desk.sessions.is_guide_idle else None
+
+    monkeypatch.setattr("app.catalog.machine_memory.machine_memory", memory)
+    monkeypatch.setattr("app.supply.load_check.guide_pid", guide)
+    monkeypatch.setattr("app.supply.load_check.resident_bytes", lambda pid: 200_000_000 if pid == 2 else 0)
+    desk.program.load_model("/one", anyway=True)
+    desk.link.loaded()
+    folder = str(write_model(tmp_path / "large"))
+    desk.controller.ask_guide()
+    desk.controller.send("How do I fork?")
+    desk.guide_link.loaded()
+    # While the guide answers, its process is not ended.
+    desk.program.load_model(folder)
+    assert desk.notices[-1].action == LoadAnyway(folder)
+    desk.guide_link.finished(desk.guide_link.asked[-1], "Press F.")
+    desk.program.load_model(folder)
+    assert "It was not loaded." in desk.notices[-1].text
+    assert desk.notices[-1].action == FreeMemory(folder)
+    desk.program.free_memory()
+    assert not desk.guide_link.is_started
+    desk.program.load_model(folder)
     assert desk.link.loads[-1].model == folder
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from app.catalog.entry import Asked, LayerMemory, Memory, Shape, Shortage
-from app.catalog.fit import extra_of, need, refusal
+from app.catalog.fit import extra_of, need, refusal, wasted_bytes
 from app.catalog.measured import Answered, Measured, Measurements
 from app.catalog.shortage import Loaded, shortage
 
@@ -81,7 +81,8 @@ def test_only_the_last_models_are_kept(tmp_path: Path):
 def test_the_estimate_meets_the_measurement():
     estimated = need(SHAPE, CPU, context_length=1000)
     for difference in (-100_000_000, 0, 300_000_000):
-        arrays = estimated.total_bytes - need(Shape(vocab_size=50_000), CPU, context_length=1).total_bytes
+        besides = need(Shape(vocab_size=50_000), CPU, context_length=1).total_bytes + wasted_bytes(SHAPE, CPU, 1000)
+        arrays = estimated.total_bytes - besides
         extra = extra_of(SHAPE, CPU, arrays + difference, num_tokens=1000)
         corrected = need(SHAPE, CPU, context_length=1000, extra_bytes=extra)
         assert abs(corrected.total_bytes - estimated.total_bytes - difference) < 10_000_000

@@ -33,7 +33,7 @@ def set_memory(
 
     def set_(total: int, free: int) -> None:
         memory = Memory(total_bytes=total * _MIB, available_bytes=free * _MIB)
-        monkeypatch.setattr("app.catalog.machine_memory.machine_memory", lambda: memory)
+        monkeypatch.setattr("app.catalog.machine_memory.machine_memory", lambda **_: memory)
         user.bot.waitUntil(lambda: not check.is_measuring, timeout=PATIENCE_MS)
         check.measure()
         user.bot.waitUntil(lambda: not check.is_measuring, timeout=PATIENCE_MS)

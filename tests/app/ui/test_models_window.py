@@ -11,6 +11,7 @@ from PySide6.QtCore import Qt
 from tokenizers import Tokenizer
 
 from app.catalog.chat_templates import PLAIN
+from app.catalog.entry import Memory
 from app.model.message import Sampling
 from app.model.model_settings import ModelSettings
 from app.ui.models.models_window import ModelsWindow
@@ -268,3 +269,31 @@ def test_a_model_without_a_chat_template_gets_a_plain_one_on_its_page(
     assert not fold.note.isVisible()
     fold.plain_button.click()
     assert (fold.note.isVisible(), program.templates.of(str(folder))) == (True, None)
+
+
+def test_the_guides_idle_process_is_ended_where_that_makes_room(
+    user: User, window: ModelsWindow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program, page = user.controller.program, window.page
+    program.load_model(str(program.models_folder / "Alpha-1B-4bit"))
+    _wait_until_ready(user)
+    user.controller.ask_guide()
+    user.ask("What is a branch?")
+    guide = program.sessions.guide
+    model = next(entry.model for entry in window.entries.all if entry.title == "Beta-3B-4bit")
+    assert model is not None
+    fit = program.fits.of(model)
+    assert fit is not None
+
+    def memory(reusable_bytes: int = 0) -> Memory:
+        lacking = 10_000_000 if guide.state == "ready" else 0
+        return Memory(total_bytes=fit.memory.total_bytes, available_bytes=fit.need.total_bytes - lacking)
+
+    monkeypatch.setattr("app.catalog.machine_memory.machine_memory", memory)
+    program.fits.measure()
+    window.list.choose(_key(user, "Beta-3B-4bit"))
+    user.bot.waitUntil(lambda: page.main_button.text() == "Free memory first", timeout=PATIENCE_MS)
+    user.bot.keyClick(page.main_button, Qt.Key.Key_Space)
+    user.bot.waitUntil(lambda: page.main_button.text() == "Chat", timeout=PATIENCE_MS)
+    assert guide.state == "unloaded"
+    user.controller.shown.new_conversation()

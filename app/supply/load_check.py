@@ -1,0 +1,86 @@
+"""Whether a model fits into memory before it is loaded, and what of Bough's own could be freed for it."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import NamedTuple
+
+from app.answers.sessions import Sessions
+from app.catalog.entry import Memory
+from app.catalog.measured import Measurements
+from app.settings_of_models import SettingsOfModels
+from worker.sentence import Sentence, joined
+
+
+class Refused(NamedTuple):
+    """Why a model is not loaded."""
+
+    why: Sentence
+    can_be_freed: bool = False
+    """Whether it would fit without the guide's process, which is idle."""
+
+
+class LoadCheck:
+    """Measures the memory when a model is to be loaded."""
+
+    def __init__(self, sessions: Sessions, measurements: Measurements, of_models: SettingsOfModels) -> None:
+        self._sessions = sessions
+        self._measurements = measurements
+        self._of_models = of_models
+        self._whole: Memory | None = None
+        """As it was when a model was first loaded; only its total is used."""
+
+    def refusal(self, name: str) -> Refused | None:
+        """Return why a model should not be loaded now; None if it fits, or if too little is known."""
+        from app.catalog.fit import DEFAULT_CONTEXT, extra_of, refusal, refusal_now, shape_of_model
+        from app.catalog.machine_memory import machine_memory
+        from app.catalog.on_disk import model_named
+
+        model = model_named(name)
+        shape = None if model is None else shape_of_model(model)
+        if model is None or shape is None or not shape.weights_bytes:
+            return None
+        memory = self._whole = self._whole or machine_memory()
+        measured = self._measurements.of(name)
+        extra = 0
+        if measured.peak_bytes is not None:
+            extra = extra_of(
+                shape,
+                memory,
+                measured.peak_bytes,
+                num_tokens=measured.peak_tokens,
+                kv_bits=measured.peak_kv_bits,
+                weights_bytes=measured.weights_bytes,
+            )
+        context, bits = model.context_length or DEFAULT_CONTEXT, self._of_models.kv_bits_of(name)
+        why = refusal(shape, memory, context_length=context, kv_bits=bits, extra_bytes=extra)
+        if why is not None:
+            return Refused(why)
+        # The loaded model makes room for this one. How much of a GPU it takes is not known.
+        now = machine_memory(reusable_bytes=resident_bytes(self._sessions.chosen.link.pid))
+        why = refusal_now(shape, now, context_length=context, kv_bits=bits, extra_bytes=extra)
+        if why is None or now.kind != "ram":
+            return None
+        freed = resident_bytes(guide_pid(self._sessions))
+        later = machine_memory(reusable_bytes=resident_bytes(self._sessions.chosen.link.pid) + freed)
+        if not freed or refusal_now(shape, later, context_length=context, kv_bits=bits, extra_bytes=extra) is not None:
+            return Refused(why)
+        helps = Sentence("The guide's process takes {num_bytes}; it starts again when it is asked.", num_bytes=freed)
+        return Refused(joined([why, helps]), can_be_freed=True)
+
+
+def guide_pid(sessions: Sessions) -> int | None:
+    """Return the process of the guide beside the chosen model, if it could be ended now; None otherwise."""
+    return sessions.guide.link.pid if sessions.is_guide_idle else None
+
+
+def resident_bytes(pid: int | None) -> int:
+    """Return the memory that a process and its children take; 0 without one."""
+    if pid is None:
+        return 0
+    import psutil
+
+    with contextlib.suppress(psutil.Error):
+        process = psutil.Process(pid)
+        return sum(int(each.memory_info().rss) for each in (process, *process.children()))
+    return 0
