@@ -17,8 +17,10 @@ pytestmark = pytest.mark.usefixtures("nothing_leaks")
 
 
 def test_a_model_that_is_too_large_is_refused(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    little = Memory(total_bytes=50_000_000, available_bytes=40_000_000)
-    monkeypatch.setattr("app.catalog.machine_memory.machine_memory", lambda **_: little)
+    def little(reusable_bytes: int = 0) -> Memory:
+        return Memory(total_bytes=50_000_000, available_bytes=40_000_000 + reusable_bytes)
+
+    monkeypatch.setattr("app.catalog.machine_memory.machine_memory", little)
     folder = str(write_model(tmp_path / "large"))
     before = len(desk.link.loads)
     desk.program.load_model(folder)
@@ -40,9 +42,12 @@ def test_the_guides_idle_process_is_ended_for_a_model_that_fits_without_it(
     def guide(_: object) -> int | None:
         return 2 if desk.sessions.is_guide_idle else None
 
+    def resident(pid: int | None) -> int:
+        return 200_000_000 if pid == 2 else 0
+
     monkeypatch.setattr("app.catalog.machine_memory.machine_memory", memory)
     monkeypatch.setattr("app.supply.load_check.guide_pid", guide)
-    monkeypatch.setattr("app.supply.load_check.resident_bytes", lambda pid: 200_000_000 if pid == 2 else 0)
+    monkeypatch.setattr("app.supply.load_check.resident_bytes", resident)
     desk.program.load_model("/one", anyway=True)
     desk.link.loaded()
     folder = str(write_model(tmp_path / "large"))

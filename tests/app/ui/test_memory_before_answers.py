@@ -32,8 +32,10 @@ def set_memory(
     check = program.memory_check
 
     def set_(total: int, free: int) -> None:
-        memory = Memory(total_bytes=total * _MIB, available_bytes=free * _MIB)
-        monkeypatch.setattr("app.catalog.machine_memory.machine_memory", lambda **_: memory)
+        def memory(reusable_bytes: int = 0) -> Memory:
+            return Memory(total_bytes=total * _MIB, available_bytes=free * _MIB + reusable_bytes)
+
+        monkeypatch.setattr("app.catalog.machine_memory.machine_memory", memory)
         user.bot.waitUntil(lambda: not check.is_measuring, timeout=PATIENCE_MS)
         check.measure()
         user.bot.waitUntil(lambda: not check.is_measuring, timeout=PATIENCE_MS)
