@@ -64,9 +64,12 @@ def _run(chosen: argparse.Namespace) -> int:
         from app.qt_runtime import restore_import
 
         restore_import()
+        from app.catalog.starter import find_starter
+        from app.places import Places
         from app.tour.play import play_tour
 
-        return play_tour(chosen.out, chosen.theme)
+        places = Places.of_user() if chosen.data_dir is None else Places.under(chosen.data_dir)
+        return play_tour(chosen.out, chosen.theme, starter=find_starter(places.models))
     if not has_display():
         dead = named_displays()
         print(  # noqa: T201

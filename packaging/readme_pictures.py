@@ -14,6 +14,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication, QImage
 
 FROM_TOUR = {
+    "first-page.png": "load",
     "window.png": "cost-before-a-click",
     "window-dark.png": "settings",
     "side-by-side.png": "three-side-by-side",

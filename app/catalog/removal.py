@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import shutil
+from collections.abc import Generator
 from pathlib import Path
 
 from app.catalog.entry import LocalModel
@@ -21,6 +23,31 @@ def remove(model: LocalModel, *, models: Path, cache: Path) -> int:
     `models`: Bough's own folder. `cache`: the Hugging Face cache, in which all commits of the repository are deleted.
     """
     path = _to_remove(model, models, cache)
+    lock = HubFolder(model.repo, cache).lock if model.source == "hub" else None
+    with _not_fetched(lock, model):
+        return _remove(model, path, cache)
+
+
+@contextlib.contextmanager
+def _not_fetched(lock: Path | None, model: LocalModel) -> Generator[None]:
+    """Keep a repository from being fetched meanwhile. Raises `RemovalError` if it is fetched now."""
+    if lock is None or not lock.exists():
+        yield
+        return
+    with lock.open("wb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise RemovalError(
+                Sentence(
+                    "{title} is being fetched now, so nothing was deleted. Cancel the download first, then try again.",
+                    title=model.title,
+                )
+            ) from None
+        yield
+
+
+def _remove(model: LocalModel, path: Path, cache: Path) -> int:
     # A GGUF model may be split in several files.
     paths = [path, *(path.parent / file.name for file in model.files[1:])] if model.source == "bough" else [path]
     before = sum(map(_num_bytes, paths))

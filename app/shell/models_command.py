@@ -141,7 +141,14 @@ def _fetch(chosen: argparse.Namespace, places: Places) -> int:
         model = chosen_model
         if _is_refused(model, anyway=chosen.anyway):
             return 1
-    return _queued(model, places, hub, as_json=chosen.json)
+    fetch = _queued(model, places, hub)
+    if isinstance(fetch, int):
+        return fetch
+    if chosen.json:
+        print_json(_described_new(fetch))
+    else:
+        print_line(fetch.path)
+    return 0
 
 
 def _is_refused(model: RemoteModel, *, anyway: bool) -> bool:
@@ -159,8 +166,8 @@ def _is_refused(model: RemoteModel, *, anyway: bool) -> bool:
     return False
 
 
-def _queued(model: RemoteModel | LocalGguf, places: Places, hub: Hub, *, as_json: bool) -> int:
-    """Fetch or convert a model by the queue that the Models window has, too; return the exit code."""
+def _queued(model: RemoteModel | LocalGguf, places: Places, hub: Hub) -> Fetch | int:
+    """Fetch or convert a model by the queue that the Models window has, too; return it, or the exit code."""
     changed = threading.Event()
     queue = FetchQueue(places, hub, changed.set)
     try:
@@ -177,7 +184,7 @@ def _queued(model: RemoteModel | LocalGguf, places: Places, hub: Hub, *, as_json
     if fetch is None or fetch.state != "landed":
         print_error(str(fetch.failure) if fetch is not None and fetch.failure else "The model did not come.")
         return 1
-    return _came(Path(fetch.path), fetch.name, as_json=as_json)
+    return fetch
 
 
 def _followed(
@@ -210,17 +217,10 @@ def _done_line(done: int, total: int | None) -> str:
     return size_text(done) if total is None else f"{size_text(done)} of {size_text(total)}"
 
 
-def _came(path: Path, name: str, *, as_json: bool) -> int:
-    """Print a model that is new in Bough's folder or in the hub's cache."""
-    found = model_at(path)
-    if as_json:
-        print_json(
-            {"name": name, "path": path} if found is None
-            else {**_described(found, machine_memory()), "name": name}
-        )  # fmt: skip
-    else:
-        print_line(str(path))
-    return 0
+def _described_new(fetch: Fetch) -> dict[str, Any]:
+    """Return a model that is new in Bough's folder or in the hub's cache."""
+    found = model_at(Path(fetch.path))
+    return {**({"path": fetch.path} if found is None else _described(found, machine_memory())), "name": fetch.name}
 
 
 def _import(chosen: argparse.Namespace, places: Places) -> int:
@@ -229,6 +229,7 @@ def _import(chosen: argparse.Namespace, places: Places) -> int:
     if not models:
         raise FailedError(f"There is no GGUF file at {path}. Name a file whose name ends in .gguf, or its folder.")
     hub = Hub(data=places.data)
+    new: list[dict[str, Any]] = []
     num_failed = 0
     for model in models:
         if model.problem is not None:
@@ -236,10 +237,19 @@ def _import(chosen: argparse.Namespace, places: Places) -> int:
             num_failed += 1
             continue
         file = LocalGguf(path=model.path.absolute(), title=model.title, num_bytes=model.num_bytes)
-        code = _queued(file, places, hub, as_json=chosen.json)
-        if code == CANCELLED:
-            return code
-        num_failed += code
+        fetch = _queued(file, places, hub)
+        if fetch == CANCELLED:
+            return CANCELLED
+        if isinstance(fetch, int):
+            num_failed += 1
+        elif chosen.json:
+            new.append(_described_new(fetch))
+        else:
+            print_line(fetch.path)
+    if chosen.json and path.is_dir():
+        print_json(new)
+    elif new:
+        print_json(new[0])
     return 1 if num_failed else 0
 
 

@@ -28,8 +28,8 @@ class HubSearch(QObject):
     """The hits, the failure or `is_searching` changed."""
     details_changed = Signal(str)
     """The details of a repository are known, or why they are not."""
-    token_answered = Signal(object)
-    """A token was taken: None; or a `Sentence` on why it is not kept or not accepted."""
+    token_answered = Signal(object, bool)
+    """Why a token is not accepted, or is kept only until Bough ends (a `Sentence`, or None); whether it is used now."""
     _answered = Signal(str, int, object)
     """The only signal that crosses from the threads to the window's thread: what it answers, a number, the answer."""
 
@@ -48,6 +48,10 @@ class HubSearch(QObject):
         self._timer = QTimer(self, singleShot=True, interval=settled_ms)
         self._timer.timeout.connect(self._begin)
         self._answered.connect(self._on_answered)
+
+    def page_of(self, repo: str) -> str:
+        """Return the address of a repository's page."""
+        return f"{self._hub.endpoint}/{repo}"
 
     @property
     def hits(self) -> Sequence[RemoteModel]:
@@ -163,8 +167,9 @@ class HubSearch(QObject):
         self.changed.emit()
 
     def _on_token(self, answer: Sentence | SentenceError | None) -> None:
-        if not isinstance(answer, SentenceError):
+        is_used = not isinstance(answer, SentenceError)
+        if is_used:
             # Repositories that refused the old token may accept this one.
             for repo in [repo for repo, found in self._details.items() if isinstance(found, SentenceError)]:
                 self.ask_details(repo)
-        self.token_answered.emit(answer.sentence if isinstance(answer, SentenceError) else answer)
+        self.token_answered.emit(answer.sentence if isinstance(answer, SentenceError) else answer, is_used)

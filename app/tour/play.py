@@ -23,14 +23,17 @@ from app.application import Application, Places, make_qt_application
 from app.model.settings import Settings, save_settings
 from app.model.settings import Theme as ThemeName
 from app.tour.screen import OFFSCREEN, no_window_manager_warnings, offscreen_of
-from app.tour.steps import STEPS
+from app.tour.steps import steps_of
 from app.tour.visitor import UnexpectedError, Visitor, expect
 
 SIZE = (1280, 800)
 
 
-def play_tour(out: Path, theme: ThemeName = "light") -> int:
-    """Play the tour; write numbered pictures, the transcript and `tour.json` to `out`; return the exit code."""
+def play_tour(out: Path, theme: ThemeName = "light", *, starter: Path | None = None) -> int:
+    """Play the tour; write numbered pictures, the transcript and `tour.json` to `out`; return the exit code.
+
+    `starter`: the folder of a small real model, with which the tour begins; None goes straight to the guide.
+    """
     try:
         out.mkdir(parents=True, exist_ok=True)
         for old in (*out.glob("[0-9][0-9]-*.png"), out / "transcript.md", out / "tour.json"):
@@ -46,7 +49,11 @@ def play_tour(out: Path, theme: ThemeName = "light") -> int:
             _qt_application = make_qt_application(sys.argv[:1])
             # The steps use the buttons' English names, and pictures must not show half an animation.
             save_settings(data / "settings.json", Settings(theme=theme, language="en", motion="less"))
-            error, steps = _play(Application(Places.under(data)), out, data)
+            places = Places.under(data)
+            if starter is not None:
+                places.models.mkdir()
+                (places.models / starter.name).symlink_to(starter, target_is_directory=True)
+            error, steps = _play(Application(places), out, data)
     finally:
         shutil.rmtree(data, ignore_errors=True)
     report = {"ok": error is None, "error": error, "steps": steps}
@@ -74,7 +81,7 @@ def _play(application: Application, out: Path, folder: Path) -> tuple[str | None
 
 def _play_steps(visitor: Visitor, steps: list[dict[str, Any]], in_slots: list[str]) -> str | None:
     try:
-        for name, step in STEPS:
+        for name, step in steps_of(has_starter=bool(visitor.controller.program.starter)):
             began = time.perf_counter()
             facts = step(visitor)
             expect(not in_slots, next(iter(in_slots), ""))

@@ -1,17 +1,20 @@
-"""The steps of the tour. Each returns facts for the report; `STEPS` lists them in order."""
+"""The steps of the tour. Each returns facts for the report; `steps_of` lists them in order."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 from PySide6.QtCore import QMimeData, Qt, QUrl
 from PySide6.QtGui import QGuiApplication, QKeySequence, QPalette
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QMenu, QPushButton, QToolButton
 
+from app.answers.sessions import GUIDE
+from app.catalog.good_models import best_that_fits
+from app.catalog.machine_memory import machine_memory
 from app.model.token_pieces import TokenPiece
 from app.tour.visitor import UnexpectedError, Visitor, expect, figures_of
 from app.ui.comparing.compare_window import CompareWindow
@@ -22,9 +25,12 @@ from app.ui.settings.settings_window import SettingsWindow
 from app.ui.text.message_text import MessageText
 from app.ui.text.token_reader import TokenReader
 
+FIRST_QUESTION = "Why is the sky blue?"
 QUESTION = "What is a branch?"
 FOLLOW_UP = "How do I regenerate an answer?"
 EDITED = "How do I fork a message?"
+_FEW_WORDS = 150
+"""Characters of the real model's answer after which the tour goes on."""
 _MIN_KEPT_TOKENS = 1
 """The fewest tokens before the fork."""
 _SCHEMA = (
@@ -38,13 +44,33 @@ def load(visitor: Visitor) -> dict[str, Any]:
     session = visitor.controller.program.session
     visitor.picture("start")
     visitor.wait("the model to load", lambda: session.state != "loading")
+    if session.name != GUIDE and best_that_fits(machine_memory()) is not None:
+        offers = visitor.controller.program.first_models
+        visitor.wait("the offer of a better model", lambda: offers.offer is not None)
     info = session.info
+    label = "guide" if visitor.controller.model.name == GUIDE else "starter's"
     if info is None:
-        raise UnexpectedError(f"The guide model did not load: {visitor.why_not_loaded}")
+        raise UnexpectedError(f"The {label} model did not load: {visitor.why_not_loaded}")
     return {"model": info.model, "parameters": info.num_parameters, "context": info.context_length}
 
 
+def chat_with_starter(visitor: Visitor) -> dict[str, Any]:
+    """Ask the small real model about anything, and stop it when it goes on for long."""
+    visitor.ask(FIRST_QUESTION)
+    shown = visitor.controller.shown
+    visitor.wait("a few words", lambda: not shown.streaming_message or len(shown.path[-1].text) > _FEW_WORDS)
+    if shown.streaming_message is not None:
+        visitor.press_key_of("stop")
+        visitor.wait("the stop", lambda: shown.streaming_message is None)
+    answer = shown.path[-1]
+    expect(answer.state in {"complete", "stopped"}, f"the answer ended as {answer.state}")
+    expect(bool(answer.text.strip()), "the answer is empty")
+    return figures_of(answer)
+
+
 def ask(visitor: Visitor) -> dict[str, Any]:
+    """Ask the guide, beside the starter if that is loaded."""
+    _turn_to_guide(visitor)
     visitor.ask(QUESTION)
     visitor.wait("the first words", lambda: bool(visitor.controller.shown.path[-1].text))
     first_words = visitor.controller.shown.path[-1].text
@@ -52,6 +78,12 @@ def ask(visitor: Visitor) -> dict[str, Any]:
     answer = visitor.finished_answer()
     expect(answer.text.startswith(first_words), "the first words changed later")
     return figures_of(answer)
+
+
+def _turn_to_guide(visitor: Visitor) -> None:
+    """Open a page where the guide answers, if another model would."""
+    if visitor.controller.model.name != GUIDE:
+        visitor.press_key_of("ask_guide")
 
 
 def regenerate(visitor: Visitor) -> dict[str, Any]:
@@ -284,9 +316,9 @@ def search_everything(visitor: Visitor) -> dict[str, Any]:
 
 
 def open_with_palette(visitor: Visitor) -> dict[str, Any]:
-    """Open the first conversation by typing its name into the palette."""
+    """Open the first conversation with the guide by typing its name into the palette."""
     conversations = visitor.controller.program.conversations
-    first = min(conversations.all, key=lambda one: one.id)
+    first = min((one for one in conversations.all if one.name == QUESTION), key=lambda one: one.id)
     visitor.press_key_of("palette")
     palette = visitor.opened(Palette)
     visitor.picture("palette")
@@ -302,6 +334,7 @@ def open_with_palette(visitor: Visitor) -> dict[str, Any]:
 def ask_for_json(visitor: Visitor) -> dict[str, Any]:
     """Type a JSON schema, which is checked while typing; the answer must match it."""
     visitor.press_key_of("new")
+    _turn_to_guide(visitor)
     visitor.press_key_of("answer_format")
     popover = visitor.opened(FormatPopover)
     visitor.click(popover.kinds["json_schema"])
@@ -324,6 +357,7 @@ def ask_for_json(visitor: Visitor) -> dict[str, Any]:
 def attach_a_file(visitor: Visitor) -> dict[str, Any]:
     """Paste a file into the composer, wait for its size in tokens, and ask about it."""
     visitor.press_key_of("new")
+    _turn_to_guide(visitor)
     file = visitor.folder / "notes.txt"
     file.write_text(_NOTES, encoding="utf-8")
     copied = QMimeData()
@@ -391,8 +425,16 @@ def _is_dark(visitor: Visitor) -> bool:
     return visitor.window.palette().color(QPalette.ColorRole.Window).lightnessF() < 0.5
 
 
-STEPS: tuple[tuple[str, Callable[[Visitor], dict[str, Any]]], ...] = (
-    ("load", load),
+Step: TypeAlias = Callable[[Visitor], dict[str, Any]]
+
+
+def steps_of(*, has_starter: bool) -> list[tuple[str, Step]]:
+    """Return the steps with their names, in order. `has_starter`: begin with the small real model."""
+    first = [("starter", chat_with_starter)] if has_starter else []
+    return [("load", load), *first, *_STEPS]
+
+
+_STEPS: tuple[tuple[str, Step], ...] = (
     ("ask", ask),
     ("regenerate", regenerate),
     ("regenerate with", regenerate_with),

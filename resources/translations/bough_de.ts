@@ -3053,6 +3053,10 @@
         <translation>Mehr Ergebnisse</translation>
     </message>
     <message>
+        <source>{model} is no longer on the hub, so it is not listed.</source>
+        <translation>{model} ist nicht mehr auf dem Hub und steht deshalb nicht mehr in der Liste.</translation>
+    </message>
+    <message>
         <source>{place} can&apos;t be opened here.</source>
         <translation>{place} lässt sich hier nicht öffnen.</translation>
     </message>
@@ -5581,6 +5585,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>{title} belongs to another program ({path}), so Bough does not delete it. Delete it there.</source>
         <translation>{title} gehört einem anderen Programm ({path}), deshalb löscht Bough es nicht. Löschen Sie es dort.</translation>
+    </message>
+    <message>
+        <source>{title} is being fetched now, so nothing was deleted. Cancel the download first, then try again.</source>
+        <translation>{title} wird gerade geholt, daher wurde nichts gelöscht. Brechen Sie erst den Download ab, und versuchen Sie es dann noch einmal.</translation>
     </message>
     <message>
         <source>{title} needs {needed_bytes} on the disk of {folder}, where {free_bytes} are free. The part that has arrived is kept. Free some space, then resume.</source>

@@ -17,7 +17,7 @@ from readme_pictures import FROM_TOUR, tour_picture
 
 from tests.driver import ROOT
 
-_STEPS = (
+STEPS = (
     "load", "ask", "regenerate", "regenerate with", "compare", "ask on", "edit an earlier question", "switch back",
     "tree", "three side by side", "keep one", "undo and redo", "tokens", "find", "form", "attach", "fork",
     "search everything", "palette", "export", "settings",
@@ -27,10 +27,11 @@ _NUM_FLAT = 2
 """The most common colours cover most of a picture, whatever its fonts."""
 
 
-def _tour(out: Path, *, root: Path = ROOT) -> subprocess.CompletedProcess[str]:
+def tour(out: Path, *, root: Path = ROOT, data: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Play the tour without a starter, or with the one in the folder `data` of the user's files."""
     environment = {name: value for name, value in os.environ.items() if name not in {"DISPLAY", "QT_QPA_PLATFORM"}}
     return subprocess.run(
-        [sys.executable, "-m", "app", "tour", "--out", str(out)],
+        [sys.executable, "-m", "app", "--data-dir", str(data or out / "none"), "tour", "--out", str(out)],
         cwd=root,
         env=environment,
         capture_output=True,
@@ -44,14 +45,14 @@ def test_the_tour_plays_every_step_and_leaves_pictures_transcript_and_report(tmp
     out = tmp_path / "made" / "tour"
     out.mkdir(parents=True)
     (out / "99-of-an-earlier-tour.png").touch()
-    done = _tour(out)
+    done = tour(out)
     assert (done.returncode, done.stderr) == (0, "")
     report = json.loads((out / "tour.json").read_text())
     assert (report["ok"], report["error"]) == (True, None)
-    assert [step["step"] for step in report["steps"]] == list(_STEPS)
+    assert [step["step"] for step in report["steps"]] == list(STEPS)
     pictures = sorted(out.glob("*.png"))
     assert [picture.name[:2] for picture in pictures] == [f"{number:02}" for number in range(1, len(pictures) + 1)]
-    assert len(pictures) >= len(_STEPS)
+    assert len(pictures) >= len(STEPS)
     assert not any(QImage(str(picture)).isNull() for picture in pictures)
     transcript = (out / "transcript.md").read_text()
     assert "## You\n\nWhat is a branch?" in transcript
@@ -88,7 +89,7 @@ def broken_checkout(tmp_path: Path) -> Path:
 
 
 def test_a_tour_without_a_loadable_model_says_why_and_exits_1(tmp_path: Path, broken_checkout: Path) -> None:
-    done = _tour(tmp_path / "tour", root=broken_checkout)
+    done = tour(tmp_path / "tour", root=broken_checkout)
     assert done.returncode == 1
     report = json.loads((tmp_path / "tour" / "tour.json").read_text())
     assert (report["ok"], report["steps"]) == (False, [])
@@ -134,6 +135,6 @@ if __name__ == "__main__":
 
 def test_a_folder_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    done = _tour(tmp_path / "file")
+    done = tour(tmp_path / "file")
     assert done.returncode == 1
     assert done.stderr == f"The tour can't write to {tmp_path / 'file'} (File exists). Name another folder.\n"

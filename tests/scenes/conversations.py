@@ -9,8 +9,10 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QDialog, QListWidget, QWidget
 
 from app.catalog.good_models import good_models
+from app.catalog.starter import starter_path
 from app.ui.text.message_text import MessageText
 from tests.app.ui.waiting import are_formulas_rendered
+from tests.models import byte_level_tokenizer, write_random_llama
 from tests.scenes.stage import Stage
 
 
@@ -20,9 +22,11 @@ def first_start(stage: Stage) -> QWidget:
 
 def first_start_with_starter(stage: Stage) -> QWidget:
     """The page with both models; the starter answers, and a better model is offered."""
-    stage.controller.program.first_models.suggest(good_models()[1])
-    stage.window.welcome.offer.show_offer(stage.controller.program.first_models.offer, is_starter=False)
-    stage.window.welcome.show_choices("starter", "starter", is_starter=True)
+    program = stage.application.program
+    write_random_llama(starter_path(program.models_folder), byte_level_tokenizer())
+    stage.controller.choose_model(program.starter)
+    stage.wait(lambda: program.session.state == "ready" and program.session.name == program.starter)
+    program.first_models.suggest(good_models()[1])
     return stage.window
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import shutil
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +14,9 @@ from PySide6.QtCore import QEventLoop, Qt, QTimer
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QDialog, QWidget
 
+from app.answers.sessions import GUIDE
 from app.application import Application, Places
+from app.catalog.starter import starter_path
 from app.model.message import Message
 from app.model.settings import Settings, save_settings
 from app.model.settings import Theme as ThemeName
@@ -161,7 +164,16 @@ class Stage:
             while self.controller.to_undo:
                 self.controller.undo()
             self.controller.preparation.replace_unsent(Unsent())
+        self._return_to_guide()
         self.application.program.preferences.change(recent_drafts=())
         self.controller.shown.new_conversation()
         self.controller.preparation.reset_generation()
         self.settle()
+
+    def _return_to_guide(self) -> None:
+        """Load the guide again, and remove the model that a scene has loaded."""
+        program = self.application.program
+        if program.session.name != GUIDE:
+            program.load_model(GUIDE)
+            self.wait(lambda: program.session.state == "ready")
+            shutil.rmtree(starter_path(program.models_folder))

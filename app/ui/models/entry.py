@@ -189,7 +189,8 @@ def transfer_text(transfer: Transfer) -> str:
         parts.append(done.format(done=sized(transfer.num_bytes), total=sized(transfer.total_bytes)))
     if transfer.state == "running":
         parts += _activity(transfer)
-    return " · ".join(parts)
+    # Lines break between the parts.
+    return " · ".join(part.replace(" ", "\N{NO-BREAK SPACE}") for part in parts)
 
 
 def _activity(transfer: Transfer) -> Iterator[str]:

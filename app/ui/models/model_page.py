@@ -73,6 +73,8 @@ class ModelPage(QWidget):
         self._theme = theme
         self._fit_of = fit_of
         self._entry: Entry | None = None
+        self._held = 0, 0
+        """The width and the height of the text about progress."""
         self.back_button = _tool_button(self.tr("Back to the list"), self.tr("Back to the list (Esc)"))
         self.back_button.clicked.connect(self.back_requested)
         self.title = ElidedLabel()
@@ -205,6 +207,8 @@ class ModelPage(QWidget):
         self._page.setVisible(entry is not None)
         self.more_button.setVisible(entry is not None and bool(self._menu_actions(entry)))
         if is_other:
+            self._held = 0, 0
+            self.token.reset()
             self.confirmation.setVisible(False)
         self.settings.show_entry(entry)
         if entry is None:
@@ -290,6 +294,17 @@ class ModelPage(QWidget):
         self.progress.setValue(round(_STEPS * (fraction or 0.0)))
         self.progress.setAccessibleName(self._progress_name(entry))
         _show_text(self.progress_text, text)
+        self._hold_height(is_held=entry.transfer is not None)
+
+    def _hold_height(self, *, is_held: bool) -> None:
+        """Keep the height of the most lines that the text about progress had, so that the page does not jump."""
+        label = self.progress_text
+        label.setMinimumHeight(0)
+        if not is_held or label.width() != self._held[0]:
+            self._held = label.width(), 0
+        if is_held:
+            self._held = label.width(), max(self._held[1], label.heightForWidth(label.width()))
+            label.setMinimumHeight(self._held[1])
 
     def _progress_name(self, entry: Entry) -> str:
         if entry.transfer is None:

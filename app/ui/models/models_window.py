@@ -28,6 +28,7 @@ from PySide6.QtWidgets import (
 from typing_extensions import override
 
 from app.catalog.entry import LocalModel, RemoteModel
+from app.catalog.hub_error import HubError
 from app.numbers import sized
 from app.program import Program
 from app.sentences import translated
@@ -86,7 +87,7 @@ class ModelsWindow(QDialog):
         self.add_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.add_button.setMenu(self._new_add_menu())
         self._said = ""
-        """The result of the last action, shown below the list until the next one."""
+        """The result of the last action, shown below the list until the next one, or until the next search."""
         self.list = ModelList(theme)
         self.status = quiet_label("")
         self.again_button = QPushButton()
@@ -138,7 +139,7 @@ class ModelsWindow(QDialog):
         self.resize(min(scaled(_WIDTH_PX), width), min(scaled(_HEIGHT_PX), height))
 
     def _connect(self) -> None:
-        self.field.textChanged.connect(self.entries.search)
+        self.field.textChanged.connect(self._on_words)
         self.list.chosen.connect(self._on_chosen)
         self.list.entered.connect(self._on_entered)
         self.list.clicked.connect(self._on_clicked)
@@ -150,6 +151,7 @@ class ModelsWindow(QDialog):
         self.page.plain_template_chosen.connect(self._on_plain_template)
         self.page.token.entered.connect(self._program.hub_search.enter_token)
         self._program.hub_search.token_answered.connect(self._on_token)
+        self._program.hub_search.details_changed.connect(self._on_details)
         self._program.transfers.landed.connect(self._on_landed)
         self.entries.changed.connect(self._show)
         self._program.of_models.changed.connect(self._show)
@@ -200,6 +202,10 @@ class ModelsWindow(QDialog):
         self.again_button.setText(again)
         self.again_button.setVisible(bool(again))
 
+    def _on_words(self, words: str) -> None:
+        self._said = ""
+        self.entries.search(words)
+
     def _search_on(self) -> None:
         search = self._program.hub_search
         if search.failure is not None:
@@ -229,10 +235,16 @@ class ModelsWindow(QDialog):
             self.list.choose_next(f"local:{name}")
             self._program.local_models.look()
 
-    def _on_token(self, why: Sentence | None) -> None:
+    def _on_details(self, repo: str) -> None:
+        """Say why a row disappears: the hub no longer has this model."""
+        found = self._program.hub_search.known_details(repo)
+        if not self.field.text().strip() and isinstance(found, HubError) and found.kind == "gone":
+            self._say(self.tr("{model} is no longer on the hub, so it is not listed.").format(model=repo))
+
+    def _on_token(self, why: Sentence | None, is_used: bool) -> None:
         if why is not None:
             self.page.token.say(translated(why))
-        else:
+        if is_used:
             entry = self.page.entry
             if entry is not None and entry.transfer is not None and entry.transfer.state == "failed":
                 self._program.transfers.resume(entry.transfer.key)
@@ -288,7 +300,7 @@ class ModelsWindow(QDialog):
             case "show_folder" if isinstance(model, LocalModel):
                 self._open(QUrl.fromLocalFile(str(_folder_of(model.path))))
             case "open_page" if model is not None:
-                self._open(QUrl(f"https://huggingface.co/{model.repo}"))
+                self._open(QUrl(self._program.hub_search.page_of(model.repo)))
             case "chat" | "convert" | "fetch" | "ask_again" | "delete" | "show_folder" | "open_page":
                 pass
             case _:

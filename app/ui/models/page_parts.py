@@ -241,7 +241,8 @@ class TokenForm(QWidget):
         self.button = QPushButton(self.tr("Use token"))
         self.button.setAutoDefault(False)
         self.button.clicked.connect(self._enter)
-        self.note = quiet_label(self.tr("It is kept in the system's keyring, never in a file of Bough."))
+        self.note = quiet_label("")
+        self.reset()
         row = QHBoxLayout()
         row.setSpacing(8)
         row.addWidget(self.field, 1)
@@ -251,6 +252,11 @@ class TokenForm(QWidget):
         column.setSpacing(4)
         column.addLayout(row)
         column.addWidget(self.note)
+
+    def reset(self) -> None:
+        """Forget what was typed and said."""
+        self.field.clear()
+        self.note.setText(self.tr("It is kept in the system's keyring, never in a file of Bough."))
 
     def say(self, text: str) -> None:
         """Show a sentence below the field."""

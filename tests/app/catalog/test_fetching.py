@@ -286,7 +286,7 @@ def test_programs_write_only_what_they_changed(open_desk: Callable[[], Desk], hu
     other = fetched_model(second, RemoteModel(repo="someone/nothing", problem=problem))
     second.queue.move(other.id, 0)
     (left,) = open_desk().queue.fetches
-    assert (left.id, left.model.problem, left.failure_kind) == (other.id, problem, "gone")
+    assert (left.id, getattr(left.model, "problem", None), left.failure_kind) == (other.id, problem, "gone")
 
 
 # --- Xet ---------------------------------------------------------------------------------------------------------
@@ -384,6 +384,15 @@ def test_a_gguf_model_is_converted(desk: Desk, hub_server: HubServer, gguf: Repo
     assert {request.headers.get("Range") for request in others} == {"bytes=0-262143"}
 
 
+def test_a_gguf_file_with_an_odd_name(desk: Desk, hub_server: HubServer, gguf: Repository, tmp_path: Path) -> None:
+    name = "größe/模型 100% #1?-Q4_0.gguf"
+    hub_server.add(Repository("someone/odd-GGUF", {name: gguf.files["llama-Q4_0.gguf"]}, ("gguf",)))
+    landed = fetched_model(desk, RemoteModel(repo="someone/odd-GGUF", gguf=name))
+    assert landed.failure is None
+    assert landed.path == str(tmp_path / "bough/models/模型 100- #1--Q4_0")
+    assert check_folder(Path(landed.path)).num_parameters > 0
+
+
 def test_a_kill_in_the_middle_of_a_conversion(
     desk: Desk, hub_server: HubServer, gguf: Repository, tmp_path: Path
 ) -> None:
@@ -422,6 +431,7 @@ def test_bough_is_killed_in_the_middle_of_a_conversion(
     desk = open_desk()
     (fetch,) = desk.queue.fetches
     assert (fetch.state, fetch.num_bytes) == ("paused", fetch.total_bytes)
+    assert isinstance(fetch.model, RemoteModel)
     end = fetched_model(desk, fetch.model)
     while end.failure_kind in {"busy", "failed"}:  # the killed program's process has not ended yet
         desk.queue.resume(fetch.id)

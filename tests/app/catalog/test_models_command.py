@@ -170,6 +170,12 @@ def test_import_converts_once_and_leaves_no_entry(shell: Shell, tmp_path: Path):
     code, out, errors = shell.run("import", file)
     assert (code, out, "50 bytes are missing" in errors) == (1, "", True)
     assert list((shell.places.data / "fetching").iterdir()) == []
+    (tmp_path / "many").mkdir()
+    write_llama(tmp_path / "many" / "a.gguf")
+    (tmp_path / "many" / "b.gguf").write_bytes(b"GGUF" + b"\xff" * 100)
+    code, out, errors = shell.run("import", tmp_path / "many", "--json")
+    assert (code, [model["name"] for model in json.loads(out)]) == (1, [str(shell.places.models / "a")])
+    assert "b.gguf" in errors
 
 
 def test_check_finds_damage(shell: Shell):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 from pathlib import Path
 
 import pytest
 
 from app.catalog.entry import LocalModel, Source
+from app.catalog.hub_folder import HubFolder
 from app.catalog.removal import RemovalError, remove
 
 
@@ -35,6 +37,21 @@ def test_a_repository_of_the_cache_is_deleted_with_its_blobs(tmp_path: Path) -> 
     (snapshot / "config.json").symlink_to("../../blobs/config.json")
     remove(_model(snapshot, "hub", "owner/name"), models=tmp_path / "models", cache=tmp_path / "hub")
     assert not repo.exists()
+
+
+def test_a_repository_that_is_fetched_now_stays(tmp_path: Path) -> None:
+    folder = HubFolder("owner/name", tmp_path / "hub", "0" * 40)
+    _folder(folder.snapshot)
+    folder.lock.parent.mkdir(parents=True)
+    model = _model(folder.snapshot, "hub", "owner/name")
+    with folder.lock.open("wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(RemovalError, match="is being fetched now"):
+            remove(model, models=tmp_path / "models", cache=tmp_path / "hub")
+    assert folder.snapshot.exists()
+    remove(model, models=tmp_path / "models", cache=tmp_path / "hub")
+    assert not folder.path.exists()
+    assert not folder.lock.exists()
 
 
 def test_of_a_link_only_the_link_is_deleted(tmp_path: Path) -> None:

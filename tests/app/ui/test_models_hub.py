@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import huggingface_hub.constants
+import keyring.backends.fail
+import keyring.core
 import pytest
 from PySide6.QtCore import Qt
 from tokenizers import Tokenizer
 
+from app.catalog.entry import RemoteModel
 from app.ui.models.models_window import ModelsWindow
 from tests.app.ui.conftest import User
 from tests.hub_server import Fault, HubServer, Repository
@@ -34,6 +37,12 @@ def hub(tmp_path_factory: pytest.TempPathFactory, byte_level: Tokenizer) -> Iter
         yield server
 
 
+def _uploaded(hub: HubServer) -> tuple[Mapping[str, bytes | Path], tuple[str, ...]]:
+    """Return the files and the tags of the first repository."""
+    first = next(iter(hub.repositories.values()))
+    return first.files, first.tags
+
+
 @pytest.fixture
 def window(user: User) -> Iterator[ModelsWindow]:
     user.window.action("models").trigger()
@@ -52,7 +61,7 @@ def _search(user: User, window: ModelsWindow, words: str) -> None:
 
 
 def _choose(user: User, window: ModelsWindow, key: str) -> None:
-    window.list.choose(key)
+    window.list.choose_next(key)
     user.bot.waitUntil(lambda: window.page.entry is not None and window.page.entry.key == key, timeout=PATIENCE_MS)
 
 
@@ -89,6 +98,38 @@ def test_a_guarded_model_asks_for_a_token_which_is_sent_and_not_shown(
     user.bot.waitUntil(lambda: window.list.chosen_key == "local:mlx-community/Guarded-1B-4bit", timeout=PATIENCE_MS)
     last = hub.requests_of("GET .*Guarded.*resolve")[-1]
     assert f"Bearer {hub.token}" in last.headers.values()
+
+
+def test_without_a_keyring_the_token_is_used_until_bough_ends(
+    user: User, window: ModelsWindow, hub: HubServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hub.add(Repository("mlx-community/Locked-1B-4bit", *_uploaded(hub), gated="manual"))
+    monkeypatch.setattr(keyring.core, "_keyring_backend", keyring.backends.fail.Keyring())
+    program = user.controller.program
+    program.hub_search.enter_token("hf_wrong")
+    user.bot.waitSignal(program.hub_search.token_answered, timeout=PATIENCE_MS).wait()
+    _choose(user, window, program.transfers.fetch(RemoteModel(repo="mlx-community/Locked-1B-4bit")))
+    user.bot.waitUntil(window.page.token.isVisible, timeout=PATIENCE_MS)
+    window.page.token.field.setText(hub.token)
+    said: list[str] = []
+
+    def note(why: object, _is_used: bool) -> None:
+        said.append(str(why))
+
+    program.hub_search.token_answered.connect(note)
+    window.page.token.button.click()
+    user.bot.waitUntil(lambda: window.list.chosen_key == "local:mlx-community/Locked-1B-4bit", timeout=PATIENCE_MS)
+    assert "until Bough ends" in said[0]
+
+
+def test_a_listed_model_that_is_gone_is_hidden_with_a_word(user: User, window: ModelsWindow) -> None:
+    window.field.clear()
+    key = next(row.key for row in window.list.rows if row.key.startswith("hub:"))
+    _choose(user, window, key)
+    repo = key.removeprefix("hub:")
+    user.bot.waitUntil(lambda: repo in window.status.text(), timeout=PATIENCE_MS)
+    assert "no longer on the hub" in window.status.text()
+    assert key not in {row.key for row in window.list.rows}
 
 
 def test_a_failed_search_says_why_and_can_be_repeated(user: User, window: ModelsWindow, hub: HubServer) -> None:

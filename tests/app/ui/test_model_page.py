@@ -1,0 +1,46 @@
+"""The page of a model without a window around it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from PySide6.QtCore import QEvent
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from app.catalog.entry import RemoteModel
+from app.supply.transfers import Transfer
+from app.ui.models.entry import Entry
+from app.ui.models.model_page import ModelPage
+from app.ui.theme import theme
+
+_RUNNING = Transfer(
+    key="one",
+    title="One",
+    state="running",
+    num_bytes=120 << 20,
+    total_bytes=900 << 20,
+    bytes_per_s=3e6,
+    seconds_left=250.0,
+    model=RemoteModel(repo="owner/One"),
+)
+
+
+def test_what_is_below_the_progress_stays_where_it_is(qtbot: QtBot) -> None:
+    page = ModelPage(theme("light"), lambda _: None)
+    page.resize(230, 600)
+    page.show()
+    heights: list[int] = []
+    for transfer in (_RUNNING, replace(_RUNNING, bytes_per_s=None, seconds_left=None), _RUNNING):
+        page.show_entry(Entry("one", transfer.model, transfer=transfer))
+        QApplication.sendPostedEvents()
+        qtbot.waitUntil(lambda: page.facts.y() > 0)
+        heights.append(page.facts.y())
+    other = replace(_RUNNING, key="two", bytes_per_s=None, seconds_left=None)
+    page.show_entry(Entry("two", other.model, transfer=other))
+    QApplication.sendPostedEvents()
+    assert len(set(heights)) == 1
+    assert page.facts.y() < heights[0]
+    page.close()
+    page.deleteLater()
+    QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
