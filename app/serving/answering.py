@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from types import TracebackType
@@ -71,6 +72,9 @@ from worker.tools.turn_parts import (
 from worker.tools.turn_parts import (
     TurnReader,
 )
+
+_READING_S = 1.0
+"""News about the prompt that come sooner after other news are left out."""
 
 
 class ShownToken(NamedTuple):
@@ -303,6 +307,7 @@ class Answering:
 
     async def __aiter__(self) -> AsyncIterator[Step]:
         """Yield the steps of the answer. Raises `ProblemError`."""
+        last_s = time.monotonic()
         while not self._has_ended:
             try:
                 async with asyncio.timeout(self._service.ping_s):
@@ -311,7 +316,10 @@ class Answering:
                 yield Waiting()
                 continue
             for step in self._steps(event):
-                yield step
+                now_s = time.monotonic()
+                if not isinstance(step, Reading) or now_s - last_s >= _READING_S:
+                    last_s = now_s
+                    yield step
 
     def _steps(self, event: Down) -> list[Step]:
         match event:

@@ -23,12 +23,14 @@ from app.serving.messages import (
 )
 from app.serving.model_names import find, load_name, served_model, suggested
 from app.serving.relay import Relay
-from worker.process import WorkerClient, WorkerExitedError
+from worker.process import WorkerClient, WorkerExitedError, WorkerSilentError
 from worker.protocol import Command, Event, Failed, LoadModel, ModelLoaded
 from worker.sentence import Sentence
 
 _MAX_DEATHS = 3
 """After this many deaths in a row without an answer between them, no further worker is started."""
+_PATIENCE_S = 60.0
+"""A worker that has been silent for this long is ended."""
 _DIED = Sentence("The model process stopped while it answered. It is being started again.")
 
 
@@ -197,7 +199,10 @@ class HeadlessOwner:
     def _receive(self) -> None:
         while True:
             try:
-                event = self._client.receive()
+                event = self._client.receive_unless_silent(_PATIENCE_S)
+            except WorkerSilentError:
+                self._client.end()
+                continue
             except WorkerExitedError:
                 if self._is_stopping or not self._restarted():
                     return

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
-import queue
-import threading
+import os
+from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from msgspec import MsgspecError
 
+from app.serving.frames import FrameReader, framed
 from app.serving.messages import Down, ModelStatus, Stop, Up, down_from, encoded
 
 if TYPE_CHECKING:
@@ -23,29 +24,36 @@ _log = logging.getLogger(__name__)
 class OwnerLink:
     """Sends commands to the owner, and hands each event to the request that waits for it.
 
-    Two threads use the pipes, so neither a full pipe nor a half-read message holds up other requests.
+    Nothing here waits, so neither a full pipe nor a half-read message holds up other requests.
     """
 
     def __init__(self, up: Connection, down: Connection, prefix: str, on_stop: Callable[[], None]) -> None:
-        """`on_stop` is called in the event loop when the owner asks the server to stop, and when the owner is gone."""
-        self._up = up
-        self._down = down
+        """`on_stop` is called when the owner asks the server to stop, and when the owner is gone."""
+        # They are open as long as these are referred to.
+        self._pipes = up, down
+        self._up, self._down = up.fileno(), down.fileno()
         self._loop = asyncio.get_running_loop()
         self._ids = (f"{prefix}{number}" for number in itertools.count(1))
         self._on_stop = on_stop
         self._inboxes: dict[str, asyncio.Queue[Down]] = {}
-        self._frames: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        self._unsent: deque[memoryview] = deque()
+        self._reader = FrameReader(self._down)
         self.status: ModelStatus | None = None
         """The owner's model; None before the owner's first report."""
-        threading.Thread(target=self._read, name="owner's messages", daemon=True).start()
-        threading.Thread(target=self._write, name="messages to the owner", daemon=True).start()
+        for descriptor in (self._up, self._down):
+            os.set_blocking(descriptor, False)
+        self._loop.add_reader(self._down, self._read)
 
     def new_id(self) -> str:
         return next(self._ids)
 
     def send(self, message: Up) -> None:
         """Send a message. It is lost if the owner is gone."""
-        self._frames.put(encoded(message))
+        self._unsent.append(memoryview(framed(encoded(message))))
+        if len(self._unsent) == 1:
+            self._write()
+            if self._unsent:
+                self._loop.add_writer(self._up, self._write)
 
     def open(self, request_id: str) -> asyncio.Queue[Down]:
         """Return the queue that gets all replies to a request, until `close`."""
@@ -69,19 +77,28 @@ class OwnerLink:
 
     def _read(self) -> None:
         try:
-            while True:
-                self._loop.call_soon_threadsafe(self._take, down_from(self._down.recv_bytes()))
-        except (EOFError, OSError):
-            pass
+            self._reader.read()
+            for message in self._reader.messages():
+                self._take(down_from(message))
+        except BlockingIOError:
+            return
         except MsgspecError as error:
             _log.error("The owner sent an invalid message: %s", error)
-        except RuntimeError:
-            return  # The loop is closed: the process is ending.
-        self._loop.call_soon_threadsafe(self._on_stop)
+        except (EOFError, OSError):
+            self._loop.remove_reader(self._down)
+            self._on_stop()
 
     def _write(self) -> None:
+        """Write what the pipe takes now."""
         try:
-            while True:
-                self._up.send_bytes(self._frames.get())
+            while self._unsent:
+                num_bytes = os.write(self._up, self._unsent[0])
+                if num_bytes < len(self._unsent[0]):
+                    self._unsent[0] = self._unsent[0][num_bytes:]
+                else:
+                    self._unsent.popleft()
+        except BlockingIOError:
+            return
         except OSError:
-            pass
+            self._unsent.clear()
+        self._loop.remove_writer(self._up)

@@ -7,10 +7,13 @@ import logging
 import multiprocessing
 import multiprocessing.connection
 import os
+import select
 import signal
 import threading
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from app.serving.frames import FrameReader, framed
 from worker.printable import print_printable_text
 
 if TYPE_CHECKING:
@@ -39,18 +42,32 @@ class ServerProcess:
         # With our copies open, neither side would see the end of the other.
         up.close()
         down.close()
+        self._writable = select.poll()
+        self._writable.register(self._down, select.POLLOUT)
 
     @property
     def pid(self) -> int | None:
         return self._process.pid
 
-    def send(self, frame: bytes) -> None:
-        """Send a frame; waits while the pipe is full. Raises `OSError` if the process has ended."""
-        self._down.send_bytes(frame)
+    def send(self, data: bytes) -> None:
+        """Send a message; waits while the pipe is full. Raises `OSError` if the process has ended."""
+        rest = memoryview(framed(data))
+        while rest:
+            rest = rest[os.write(self._down.fileno(), rest) :]
 
-    def receive(self) -> bytes:
-        """Wait for a frame. Raises `EOFError` or `OSError` once the process has ended."""
-        return self._up.recv_bytes()
+    def takes_at_once(self, data: bytes) -> bool:
+        """Return whether `send` would not wait, as far as is known. False once the process has ended."""
+        # A writable pipe takes so many bytes.
+        if self._down.closed or len(data) > select.PIPE_BUF - 8:
+            return False
+        return self._writable.poll(0) == [(self._down.fileno(), select.POLLOUT)]
+
+    def receive(self) -> Iterator[bytes]:
+        """Wait for messages and yield them. Raises `EOFError` or `OSError` once the process has ended."""
+        reader = FrameReader(self._up.fileno())
+        while True:
+            reader.read()
+            yield from reader.messages()
 
     def end(self, patience_s: float = 0.0) -> int | None:
         """Wait for the process to end, and kill it after `patience_s` seconds. Return its exit code."""

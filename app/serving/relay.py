@@ -6,6 +6,7 @@ every request and every token that it passes on, so it knows who is being served
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import queue
 import threading
@@ -144,7 +145,10 @@ class Relay:
         self._lock = threading.Lock()
         self._state = _State()
         self._process = ServerProcess(settings)
-        self._frames: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._writing_lock = threading.Lock()
+        self._queue: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        """Messages that wait until the pipe to the server takes them."""
+        self._num_queued = 0
         self._writing = threading.Thread(target=self._write, name="server events", daemon=True)
         self._reading = threading.Thread(target=self._read, name="server commands", daemon=True)
         self._writing.start()
@@ -176,8 +180,16 @@ class Relay:
         return isinstance(event.request_id, str) and event.request_id.startswith(self._prefix)
 
     def tell(self, message: Down) -> None:
-        """Send a message to the server. It is lost if the server has ended."""
-        self._frames.put(encoded(message))
+        """Send a message to the server without waiting. It is lost if the server has ended."""
+        data = encoded(message)
+        with self._writing_lock:
+            # Most messages go at once, which saves a switch of threads.
+            if self._num_queued == 0 and self._process.takes_at_once(data):
+                with contextlib.suppress(OSError):
+                    self._process.send(data)
+            else:
+                self._num_queued += 1
+                self._queue.put(data)
 
     def fail_all(self, why: Sentence) -> None:
         """Fail all requests: the worker has died."""
@@ -195,7 +207,7 @@ class Relay:
         self._state.is_stopping = True
         self.tell(Stop())
         self._process.end(patience_s)
-        self._frames.put(None)
+        self._queue.put(None)
         self._writing.join(patience_s)
         self._process.close()
         self._cancel_all()
@@ -204,12 +216,12 @@ class Relay:
 
     def _read(self) -> None:
         try:
-            while True:
-                self._obey(self._process.receive())
+            for message in self._process.receive():
+                self._obey(message)
         except (EOFError, OSError):
             pass
         finally:
-            self._frames.put(None)
+            self._queue.put(None)
             self._cancel_all()
             if not self._state.is_stopping:
                 self._owner.on_server_ended(self._process.end(1.0))
@@ -287,8 +299,10 @@ class Relay:
 
     def _write(self) -> None:
         try:
-            while (frame := self._frames.get()) is not None:
-                self._process.send(frame)
+            while (data := self._queue.get()) is not None:
+                self._process.send(data)
+                with self._writing_lock:
+                    self._num_queued -= 1
         except OSError:
             pass
 

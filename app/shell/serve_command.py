@@ -32,7 +32,7 @@ def serve(chosen: argparse.Namespace, places: Places) -> int:
         port=chosen.port,
         allowed_hosts=tuple(chosen.allow_host),
         allowed_origins=tuple(chosen.allow_origin),
-        turns=None,
+        turns=places.data / "turns.sqlite3",
     )
 
     def models() -> Sequence[ServedModel]:
