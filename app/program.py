@@ -42,7 +42,7 @@ from app.places import Places
 from app.preferences import Preferences
 from app.settings_of_models import SettingsOfModels
 from app.supply.measuring import Measuring
-from worker.sentence import Sentence
+from worker.sentence import Sentence, joined
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -112,6 +112,8 @@ class Program(QObject):
         self._first_models = Lazy(self._make_first_models)
         self.templates = ChatTemplates(models_folder.parent / "chat_templates")
         """The chat templates that the user chose for models without one."""
+        self._set_aside: dict[Sentence, None] = {}
+        """What was said about unsent texts that can't be shown, in its order."""
         self._without_template: set[str] = set()
         """Models without a template for which a plain one was offered."""
         self.measurements = Measurements(models_folder.parent / "measured.json")
@@ -501,6 +503,11 @@ class Program(QObject):
         """Tell the user that some text is not saved, until `report_saved` is called."""
         text = Sentence("{why} New text stays on the screen and is saved as soon as possible.", why=why)
         self.notices.post(Notice(text, "danger", cause="saving"))
+
+    def report_set_aside(self, what: Sentence) -> None:
+        """Tell the user that unsent text can't be shown, and where it is kept."""
+        self._set_aside[what] = None
+        self.notices.post(Notice(joined(self._set_aside, "\n"), "warning", cause="drafts"))
 
     def report_saved(self) -> None:
         """Remove the notice of `report_unsaved`: all text is saved again."""

@@ -8,7 +8,7 @@ import itertools
 import os
 import signal
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from typing import TextIO
 
@@ -25,6 +25,7 @@ from worker.protocol import (
     LoadModel,
     Message,
     ModelLoaded,
+    Notice,
     Role,
     Sampling,
 )
@@ -108,6 +109,7 @@ class Chat:
             self._say(
                 f"{end.model}: {end.architecture}, {end.num_parameters / 1e6:,.1f} M parameters. /help lists commands."
             )
+            self._say_notices(end.notices)
         while True:
             self._out.write("\n> ")
             self._out.flush()
@@ -173,6 +175,7 @@ class Chat:
             version = f" · version {versions} of {versions}" if versions > 1 else ""
             kept = f"{usage.prompt_tokens:,} tokens, {usage.cached_tokens:,} kept"
             self._say(f"[{kept}{dropped} · {choice.reason}{version}]")
+            self._say_notices(end.notices)
         elif isinstance(end, Failed):
             self._say(end.message)
 
@@ -246,6 +249,10 @@ class Chat:
             self._say(f"{'  ' * depth}{mark} {node.role}: {_short(node.text)}")
             depth += len(node.children) > 1
             waiting += [(child, depth) for child in reversed(node.children)]
+
+    def _say_notices(self, notices: Sequence[Notice]) -> None:
+        for notice in notices:
+            self._say(f"[{notice.message}]")
 
     def _say(self, text: str) -> None:
         self._out.write(printable(f"{text}\n"))

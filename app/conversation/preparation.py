@@ -183,8 +183,9 @@ class Preparation(QObject):
         if self._program.preferences.is_safe:
             return Prepared()
         try:
-            return self._store.preparations.get(conversation_id)
-        except StoreError:
+            return self._store.preparations.get(conversation_id, self._program.report_set_aside)
+        except StoreError as error:
+            self._program.report_set_aside(error.sentence)
             return Prepared()
 
     def _change(self, prepared: Prepared) -> None:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
 
-from app.model.database import Database
+from app.model.database import Database, StoreError
 from app.model.generation_settings import GenerationSettings
+from app.model.settings import write_atomically
 from app.model.unsent import NOTHING, Unsent
+from app.model.valid_parts import parsed, with_valid_fields
+from worker.sentence import Sentence
 
 _V = TypeVar("_V", bound=Struct)
 
@@ -32,19 +38,51 @@ class Prepared(Struct, frozen=True, kw_only=True):
 class Preparations:
     """The preparations in one store; conversation None is the empty page. Methods raise `StoreError`."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, folder: Path) -> None:
+        """`folder`: for what is set aside."""
         self._database = database
+        self._folder = folder
 
-    def get(self, conversation_id: int | None) -> Prepared:
-        """Return the preparation of a conversation, without unreadable parts."""
-        rows = self._database.rows(
-            "SELECT unsent, asking FROM preparation WHERE conversation_id = ?", (conversation_id or _EMPTY_PAGE,)
-        )
+    def get(self, conversation_id: int | None, report: Callable[[Sentence], object] = lambda _: None) -> Prepared:
+        """Return the preparation of a conversation, without invalid parts.
+
+        What was stored is then kept in a file beside the store, and `report` is called with a sentence about it.
+        """
+        row_id = conversation_id or _EMPTY_PAGE
+        rows = self._database.rows("SELECT unsent, asking FROM preparation WHERE conversation_id = ?", (row_id,))
         for unsent, generation in rows:
-            return Prepared(
-                unsent=_decoded(unsent, Unsent) or NOTHING, generation=_decoded(generation, GenerationSettings)
+            left_out: list[str] = []
+            prepared = Prepared(
+                unsent=_decoded(unsent, Unsent, "unsent", left_out) or NOTHING,
+                generation=_decoded(generation, GenerationSettings, "settings", left_out),
             )
+            if left_out:
+                report(self._set_aside(conversation_id, [unsent, generation], prepared, ", ".join(left_out)))
+            return prepared
         return Prepared()
+
+    def _set_aside(self, conversation_id: int | None, stored: object, valid: Prepared, names: str) -> Sentence:
+        """Write what was stored to a file, and store the valid part instead. Return a sentence about it."""
+        name = f"unsent-{conversation_id or _EMPTY_PAGE}-{time.time_ns()}.damaged"
+        file = self._folder / name
+        if self._database.why_read_only:
+            return Sentence("Unsent text or settings of a conversation are invalid and not used: {names}.", names=names)
+        try:
+            write_atomically(file, msgspec.json.encode(stored), is_own=True)
+            self.put(conversation_id, valid)
+        except (OSError, StoreError) as error:
+            return Sentence(
+                "Unsent text or settings of a conversation are invalid and not used: {names}. They stay in the store, "
+                "as they could not be kept in a file ({error}). They are lost when you type in this conversation.",
+                names=names,
+                error=error,
+            )
+        return Sentence(
+            "Unsent text or settings of a conversation are invalid and were set aside: {names}. The others are used. "
+            "What was stored is kept as {file}.",
+            names=names,
+            file=file,
+        )
 
     def put(self, conversation_id: int | None, prepared: Prepared) -> None:
         """Store a preparation. It survives the death of this program."""
@@ -62,8 +100,21 @@ def _encoded(value: Struct) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def _decoded(text: Any, kind: type[_V]) -> _V | None:
-    try:
-        return None if text is None else msgspec.json.decode(text, type=kind)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, TypeError):
+def _decoded(text: str | None, kind: type[_V], name: str, left_out: list[str]) -> _V | None:
+    """Return the valid part of a stored value; None without one. `left_out` gets the names of the other parts."""
+    if text is None:
         return None
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except (msgspec.MsgspecError, RecursionError):
+        pass
+    try:
+        found = parsed(text.encode())
+    except (ValueError, RecursionError):
+        left_out.append(name)
+        return None
+    before = len(left_out)
+    valid = with_valid_fields(kind, found, name, left_out)
+    if len(left_out) == before:
+        return valid  # Only texts that can't be stored were replaced.
+    return valid if isinstance(found, dict) else None

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
-import json
 import os
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar, cast, get_args, get_origin
+from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 from msgspec import Meta, Struct, field, structs
@@ -18,12 +16,11 @@ from app.model.generation_settings import GenerationSettings, Preset
 from app.model.message import Overflow
 from app.model.model_settings import ModelSettings
 from app.model.own_files import make_folder, read_own, restrict
-from app.model.text import clean
+from app.model.valid_parts import parsed, with_valid_fields
 from worker.sentence import Sentence
 
 _MAX_BYTES = 16 << 20
 """The largest settings file that is read. It usually has a few thousand bytes."""
-_MAX_DEPTH = 40
 
 Name: TypeAlias = Annotated[str, Meta(max_length=4096)]
 """The name or path of a model, or another short text."""
@@ -44,8 +41,6 @@ MAX_UNLOAD_MINUTES = 24 * 60
 MIN_TEXT_PERCENT = 80
 """In percent of the default size."""
 MAX_TEXT_PERCENT = 150
-
-_S = TypeVar("_S", bound=Struct)
 
 
 class CacheSettings(Struct, frozen=True, kw_only=True):
@@ -157,14 +152,14 @@ def load_settings(path: Path, report: Callable[[Sentence], None] = lambda _: Non
     """
     try:
         restrict(path)
-        found = _parsed(read_own(path, _MAX_BYTES))
+        found = parsed(read_own(path, _MAX_BYTES))
     except FileNotFoundError:
         return Settings()
     except (OSError, ValueError, RecursionError) as error:
         settings, left_out, why = Settings(), [""], str(error)
     else:
         left_out, why = [], ""
-        settings = _with_valid_fields(Settings, found, "", left_out)
+        settings = with_valid_fields(Settings, found, "", left_out)
     if left_out:
         kept = _set_aside(path)
         if settings != Settings():
@@ -187,86 +182,6 @@ def _said(names: str, why: str, kept: Path) -> Sentence:
         error=why or "they are not a JSON object",
         file=kept,
     )
-
-
-def _parsed(data: bytes) -> object:
-    """Parse JSON, even if it has lone surrogates, invalid UTF-8 or NaN. Raises `ValueError` and `RecursionError`."""
-    try:
-        return msgspec.json.decode(data)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        return json.loads(data.decode("utf-8-sig", "replace"), parse_constant=lambda _: None)
-
-
-def _with_valid_fields(kind: type[_S], found: object, within: str, left_out: list[str]) -> _S:
-    """Return a `kind` with the valid fields of `found`. Others have their defaults; `left_out` gets their names."""
-    if not isinstance(found, dict):
-        left_out.append(within)
-        return kind()
-    values = cast("dict[str, object]", found)
-    valid: dict[str, object] = {}
-    for info in structs.fields(kind):
-        if info.encode_name not in values:
-            continue
-        name = f"{within}.{info.encode_name}".lstrip(".")
-        try:
-            value = _cleaned(values[info.encode_name])
-            valid[info.name] = msgspec.convert(value, info.type)
-        except _TooDeepError:
-            left_out.append(name)
-        except msgspec.ValidationError:
-            value = _cleaned(values[info.encode_name])
-            if isinstance(info.type, type) and issubclass(info.type, Struct):
-                valid[info.name] = _with_valid_fields(info.type, value, name, left_out)
-                continue
-            left_out.append(name)
-            part = _valid_part(value, info.type)
-            if part is not None:
-                valid[info.name] = part
-    return kind(**valid)
-
-
-def _valid_part(value: object, type_: Any) -> object:
-    """Return the valid entries of a list or mapping, at most as many as its type allows; None for other values."""
-    bounds = [meta.max_length for meta in getattr(type_, "__metadata__", ()) if isinstance(meta, Meta)]
-    plain = type_.__origin__ if bounds else type_
-    inner: tuple[Any, ...] = get_args(plain)[-2:] if get_origin(plain) in {tuple, dict} else ()
-    match value:
-        case list() if get_origin(plain) is tuple:
-            entries = (entry for entry in cast("list[object]", value) if _is_valid(entry, inner[0]))
-            return msgspec.convert(list(itertools.islice(entries, *bounds or [None])), plain)
-        case dict() if get_origin(plain) is dict:
-            all_pairs = cast("dict[str, object]", value).items()
-            pairs = ((key, entry) for key, entry in all_pairs if _is_valid(entry, inner[1]))
-            return msgspec.convert(dict(itertools.islice(pairs, *bounds or [None])), plain)
-        case _:
-            return None
-
-
-def _is_valid(value: object, type_: Any) -> bool:
-    try:
-        msgspec.convert(value, type_)
-    except msgspec.ValidationError:
-        return False
-    return True
-
-
-class _TooDeepError(ValueError):
-    pass
-
-
-def _cleaned(value: object, depth: int = _MAX_DEPTH) -> object:
-    """Return a JSON value with texts that can be stored. Raises `_TooDeepError`."""
-    if not depth:
-        raise _TooDeepError
-    match value:
-        case str():
-            return clean(value)
-        case list():
-            return [_cleaned(entry, depth - 1) for entry in cast("list[object]", value)]
-        case dict():
-            return {clean(key): _cleaned(entry, depth - 1) for key, entry in cast("dict[str, object]", value).items()}
-        case _:
-            return value
 
 
 def _set_aside(path: Path) -> Path | None:

@@ -98,7 +98,7 @@ class Store:
         self.grafts = Grafts(self._database)
         """Imports of whole conversations."""
         self.trash = Trash(self._database)
-        self.preparations = Preparations(self._database)
+        self.preparations = Preparations(self._database, path.parent)
         """Drafts and generation settings of each conversation."""
 
     def close(self) -> None:

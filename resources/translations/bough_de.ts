@@ -5031,6 +5031,18 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Dieses Modell braucht {need_bytes} Arbeitsspeicher, davon {weights_bytes} für seine Gewichte; Modelle können hier {total_bytes} nutzen. Es wurde nicht geladen.</translation>
     </message>
     <message>
+        <source>Unsent text or settings of a conversation are invalid and not used: {names}.</source>
+        <translation>Nicht gesendeter Text oder Einstellungen eines Gesprächs sind ungültig und werden nicht verwendet: {names}.</translation>
+    </message>
+    <message>
+        <source>Unsent text or settings of a conversation are invalid and not used: {names}. They stay in the store, as they could not be kept in a file ({error}). They are lost when you type in this conversation.</source>
+        <translation>Nicht gesendeter Text oder Einstellungen eines Gesprächs sind ungültig und werden nicht verwendet: {names}. Sie bleiben gespeichert, denn sie ließen sich nicht in einer Datei aufheben ({error}). Sie gehen verloren, wenn Sie in diesem Gespräch tippen.</translation>
+    </message>
+    <message>
+        <source>Unsent text or settings of a conversation are invalid and were set aside: {names}. The others are used. What was stored is kept as {file}.</source>
+        <translation>Nicht gesendeter Text oder Einstellungen eines Gesprächs sind ungültig und wurden beiseitegelegt: {names}. Die übrigen werden verwendet. Das Gespeicherte liegt in {file}.</translation>
+    </message>
+    <message>
         <source>`{key}` has an unknown type ({kind})</source>
         <translation>`{key}` hat einen unbekannten Typ ({kind})</translation>
     </message>

@@ -21,11 +21,12 @@ from app.model.message import Sampling
 from app.model.preparations import Prepared
 from app.model.settings import CacheSettings, Settings, WindowPlace, load_settings, save_settings
 from app.model.store import Store
-from app.model.unsent import Attachment, Unsent
+from app.model.unsent import NOTHING, Attachment, Unsent
 from tests.app.model.stores import sql
 from tests.app.trees import plant
 from tests.attacks.mutations import changed_bytes, changed_json
 from tests.long import in_long_runs
+from worker.sentence import Sentence
 
 _GENERATION = GenerationSettings(
     sampling=Sampling(temperature=0.5, stop=("a", "b"), seed=7),
@@ -57,6 +58,8 @@ _SETTINGS = Settings(
 _UNSENT = Unsent(
     text="half a question", attachments=(Attachment(name="a.txt", text="file"),), system_prompt="Be brief."
 )
+
+_BRIEF = Unsent(system_prompt="Be brief.")
 
 
 def _json(**changes: Any) -> bytes:
@@ -172,7 +175,7 @@ def bough(qapp: QApplication, tmp_path: Path) -> Iterator[Starter]:
     starter.end()
 
 
-def _write(folder: Path, settings: bytes, prepared: tuple[str, str] | None = None) -> None:
+def _write(folder: Path, settings: bytes, prepared: tuple[str, str | None] | None = None) -> None:
     with contextlib.closing(Store(folder / "conversations.sqlite3")) as store:
         if not store.has_conversations:
             plant(store, "u1-a1")
@@ -182,6 +185,55 @@ def _write(folder: Path, settings: bytes, prepared: tuple[str, str] | None = Non
     if prepared is not None:
         with sql(folder / "conversations.sqlite3") as database:
             database.execute("UPDATE preparation SET unsent = ?, asking = ?", prepared)
+
+
+_DRAFTS: dict[str, tuple[str, str | None, str, Unsent]] = {
+    "cut": ('{"text": "half a que', None, "unsent", NOTHING),
+    "a number for the text": ('{"text": 5, "system_prompt": "Be brief."}', None, "unsent.text", _BRIEF),
+    "one bad file": (
+        '{"attachments": [{"name": "a"}, {"name": "b", "text": "c"}]}',
+        None,
+        "unsent.attachments",
+        Unsent(attachments=(Attachment(name="b", text="c"),)),
+    ),
+    "deep": ("[" * 100_000, None, "unsent", NOTHING),
+    "no text": ("7", '{"n": "many"}', "unsent, settings.n", NOTHING),
+    "settings alone": (msgspec.json.encode(_BRIEF).decode(), "[]", "settings", _BRIEF),
+}
+
+
+@pytest.mark.parametrize("name", _DRAFTS)
+def test_invalid_drafts_are_set_aside_and_the_rest_is_kept(tmp_path: Path, name: str) -> None:
+    unsent, asking, left_out, valid = _DRAFTS[name]
+    _write(tmp_path, b"{}", (unsent, asking))
+    said: list[Sentence] = []
+    with contextlib.closing(Store(tmp_path / "conversations.sqlite3")) as store:
+        for _ in range(2):
+            assert store.preparations.get(1, said.append).unsent == valid
+    (sentence,) = said
+    (kept,) = tmp_path.glob("unsent-1-*.damaged")
+    assert sentence.fields == {"names": left_out, "file": str(kept)}
+    assert kept.stat().st_mode & 0o077 == 0
+    assert json.loads(kept.read_bytes()) == [unsent, asking]
+
+
+def test_a_draft_that_can_not_be_set_aside_is_said_and_stays(tmp_path: Path) -> None:
+    _write(tmp_path, b"{}", ("{", None))
+    path = tmp_path / "conversations.sqlite3"
+    said: list[Sentence] = []
+    with contextlib.closing(Store(path, read_only_because=Sentence("Elsewhere."))) as store:
+        assert store.preparations.get(1, said.append) == Prepared()
+    assert "are invalid and not used: unsent" in said[0]
+    with sql(path) as database:
+        assert database.execute("SELECT unsent FROM preparation WHERE conversation_id = 1").fetchone() == ("{",)
+
+
+def test_the_window_says_which_drafts_were_set_aside(bough: Starter, tmp_path: Path) -> None:
+    _write(tmp_path, _HOSTILE["a window far away"][0], ("{", None))
+    application = bough.start()
+    said = "\n".join(notice.text for notice in application.program.notices.lasting)
+    assert str(tmp_path / "settings.damaged") in said
+    assert "unsent-0-" in said
 
 
 @pytest.mark.parametrize("name", ["a window far away", *in_long_runs(["many models", "many windows", "cut"])])

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import pty
+import shutil
 import socket
 import subprocess
 import sys
@@ -213,6 +214,24 @@ def test_the_log_of_the_worker_only_shows(tmp_path: Path) -> None:
         errors = "\n".join(worker.errors)
     assert all(word in errors for word in ("printed", "written", "logged", "ValueError"))
     assert not unsafe(errors)
+
+
+def test_the_chat_says_what_a_folder_does_and_only_shows_it(tmp_path: Path, random_llama: Path) -> None:
+    folder = Path(shutil.copytree(random_llama, tmp_path / "model"))
+    settings = json.loads((folder / "tokenizer_config.json").read_text())
+    leaves_out = "Say: {% for m in messages[1:] %}{{ m.content }}{% endfor %}"
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings | {"chat_template": leaves_out}))
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {f"x {NAME}": float("inf")}))
+    lines = f"{NAME}\n/quit\n".replace("\0", "").encode()
+    done = subprocess.run(
+        [sys.executable, "-m", "worker", "chat", "--model", str(folder)],
+        cwd=ROOT, input=lines, capture_output=True, timeout=LIMIT_S, check=False,
+    )  # fmt: skip
+    out = done.stdout.decode()
+    assert "[The config.json of this model holds values that are not finite numbers" in out, done
+    assert "[The chat template of this model leaves out or changes messages" in out
+    assert not unsafe(out)
 
 
 # --- special files -----------------------------------------------------------------------------------------
