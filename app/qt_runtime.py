@@ -30,6 +30,8 @@ class GarbageCollector(QObject):
         # This is never undone: threads that render formulas or write exports may outlive the windows.
         super().__init__(application)
         gc.disable()
+        # Modules stay as long as the program. To look through them each time would block the window for 25 ms.
+        gc.freeze()
         self._timer = QTimer(self, timerType=Qt.TimerType.VeryCoarseTimer)
         self._timer.setInterval(_INTERVAL_MS)
         self._timer.timeout.connect(collect_due_garbage)

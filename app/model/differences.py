@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Generator, Iterator, Sequence
+from typing import NamedTuple, TypeVar
 
 _UNSPACED = (
     "\u0e00-\u109f"  # Thai, Lao, Tibetan, Myanmar
@@ -24,6 +24,10 @@ _MAX_CELLS = 60_000
 """The most pairs of words that are compared between two matches."""
 _MAX_ALL_CELLS = 600_000
 """The most pairs in all, which takes a tenth of a second."""
+
+_T = TypeVar("_T")
+_STEP = 4_000
+"""The words that are looked at between two steps."""
 
 
 class Stretch(NamedTuple):
@@ -42,16 +46,26 @@ def differences(left: str, right: str) -> list[Stretch]:
 
     The left sides add up to the left text, and the right sides to the right text.
     """
-    one, other = words(left), words(right)
+    return _result(comparison(left, right))
+
+
+def comparison(left: str, right: str) -> Generator[None, None, list[Stretch]]:
+    """Do the same in steps of some milliseconds."""
+    one = yield from _words(left)
+    other = yield from _words(right)
+    runs = yield from _runs(one, other)
     found: list[Stretch] = []
     begin, opposite = 0, 0
-    for start, at, length in (*_runs(one, other), (len(one), len(other), 0)):
+    for number, (start, at, length) in enumerate((*runs, (len(one), len(other), 0))):
+        if number % _STEP == 0:
+            yield
         if start > begin or at > opposite:
             found.append(Stretch("".join(one[begin:start]), "".join(other[opposite:at])))
         if length:
             same = "".join(one[start : start + length])
             found.append(Stretch(same, same))
         begin, opposite = start + length, at + length
+    yield
     return list(_tidied(found))
 
 
@@ -60,8 +74,14 @@ def words(text: str) -> list[str]:
 
     Combining marks stay with their letter.
     """
+    return _result(_words(text))
+
+
+def _words(text: str) -> Generator[None, None, list[str]]:
     found: list[str] = []
-    for match in _WORD.finditer(text):
+    for number, match in enumerate(_WORD.finditer(text)):
+        if number % _STEP == 0:
+            yield
         word = match[0]
         is_mark = unicodedata.category(word[0]).startswith("M") or word[0] == _JOINER
         if found and (is_mark or found[-1].endswith(_JOINER)) and not found[-1].isspace():
@@ -69,6 +89,14 @@ def words(text: str) -> list[str]:
         else:
             found.append(word)
     return found
+
+
+def _result(steps: Generator[None, None, _T]) -> _T:
+    while True:
+        try:
+            next(steps)
+        except StopIteration as ended:
+            return ended.value
 
 
 def _tidied(stretches: Sequence[Stretch]) -> Iterator[Stretch]:
@@ -94,22 +122,27 @@ def _tidied(stretches: Sequence[Stretch]) -> Iterator[Stretch]:
         yield Stretch(joint, joint)
 
 
-def _runs(one: Sequence[str], other: Sequence[str]) -> list[tuple[int, int, int]]:
+def _runs(one: Sequence[str], other: Sequence[str]) -> Generator[None, None, list[tuple[int, int, int]]]:
     """Return the common runs in order: the start in each text, and the length in words."""
     pairs: list[tuple[int, int]] = []
     budget = _MAX_ALL_CELLS
     waiting = [(0, len(one), 0, len(other))]
     while waiting:
+        yield
         begin, end, opposite, last = waiting.pop()
         while begin < end and opposite < last and one[begin] == other[opposite]:
             pairs.append((begin, opposite))
             begin, opposite = begin + 1, opposite + 1
+            if len(pairs) % _STEP == 0:
+                yield
         while begin < end and opposite < last and one[end - 1] == other[last - 1]:
             end, last = end - 1, last - 1
             pairs.append((end, last))
+            if len(pairs) % _STEP == 0:
+                yield
         if begin == end or opposite == last:
             continue
-        anchors = _anchors(one[begin:end], other[opposite:last])
+        anchors = yield from _anchors(one[begin:end], other[opposite:last])
         num_cells = (end - begin) * (last - opposite)
         if anchors:
             edges = [(begin + place, opposite + at) for place, at in anchors]
@@ -120,12 +153,17 @@ def _runs(one: Sequence[str], other: Sequence[str]) -> list[tuple[int, int, int]
             budget -= num_cells
             longest = _longest_common(one[begin:end], other[opposite:last])
             pairs += [(begin + place, opposite + at) for place, at in longest]
-    return _joined(sorted(pairs))
+    yield
+    pairs.sort()
+    yield
+    return (yield from _joined(pairs))
 
 
-def _joined(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int, int]]:
+def _joined(pairs: Sequence[tuple[int, int]]) -> Generator[None, None, list[tuple[int, int, int]]]:
     runs: list[tuple[int, int, int]] = []
-    for place, at in pairs:
+    for number, (place, at) in enumerate(pairs):
+        if number % _STEP == 0:
+            yield
         if runs and (runs[-1][0] + runs[-1][2], runs[-1][1] + runs[-1][2]) == (place, at):
             runs[-1] = (runs[-1][0], runs[-1][1], runs[-1][2] + 1)
         else:
@@ -133,26 +171,31 @@ def _joined(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int, int]]:
     return runs
 
 
-def _anchors(one: Sequence[str], other: Sequence[str]) -> list[tuple[int, int]]:
+def _anchors(one: Sequence[str], other: Sequence[str]) -> Generator[None, None, list[tuple[int, int]]]:
     """Return the positions of words, or else of three words in a row, that occur once in each text."""
     for length in (1, 3):
-        starts, starts_there = _unique(one, length), _unique(other, length)
+        starts = yield from _unique(one, length)
+        starts_there = yield from _unique(other, length)
         common = [(starts[words], starts_there[words]) for words in starts if words in starts_there]
+        yield
         if common:
             return _longest_rising(common)
     return []
 
 
-def _unique(words: Sequence[str], length: int) -> dict[tuple[str, ...], int]:
+def _unique(words: Sequence[str], length: int) -> Generator[None, None, dict[tuple[str, ...], int]]:
     """Return the positions of all sequences of `length` words that occur once and do not begin with white space."""
     starts: dict[tuple[str, ...], int] = {}
     twice: set[tuple[str, ...]] = set()
     for start in range(len(words) - length + 1):
+        if start % _STEP == 0:
+            yield
         some = tuple(words[start : start + length])
         if some in starts:
             twice.add(some)
         elif some[0].strip():
             starts[some] = start
+    yield
     return {some: start for some, start in starts.items() if some not in twice}
 
 

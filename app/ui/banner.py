@@ -42,6 +42,7 @@ from app.notices import (
     UsePlainTemplate,
 )
 from app.sentences import translated
+from app.ui.parts.labels import beginning
 from app.ui.theme import COLUMN_PX, Theme, icon, repolish, scaled
 from worker.sentence import verbatim
 
@@ -132,7 +133,7 @@ class Banner(QWidget):
     def _show(self, notice: Notice) -> None:
         self._card.setProperty("kind", notice.kind)
         repolish(self._card)
-        text = translated(notice.text)
+        text = beginning(translated(notice.text))
         self.label.setText(text)
         # A scroll area does not do this by itself when its content gets higher.
         self._scrolling_text.updateGeometry()
@@ -398,7 +399,7 @@ class Announcements(QObject):
     def _on_notice(self, notice: Notice) -> None:
         conversation = self._controller.shown.conversation
         if notice.is_for(None if conversation is None else conversation.id):
-            self._announce(translated(notice.text), is_urgent=notice.kind == "danger")
+            self._announce(beginning(translated(notice.text)), is_urgent=notice.kind == "danger")
 
     def _announce(self, text: str, *, is_urgent: bool = False) -> None:
         event = QAccessibleAnnouncementEvent(self._window, text)

@@ -74,6 +74,12 @@ class Pages(QStackedWidget):
         page.closed.connect(self._on_versions_closed)
         return page
 
+    def forget_long_texts(self) -> None:
+        """Take long texts off the page until the next `set_theme`, so that nothing lays them out again."""
+        self.transcript.forget_long_texts()
+        if self._side_by_side.made is not None:
+            self._side_by_side.made.forget_long_texts()
+
     def set_theme(self, theme: Theme) -> None:
         self._theme = theme
         self.welcome.set_theme(theme)

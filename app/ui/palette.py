@@ -36,7 +36,7 @@ from app.model.generation_settings import BUILT_IN_PRESETS, Preset
 from app.ui.composer.display_names import preset_name
 from app.ui.header import model_label
 from app.ui.menus import Menus, key_of, label
-from app.ui.parts.labels import quiet_label
+from app.ui.parts.labels import beginning, quiet_label
 from app.ui.parts.list_rows import draw_elided, paint_row
 from app.ui.parts.overlay import Overlay
 from app.ui.theme import SMALL_PX, TEXT_PX, icon, text_font
@@ -247,7 +247,7 @@ class PaletteCommands(QObject):
     def _conversations(self) -> Iterator[Choice]:
         kind, open_it = self.tr("Conversation"), self._controller.shown.open_conversation
         for one in self._controller.program.conversations.all:
-            yield Choice(one.name, one.folder or kind, "leaf", partial(open_it, one.id), _BEHIND_ACTIONS)
+            yield Choice(beginning(one.name), one.folder or kind, "leaf", partial(open_it, one.id), _BEHIND_ACTIONS)
 
     def _models(self) -> Iterator[Choice]:
         program = self._controller.program

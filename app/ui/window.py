@@ -33,6 +33,7 @@ from app.ui.message.message_commands import MessageCommands, UndoCommands
 from app.ui.models.models_commands import ModelsCommands
 from app.ui.pages import Pages
 from app.ui.parts.buttons import EnterKey
+from app.ui.parts.labels import beginning
 from app.ui.program_commands import ProgramCommands
 from app.ui.sidebar.conversation_commands import ConversationCommands
 from app.ui.sidebar.sidebar import Sidebar
@@ -265,7 +266,7 @@ class MainWindow(QMainWindow):
         conversation = self._controller.shown.conversation
         name = conversation.name if conversation is not None else self.tr("New conversation")
         self.header.show_title(name)
-        self.setWindowTitle(f"{name} — Bough" if conversation is not None else "Bough")
+        self.setWindowTitle(f"{beginning(name)} — Bough" if conversation is not None else "Bough")
         self._conversation_commands.update(self.menus)
         self.dialogs.update(self.menus)
 
@@ -324,6 +325,7 @@ class MainWindow(QMainWindow):
 
     def _apply_theme(self) -> None:
         chosen = self._theme
+        self._pages.forget_long_texts()
         set_text_scale(chosen.text_scale)
         QGuiApplication.setPalette(chosen.palette())
         self.setStyleSheet(chosen.style_sheet())

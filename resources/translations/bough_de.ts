@@ -428,6 +428,10 @@
         <translation>Schließen</translation>
     </message>
     <message>
+        <source>Comparing…</source>
+        <translation>Wird verglichen…</translation>
+    </message>
+    <message>
         <source>1 difference</source>
         <translation>1 Unterschied</translation>
     </message>
@@ -441,6 +445,10 @@
     <message>
         <source>Both texts are identical.</source>
         <translation>Beide Texte sind identisch.</translation>
+    </message>
+    <message>
+        <source>Only the beginning of these long texts is shown and compared.</source>
+        <translation>Nur der Anfang dieser langen Texte wird gezeigt und verglichen.</translation>
     </message>
     <message>
         <source>Difference {number} of {count}</source>
@@ -2488,6 +2496,10 @@
     <message>
         <source>Note</source>
         <translation>Notiz</translation>
+    </message>
+    <message>
+        <source>It can be copied and exported, but not edited here.</source>
+        <translation>Er kann kopiert und exportiert, aber hier nicht bearbeitet werden.</translation>
     </message>
 </context>
 <context>
@@ -6401,8 +6413,16 @@ Gelöschte Gespräche und gestutzte Zweige bleiben 30 Tage hier. So lange könne
 <context>
     <name>WritingField</name>
     <message>
-        <source>The text is too long: {chars} characters, with up to {run} in a row without a space. A message can have {most} and {longest}. Nothing was pasted; paste a part of it instead.</source>
-        <translation>Der Text ist zu lang: {chars} Zeichen, davon bis zu {run} ohne Leerzeichen. Eine Nachricht fasst {most} und {longest}. Nichts wurde eingefügt; fügen Sie stattdessen einen Teil ein.</translation>
+        <source>Nothing was pasted; paste a part of it instead.</source>
+        <translation>Nichts wurde eingefügt; fügen Sie stattdessen einen Teil ein.</translation>
+    </message>
+    <message>
+        <source>The text is too long: {chars} characters, with up to {run} in a row without a space. A message can have {most} and {longest}.</source>
+        <translation>Der Text ist zu lang: {chars} Zeichen, davon bis zu {run} ohne Leerzeichen. Eine Nachricht fasst {most} und {longest}.</translation>
+    </message>
+    <message>
+        <source>The text is too long: a line has {chars} characters, and can have {most}.</source>
+        <translation>Der Text ist zu lang: eine Zeile hat {chars} Zeichen und kann {most} haben.</translation>
     </message>
 </context>
 <context>

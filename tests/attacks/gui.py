@@ -7,18 +7,26 @@ import time
 from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QEventLoop, Qt
+from PySide6.QtCore import QEvent, QEventLoop, QMimeData, Qt
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QApplication
 
+from app.notices import Notice
+from app.ui.comparing.compare_window import CompareWindow
+from app.ui.composer.writing_field import WritingField
+from app.ui.message.message_view import MessageView
+from app.ui.text.message_text import MessageText
 from app.ui.window import MainWindow
 from tests.app.desk import Desk
 from tests.app.ui.waiting import are_formulas_rendered, is_at_rest
 from tests.attacks.watchdog import Watchdog
 from worker.protocol import Alternative, Chunk, Token
+from worker.sentence import verbatim
 
 _NUM_CHUNKS = 200
 _SIZE = (1180, 780)
+_PRESS = QEvent.Type.KeyPress
+_NO_MODIFIER = Qt.KeyboardModifier.NoModifier
 
 
 class Stage:
@@ -52,9 +60,12 @@ class Stage:
         num_quiet = 0
         while num_quiet < 3:
             self.turn()
-            is_quiet = is_at_rest(self.window.transcript) and are_formulas_rendered()
+            is_quiet = is_at_rest(self.window.transcript) and are_formulas_rendered() and self._are_texts_written()
             num_quiet = num_quiet + 1 if is_quiet else 0
             assert time.monotonic() < end, "The page is still not complete"
+
+    def _are_texts_written(self) -> bool:
+        return all(text.is_idle for text in self.window.findChildren(MessageText))
 
     def plant(self, text: str) -> int:
         """Store a conversation with two versions of an answer; return its id."""
@@ -91,6 +102,19 @@ class Stage:
         QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
         self.desk.close()
 
+    @property
+    def view(self) -> MessageView:
+        """The view of the answer."""
+        view = self.window.transcript.view(self.answer)
+        assert view is not None
+        return view
+
+    def paste(self, field: WritingField, text: str) -> None:
+        data = QMimeData()
+        data.setText(text)
+        field.insertFromMimeData(data)
+        self.settle()
+
     def press(
         self, key: Qt.Key, modifiers: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier, text: str = ""
     ) -> None:
@@ -118,142 +142,72 @@ def _stream(stage: Stage, text: str) -> Callable[[Watchdog], None]:
     return lambda watchdog: stage.stream(text, watchdog)
 
 
-def _shown(stage: Stage, text: str, act: Callable[[], object]) -> Callable[[Watchdog], None]:
-    stage.show(stage.plant(text))
-
-    def run(_: Watchdog) -> None:
-        act()
-        stage.settle()
-
-    return run
-
-
-def _resize(stage: Stage, text: str) -> Callable[[Watchdog], None]:
-    def act() -> None:
-        for width in (*range(1600, 500, -220), *range(520, 1600, 220)):
-            stage.window.resize(width, 700)
-            stage.settle()
-
-    return _shown(stage, text, act)
-
-
-def _scroll(stage: Stage, text: str) -> Callable[[Watchdog], None]:
-    def act() -> None:
-        bar = stage.window.transcript.verticalScrollBar()
-        for part in range(9):
-            bar.setValue(bar.maximum() * part // 8)
-            stage.settle()
-
-    return _shown(stage, text, act)
-
-
-def _find(stage: Stage, text: str) -> Callable[[Watchdog], None]:
-    def act() -> None:
-        stage.window.action("find").trigger()
-        stage.turn()
-        for query in ("a", "an", "x"):
-            stage.window.find_bar.field.setText(query)
-            stage.settle()
-        for _ in range(3):
-            stage.window.action("find_next").trigger()
-            stage.settle()
-        stage.window.find_bar.closed.emit()
-
-    return _shown(stage, text, act)
-
-
-def _copy(stage: Stage, text: str) -> Callable[[Watchdog], None]:
-    def act() -> None:
-        view = stage.window.transcript.view(stage.answer)
-        assert view is not None
-        view.text.selectAll()
-        stage.turn()
-        view.text.copy()
-        stage.turn()
-        stage.window.action("select_messages").trigger()
-        stage.turn()
-        stage.window.action("copy_messages").trigger()
-
-    return _shown(stage, text, act)
-
-
 def _tint(stage: Stage, text: str) -> Callable[[Watchdog], None]:
     stage.window.transcript.modes.show_tokens(True)
     return lambda watchdog: stage.stream(text, watchdog)
 
 
-def _raw(stage: Stage, text: str) -> Callable[[Watchdog], None]:
-    def act() -> None:
+def _think(stage: Stage, text: str) -> Callable[[Watchdog], None]:
+    """Answer with the text as a thought, which is unfolded, and fold it and unfold it again."""
+
+    def run(watchdog: Watchdog) -> None:
+        stage.window.transcript.modes.unfolded.update(range(100))
+        stage.stream(f"<think>{text}</think>Yes.", watchdog)
         for _ in range(2):
-            view = stage.window.transcript.view(stage.answer)
-            assert view is not None
-            view.toggle_raw()
+            stage.view.toggle_thought()
             stage.settle()
 
-    return _shown(stage, text, act)
-
-
-def _edit(stage: Stage, text: str) -> Callable[[Watchdog], None]:
-    def act() -> None:
-        view = stage.window.transcript.view(stage.answer)
-        assert view is not None
-        view.begin_edit()
-        stage.settle()
-        for letter in "abc":
-            stage.press(Qt.Key.Key_A, text=letter)
-            stage.settle()
-        stage.press(Qt.Key.Key_Escape)
-
-    return _shown(stage, text, act)
-
-
-def _compare(stage: Stage, text: str) -> Callable[[Watchdog], None]:
-    def act() -> None:
-        stage.window._compare_commands.compare(stage.answer)  # pyright: ignore[reportPrivateUsage]
-        stage.settle()
-
-    return _shown(stage, text, act)
-
-
-def _versions(stage: Stage, text: str) -> Callable[[Watchdog], None]:
-    def act() -> None:
-        stage.window._message_commands.versions_requested.emit(stage.answer)  # pyright: ignore[reportPrivateUsage]
-        stage.settle()
-
-    return _shown(stage, text, act)
-
-
-def _tree(stage: Stage, text: str) -> Callable[[Watchdog], None]:
-    def act() -> None:
-        stage.window.action("tree").trigger()
-        stage.settle()
-
-    return _shown(stage, text, act)
-
-
-def _search(stage: Stage, text: str) -> Callable[[Watchdog], None]:
-    def act() -> None:
-        stage.window.action("search_all").trigger()
-        stage.settle()
-
-    return _shown(stage, text, act)
+    return run
 
 
 def _send(stage: Stage, text: str) -> Callable[[Watchdog], None]:
-    """Paste the text into the composer and send it: it is a question, and the name of the conversation."""
+    """Paste the text into the composer, type, and send it: it is a question, and names the conversation."""
 
-    def act() -> None:
+    def run(_: Watchdog) -> None:
         stage.desk.controller.shown.new_conversation()
-        stage.window.composer.text.setPlainText(text)
-        stage.settle()
-        stage.press(Qt.Key.Key_A, text="a")
-        stage.desk.controller.send(text)
+        field = stage.window.composer.text
+        stage.paste(field, text)
+        field.setFocus()
+        for letter in "ab":
+            stage.press(Qt.Key.Key_A, text=letter)
+            stage.settle()
+        if not field.content:
+            # The field refuses some texts, but an import, say, may bring them.
+            stage.desk.controller.send(text)
+        else:
+            stage.window.composer.send()
         stage.settle()
         stage.desk.answer("Yes.")
         stage.settle()
 
+    return run
+
+
+def _name(stage: Stage, text: str) -> Callable[[Watchdog], None]:
+    """Name a conversation and a branch after the text, and show them where names are shown."""
+
     def run(_: Watchdog) -> None:
-        act()
+        conversation = stage.desk.controller.shown.conversation
+        assert conversation is not None
+        stage.desk.program.conversations.rename(conversation.id, text)
+        stage.settle()
+        stage.desk.controller.name_branch(stage.answer, text)
+        stage.settle()
+        for action in ("tree", "palette"):
+            stage.window.action(action).trigger()
+            stage.settle()
+        QApplication.sendEvent(stage.window.focusWidget(), QKeyEvent(_PRESS, Qt.Key.Key_Escape, _NO_MODIFIER))
+        stage.settle()
+
+    return run
+
+
+def _notify(stage: Stage, text: str) -> Callable[[Watchdog], None]:
+    def run(_: Watchdog) -> None:
+        stage.desk.program.notices.post(Notice(verbatim(text), "warning"))
+        stage.settle()
+        stage.window.banner.dismiss()
+        stage.settle()
 
     return run
 
@@ -261,17 +215,172 @@ def _send(stage: Stage, text: str) -> Callable[[Watchdog], None]:
 WAYS: Mapping[str, Callable[[Stage, str], Callable[[Watchdog], None]]] = {
     "open": _open,
     "stream": _stream,
+    "tint": _tint,
+    "think": _think,
+    "send": _send,
+    "name": _name,
+    "notify": _notify,
+}
+"""The ways in which a text gets into the window, by name. Each prepares the window and returns the steps to measure."""
+
+
+def _resize(stage: Stage) -> None:
+    for width in (*range(1600, 500, -220), *range(520, 1600, 220), *_SIZE[:1]):
+        stage.window.resize(width, _SIZE[1])
+        stage.settle()
+
+
+def _scroll(stage: Stage) -> None:
+    bar = stage.window.transcript.verticalScrollBar()
+    for part in range(9):
+        bar.setValue(bar.maximum() * part // 8)
+        stage.settle()
+
+
+def _find(stage: Stage) -> None:
+    stage.window.action("find").trigger()
+    stage.turn()
+    for query in ("a", "an", "x"):
+        stage.window.find_bar.field.setText(query)
+        stage.settle()
+    for _ in range(3):
+        stage.window.action("find_next").trigger()
+        stage.settle()
+    stage.window.find_bar.closed.emit()
+    stage.settle()
+
+
+def _copy(stage: Stage) -> None:
+    stage.view.text.selectAll()
+    stage.turn()
+    stage.view.text.copy()
+    stage.turn()
+    stage.window.action("select_messages").trigger()
+    stage.turn()
+    stage.window.action("copy_messages").trigger()
+    stage.settle()
+
+
+def _raw(stage: Stage) -> None:
+    for _ in range(2):
+        stage.view.toggle_raw()
+        stage.settle()
+
+
+def _edit(stage: Stage) -> None:
+    stage.view.begin_edit()
+    stage.settle()
+    for letter in "abc":
+        stage.press(Qt.Key.Key_A, text=letter)
+        stage.settle()
+    stage.press(Qt.Key.Key_Escape)
+    stage.settle()
+
+
+def _compare(stage: Stage) -> None:
+    stage.window._compare_commands.compare(stage.answer)  # pyright: ignore[reportPrivateUsage]
+    stage.settle()
+    window = stage.window.findChild(CompareWindow)
+    assert isinstance(window, CompareWindow)
+    while window.panes.is_comparing:
+        stage.turn()
+    for _ in range(2):
+        window.next_button.click()
+        stage.settle()
+    window.close()
+    stage.settle()
+
+
+def _versions(stage: Stage) -> None:
+    shown = stage.desk.controller.shown
+    stage.window._message_commands.versions_requested.emit(shown.siblings(stage.answer))  # pyright: ignore[reportPrivateUsage]
+    stage.settle()
+    stage.window.side_by_side.close_page()
+    stage.settle()
+
+
+def _tree(stage: Stage) -> None:
+    for _ in range(2):
+        stage.window.action("tree").trigger()
+        stage.settle()
+
+
+def _search(stage: Stage) -> None:
+    stage.window.action("search_all").trigger()
+    found: list[object] = []
+    panel = stage.window.dialogs.search
+    panel._searcher.found.connect(found.append)  # pyright: ignore[reportPrivateUsage]
+    for number, query in enumerate(("a", "x", "hostile"), 1):
+        panel.field.setText(query)
+        while len(found) < number:
+            stage.turn()
+        stage.settle()
+    panel.dismiss()
+    stage.settle()
+
+
+def _export(stage: Stage) -> None:
+    window = stage.window.dialogs.show_export()
+    assert window is not None
+    for format_ in ("txt", "md", "bough"):
+        window.formats.setCurrentIndex(window.formats.findData(format_))
+        while window._preview_task is not None:  # pyright: ignore[reportPrivateUsage]
+            stage.turn()
+        stage.settle()
+    window.reject()
+    stage.settle()
+
+
+def _theme(stage: Stage) -> None:
+    for theme in ("theme_dark", "theme_light"):
+        stage.window.action(theme).trigger()
+        stage.settle()
+
+
+def _zoom(stage: Stage) -> None:
+    for action in ("larger_text", "usual_text"):
+        stage.window.action(action).trigger()
+        stage.settle()
+
+
+def _switch(stage: Stage) -> None:
+    """Show the other version, and this one again."""
+    for step in (-1, 1):
+        stage.window.transcript.step_sibling(stage.answer, step)
+        stage.settle()
+
+
+def _show_tokens(stage: Stage) -> None:
+    for _ in range(2):
+        stage.window.action("tokens").trigger()
+        stage.settle()
+
+
+def _show_more(stage: Stage) -> None:
+    """Press *Show more*, if it is there."""
+    if stage.view.text.num_hidden:
+        more = stage.view.text._more  # pyright: ignore[reportPrivateUsage]
+        assert more is not None
+        more.click()
+        stage.settle()
+
+
+ACTS: Mapping[str, Callable[[Stage], None]] = {
     "resize": _resize,
     "scroll": _scroll,
     "find": _find,
     "copy": _copy,
-    "tint": _tint,
     "raw": _raw,
     "edit": _edit,
     "compare": _compare,
     "versions": _versions,
     "tree": _tree,
     "search": _search,
-    "send": _send,
+    "export": _export,
+    "theme": _theme,
+    "zoom": _zoom,
+    "switch": _switch,
+    "tokens": _show_tokens,
+    "more": _show_more,
 }
-"""The user's actions with a text, by name. Each prepares the window and returns the steps to measure."""
+"""The user's actions with a text on the page, by name."""

@@ -13,8 +13,9 @@ from typing import NamedTuple, Self
 from PySide6.QtCore import Qt, QTimer
 
 _BEAT_MS = 1
-_LOOK_S = 0.01
+_LOOK_S = 0.004
 _ROOT = "/app/"
+_NUM_FRAMES = 5
 
 
 class Block(NamedTuple):
@@ -22,17 +23,20 @@ class Block(NamedTuple):
 
     wall_ms: float
     cpu_ms: float
-    """The GUI thread's own part of this time."""
+    """The GUI thread's own part of this time, which other programs hardly change."""
 
 
 class Watchdog:
-    """Records each turn of the event loop, and samples the GUI thread's stack while one is too long."""
+    """Records each turn of the event loop, and samples the GUI thread's stack."""
 
-    def __init__(self, limit_ms: float = 50) -> None:
-        self.blocks: list[Block] = []
+    def __init__(self) -> None:
+        self.longest = Block(0, 0)
+        """The block that used most of the GUI thread's time."""
+        self.longest_wall_ms = 0.0
         self.stacks: collections.Counter[str] = collections.Counter()
-        """The places in Bough at which long blocks were seen, each with the number of samples."""
-        self._limit_ms = limit_ms
+        """The places in Bough at which the longest block was seen, each with the number of samples."""
+        self._seen: collections.Counter[str] = collections.Counter()
+        """The same for the present block."""
         self._thread_id = threading.get_ident()
         self._beat = time.perf_counter(), time.thread_time()
         self._timer = QTimer(timerType=Qt.TimerType.PreciseTimer, interval=_BEAT_MS)
@@ -54,22 +58,20 @@ class Watchdog:
         self._ended.set()
         self._sampler.join()
 
-    @property
-    def longest(self) -> Block:
-        """The block that used most of the GUI thread's time."""
-        return max(self.blocks, key=lambda block: block.cpu_ms, default=Block(0, 0))
-
     def beat(self) -> None:
         """End a turn of the event loop."""
         wall, cpu = time.perf_counter(), time.thread_time()
-        self.blocks.append(Block((wall - self._beat[0]) * 1000, (cpu - self._beat[1]) * 1000))
+        block = Block((wall - self._beat[0]) * 1000, (cpu - self._beat[1]) * 1000)
+        seen, self._seen = self._seen, collections.Counter()
+        self.longest_wall_ms = max(self.longest_wall_ms, block.wall_ms)
+        if block.cpu_ms > self.longest.cpu_ms:
+            self.longest, self.stacks = block, seen
         self._beat = wall, cpu
 
     def _sample(self) -> None:
         while not self._ended.wait(_LOOK_S):
-            if (time.perf_counter() - self._beat[0]) * 1000 < self._limit_ms:
-                continue
+            seen = self._seen
             frame = sys._current_frames().get(self._thread_id)  # pyright: ignore[reportPrivateUsage]
             own = [line for line in traceback.extract_stack(frame) if _ROOT in line.filename]
-            places = [f"{line.filename.rpartition('/')[2]}:{line.lineno} {line.name}" for line in own[-4:]]
-            self.stacks[" > ".join(places)] += 1
+            places = [f"{line.filename.rpartition('/')[2]}:{line.lineno} {line.name}" for line in own[-_NUM_FRAMES:]]
+            seen[" > ".join(places)] += 1

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Generator, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from PySide6.QtCore import QPoint, Qt, Signal
+from PySide6.QtCore import QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QAccessible,
     QAccessibleAnnouncementEvent,
@@ -21,10 +22,10 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QComboBox, QFrame, QHBoxLayout, QTextEdit, QWidget
 
-from app.model.differences import Stretch, differences
+from app.model.differences import Stretch, comparison
 from app.numbers import counted
 from app.ui.parts.sheet import Sheet
-from app.ui.text.document_text import num_units
+from app.ui.text.slices import MAX_BLOCK_CHARS
 from app.ui.theme import LINE_PX, TEXT_PX, Theme, text_font
 
 _WIDTH_PX, _HEIGHT_PX = 1000, 680
@@ -35,6 +36,13 @@ _GAP_PX = 12
 _ABOVE = 1 / 3
 """The vertical position of the current difference in its pane."""
 _LINE_PERCENT = 130
+_MAX_CHARS, _MAX_LINES = 200_000, 4_000
+"""Of longer texts only the beginning is shown: Qt lays out the whole text whenever its width changes."""
+_SHORT = 20_000
+"""Texts with no more characters together are shown at once."""
+_WORK_S = 0.010
+_CHARS_AT_ONCE, _NUM_AT_ONCE = 2_000, 200
+"""The characters, and the pieces of text, that are written at a time."""
 _ALPHA = 0.16
 _CURRENT_ALPHA = 0.42
 
@@ -77,6 +85,7 @@ class CompareWindow(Sheet):
         for key, step in (("F7", 1), ("Shift+F7", -1), ("Alt+Down", 1), ("Alt+Up", -1)):
             QShortcut(QKeySequence(key), self, partial(self.panes.step, step))
         self.panes.stepped.connect(self._on_stepped)
+        self.panes.compared.connect(self._show_count)
 
     def compare(self, sides: Sequence[Side], left: int, right: int) -> None:
         """Compare the sides with the indexes `left` and `right`; the user can choose the others."""
@@ -96,16 +105,23 @@ class CompareWindow(Sheet):
         left, right = (self._sides[choice.currentIndex()] for choice in (self.left_choice, self.right_choice))
         for pane, side in ((self.panes.left, left), (self.panes.right, right)):
             pane.setAccessibleName(side.title)
+        self.show_message(self.tr("Comparing…"))
         self.panes.show_texts(left.text, right.text)
+
+    def _show_count(self) -> None:
         has_any = self.panes.num_differences > 0
         for button in (self.previous_button, self.next_button):
             button.setEnabled(has_any)
         if self.panes.num_differences == 1:
-            self.show_message(self.tr("1 difference"))
+            text = self.tr("1 difference")
         elif has_any:
-            self.show_message(self.tr("{count} differences", "", self.panes.num_differences).format(count=self._count))
+            text = self.tr("{count} differences", "", self.panes.num_differences).format(count=self._count)
         else:
-            self.show_message(self.tr("Both texts are identical."))
+            text = self.tr("Both texts are identical.")
+        if self.panes.is_cut:
+            compared = self.tr("Only the beginning of these long texts is shown and compared.")
+            text = f"{text} · {compared}" if has_any else compared
+        self.show_message(text)
 
     @property
     def _count(self) -> str:
@@ -123,11 +139,20 @@ class CompareWindow(Sheet):
             QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(self, announced))
 
 
+class _Beginning(NamedTuple):
+    """The part of a text that is shown."""
+
+    text: str = ""
+    is_cut: bool = False
+
+
 class ComparePanes(QWidget):
     """Two texts side by side that scroll together; removed text is struck out, added text underlined."""
 
     stepped = Signal()
     """There is another current difference."""
+    compared = Signal()
+    """Both texts are shown, with their differences. Long texts take a while."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -138,6 +163,11 @@ class ComparePanes(QWidget):
         self._changed: list[int] = []
         """The indexes of the stretches that differ."""
         self._current = -1
+        self._sides = _Beginning(), _Beginning()
+        self._work: Iterator[None] = iter(())
+        """The rest of the work of comparing and showing."""
+        self._timer = QTimer(self, interval=0)
+        self._timer.timeout.connect(self._continue)
         self._is_following = False
         self.left = _pane()
         self.right = _pane()
@@ -162,26 +192,52 @@ class ComparePanes(QWidget):
     def current_stretch(self) -> Stretch | None:
         return self._stretches[self._changed[self._current]] if self._current >= 0 else None
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether the texts are so long that only their beginnings are shown."""
+        return any(side.is_cut for side in self._sides)
+
+    @property
+    def is_comparing(self) -> bool:
+        """Whether not all of the texts and differences is shown yet."""
+        return self._timer.isActive()
+
     def set_theme(self, theme: Theme) -> None:
         self._theme = theme
-        self._fill()
+        self._begin(self._compare() if self.is_comparing else self._fill())
 
     def show_texts(self, left: str, right: str) -> None:
         """Show two texts from the beginning."""
-        # A document has one character for every line end.
-        self._stretches = differences(*(text.replace("\r\n", "\n").replace("\r", "\n") for text in (left, right)))
+        self._sides = _beginning(left), _beginning(right)
+        self._stretches, self._changed, self._current = (), [], -1
+        self._begin(self._compare())
+        if sum(len(side.text) for side in self._sides) <= _SHORT:
+            while self.is_comparing:
+                self._continue()
+
+    def _begin(self, work: Iterator[None]) -> None:
+        self._work = work
+        self._timer.start()
+
+    def _continue(self) -> None:
+        """Work for a short time."""
+        end = time.monotonic() + _WORK_S
+        for _ in self._work:
+            if time.monotonic() >= end:
+                return
+        self._timer.stop()
+        self._show_current()
+
+    def _compare(self) -> Generator[None]:
+        left, right = self._sides
+        self._stretches = yield from comparison(left.text, right.text)
+        yield from self._fill()
         self._changed = [index for index, stretch in enumerate(self._stretches) if not stretch.is_same]
-        lefts, rights = [0], [0]
-        for stretch in self._stretches:
-            lefts.append(lefts[-1] + num_units(stretch.left))
-            rights.append(rights[-1] + num_units(stretch.right))
-        self._edges = lefts, rights
-        self._current = -1
-        self._fill()
+        self.compared.emit()
 
     def step(self, step: int) -> None:
         """Show the next (1) or the previous difference (-1), with wrap-around."""
-        if self._changed:
+        if self._changed and not self.is_comparing:
             begin = -1 if step > 0 else 0
             self._current = ((self._current if self._current >= 0 else begin) + step) % len(self._changed)
             self._show_current()
@@ -189,7 +245,8 @@ class ComparePanes(QWidget):
 
     # --- painting and scrolling ----------------------------------------------------------------------------
 
-    def _fill(self) -> None:
+    def _fill(self) -> Generator[None]:
+        """Write both texts, a little at a time."""
         removed, added = QTextCharFormat(), QTextCharFormat()
         removed.setBackground(_transparent(self._theme.danger, _ALPHA))
         removed.setFontStrikeOut(True)
@@ -202,15 +259,30 @@ class ComparePanes(QWidget):
             plain.setForeground(QColor(self._theme.text))
             marked.setForeground(QColor(self._theme.text))
             cursor = QTextCursor(pane.document())
-            cursor.beginEditBlock()
             spaced = QTextBlockFormat()
             spaced.setLineHeight(_LINE_PERCENT, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
             cursor.setBlockFormat(spaced)
+            edges = self._edges[side]
+            edges[:] = [0]
+            num_chars = num_pieces = column = 0
+            cursor.beginEditBlock()
             for stretch in self._stretches:
-                cursor.insertText(stretch[side], plain if stretch.is_same else marked)
+                for piece in _pieces(stretch[side]):
+                    if column >= MAX_BLOCK_CHARS and not piece.startswith("\n"):
+                        # Qt lays out a block as a whole.
+                        cursor.insertBlock()
+                        column = 0
+                    cursor.insertText(piece, plain if stretch.is_same else marked)
+                    column = len(piece) - piece.rfind("\n") - 1 + (0 if "\n" in piece else column)
+                    num_chars, num_pieces = num_chars + len(piece), num_pieces + 1
+                    if num_chars >= _CHARS_AT_ONCE or num_pieces >= _NUM_AT_ONCE:
+                        num_chars = num_pieces = 0
+                        cursor.endEditBlock()
+                        yield
+                        cursor.beginEditBlock()
+                edges.append(cursor.position())
             cursor.endEditBlock()
             pane.moveCursor(QTextCursor.MoveOperation.Start)
-        self._show_current()
 
     def _show_current(self) -> None:
         if self._current < 0:
@@ -254,11 +326,25 @@ class ComparePanes(QWidget):
     def _opposite(self, position: int, *, is_left: bool) -> int:
         """Return the corresponding position in the other document."""
         own, other = self._edges if is_left else self._edges[::-1]
-        index = min(max(bisect_right(own, position) - 1, 0), max(len(own) - 2, 0))
-        if len(own) < 2:
+        # While the texts are written, one may be ahead.
+        num_stretches = min(len(own), len(other)) - 1
+        if not num_stretches:
             return 0
+        index = min(max(bisect_right(own, position) - 1, 0), num_stretches - 1)
         share = (position - own[index]) / max(own[index + 1] - own[index], 1)
         return min(other[index] + round(share * (other[index + 1] - other[index])), other[-1])
+
+
+def _beginning(text: str) -> _Beginning:
+    """Return the part of a text that is compared, with the line ends of a document."""
+    lines = text[:_MAX_CHARS].replace("\r\n", "\n").replace("\r", "\n").split("\n", _MAX_LINES)
+    is_cut = len(text) > _MAX_CHARS or len(lines) > _MAX_LINES
+    return _Beginning("\n".join(lines[:_MAX_LINES]), is_cut)
+
+
+def _pieces(text: str) -> Iterator[str]:
+    for start in range(0, len(text), _CHARS_AT_ONCE):
+        yield text[start : start + _CHARS_AT_ONCE]
 
 
 def _pane() -> QTextEdit:

@@ -197,12 +197,12 @@ class Composer(QWidget):
     def show_text(self, text: str) -> None:
         """Replace the text in the field."""
         if text != self.text.content:
-            self.text.setPlainText(text)
+            self.text.set_content(text)
             self.text.moveCursor(QTextCursor.MoveOperation.End)
 
     def give_back(self, text: str) -> None:
         """Restore a text that could not be sent, above the present text."""
-        self.text.setPlainText("\n".join(filter(None, (text, self.text.content))))
+        self.text.set_content("\n".join(filter(None, (text, self.text.content))))
         self.text.moveCursor(QTextCursor.MoveOperation.End)
         self.text.setFocus()
 
@@ -213,7 +213,7 @@ class Composer(QWidget):
 
     @property
     def _has_content(self) -> bool:
-        return bool(self.text.content.strip()) or bool(self.attachments.buttons)
+        return not self.text.is_blank or bool(self.attachments.buttons)
 
     def _mark(self, button: QToolButton, tip: str, *, is_set: bool, kind: str = "") -> None:
         # The user's text may look like markup.

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QMimeData, QObject, Qt, Signal
+from PySide6.QtCore import QCoreApplication, QEvent, QMimeData, QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent, QKeySequence, QResizeEvent, QTextCursor
 from PySide6.QtWidgets import QPlainTextEdit
 from typing_extensions import override
@@ -16,11 +17,19 @@ _MAX_CHARS = 2_000_000
 _MAX_RUN = 50_000
 """Characters without a space. Qt needs half a second to lay out four times as many, and the time is quadratic."""
 
-_LINE_ENDS = str.maketrans("\u2028\u2029", "\n\n")
+_MAX_LINE = 300_000
+"""Characters of a line. Qt lays out a line as a whole after each letter that is typed in it."""
+_FIRST_CHARS, _FIRST_LINES = 20_000, 500
+"""So much of a text is shown at once, the rest in slices."""
+_CHARS_AT_ONCE, _LINES_AT_ONCE = 10_000, 100
+_WORK_S = 0.010
 
 
 class WritingField(QPlainTextEdit):
-    """A plain text field that keeps the text exactly as typed, and refuses pastes too long for Qt's layout."""
+    """A plain text field that keeps the text exactly as typed, and refuses pastes too long for Qt's layout.
+
+    A long text that is pasted or set is shown in slices. Whoever asks for the content gets all of it.
+    """
 
     refused = Signal(str)
     """Why a text could not be pasted."""
@@ -30,6 +39,21 @@ class WritingField(QPlainTextEdit):
     takes_files = False
 
     _hint = ""
+
+    def __init__(self, text: str = "") -> None:
+        super().__init__()
+        self._rest = ""
+        """The part of a text that is not shown yet."""
+        self._place = QTextCursor(self.document())
+        """The place where it goes."""
+        self._is_undoable = False
+        """Whether Undo removes it."""
+        self._content: str | None = None
+        """The content if it is known: it is asked for several times after each change."""
+        self.document().contentsChange.connect(self._forget_content)
+        self._timer = QTimer(self, interval=0)
+        self._timer.timeout.connect(self._write_for_a_while)
+        self.set_content(text)
 
     def show_hint(self, text: str) -> None:
         """Set the placeholder, elided to one line."""
@@ -54,7 +78,75 @@ class WritingField(QPlainTextEdit):
     @property
     def content(self) -> str:
         """The exact text. (Qt's `toPlainText` replaces no-break spaces by plain ones.)"""
-        return self.document().toRawText().translate(_LINE_ENDS)
+        if self._content is None:
+            self._content = self.document().toRawText().replace("\u2029", "\n").replace("\u2028", "\n")
+        if not self._rest:
+            return self._content
+        before = _start_of(self._content, self._place.position())
+        return f"{before}{self._rest}{self._content[len(before) :]}"
+
+    def _forget_content(self, _position: int, _removed: int, _added: int) -> None:
+        self._content = None
+
+    @property
+    def is_writing(self) -> bool:
+        """Whether a part of a long text is still to be shown."""
+        return bool(self._rest)
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether there is nothing but white space."""
+        return not self._rest.strip() and (self.document().isEmpty() or not self.content.strip())
+
+    def set_content(self, text: str) -> None:
+        """Replace the whole text. Undo does not bring the old one back."""
+        self._rest = ""
+        head = _slice_of(text, _FIRST_CHARS, _FIRST_LINES)
+        if head == text:
+            self._end_writing()
+            self.setPlainText(text)
+            return
+        blocked = self.blockSignals(True)
+        self.setPlainText(head)
+        self.document().setUndoRedoEnabled(False)
+        self.blockSignals(blocked)
+        self._begin_writing(text[len(head) :], is_undoable=False)
+
+    def finish_writing(self) -> None:
+        """Show the rest of a long text at once."""
+        while self._rest:
+            self._write_slice()
+        self._end_writing()
+
+    def _begin_writing(self, text: str, *, is_undoable: bool) -> None:
+        self._place = self.textCursor()
+        if not is_undoable:
+            self._place.movePosition(QTextCursor.MoveOperation.End)
+        self._rest, self._is_undoable = text, is_undoable
+        self._timer.start()
+
+    def _write_slice(self) -> None:
+        piece = _slice_of(self._rest, _CHARS_AT_ONCE, _LINES_AT_ONCE)
+        self._rest = self._rest[len(piece) :]
+        # `textChanged` follows the last slice.
+        blocked = self.blockSignals(True)
+        self._place.joinPreviousEditBlock() if self._is_undoable else self._place.beginEditBlock()
+        self._place.insertText(piece)
+        self._place.endEditBlock()
+        self.blockSignals(blocked)
+
+    def _write_for_a_while(self) -> None:
+        end = time.monotonic() + _WORK_S
+        while self._rest and time.monotonic() < end:
+            self._write_slice()
+        if not self._rest:
+            self._end_writing()
+
+    def _end_writing(self) -> None:
+        if self._timer.isActive():
+            self._timer.stop()
+            self.document().setUndoRedoEnabled(True)
+            self.textChanged.emit()
 
     @override
     def canInsertFromMimeData(self, source: QMimeData, /) -> bool:
@@ -68,21 +160,19 @@ class WritingField(QPlainTextEdit):
             return
         pasted = source.text()
         whole = self.content + pasted
-        longest_run = max(map(len, whole.split()), default=0)
-        if len(whole) > _MAX_CHARS or longest_run > _MAX_RUN:
-            self.refused.emit(
-                self.tr(
-                    "The text is too long: {chars} characters, with up to {run} in a row without a space. A "
-                    "message can have {most} and {longest}. Nothing was pasted; paste a part of it instead."
-                ).format(
-                    chars=counted(len(whole)),
-                    run=counted(longest_run),
-                    most=counted(_MAX_CHARS),
-                    longest=counted(_MAX_RUN),
-                )
-            )
+        if why := why_not_editable(whole):
+            instead = self.tr("Nothing was pasted; paste a part of it instead.")
+            self.refused.emit(f"{why} {instead}")
             return
-        super().insertFromMimeData(source)
+        self.finish_writing()
+        head = _slice_of(pasted, _FIRST_CHARS, _FIRST_LINES)
+        if head == pasted:
+            super().insertFromMimeData(source)
+            return
+        cursor = self.textCursor()
+        cursor.insertText(head)
+        self.setTextCursor(cursor)
+        self._begin_writing(pasted[len(head) :], is_undoable=True)
 
     @override
     def event(self, event: QEvent) -> bool:
@@ -96,6 +186,42 @@ class WritingField(QPlainTextEdit):
                 event.ignore()
                 return False
         return super().event(event)
+
+
+def _slice_of(text: str, num_chars: int, num_lines: int) -> str:
+    """Return the beginning of a text with at most so many characters and lines."""
+    piece = text[:num_chars]
+    lines = piece.split("\n", num_lines)
+    return piece if len(lines) <= num_lines else "\n".join(lines[:num_lines])
+
+
+def why_not_editable(text: str) -> str:
+    """Return why a text can't be shown in a field, as a sentence; "" if it can."""
+    longest_run = max(map(len, text.split()), default=0)
+    longest_line = max(map(len, text.split("\n")))
+    if len(text) > _MAX_CHARS or longest_run > _MAX_RUN:
+        sentence = QCoreApplication.translate(
+            "WritingField",
+            "The text is too long: {chars} characters, with up to {run} in a row without a space. A message can have "
+            "{most} and {longest}.",
+        )
+        return sentence.format(
+            chars=counted(len(text)), run=counted(longest_run), most=counted(_MAX_CHARS), longest=counted(_MAX_RUN)
+        )
+    if longest_line > _MAX_LINE:
+        sentence = QCoreApplication.translate(
+            "WritingField", "The text is too long: a line has {chars} characters, and can have {most}."
+        )
+        return sentence.format(chars=counted(longest_line), most=counted(_MAX_LINE))
+    return ""
+
+
+def _start_of(text: str, num_units: int) -> str:
+    """Return the beginning of a text that has so many UTF-16 units."""
+    start = text[:num_units]
+    if start.isascii() or max(start) <= "\uffff":
+        return start
+    return start.encode("utf-16-le", "surrogatepass")[: 2 * num_units].decode("utf-16-le", "surrogatepass")
 
 
 def files_in(source: QMimeData) -> list[Path]:

@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from app.model.message import Message
 from app.ui.message.message_action import LETTERS, ROW_ACTIONS, MessageAction, OpenMenu, ShowSibling
-from app.ui.parts.labels import as_tool_tip
+from app.ui.parts.labels import as_tool_tip, beginning
 from app.ui.theme import Theme, icon
 
 _COPY_KEY = "Ctrl+C"
@@ -229,7 +229,7 @@ class MessageMarks(QWidget):
     def show_message(self, message: Message) -> None:
         self._star.setVisible(message.starred_ms is not None)
         self._pin.setVisible(message.pinned_ms is not None)
-        name = message.name
+        name = beginning(message.name)
         self._name.setVisible(bool(name))
         elided = self.fontMetrics().elidedText(name, Qt.TextElideMode.ElideRight, _MAX_NAME_PX)
         self._name.setText(elided)

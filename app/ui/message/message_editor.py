@@ -98,6 +98,7 @@ class MessageEditor(QWidget):
 
     def put_back(self, text: str) -> None:
         """Replace the content of the field by `text` in one step that Undo takes back."""
+        self.text.finish_writing()
         cursor = self.text.textCursor()
         cursor.select(QTextCursor.SelectionType.Document)
         cursor.insertText(text)

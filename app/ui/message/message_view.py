@@ -13,6 +13,7 @@ from typing_extensions import override
 
 from app.model.message import Message, Role
 from app.model.token_pieces import are_tokens_known, token_pieces
+from app.ui.composer.writing_field import why_not_editable
 from app.ui.field_commands import COPIES_ALL
 from app.ui.message.action_row import ActionRow
 from app.ui.message.foldable_parts import FoldableParts, ThoughtView
@@ -169,6 +170,12 @@ class MessageView(QFrame):
         if not self.text.content:
             self.footer.show_waiting(text, fraction)
 
+    def forget_long_texts(self) -> None:
+        """Take long texts off the page until the next `set_theme`, so that nothing lays them out again."""
+        self.text.forget_long()
+        if self.thought is not None and self.thought.text is not None:
+            self.thought.text.forget_long()
+
     def set_theme(self, theme: Theme) -> None:
         self.text.set_theme(theme)
         self._row.set_theme(theme)
@@ -235,7 +242,10 @@ class MessageView(QFrame):
 
     def begin_edit(self, draft: str | None = None) -> None:
         """Open the editor in place of the text. `draft` is the text of an edit that continues in this view."""
-        if not self._edit.is_open:
+        if why := why_not_editable(self.message.text):
+            instead = self.tr("It can be copied and exported, but not edited here.")
+            self.refused.emit(f"{why} {instead}")
+        elif not self._edit.is_open:
             cancelled = self.modes.cancelled_edits.pop(self.message.id, None)
             self._edit.open(self.message, draft, cancelled if draft is None else None)
 

@@ -11,6 +11,13 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QLabel, QSizePolicy, QVBoxLayout, QWidget
 from typing_extensions import override
 
+_MAX_CHARS = 2_000
+
+
+def beginning(text: str, most: int = _MAX_CHARS) -> str:
+    """Return a text for a label: the beginning of one that is so long that Qt would need long to lay it out."""
+    return text if len(text) <= most else f"{text[:most]}…"
+
 
 class ElidedLabel(QLabel):
     """One line that ends in an ellipsis if it does not fit; the tool tip then shows the whole text.
@@ -27,6 +34,7 @@ class ElidedLabel(QLabel):
         self.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignAbsolute | Qt.AlignmentFlag.AlignVCenter)
 
     def show_text(self, text: str) -> None:
+        text = beginning(text)
         self._whole = text
         self.setAccessibleName(text)
         self._fit()
@@ -84,6 +92,7 @@ def rule() -> QFrame:
 
 def as_tool_tip(text: str) -> str:
     """Return `text` as a tool tip that shows it literally: Qt would render text that looks like HTML."""
+    text = beginning(text)
     # Plain text stays as it is, because screen readers read the string.
     return f"<span>{html.escape(text)}</span>" if "<" in text else text
 

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import (
 )
 from typing_extensions import override
 
+from app.ui.parts.labels import beginning
 from app.ui.theme import SMALL_PX, TEXT_PX, icon, scaled, text_font
 
 DETAIL = Qt.ItemDataRole.UserRole + 1
@@ -69,7 +70,7 @@ def draw_elided(
     """Draw one line of text, vertically centred and elided if it is too long."""
     painter.setFont(font)
     painter.setPen(colour)
-    shown = QFontMetrics(font).elidedText(" ".join(text.split()), Qt.TextElideMode.ElideRight, room.width())
+    shown = QFontMetrics(font).elidedText(" ".join(beginning(text).split()), Qt.TextElideMode.ElideRight, room.width())
     painter.drawText(room, align | Qt.AlignmentFlag.AlignVCenter, shown)
 
 

@@ -21,7 +21,7 @@ from PySide6.QtCore import (
 from typing_extensions import override
 
 from app.model.message import Conversation
-from app.ui.parts.labels import as_tool_tip
+from app.ui.parts.labels import as_tool_tip, beginning
 
 Kind: TypeAlias = Literal["pinned", "folder", "today", "yesterday", "week", "older", "archive"]
 _Index: TypeAlias = QModelIndex | QPersistentModelIndex
@@ -221,7 +221,7 @@ class ConversationModel(QAbstractItemModel):
             return section.title if is_text else None
         match role:
             case Qt.ItemDataRole.DisplayRole | Qt.ItemDataRole.EditRole:
-                return conversation.name
+                return beginning(conversation.name)
             case Qt.ItemDataRole.AccessibleTextRole:
                 return self._with_state(conversation)
             case Qt.ItemDataRole.ToolTipRole:
@@ -234,7 +234,7 @@ class ConversationModel(QAbstractItemModel):
                 return None
 
     def _with_state(self, conversation: Conversation) -> str:
-        name = conversation.name
+        name = beginning(conversation.name)
         return self.tr("{name} · answering").format(name=name) if conversation.id in self._answering else name
 
     @override
@@ -248,7 +248,8 @@ class ConversationModel(QAbstractItemModel):
         _, conversation = self._at(index)
         if conversation is None or role != Qt.ItemDataRole.EditRole:
             return False
-        self.renamed.emit(conversation.id, str(value))
+        if value != beginning(conversation.name):
+            self.renamed.emit(conversation.id, str(value))
         return True
 
     @override

@@ -92,6 +92,8 @@ class CodeFrame:
     def remove(self) -> None:
         self._scroll.remove()
         self.button.hide()
+        # A change of the window's style reaches all widgets in it, even those that are about to be deleted.
+        self.button.setParent(None)
         self.button.deleteLater()
 
     def set_theme(self, theme: Theme) -> None:

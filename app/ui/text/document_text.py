@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import bisect
 import itertools
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QTextBlock, QTextCursor, QTextDocument, QTextLine, QTextTable
@@ -50,7 +52,7 @@ def raw_position(cursor: QTextCursor, source: str) -> int:
 def _read_before(cursor: QTextCursor) -> Iterator[tuple[str, int]]:
     """Yield the characters before a cursor in reading order, each with the position after it."""
     document = cursor.document()
-    for block in in_reading_order(blocks_between(document, 0, document.characterCount())):
+    for block in in_reading_order(blocks_between(document, 0, document.characterCount()), document):
         is_last = block == cursor.block()
         unit = block.position()
         for character in block.text():
@@ -85,25 +87,26 @@ def copied_text(cursor: QTextCursor) -> str:
     """Return a selection as plain text: formulas as LaTeX, table cells with tabs and line breaks between them."""
     start, end = cursor.selectionStart(), cursor.selectionEnd()
     texts: list[str] = []
-    table, row = None, -1
-    for block in in_reading_order(blocks_between(cursor.document(), start, end)):
-        selected = QTextCursor(block)
-        last = block.position() + block.length() - 1
-        text = block.text() if start <= block.position() and last <= end else _OBJECT
+    tables = _Tables(cursor.document())
+    place = _OUTSIDE
+    for block, above in _with_places(blocks_between(cursor.document(), start, end), tables):
+        first = block.position()
+        last = first + block.length() - 1
+        text = block.text() if start <= first and last <= end else _OBJECT
         if _OBJECT in text:
             # Only part of it is selected, or it has formulas.
-            selected.setPosition(max(start, block.position()))
+            selected = QTextCursor(block)
+            selected.setPosition(max(start, first))
             selected.setPosition(min(end, last), QTextCursor.MoveMode.KeepAnchor)
             text = _text_with_formulas(selected)
-        above, table_above, row_above = bool(texts), table, row
-        table, row = _table_row(selected)
-        if above and block.blockFormat().hasProperty(CONTINUES_LINE):
+        before, place = place, above
+        if texts and block.blockFormat().hasProperty(CONTINUES_LINE):
             texts.append(_BREAK)
-        elif above:
-            texts.append("\t" if table is not None and (table, row) == (table_above, row_above) else "\n")
-        if block.length() > 1 or table is not None or not _is_filler(selected):
+        elif texts:
+            texts.append("\t" if place is not _OUTSIDE and place == before else "\n")
+        if first < last or place is not _OUTSIDE or not _is_filler(block):
             texts.append(text)
-        elif above:
+        elif texts:
             texts.pop()
     return _LONG_RUN.sub(r"\1", "".join(texts)).replace("\u2028", "\n")
 
@@ -113,14 +116,9 @@ def _is_inserted(shown: str, source: str) -> bool:
     return shown in _INSERTED and shown != source and (shown == _BREAK or source not in {"\n", "\r", "\u2028"})
 
 
-def _table_row(cursor: QTextCursor) -> tuple[QTextTable | None, int]:
-    table = cursor.currentTable()
-    return (None, -1) if table is None else (table, table.cellAt(cursor).row())
-
-
-def _is_filler(cursor: QTextCursor) -> bool:
+def _is_filler(block: QTextBlock) -> bool:
     """Return whether an empty block is there only because Qt needs one beside a table."""
-    return cursor.blockFormat().lineHeight() == 1
+    return block.blockFormat().lineHeight() == 1
 
 
 def _text_with_formulas(selected: QTextCursor) -> str:
@@ -130,12 +128,13 @@ def _text_with_formulas(selected: QTextCursor) -> str:
     pieces = text.split(_OBJECT)
     sources: list[str] = []
     cursor = QTextCursor(selected.document())
-    for position in range(selected.selectionStart() + 1, selected.selectionEnd() + 1):
+    position = selected.selectionStart()
+    for piece in pieces[:-1]:
+        position += num_units(piece) + 1
         cursor.setPosition(position)
-        if cursor.charFormat().objectType() == FORMULA:
-            sources.append(formula_source(cursor.charFormat()))
-    sources += [""] * (len(pieces) - len(sources))
-    return "".join(f"{piece}{source}" for piece, source in zip(pieces, sources, strict=False))
+        format_ = cursor.charFormat()
+        sources.append(formula_source(format_) if format_.objectType() == FORMULA else "")
+    return "".join(f"{piece}{source}" for piece, source in zip(pieces, [*sources, ""], strict=True))
 
 
 def is_mirrored(table: QTextTable) -> bool:
@@ -143,14 +142,49 @@ def is_mirrored(table: QTextTable) -> bool:
     return table.format().layoutDirection() == Qt.LayoutDirection.RightToLeft
 
 
-def in_reading_order(blocks: Iterable[QTextBlock]) -> Iterator[QTextBlock]:
+class _Place(NamedTuple):
+    """A row of a table."""
+
+    table: int
+    row: int
+    is_mirrored: bool
+
+
+_OUTSIDE = _Place(-1, -1, is_mirrored=False)
+"""The place of blocks that are in no table."""
+
+
+class _Tables:
+    """The tables of a document. Qt looks for the table of a block among all of them, which takes long for many."""
+
+    def __init__(self, document: QTextDocument) -> None:
+        self._tables = [frame for frame in document.rootFrame().childFrames() if isinstance(frame, QTextTable)]
+        self._starts = [table.firstPosition() for table in self._tables]
+        self._ends = [table.lastPosition() for table in self._tables]
+
+    def place(self, block: QTextBlock) -> _Place:
+        """Return the place of a block."""
+        position = block.position()
+        index = bisect.bisect_right(self._starts, position) - 1
+        if index < 0 or position > self._ends[index]:
+            return _OUTSIDE
+        table = self._tables[index]
+        return _Place(index, table.cellAt(position).row(), is_mirrored(table))
+
+
+def in_reading_order(blocks: Iterable[QTextBlock], document: QTextDocument) -> Iterator[QTextBlock]:
     """Yield consecutive blocks of a document in reading order: Qt lays all tables out from left to right."""
-    for (_, row), found in itertools.groupby(blocks, _mirrored_row):
-        if row < 0:
-            yield from found
-        else:
+    return (block for block, _ in _with_places(blocks, _Tables(document)))
+
+
+def _with_places(blocks: Iterable[QTextBlock], tables: _Tables) -> Iterator[tuple[QTextBlock, _Place]]:
+    """Yield blocks in reading order, each with its place."""
+    for place, found in itertools.groupby(((block, tables.place(block)) for block in blocks), itemgetter(1)):
+        if place.is_mirrored:
             # Each cell is one block.
             yield from reversed([*found])
+        else:
+            yield from found
 
 
 def blocks_between(document: QTextDocument, start: int, end: int) -> Iterator[QTextBlock]:
@@ -159,12 +193,6 @@ def blocks_between(document: QTextDocument, start: int, end: int) -> Iterator[QT
     while block.isValid() and block.position() <= end:
         yield block
         block = block.next()
-
-
-def _mirrored_row(block: QTextBlock) -> tuple[QTextTable | None, int]:
-    cursor = QTextCursor(block)
-    table = cursor.currentTable()
-    return (None, -1) if table is None or not is_mirrored(table) else (table, table.cellAt(cursor).row())
 
 
 class CharacterPositions:

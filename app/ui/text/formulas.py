@@ -289,6 +289,8 @@ class FormulaObject(QPyTextObject):
 
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
+        self._sizes: dict[int, QSizeF] = {}
+        """The sizes of narrow formulas by the numbers of their keys."""
         self._missing: QAbstractTextDocumentLayout | None = None
         """The layout of the document if pictures in it are still to be drawn."""
         formulas().rendered.connect(self.rendered)
@@ -296,16 +298,23 @@ class FormulaObject(QPyTextObject):
 
     @override
     def intrinsicSize(self, doc: QTextDocument, posInDocument: int, format: QTextFormat) -> QSizeF:
-        key = key_of(format)
+        # Qt asks for each formula of a paragraph several times whenever it paints a part of it.
+        number = format.intProperty(_KEY)
+        if (known := self._sizes.get(number)) is not None:
+            return known
+        key = formulas().key(number)
         picture = formulas().picture(key)
         if picture is None:
             return QSizeF(min(_room_px(doc, posInDocument), 0.5 * TEXT_PX * len(key.latex)), _PLACEHOLDER_PX)
         _, below = _font_with_descent(picture.below_px)
-        # Qt asks often, and a narrow formula fits in any case.
         is_narrow = picture.width_px <= _LEAST_ROOM_PX
         shrunk = 1.0 if is_narrow else min(1.0, _room_px(doc, posInDocument) / picture.width_px)
         above = picture.height_px - picture.below_px
-        return QSizeF(picture.width_px * shrunk, above * shrunk + below)
+        size = QSizeF(picture.width_px * shrunk, above * shrunk + below)
+        if is_narrow:
+            # It fits in any case.
+            self._sizes[number] = size
+        return size
 
     @override
     def drawObject(

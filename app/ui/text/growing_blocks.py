@@ -32,7 +32,7 @@ _LONG_PARAGRAPH = 16_000
 _LONG_BLOCK = 40_000
 _MANY_PARTS = 1_000
 _FORMULA_WEIGHT = 5
-_OPENING = re.compile(r"(?P<marker>`{3,}|~{3,})[^\n]*\n")
+_OPENING = re.compile(r"(?P<marker>`{3,}(?!`)|~{3,}(?!~))[^\n]*\n")
 _WINDOW = 300
 """Characters of code before the end that are highlighted again; the code above keeps its colours."""
 

@@ -39,6 +39,7 @@ from app.ui.text.slices import (
     MAX_CODES,
     MAX_FORMATTED_COST,
     MAX_FORMULAS,
+    MAX_FRAMES_AT_ONCE,
     MAX_LINE_CHARS,
     next_slice,
 )
@@ -213,7 +214,8 @@ class MarkdownDocument(QObject):
     def _write_first(self) -> None:
         """Write the beginning of the unwritten text; the rest follows in slices."""
         room = FIRST_SLICE
-        while not self.is_complete and room > 0:
+        most = self._num_frames + MAX_FRAMES_AT_ONCE
+        while not self.is_complete and room > 0 and self._num_frames < most:
             room -= self._write_slice()
         self._start_work()
 
@@ -248,6 +250,10 @@ class MarkdownDocument(QObject):
         num_cells = sum(table.rows() * table.columns() for table in self.tables)
         return is_too_costly or num_cells > MAX_CELLS or len(self._formulas) > MAX_FORMULAS
 
+    @property
+    def _num_frames(self) -> int:
+        return len(self.spans) + len(self.tables)
+
     def take_changed_from(self) -> int:
         """Return the first position that changed since the last call, or the end of the document if none did."""
         changed, self._changed_from = self._changed_from, None
@@ -274,7 +280,8 @@ class MarkdownDocument(QObject):
         end = began + _WORK_S
         was_complete = self.is_complete
         self.is_writing = True
-        while not self.is_complete and time.monotonic() < end:
+        most = self._num_frames + MAX_FRAMES_AT_ONCE
+        while not self.is_complete and time.monotonic() < end and self._num_frames < most:
             self._write_slice()
         num_fitted = self._fit_formulas(end) if began >= self._rests_until else 0
         self.is_writing = False

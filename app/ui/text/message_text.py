@@ -34,6 +34,8 @@ from app.ui.text.token_reader import TokenReader
 from app.ui.theme import COLUMN_PX, LINE_PX, Theme, scaled
 
 _MORE_GAP_PX = 6
+_MANY_BLOCKS, _MANY_FRAMES = 200, 20
+"""A text with more paragraphs, lines of code and the like, or frames is long."""
 _MAX_HEIGHT_PX = 10_000_000
 """Qt limits the height of widgets to 16,777,215 pixels."""
 
@@ -163,6 +165,17 @@ class MessageText(QTextBrowser):
             return
         self._markdown.append(text)
         self._fit()
+
+    def forget_long(self) -> None:
+        """Take a long text off the page until the next `set_theme` or `set_text`, so that nothing lays it out again."""
+        if self.is_long:
+            self._markdown.set_plain("")
+            self._fit()
+
+    @property
+    def is_long(self) -> bool:
+        """Whether the part of the text that is shown takes long to lay out."""
+        return self.document().blockCount() > _MANY_BLOCKS or len(self._markdown.spans) > _MANY_FRAMES
 
     @property
     def source_position(self) -> int:
@@ -323,6 +336,9 @@ class MessageText(QTextBrowser):
         changed_from = self._markdown.take_changed_from() if width_px == self._fitted_px else 0
         self._fitted_px = width_px
         spans, tables = self._markdown.spans, self._markdown.tables
+        if spans or tables:
+            # Qt lays out a text up to where it is asked. To ask once is faster than to ask for one frame after another.
+            self.document().documentLayout().blockBoundingRect(self.document().lastBlock())
         have_stops_changed = self._frames.show(spans, tables, width_px, changed_from=changed_from)
         # An empty answer is as high as one line.
         height = max(scaled(LINE_PX), round(self.document().size().height() + 0.5), self._frames.bottom)
@@ -345,6 +361,12 @@ class MessageText(QTextBrowser):
     @override
     def minimumSizeHint(self) -> QSize:
         return QSize(80, self.height())
+
+    @override
+    def changeEvent(self, e: QEvent) -> None:
+        # Qt would lay out the text in the widget's font. Each part of the text has its own, see `set_theme`.
+        if e.type() not in {QEvent.Type.FontChange, QEvent.Type.ApplicationFontChange}:
+            super().changeEvent(e)
 
     @override
     def resizeEvent(self, e: QResizeEvent) -> None:

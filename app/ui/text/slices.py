@@ -19,8 +19,8 @@ class Limits(NamedTuple):
         return Limits(self.chars + _MORE_CHARS, self.blocks + _MORE_BLOCKS)
 
 
-FIRST_LIMITS = Limits(200_000, 10_000)
-_MORE_CHARS, _MORE_BLOCKS = 100_000, 5_000
+FIRST_LIMITS = Limits(200_000, 4_000)
+_MORE_CHARS, _MORE_BLOCKS = 100_000, 4_000
 MAX_FORMATTED_COST = 600_000
 """Beyond this cost, the rest of a text is shown as its source. An ordinary answer of 100,000 characters costs less than
 half of it."""
@@ -32,6 +32,8 @@ MAX_LINE_CHARS = 10_000
 """A longer line of code is written as several blocks, too."""
 MAX_CELLS_AT_ONCE = 300
 """The number of cells that Qt lays out together."""
+MAX_FRAMES_AT_ONCE = 8
+"""The number of frames, around code or tables, that are made at a time: each has a button or a scroll bar."""
 MAX_COLUMNS = 40
 """A table with more columns is shown as its source."""
 

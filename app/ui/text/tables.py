@@ -93,6 +93,7 @@ class SideScroll:
     def remove(self) -> None:
         if self._bar is not None:
             self._bar.hide()
+            self._bar.setParent(None)
             self._bar.deleteLater()
             self._bar = None
 

@@ -106,6 +106,10 @@ class MessageList(SmoothScrollArea):
         self._makes_ahead = True
         self._idle_timer.start()
 
+    def forget_long_texts(self) -> None:
+        """Take long texts off the page until the next `set_theme`, so that nothing lays them out again."""
+        self._views.forget_long_texts()
+
     def set_theme(self, theme: Theme) -> None:
         self._views.set_theme(theme)
         # The size of the text may have changed, too.

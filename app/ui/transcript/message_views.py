@@ -87,6 +87,8 @@ class MessageViews(Mapping[MessageId, "MessageView"]):
         if focus is not None and view.isAncestorOf(focus):
             focus.clearFocus()
         view.hide()
+        if view.text.is_long:
+            view.text.set_text("")
         spare = self._spare.setdefault(view.message.role, [])
         if view.is_edited or len(spare) >= _MAX_SPARE:
             view.deleteLater()
@@ -109,6 +111,11 @@ class MessageViews(Mapping[MessageId, "MessageView"]):
             part.ensurePolished()
         self._spare.setdefault(role, []).append(view)
         return True
+
+    def forget_long_texts(self) -> None:
+        """Take long texts off the page until the next `set_theme`, so that nothing lays them out again."""
+        for view in self.values():
+            view.forget_long_texts()
 
     def set_theme(self, theme: Theme) -> None:
         self._theme = theme

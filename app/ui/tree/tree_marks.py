@@ -18,6 +18,7 @@ from PySide6.QtGui import (
 )
 
 from app.costs.worker_queries import Tier
+from app.ui.parts.labels import beginning
 from app.ui.theme import SMALL_PX, Theme, scaled, text_font
 
 _CHIP_PX = 18
@@ -101,7 +102,7 @@ def draw_chip(painter: QPainter, left: QPointF, text: str, max_px: float, colour
     background, edge, ink = colours
     font = text_font(SMALL_PX)
     metrics = QFontMetricsF(font)
-    shown = metrics.elidedText(text, Qt.TextElideMode.ElideRight, max_px - 2 * _CHIP_PADDING_PX)
+    shown = metrics.elidedText(beginning(text), Qt.TextElideMode.ElideRight, max_px - 2 * _CHIP_PADDING_PX)
     height = scaled(_CHIP_PX)
     box = QRectF(left.x(), left.y() - height / 2, metrics.horizontalAdvance(shown) + 2 * _CHIP_PADDING_PX, height)
     painter.setPen(QPen(QColor(edge), 1))
@@ -118,6 +119,7 @@ def draw_text(painter: QPainter, box: QRectF, text: str, font: QFont, colour: st
 
     One line is centred vertically in the box, several lines begin at its top.
     """
+    text = beginning(text)
     painter.setPen(QColor(colour))
     painter.setFont(font)
     metrics = QFontMetricsF(font)

@@ -11,6 +11,7 @@ from app.costs.worker_queries import Cost
 from app.model.message import Message, MessageId
 from app.model.thoughts import thought_of
 from app.ui.parts.cost_text import cost_text
+from app.ui.parts.labels import beginning
 
 _MAX_CHARS = 400
 """Only this much of a message is searched for its first words."""
@@ -53,7 +54,7 @@ def first_words(message: Message) -> str:
 
 def branch_text(message: Message) -> str:
     """Return the name of the branch that begins at a message, or its first words."""
-    return message.name or first_words(message)
+    return beginning(message.name) or first_words(message)
 
 
 def version_text(message_id: MessageId, siblings: Sequence[MessageId]) -> str:
@@ -68,7 +69,7 @@ def accessible_text(message: Message, siblings: Sequence[MessageId]) -> str:
     """Return everything that the drawing shows about a message, as one line for screen readers."""
     starred = QCoreApplication.translate("Tree", "starred") if message.starred_ms is not None else ""
     pinned = QCoreApplication.translate("Tree", "pinned") if message.pinned_ms is not None else ""
-    details = (role_text(message), version_text(message.id, siblings), message.name, starred, pinned)
+    details = (role_text(message), version_text(message.id, siblings), beginning(message.name), starred, pinned)
     return f"{', '.join(detail for detail in details if detail)}: {shortened(first_words(message))}"
 
 

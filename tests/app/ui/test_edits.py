@@ -42,7 +42,7 @@ def test_two_parts_that_are_too_long_together_cannot_be_pasted_either(user: User
     field.paste()
     assert not user.window.banner.isVisible()
     field.paste()
-    assert field.toPlainText() == "x" * 40_000
+    assert field.content == "x" * 40_000
     assert user.window.banner.isVisible()
 
 
