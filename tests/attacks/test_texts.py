@@ -3,17 +3,37 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from random import Random
 
 import pytest
-from PySide6.QtWidgets import QApplication
+from PySide6.QtCore import QMimeData, Qt
+from PySide6.QtGui import QTextCursor
+from PySide6.QtWidgets import QApplication, QLabel
 
-from app.ui.text.slices import next_slice
-from tests.attacks.gui import WAYS, Stage, stage
+from app.model.differences import comparison, differences
+from app.notices import Notice
+from app.ui.comparing.compare_window import CompareWindow, Side
+from app.ui.composer.writing_field import WritingField
+from app.ui.text.code_frames import CopyButton
+from app.ui.text.document_text import blocks_between
+from app.ui.text.growing_blocks import opening_fence
+from app.ui.text.message_text import MessageText
+from app.ui.text.slices import FIRST_LIMITS, MAX_BLOCK_CHARS, MAX_FRAMES_AT_ONCE, next_slice
+from app.ui.theme import theme
+from tests.attacks.gui import ACTS, WAYS, Stage, stage
 from tests.attacks.texts import TEXTS
 from tests.attacks.watchdog import Watchdog
 from tests.long import in_long_runs
+from worker.sentence import verbatim
+
+_FENCE = "```\nx\n```\n\n"
+_FENCES = _FENCE * 120
+_DISPLAY, _DISPLAY_NAME = Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole
+_TIP = Qt.ItemDataRole.ToolTipRole
 
 _LIMIT_MS = 500
 """Ten times what a text may take of the GUI thread at a time, because machines differ. Before, these took seconds."""
@@ -24,7 +44,7 @@ _OF_EACH_KIND = (
 )
 _LONG = [
     case
-    for case in (*itertools.product(("open", "stream"), TEXTS), *itertools.product(WAYS, _OF_EACH_KIND))
+    for case in (*itertools.product(("open", "stream"), TEXTS), *itertools.product((*WAYS, *ACTS), _OF_EACH_KIND))
     if case not in _FAST
 ]
 
@@ -38,10 +58,183 @@ def on_stage(qapp: QApplication, tmp_path: Path) -> Iterator[Stage]:
 
 @pytest.mark.parametrize(("way", "name"), [*_FAST, *in_long_runs(sorted(set(_LONG)))])
 def test_no_text_blocks_the_window(on_stage: Stage, way: str, name: str) -> None:
-    run = WAYS[way](on_stage, TEXTS[name]())
+    if way in WAYS:
+        run = WAYS[way](on_stage, TEXTS[name]())
+    else:
+        on_stage.show(on_stage.plant(TEXTS[name]()))
+        run = partial(_act, way, on_stage)
     with Watchdog() as watchdog:
         run(watchdog)
     assert watchdog.longest.cpu_ms < _LIMIT_MS, watchdog.stacks.most_common(3)
+
+
+def _act(way: str, on_stage: Stage, _watchdog: Watchdog) -> None:
+    ACTS[way](on_stage)
+
+
+# --- what makes the steps short: sizes and limits, not times ---------------------------------------------------
+
+
+def test_frames_are_made_a_few_at_a_time_and_gone_when_they_are_not_seen(on_stage: Stage) -> None:
+    on_stage.desk.controller.shown.open_conversation(on_stage.plant(_FENCES))
+    view = on_stage.view
+    made = [0, len(view.text.frames.code)]
+    view.text.grown.connect(lambda: made.append(len(view.text.frames.code)))
+    on_stage.settle()
+    # A slice is written as a whole.
+    of_a_slice = next_slice(_FENCES)[0] // len(_FENCE) + 1
+    assert max(after - before for before, after in itertools.pairwise(made)) <= MAX_FRAMES_AT_ONCE + of_a_slice
+    assert len(view.findChildren(CopyButton)) == made[-1] == _FENCES.count(_FENCE)
+    # A theme reaches only the beginning; the rest is written again.
+    on_stage.window.action("theme_dark").trigger()
+    assert len(view.findChildren(CopyButton)) <= MAX_FRAMES_AT_ONCE + of_a_slice
+    on_stage.settle()
+    assert len(view.findChildren(CopyButton)) == made[-1]
+    # A hidden view keeps no long text.
+    on_stage.show(on_stage.short)
+    texts = on_stage.window.transcript.findChildren(MessageText)
+    assert len(texts) > 3
+    assert not any(text.is_long or text.frames.code for text in texts)
+    assert all(len(text.content) < 100 for text in texts)
+
+
+@pytest.mark.parametrize("name", ["long list", *in_long_runs(["soft breaks", "a million newlines", "one long fence"])])
+def test_a_message_shows_no_more_blocks_than_can_be_laid_out_at_once(on_stage: Stage, name: str) -> None:
+    on_stage.show(on_stage.plant(TEXTS[name]()))
+    text = on_stage.view.text
+    # The limit is looked at between slices.
+    assert text.document().blockCount() <= FIRST_LIMITS.blocks + 2_000
+    assert text.num_hidden > 0
+
+
+def test_names_and_notices_show_their_beginnings(on_stage: Stage) -> None:
+    text = "A name." * 100_000
+    shown = on_stage.desk.controller.shown
+    assert shown.conversation is not None
+    on_stage.desk.program.conversations.rename(shown.conversation.id, text)
+    on_stage.desk.controller.name_branch(on_stage.answer, text)
+    on_stage.desk.program.notices.post(Notice(verbatim(text), "warning"))
+    on_stage.settle()
+    rows = on_stage.window.sidebar.list.rows
+    index = rows.index_of(shown.conversation.id)
+    seen = [
+        on_stage.window.windowTitle(),
+        on_stage.window.header.title.accessibleName(),
+        on_stage.window.banner.label.text(),
+    ]
+    seen += [str(index.data(role)) for role in (_DISPLAY, _DISPLAY_NAME, _TIP, Qt.ItemDataRole.EditRole)]
+    seen += [label.text() for label in on_stage.view.findChildren(QLabel)]
+    assert max(map(len, seen)) < 3_000
+    assert all("A name." in each for each in seen[:7])
+    # Leaving the editor of a row without a change keeps the whole name.
+    rows.setData(index, index.data(Qt.ItemDataRole.EditRole))
+    assert next(one.name for one in on_stage.desk.program.conversations.all if one.id == shown.conversation.id) == text
+
+
+@pytest.mark.parametrize("name", ["every kind", *in_long_runs(["no spaces", "soft breaks"])])
+def test_texts_are_compared_in_steps(on_stage: Stage, name: str) -> None:
+    window = CompareWindow(theme("light"), on_stage.window)
+    text = TEXTS[name]()
+    window.compare([Side("One", text), Side("Other", f"More. {text}")], 0, 1)
+    panes, sizes = window.panes, [0]
+    while panes.is_comparing:
+        on_stage.turn()
+        sizes.append(panes.left.document().characterCount() + panes.right.document().characterCount())
+    blocks = [*blocks_between(panes.left.document(), 0, 10**7)]
+    assert panes.num_differences == 1
+    assert panes.is_cut
+    assert max(block.length() for block in blocks) <= MAX_BLOCK_CHARS + 2_000
+    assert len(blocks) <= 4_000
+    assert len(set(sizes)) > 3 or name == "soft breaks"
+    panes.step(1)
+    assert panes.current_stretch is not None
+    assert panes.current_stretch.right.startswith("More.")
+    window.close()
+
+
+def test_a_comparison_is_made_of_short_steps() -> None:
+    text = TEXTS["ordinary prose"]()[:100_000]
+    num_steps = sum(1 for _ in comparison(text, f"Also: {text}"))
+    assert num_steps >= 2 * len(text) // 5 // 4_000
+    assert differences(text, f"Also: {text}")[0].right == "Also: "
+
+
+@pytest.mark.parametrize(
+    "text", ["👩 x\n" * 5_000, *in_long_runs(["a\n" * 70_000, "word " * 30_000])], ids=["faces", "lines", "words"]
+)
+def test_a_long_text_is_pasted_in_slices_that_undo_removes_together(on_stage: Stage, text: str) -> None:
+    field = on_stage.window.composer.text
+    field.insertPlainText("before|after")
+    field.moveCursor(QTextCursor.MoveOperation.Start)
+    for _ in "before|":
+        field.moveCursor(QTextCursor.MoveOperation.Right)
+    data = QMimeData()
+    data.setText(text)
+    field.insertFromMimeData(data)
+    assert field.document().blockCount() <= 501
+    assert field.document().characterCount() < 45_000
+    assert field.is_writing
+    # Nothing is missing meanwhile.
+    assert field.content == f"before|{text}after"
+    while field.is_writing:
+        on_stage.turn()
+    assert field.content == f"before|{text}after"
+    assert field.document().toPlainText().count("\n") == text.count("\n")
+    field.undo()
+    assert field.content in {"before|after", ""}
+
+
+def test_a_long_message_is_edited_in_slices(on_stage: Stage) -> None:
+    text = "a\n" * 3_000
+    on_stage.show(on_stage.plant(text))
+    on_stage.view.begin_edit()
+    field = on_stage.view.findChild(WritingField)
+    assert isinstance(field, WritingField)
+    assert field.is_writing
+    assert on_stage.view.draft is None
+    while field.is_writing:
+        on_stage.turn()
+    field.undo()
+    assert field.content == f"{text} more"
+
+
+@pytest.mark.parametrize("name", ["no spaces", *in_long_runs(["one paragraph of prose", "a million newlines"])])
+def test_a_text_that_no_field_can_lay_out_is_refused(on_stage: Stage, name: str) -> None:
+    text = TEXTS[name]()
+    field, refused = on_stage.window.composer.text, list[str]()
+    field.refused.connect(refused.append)
+    data = QMimeData()
+    data.setText(text)
+    field.insertFromMimeData(data)
+    assert bool(refused) == (name != "a million newlines")
+    assert bool(refused) == (field.content == "")
+    on_stage.show(on_stage.plant(text[:400_000] if name != "no spaces" else text))
+    on_stage.view.begin_edit()
+    assert on_stage.view.is_edited == (name == "a million newlines")
+
+
+def test_few_hits_among_many_formulas_are_highlighted(on_stage: Stage) -> None:
+    on_stage.show(on_stage.plant(f"{TEXTS['100 formulas']()}\n\n{'and ' * 300}"))
+    on_stage.window.action("find").trigger()
+    on_stage.window.find_bar.field.setText("and")
+    on_stage.settle()
+    text = on_stage.view.text
+    blocks = [selection.cursor.blockNumber() for selection in text.extraSelections()]  # pyright: ignore[reportAttributeAccessIssue]
+    first = text.document().begin()
+    assert 0 < blocks.count(0) <= 2_000 // text.num_formulas(0, first.length()) + 1 < 100
+    assert blocks.count(1) > 200
+
+
+_BEFORE = re.compile(r"(?P<marker>`{3,}|~{3,})[^\n]*\n")
+
+
+def test_opening_fences_are_found_in_linear_time() -> None:
+    random = Random(5)
+    for _ in range(2_000):
+        source = "".join(random.choices("`~x\n", (5, 5, 1, 1), k=random.randrange(12)))
+        found, fence = _BEFORE.match(source), opening_fence(source)
+        assert (None if fence is None else fence.marker) == (None if found is None else found["marker"])
+    assert opening_fence("`" * 1_000_000) is None
 
 
 @pytest.mark.parametrize("name", TEXTS)

@@ -139,6 +139,11 @@ class MarkdownDocument(QObject):
     def formula_positions(self) -> list[int]:
         return [placed.position for placed in self._formulas]
 
+    def num_formulas(self, start: int, end: int) -> int:
+        """Return the number of formulas between two positions."""
+        first, last = (bisect.bisect_left(self._formulas, at, key=attrgetter("position")) for at in (start, end))
+        return last - first
+
     @property
     def is_complete(self) -> bool:
         """Whether the part of the text that should be shown is written."""

@@ -246,6 +246,10 @@ class MessageText(QTextBrowser):
             self.tr("With the formulas {formulas}").format(formulas=formulas) if formulas else ""
         )
 
+    def num_formulas(self, start: int, end: int) -> int:
+        """Return the number of formulas between two positions in the document."""
+        return self._markdown.num_formulas(start, end)
+
     @property
     def is_complete(self) -> bool:
         """Whether the part of the text that should be shown is written; long texts are written in slices."""

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _MAX_HIGHLIGHTS = 500
 """The number of hits in one message that are highlighted, around the current one."""
+_MAX_MEASURED = 2_000
+"""How often formulas may be measured to paint the highlights in one paragraph."""
 _MARGIN_PX = 66
 """How much is visible above and below a hit."""
 
@@ -214,8 +216,12 @@ class FindCommands(QObject):
         # Qt goes through all highlights each time it paints some of the text.
         first = max(0, min((current or 0) - _MAX_HIGHLIGHTS // 2, len(places) - _MAX_HIGHLIGHTS))
         places = places[first : first + _MAX_HIGHLIGHTS]
+        current = None if current is None else current - first
+        near = _painted(places, current or 0)
+        current = near.index(current) if current is not None else None
+        places = [places[index] for index in near]
         cursors = [place.cursor() for place in places]
-        selections = _highlighted(cursors, None if current is None else current - first, self._theme)
+        selections = _highlighted(cursors, current, self._theme)
         for text in (view.text, *([view.thought.text] if view.thought is not None and view.thought.text else [])):
             of_text = [selection for place, selection in zip(places, selections, strict=True) if place.text is text]
             if of_text or text.extraSelections():
@@ -235,6 +241,26 @@ class _Place(NamedTuple):
         cursor.setPosition(self.start)
         cursor.setPosition(self.end, QTextCursor.MoveMode.KeepAnchor)
         return cursor
+
+
+def _painted(places: Sequence[_Place], current: int) -> list[int]:
+    """Return the indexes of the hits to highlight: in a paragraph with many formulas, only those near the current one.
+
+    Qt measures all formulas in sight for each highlight in their paragraph.
+    """
+    nearest = sorted(range(len(places)), key=lambda index: abs(index - current))
+    rooms: dict[tuple[int, int], int] = {}
+    painted: list[int] = []
+    for index in nearest:
+        text, block = places[index].text, places[index].text.document().findBlock(places[index].start)
+        key = id(text), block.blockNumber()
+        if key not in rooms:
+            num_formulas = text.num_formulas(block.position(), block.position() + block.length())
+            rooms[key] = _MAX_MEASURED // num_formulas if num_formulas else len(places)
+        if rooms[key] > 0 or index == current:
+            rooms[key] -= 1
+            painted.append(index)
+    return sorted(painted)
 
 
 def _places(text: MessageText, query: str) -> list[_Place]:
