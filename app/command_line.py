@@ -77,6 +77,14 @@ def _add_serve(serve: argparse.ArgumentParser) -> None:
     serve.add_argument(
         "--allow-origin", action="append", default=[], metavar="URL", help="let web pages of this origin send requests"
     )
+    serve.add_argument(
+        "--drop",
+        action="append",
+        default=[],
+        metavar="PATTERN",
+        help="leave what this regular expression matches out of system texts and first messages: "
+        "a part that changes with each request makes the model read all that follows it again",
+    )
 
 
 def _add_models_commands(models: argparse.ArgumentParser, data_dir: argparse.ArgumentParser) -> None:

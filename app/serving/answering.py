@@ -6,13 +6,16 @@ import asyncio
 import contextlib
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from types import TracebackType
 from typing import NamedTuple, Self, TypeAlias
+from urllib.parse import quote
 
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from app.serving.drop_rules import DropRules
+from app.serving.history import Requests
 from app.serving.messages import (
     Answer,
     Client,
@@ -29,7 +32,7 @@ from app.serving.messages import (
 )
 from app.serving.owner_link import OwnerLink
 from app.serving.problems import ProblemError, problem_of
-from app.serving.turns import Turns
+from app.serving.turns import Turns, turn_of
 from worker.protocol import (
     Answered,
     Cancel,
@@ -71,6 +74,7 @@ from worker.tools.turn_parts import (
 )
 from worker.tools.turn_parts import (
     TurnReader,
+    parts_of,
 )
 
 _READING_S = 1.0
@@ -146,6 +150,8 @@ class Service:
         self._link = link
         self._settings = settings
         self._turns = turns
+        self._drop_rules = DropRules(settings.drop_rules)
+        self._requests = Requests()
         self._answers: set[Answering] = set()
         self._is_stopping = False
 
@@ -173,12 +179,19 @@ class Service:
         return LoadedModel(status.model.id, status.loaded, status.suggested)
 
     def answer(self, client: Client, model: LoadedModel, generate: Generate) -> Answering:
-        """Return the answer to a prompt. It begins when it is entered, and is cancelled when it is left early."""
-        if generate.messages is not UNSET:
-            messages = self._turns.recalled(model.info, generate.messages)
-            generate = replace(generate, messages=messages)
+        """Return the answer to a prompt. It begins when it is entered, and is cancelled when it is left early.
+
+        Raises `ProblemError`.
+        """
         generate = replace(generate, request_id=self._link.new_id(), identity=model.info.identity)
-        return Answering(self, Answer(client=client, model=model.id, generate=generate), model.info)
+        if generate.messages is UNSET:
+            return Answering(self, Answer(client=client, model=model.id, generate=generate), model.info)
+        messages, dropped = self._drop_rules.applied(generate.messages)
+        compared, note_num_tokens = self._requests.compare(client, model.id, generate.tools, messages)
+        messages = self._turns.recalled(model.info, generate.tools, messages)
+        generate = replace(generate, messages=messages)
+        command = Answer(client=client, model=model.id, generate=generate, compared=compared, dropped=dropped)
+        return Answering(self, command, model.info, note_num_tokens)
 
     async def num_tokens(self, prompt: Prompt) -> int:
         """Return how many tokens a prompt has. Raises `ProblemError`."""
@@ -266,7 +279,25 @@ class Service:
             self._link.send(Cancel(request_id=self._link.new_id(), target=answer.request_id))
 
     def remember(self, answer: Answering, choice: Choice) -> None:
-        self._turns.remember(answer.info, answer.command.generate, choice)
+        """Remember an answer with the ids that spell it."""
+        generate = answer.command.generate
+        if generate.messages is UNSET or generate.continuation is not None:
+            return
+        form = form_named(answer.info.tool_form or "")
+        schemas = {tool.name: tool.parameters for tool in generate.tools}
+        turn = turn_of(
+            parts_of(
+                choice.text,
+                form if generate.tools else None,
+                answer.info.reasoning,
+                schemas,
+                starts_in_reasoning=answer.opens_reasoning,
+            )
+        )
+        if turn is not None:
+            self._turns.remember(
+                answer.info, generate.tools, generate.messages, turn, choice.text, choice.turn_token_ids
+            )
 
     @property
     def ping_s(self) -> float:
@@ -276,11 +307,19 @@ class Service:
 class Answering:
     """An answer, or `n` of them, to one request. Enter it, then iterate over its steps."""
 
-    def __init__(self, service: Service, command: Answer, info: ModelLoaded) -> None:
+    def __init__(
+        self,
+        service: Service,
+        command: Answer,
+        info: ModelLoaded,
+        note_num_tokens: Callable[[int], None] = lambda _: None,
+    ) -> None:
+        """`note_num_tokens` is called with the number of the prompt's tokens."""
         self._service = service
         self.command = command
         self.info = info
-        self._opens_reasoning = False
+        self._note_num_tokens = note_num_tokens
+        self.opens_reasoning = False
         """Whether the answer begins inside the model's reasoning."""
         self._choices: list[_Growing] = []
         self._inbox: asyncio.Queue[Down] = asyncio.Queue()
@@ -290,6 +329,15 @@ class Answering:
     @property
     def request_id(self) -> str:
         return str(self.command.generate.request_id)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Headers of the reply: what has changed since an earlier request, and what the user's rules left out."""
+        changed, dropped = self.command.compared.changed, self.command.dropped
+        return {
+            **({"x-bough-changed": changed} if changed else {}),
+            **({"x-bough-left-out": quote(", ".join(dropped), safe=" ,")} if dropped else {}),
+        }
 
     async def __aenter__(self) -> Self:
         self._inbox = self._service.begin(self)
@@ -324,7 +372,7 @@ class Answering:
     def _steps(self, event: Down) -> list[Step]:
         match event:
             case PrefillProgress(done=done, total=total, opens_reasoning=opens_reasoning):
-                self._opens_reasoning = self._opens_reasoning or opens_reasoning
+                self.opens_reasoning = self.opens_reasoning or opens_reasoning
                 return [Reading(done, total)]
             case Chunk(choice=choice, text=text, tokens=tokens):
                 return self._growing(choice).grown(text, tokens)
@@ -340,6 +388,7 @@ class Answering:
 
     def _finished(self, event: Finished) -> list[Step]:
         self._has_ended = True
+        self._note_num_tokens(event.usage.prompt_tokens)
         steps: list[Step] = []
         for number, choice in enumerate(event.choices):
             if choice.reason == "cancelled":
@@ -372,7 +421,7 @@ class Answering:
             form_named(self.info.tool_form) if has_tools and self.info.tool_form is not None else None,
             self.info.reasoning,
             {tool.name: tool.parameters for tool in generate.tools},
-            starts_in_reasoning=self._opens_reasoning,
+            starts_in_reasoning=self.opens_reasoning,
         )
 
 

@@ -22,7 +22,7 @@ from app.serving.messages import (
     UseModel,
 )
 from app.serving.model_names import find, load_name, served_model, suggested
-from app.serving.relay import Relay
+from app.serving.relay import Exchange, Relay
 from worker.process import WorkerClient, WorkerExitedError, WorkerSilentError
 from worker.protocol import Command, Event, Failed, LoadModel, ModelLoaded
 from worker.sentence import Sentence
@@ -52,7 +52,7 @@ class Gone(NamedTuple):
     why: str
 
 
-News: TypeAlias = Listening | NotListening | Loaded | NotLoaded | Gone
+News: TypeAlias = Listening | NotListening | Loaded | NotLoaded | Gone | Exchange
 
 
 class HeadlessOwner:
@@ -88,7 +88,7 @@ class HeadlessOwner:
         """The model that was ready before the present load."""
         self._client = WorkerClient(cache_folder)
         try:
-            self.relay = Relay(settings, self)
+            self.relay = Relay(settings, self, exchanged=self.news.put)
         except OSError:
             self._client.kill()
             raise

@@ -46,6 +46,8 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     """A stream without news for this long gets a sign of life."""
     id_prefix: str = "api-"
     """The ids of this server's commands begin with it."""
+    drop_rules: tuple[str, ...] = ()
+    """Regular expressions. What they match is left out of system texts and of each request's first message."""
     turns: Path | None = None
     """The file that remembers the ids of written turns; None: they are remembered until the process ends."""
 
@@ -57,6 +59,17 @@ class Client(Struct, frozen=True, kw_only=True):
     """From its User-Agent, for example "OpenAI/Python 3.54.0"; empty if it names none."""
     address: str = ""
     api: Literal["openai", "anthropic"] = "openai"
+
+
+class Compared(Struct, frozen=True, kw_only=True):
+    """How a request differs from the most similar one that the same client sent before."""
+
+    is_known: bool = False
+    """Whether there is one that has a message in common with it."""
+    changed: str = ""
+    """The first part that differs: "tools", "system text" or "message 3 (user)". Empty if it only goes on."""
+    num_known_tokens: int = 0
+    """If it only goes on: how many tokens the earlier prompt had; 0 if that is unknown."""
 
 
 class Suggested(Struct, frozen=True, kw_only=True):
@@ -94,6 +107,9 @@ class Answer(Struct, frozen=True, kw_only=True, tag_field="type", tag="answer"):
     model: str
     """Its `ServedModel.id`."""
     generate: Generate
+    compared: Compared = Compared()
+    dropped: tuple[str, ...] = ()
+    """The rules of `drop_rules` that left something out of it."""
 
 
 class ListModels(Struct, frozen=True, kw_only=True, tag_field="type", tag="list_models"):

@@ -57,6 +57,7 @@ class Chat:
         generate = _command(body, model)
         writer = _Writer(body, model, generate.n)
         async with self._service.answer(client_of(request, "openai"), model, generate) as answer:
+            reply.headers |= answer.headers
             async for step in answer:
                 match step:
                     case Delta(choice=choice, parts=parts, tokens=tokens):

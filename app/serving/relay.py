@@ -20,6 +20,7 @@ from msgspec import MsgspecError, msgpack
 from app.serving.messages import (
     Answer,
     Client,
+    Compared,
     Down,
     Listening,
     ListModels,
@@ -51,6 +52,8 @@ from worker.protocol import (
 from worker.sentence import Sentence
 
 _log = logging.getLogger(__name__)
+_MAX_END_TOKENS = 16
+"""Of a prompt, those behind the last message, with which its answer begins."""
 _ENDS = (Finished, Failed, Tokenized, Planned, Validated)
 _NO_WORKER = Sentence("There is no model process now. Try again in a moment.")
 
@@ -86,6 +89,9 @@ class Served:
     request_id: RequestId
     client: Client
     model: str
+    compared: Compared
+    dropped: Sequence[str]
+    """The user's rules that left something out of it."""
     begun_s: float
     """The time of the request, by `time.monotonic`."""
     num_read: int = 0
@@ -110,8 +116,34 @@ class Exchange:
 
     client: Client
     model: str
+    compared: Compared
+    dropped: Sequence[str]
+    """The user's rules that left something out of it."""
     generate: Generate
     finished: Finished
+
+    @property
+    def read_again(self) -> str:
+        """Why more was read than the new part of the request, for a log; empty if nothing was."""
+        usage = self.finished.usage
+        if self.compared.changed:
+            return f"changed: {self.compared.changed}"
+        if usage.cached_tokens < self.compared.num_known_tokens - _MAX_END_TOKENS:
+            return "no longer kept, or rendered in another way by the template"
+        return ""
+
+    @property
+    def line(self) -> str:
+        """What the request cost, as a line of a log."""
+        usage, timing = self.finished.usage, self.finished.timing
+        parts = [
+            f"{self.client.program or self.client.address}: prompt of {usage.prompt_tokens:,} tokens",
+            f"{usage.cached_tokens:,} kept",
+            *([self.read_again] if self.read_again else []),
+            *(f"left out {rule!r}" for rule in self.dropped),
+            f"wrote {usage.generated_tokens:,} at {timing.decode_tokens_per_s:.1f} tokens/s",
+        ]
+        return ", ".join(parts)
 
 
 @dataclass
@@ -233,8 +265,8 @@ class Relay:
             self._refuse(frame, error)
             return
         match message:
-            case Answer(client=client, model=model, generate=generate):
-                served = Served(generate.request_id, client, model, time.monotonic())
+            case Answer(client=client, model=model, generate=generate, compared=compared, dropped=dropped):
+                served = Served(generate.request_id, client, model, compared, dropped, time.monotonic())
                 self._send(generate, _Open(served, generate if self._exchanged is not None else None))
             case Tokenize() | Plan() | Validate():
                 self._send(message, _Open())
@@ -292,7 +324,7 @@ class Relay:
                     served.first_s, served.last_s = served.first_s or now, now
                     served.num_tokens += len(event.tokens)
                 case Finished() if found.generate is not None:
-                    return Exchange(served.client, served.model, found.generate, event)
+                    return Exchange(served.client, served.model, served.compared, served.dropped, found.generate, event)
                 case _:
                     pass
         return None

@@ -35,6 +35,8 @@ class Reply:
         self._send = send
         self._write_s = write_s
         self.has_begun = False
+        self.headers: dict[str, str] = {}
+        """Sent with the reply, whole or not."""
 
     async def whole(self, value: object, status: int = 200, headers: dict[str, str] | None = None) -> None:
         """Send a JSON value."""
@@ -54,7 +56,10 @@ class Reply:
 
     async def _begin(self, status: int, content_type: str, headers: dict[str, str]) -> None:
         self.has_begun = True
-        pairs = [(name.encode(), value.encode()) for name, value in {"content-type": content_type, **headers}.items()]
+        pairs = [
+            (name.encode(), value.encode())
+            for name, value in {"content-type": content_type, **self.headers, **headers}.items()
+        ]
         await self._write({"type": "http.response.start", "status": status, "headers": pairs})
 
     async def _write(self, message: dict[str, Any]) -> None:

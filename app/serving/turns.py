@@ -1,24 +1,249 @@
-"""The ids of the turns that the model wrote, remembered behind their exact histories."""
+"""The turns that the model wrote, remembered with their ids behind their exact histories.
+
+Clients return the text of an answer, or its calls; the model has read ids, and one text may have many spellings. So
+the server remembers the ids, in a file of its own: a returned turn becomes the same ids whatever the prompt cache
+holds, and nothing of it is read again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import logging
+import os
+import sqlite3
+import sys
+from array import array
+from collections.abc import Generator, Iterable, Sequence
 from pathlib import Path
 
-from worker.protocol import Choice, Generate, Message, ModelLoaded
+import msgspec
+from msgspec import UNSET, Struct
+from msgspec.structs import replace
+
+from app.serving.history import chained, digest_of, digest_of_tools
+from worker.protocol import Message, ModelLoaded, Tool, ToolCall
+from worker.tools.turn_parts import CallArguments, CallBroken, CallEnded, CallStarted, Content, Part, Reasoning
+
+_log = logging.getLogger(__name__)
+
+_MAX_BYTES = 256 << 20
+"""All turns together. Beyond it, those that were used longest ago are forgotten."""
+_KEPT_SHARE = 0.9
+_MAX_PARAMETERS = 500
+"""Of one SQL statement."""
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS turns (
+  key BLOB PRIMARY KEY,      -- of the model, the tools, all earlier messages, and this turn as clients return it
+  turn BLOB NOT NULL,        -- a WrittenTurn
+  ids BLOB NOT NULL,         -- little-endian numbers of 32 bits
+  used INTEGER NOT NULL      -- grows with each use
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS turns_by_use ON turns (used, length(turn) + length(ids));
+"""
+
+
+class WrittenTurn(Struct, frozen=True):
+    """A turn as the model wrote it."""
+
+    written: str
+    """Its whole text, with the markers of reasoning and calls."""
+    content: str
+    reasoning: str = ""
 
 
 class Turns:
-    """Remembers written turns."""
+    """Remembers written turns. Where its file can't be used, it remembers them until the process ends."""
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self, path: Path | None, max_bytes: int = _MAX_BYTES) -> None:
         """`path`: the file to keep them in; None: they are kept until the process ends."""
-        self._path = path
+        self._max_bytes = max_bytes
+        self._database = _opened(path)
+        self._use = self._number("SELECT coalesce(max(used), 0) FROM turns")
+        self._num_bytes = self._number("SELECT coalesce(sum(length(turn) + length(ids)), 0) FROM turns")
 
-    def recalled(self, loaded: ModelLoaded, messages: Sequence[Message]) -> list[Message]:
-        """Return a request's messages, those that the model wrote with the ids that it wrote."""
-        _ = loaded
-        return list(messages)
+    def recalled(self, loaded: ModelLoaded, tools: Sequence[Tool], messages: Sequence[Message]) -> list[Message]:
+        """Return a request's messages; those that the model wrote are as it wrote them, with the ids."""
+        keys = _keys(loaded, tools, messages)
+        wanted = [key for key, message in zip(keys, messages, strict=True) if message.role == "assistant"]
+        found = self._found(wanted)
+        self._touch(found)
+        return [
+            _restored(message, *found[key]) if key in found and message.role == "assistant" else message
+            for key, message in zip(keys, messages, strict=True)
+        ]
 
-    def remember(self, loaded: ModelLoaded, generate: Generate, choice: Choice) -> None:
-        """Remember an answer behind the messages of its request."""
+    def remember(
+        self,
+        loaded: ModelLoaded,
+        tools: Sequence[Tool],
+        messages: Sequence[Message],
+        turn: Message,
+        written: str,
+        ids: Sequence[int],
+    ) -> None:
+        """Remember an answer behind the messages of its request.
+
+        `turn` is the answer as clients see it; `written` is its whole text, which `ids` spell.
+        """
+        if not written:
+            return
+        key = _keys(loaded, tools, [*messages, turn])[-1]
+        kept = msgspec.json.encode(WrittenTurn(written, turn.content, turn.reasoning))
+        numbers = array("I", ids)
+        if sys.byteorder == "big":
+            numbers.byteswap()
+        self._use += 1
+        with _reported(), self._database:
+            self._database.execute(
+                "INSERT OR REPLACE INTO turns VALUES (?, ?, ?, ?)", (key, kept, numbers.tobytes(), self._use)
+            )
+            self._num_bytes += len(kept) + 4 * len(ids)
+            if self._num_bytes > self._max_bytes:
+                self._forget_oldest()
+
+    def close(self) -> None:
+        """Close the file."""
+        with _reported():
+            self._database.close()
+
+    def _found(self, keys: Iterable[bytes]) -> dict[bytes, tuple[WrittenTurn, list[int]]]:
+        found: dict[bytes, tuple[WrittenTurn, list[int]]] = {}
+        with _reported():
+            wanted = list(keys)
+            for start in range(0, len(wanted), _MAX_PARAMETERS):
+                some = wanted[start : start + _MAX_PARAMETERS]
+                marks = ",".join("?" * len(some))
+                rows = self._database.execute(f"SELECT key, turn, ids FROM turns WHERE key IN ({marks})", some)
+                for key, turn, ids in rows:
+                    numbers = array("I", ids)
+                    if sys.byteorder == "big":
+                        numbers.byteswap()
+                    found[key] = (msgspec.json.decode(turn, type=WrittenTurn), numbers.tolist())
+        return found
+
+    def _touch(self, keys: Iterable[bytes]) -> None:
+        self._use += 1
+        with _reported(), self._database:
+            self._database.executemany("UPDATE turns SET used = ? WHERE key = ?", [(self._use, key) for key in keys])
+
+    def _forget_oldest(self) -> None:
+        """Forget the turns that were used longest ago, and a few more so that this is rare."""
+        self._num_bytes = self._number("SELECT coalesce(sum(length(turn) + length(ids)), 0) FROM turns")
+        excess = self._num_bytes - round(self._max_bytes * _KEPT_SHARE)
+        for used, num_bytes in self._database.execute(
+            "SELECT used, sum(length(turn) + length(ids)) FROM turns GROUP BY used ORDER BY used"
+        ).fetchall():
+            if excess <= 0:
+                break
+            self._database.execute("DELETE FROM turns WHERE used = ?", (used,))
+            excess -= num_bytes
+            self._num_bytes -= num_bytes
+
+    def _number(self, query: str) -> int:
+        with _reported():
+            return int(self._database.execute(query).fetchone()[0])
+        return 0
+
+
+def turn_of(parts: Sequence[Part]) -> Message | None:
+    """Return an answer as a message; None if a call in it is broken."""
+    content: list[str] = []
+    reasoning: list[str] = []
+    names: list[tuple[str, str]] = []
+    arguments: dict[int, str] = {}
+    for part in parts:
+        match part:
+            case Content(text):
+                content.append(text)
+            case Reasoning(text):
+                reasoning.append(text)
+            case CallStarted(_, call_id, name):
+                names.append((call_id, name))
+            case CallArguments(index, text):
+                arguments[index] = arguments.get(index, "") + text
+            case CallBroken():
+                return None
+            case CallEnded():
+                pass
+    return Message(
+        role="assistant",
+        content="".join(content),
+        reasoning="".join(reasoning),
+        tool_calls=[
+            ToolCall(name=name, arguments=msgspec.json.decode(arguments.get(index, "{}")), id=call_id)
+            for index, (call_id, name) in enumerate(names)
+        ],
+    )
+
+
+def _keys(loaded: ModelLoaded, tools: Sequence[Tool], messages: Sequence[Message]) -> list[bytes]:
+    """Return a key for each message: the same for the same message of the same model behind the same history."""
+    start = loaded.identity.encode() + digest_of_tools(tools)
+    return chained(start, [digest_of(message) for message in messages])
+
+
+def _restored(message: Message, turn: WrittenTurn, ids: list[int]) -> Message:
+    """Return a returned turn as the model wrote it. Its calls keep the ids that the client uses for them."""
+    is_plain = turn.written == turn.content and not message.tool_calls
+    return replace(
+        message,
+        content=turn.content,
+        reasoning=turn.reasoning,
+        token_ids=ids,
+        written=UNSET if is_plain else turn.written,
+    )
+
+
+@contextlib.contextmanager
+def _reported() -> Generator[None]:
+    """Log an error of the file: without remembered turns, requests are answered all the same."""
+    try:
+        yield
+    except (sqlite3.Error, msgspec.MsgspecError) as error:
+        _log.warning("Written turns could not be looked up or kept (%s). They are tokenized again.", error)
+
+
+def _opened(path: Path | None) -> sqlite3.Connection:
+    """Return the database; in memory if its file can't be used. A damaged file is set aside."""
+    if path is not None:
+        try:
+            return _opened_file(path)
+        except sqlite3.DatabaseError as error:
+            if isinstance(error, sqlite3.OperationalError):
+                _log.warning("%s can't be used (%s). Written turns are kept until Bough ends.", path.name, error)
+                return _prepared(sqlite3.connect(":memory:"))
+            aside = path.with_suffix(".damaged")
+            _log.warning("%s is damaged (%s). It is kept as %s.", path.name, error, aside.name)
+        except OSError as error:
+            _log.warning("%s can't be used (%s). Written turns are kept until Bough ends.", path.name, error)
+            return _prepared(sqlite3.connect(":memory:"))
+        with contextlib.suppress(OSError, sqlite3.Error):
+            path.replace(aside)
+            for suffix in ("-wal", "-shm"):
+                path.with_name(path.name + suffix).unlink(missing_ok=True)
+            return _opened_file(path)
+    return _prepared(sqlite3.connect(":memory:"))
+
+
+def _opened_file(path: Path) -> sqlite3.Connection:
+    """Open a file that its owner alone can read. Raises `OSError` and `sqlite3.Error`."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK, 0o600))
+    path.chmod(0o600)
+    database = sqlite3.connect(path, timeout=0.5)
+    try:
+        # Another `bough serve` may use the same file.
+        database.execute("PRAGMA journal_mode = WAL")
+        # What was written last may be lost if the power fails.
+        database.execute("PRAGMA synchronous = NORMAL")
+        database.execute("PRAGMA journal_size_limit = 4194304")
+        return _prepared(database)
+    except sqlite3.Error:
+        database.close()
+        raise
+
+
+def _prepared(database: sqlite3.Connection) -> sqlite3.Connection:
+    database.executescript(_TABLES)
+    return database

@@ -13,10 +13,12 @@ from app.catalog.on_disk import find_models
 from app.catalog.places_of_models import usual_roots
 from app.places import Places
 from app.serving.access import digest
+from app.serving.drop_rules import DropRuleError, DropRules
 from app.serving.headless import Gone, HeadlessOwner, Loaded, NotLoaded
 from app.serving.keys import VARIABLE, KeyProblemError, find_key
 from app.serving.messages import Listening, NotListening, ServedModel, ServerSettings
 from app.serving.model_names import find, load_name, served_models
+from app.serving.relay import Exchange
 from app.shell.terminal import FailedError, print_error, print_line
 
 
@@ -26,13 +28,18 @@ def serve(chosen: argparse.Namespace, places: Places) -> int:
         key = find_key(places.config / "api-key-is-kept")
     except KeyProblemError as error:
         raise FailedError(str(error.sentence)) from None
+    try:
+        DropRules(chosen.drop)
+    except DropRuleError as error:
+        raise FailedError(str(error.sentence)) from None
     settings = ServerSettings(
         key_digest=digest(key.text),
         host=chosen.host,
         port=chosen.port,
         allowed_hosts=tuple(chosen.allow_host),
         allowed_origins=tuple(chosen.allow_origin),
-        turns=places.data / "turns.sqlite3",
+        drop_rules=tuple(chosen.drop),
+        turns=places.data / "served-turns.sqlite3",
     )
 
     def models() -> Sequence[ServedModel]:
@@ -63,6 +70,8 @@ def _run(owner: HeadlessOwner, made_key: str) -> int:
                     print_line(f"The key of this start is {made_key}. To choose one, set {VARIABLE}.")
             case Loaded(model=model):
                 print_line(f"The model “{model.id}” is ready.")
+            case Exchange() as exchange:
+                print_line(exchange.line)
             case NotLoaded(why=why):
                 print_error(why)
             case NotListening(why=why) | Gone(why=why):

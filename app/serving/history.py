@@ -1,0 +1,120 @@
+"""Compares requests: which turns of one stand in another, and which part has changed since.
+
+These APIs carry text, and clients do not return it exactly as they got it: they cut white space around an answer,
+leave its reasoning out, write the arguments of calls in another order and with other spaces, and make ids of their
+own. Two messages count as the same if they differ in nothing else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from app.serving.messages import Client, Compared
+from worker.protocol import Message, Tool
+
+_MAX_REQUESTS = 64
+"""Requests that a new one is compared with."""
+
+_encoder = msgspec.json.Encoder(order="deterministic")
+
+
+def digest_of(message: Message) -> bytes:
+    """Return a hash that is equal for messages that count as the same."""
+    if message.role != "assistant":
+        return _hash(message.role, message.content)
+    calls = [(call.name, same_json(call.arguments)) for call in message.tool_calls]
+    return _hash(message.role, message.content.strip(), _encoder.encode(calls).decode())
+
+
+def digest_of_tools(tools: Sequence[Tool]) -> bytes:
+    """Return a hash of a request's tools."""
+    return _hash(_encoder.encode(tools).decode())
+
+
+def chained(start: bytes, digests: Sequence[bytes]) -> list[bytes]:
+    """Return a hash for each of `digests`, of `start` and all digests up to this one."""
+    chain: list[bytes] = []
+    for digest in digests:
+        start = hashlib.sha256(start + digest).digest()
+        chain.append(start)
+    return chain
+
+
+def same_json(value: Any) -> Any:
+    """Return a JSON value in a form that is the same for equal values: 1.0 is 1."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, Mapping):
+        return {key: same_json(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [same_json(each) for each in value]
+    return value
+
+
+def _hash(*texts: str) -> bytes:
+    found = hashlib.sha256()
+    for text in texts:
+        data = text.encode("utf-8", "surrogatepass")
+        found.update(len(data).to_bytes(8, "big"))
+        found.update(data)
+    return found.digest()
+
+
+class _Seen(NamedTuple):
+    """A request that has come before."""
+
+    client: Client
+    model: str
+    tools: bytes
+    digests: Sequence[bytes]
+    """Of its messages, without its answer."""
+    num_tokens: list[int]
+    """How many tokens its prompt had; empty until that is known."""
+
+    @property
+    def id(self) -> tuple[Client, str]:
+        return self.client, self.model
+
+
+class Requests:
+    """The last requests, to say what has changed since."""
+
+    def __init__(self) -> None:
+        self._seen: deque[_Seen] = deque(maxlen=_MAX_REQUESTS)
+
+    def compare(
+        self, client: Client, model: str, tools: Sequence[Tool], messages: Sequence[Message]
+    ) -> tuple[Compared, Callable[[int], None]]:
+        """Compare a request with the most similar one of the same client before it, and keep it for later ones.
+
+        Call the function that is returned with the number of the prompt's tokens, once it is known.
+        """
+        new = _Seen(client, model, digest_of_tools(tools), [digest_of(message) for message in messages], [])
+        alike = [(_num_same(new, old), old) for old in reversed(self._seen) if old.id == new.id]
+        self._seen.append(new)
+        # Of those that are equally similar, the last one counts.
+        num_same, nearest = max(alike, key=lambda each: each[0], default=(0, None))
+        compared = Compared() if nearest is None or num_same == 0 else _compared(new, nearest, messages)
+        return compared, new.num_tokens.append
+
+
+def _num_same(new: _Seen, old: _Seen) -> int:
+    """Return how many messages two requests have in common at the same places."""
+    return sum(mine == theirs for mine, theirs in zip(new.digests, old.digests, strict=False))
+
+
+def _compared(new: _Seen, old: _Seen, messages: Sequence[Message]) -> Compared:
+    if new.tools != old.tools:
+        return Compared(is_known=True, changed="tools")
+    for number, (mine, theirs) in enumerate(zip(new.digests, old.digests, strict=False)):
+        if mine != theirs:
+            role = messages[number].role
+            changed = "system text" if role == "system" else f"message {number + 1} ({role})"
+            return Compared(is_known=True, changed=changed)
+    is_longer = len(new.digests) >= len(old.digests)
+    return Compared(is_known=True, num_known_tokens=old.num_tokens[0] if is_longer and old.num_tokens else 0)
