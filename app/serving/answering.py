@@ -336,7 +336,7 @@ class Answering:
         changed, dropped = self.command.compared.changed, self.command.dropped
         return {
             **({"x-bough-changed": changed} if changed else {}),
-            **({"x-bough-left-out": quote(", ".join(dropped), safe=" ,")} if dropped else {}),
+            **({"x-bough-left-out": quote(", ".join(dropped), safe="")} if dropped else {}),
         }
 
     async def __aenter__(self) -> Self:

@@ -57,8 +57,10 @@ class DropRules:
             try:
                 text, count = rule.subn("", text, timeout=_MAX_S)
             except TimeoutError:
-                why = f"The rule “{rule.pattern}”, which leaves parts out of requests, takes too long. Change it in Bough."
-                raise ProblemError("failed", why) from None
+                raise ProblemError(
+                    "failed",
+                    f"Bough's rule “{rule.pattern}”, which leaves parts out of requests, takes too long. Change it.",
+                ) from None
             if count:
                 matched[rule.pattern] = None
         return message if text == message.content else replace(message, content=text)

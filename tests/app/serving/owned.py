@@ -15,6 +15,7 @@ from typing_extensions import override
 from app.serving.access import digest
 from app.serving.headless import Gone, HeadlessOwner, Loaded, News, NotLoaded
 from app.serving.messages import Listening, NotListening, ServedModel, ServerSettings
+from app.serving.relay import Exchange
 from tests.app.serving.running import KEY
 from tests.driver import PATIENCE_S
 from worker.protocol import Event
@@ -67,6 +68,14 @@ class Owned(HeadlessOwner):
             if isinstance(news, kind):
                 return news
             assert not isinstance(news, NotLoaded | NotListening | Gone), news
+
+    def exchange(self) -> Exchange:
+        """Wait for the next answered request."""
+        while True:
+            news = self.news.get(timeout=PATIENCE_S)
+            if isinstance(news, Exchange):
+                return news
+            self.seen.append(news)
 
     @property
     def address(self) -> tuple[str, int]:
