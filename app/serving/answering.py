@@ -74,7 +74,6 @@ from worker.tools.turn_parts import (
 )
 from worker.tools.turn_parts import (
     TurnReader,
-    parts_of,
 )
 
 _READING_S = 1.0
@@ -283,17 +282,8 @@ class Service:
         generate = answer.command.generate
         if generate.messages is UNSET or generate.continuation is not None:
             return
-        form = form_named(answer.info.tool_form or "")
-        schemas = {tool.name: tool.parameters for tool in generate.tools}
-        turn = turn_of(
-            parts_of(
-                choice.text,
-                form if generate.tools else None,
-                answer.info.reasoning,
-                schemas,
-                starts_in_reasoning=answer.opens_reasoning,
-            )
-        )
+        reader = answer.reader()
+        turn = turn_of([*reader.feed(choice.text), *reader.end()])
         if turn is not None:
             self._turns.remember(
                 answer.info, generate.tools, generate.messages, turn, choice.text, choice.turn_token_ids
@@ -407,11 +397,12 @@ class Answering:
         if not self._choices:
             generate = self.command.generate
             self._choices = [
-                _Growing(number, self._reader(), has_logprobs=generate.top_logprobs > 0) for number in range(generate.n)
+                _Growing(number, self.reader(), has_logprobs=generate.top_logprobs > 0) for number in range(generate.n)
             ]
         return self._choices[choice]
 
-    def _reader(self) -> TurnReader:
+    def reader(self) -> TurnReader:
+        """Return a reader of one of the answers. It is right from the first text on."""
         generate = self.command.generate
         if generate.messages is UNSET:
             # Text that goes on from a raw prompt is no turn.

@@ -69,6 +69,7 @@ class Responses:
         generate = _command(body, model, messages)
         writer = _Writer(body, model)
         async with self._service.answer(client_of(request, "openai"), model, generate) as answer:
+            reply.headers |= answer.headers
             try:
                 await self._write(answer, writer, reply)
             except ProblemError as problem:

@@ -137,10 +137,10 @@ def test_a_session_goes_on_after_a_restart_where_it_was(tmp_path: Path) -> None:
             for number in itertools.count():
                 reply = client.chat.completions.create(model=model, messages=messages, max_tokens=8, temperature=0.9)
                 assert reply.usage is not None
-                assert reply.usage.prompt_tokens_details is not None
-                if known:
-                    # A token or two at the seams of messages may be read again.
-                    assert reply.usage.prompt_tokens_details.cached_tokens >= known
+                details = reply.usage.prompt_tokens_details
+                assert details is not None
+                # The last token of an answer that was cut by its length was not computed.
+                assert (details.cached_tokens or 0) >= known
                 known = reply.usage.total_tokens - 2
                 messages += [
                     {"role": "assistant", "content": reply.choices[0].message.content},
