@@ -4915,6 +4915,14 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Klein und schnell: für kurze Fragen, Zusammenfassungen und Entwürfe.</translation>
     </message>
     <message>
+        <source>Some rules of the tools&apos; schemas can&apos;t be enforced, so a call may break them: {reason}</source>
+        <translation>Einige Regeln in den Schemas der Werkzeuge können nicht erzwungen werden; ein Aufruf kann sie verletzen: {reason}</translation>
+    </message>
+    <message>
+        <source>The answer must not go on like this: the tools can&apos;t be called so.</source>
+        <translation>Die Antwort darf so nicht weitergehen: So lassen sich die Werkzeuge nicht aufrufen.</translation>
+    </message>
+    <message>
         <source>The best of this list; quick for its size, but it needs much memory.</source>
         <translation>Das beste dieser Liste; schnell für seine Größe, braucht aber viel Arbeitsspeicher.</translation>
     </message>
@@ -4989,6 +4997,14 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>The proxy does not let Bough reach {host} ({error}). Models on this machine can be used. Check HTTPS_PROXY and NO_PROXY, then try again.</source>
         <translation>Der Proxy lässt Bough nicht zu {host} ({error}). Die Modelle auf diesem Rechner sind verfügbar. Prüfen Sie HTTPS_PROXY und NO_PROXY, und versuchen Sie es dann noch einmal.</translation>
+    </message>
+    <message>
+        <source>The rule “{pattern}” is not a regular expression ({reason}). Correct it, or leave it out.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The tools can&apos;t be used: {reason}</source>
+        <translation>Die Werkzeuge können nicht verwendet werden: {reason}</translation>
     </message>
     <message>
         <source>The weights are in a format that can contain program code, which Bough does not read. Choose a version of this model with safetensors.</source>

@@ -16,9 +16,8 @@ from worker.errors import ConstraintInvalidError
 from worker.protocol import Alternative, Choice, Chunk, FinishReason, Origin, RequestId, Token
 from worker.sentence import Sentence
 from worker.text.characters import split_characters
-from worker.text.constraint import Constraint
 from worker.text.healing import Healing, num_taken_back
-from worker.text.masks import Masks
+from worker.text.masks import Masks, Rule
 from worker.text.stop_strings import StopStrings
 from worker.text.text_stream import TextStream, TokenPrefix
 from worker.text.vocabulary import Vocabulary
@@ -36,7 +35,7 @@ class Answer:
         stops: Sequence[str],
         given_ids: Sequence[int],
         given_text: str | None = None,
-        constraint: Constraint | None = None,
+        constraint: Rule | None = None,
         *,
         was_shown: bool = False,
         is_cut: bool = False,
@@ -86,7 +85,7 @@ class Answer:
         return self._kept.num_tokens
 
     @property
-    def constraint(self) -> Constraint | None:
+    def constraint(self) -> Rule | None:
         return self._constraint
 
     @property
@@ -149,8 +148,10 @@ class Answer:
         if token_id in self._vocabulary.eos_ids:
             constraint = self._constraint
             checked = constraint if is_forced and is_fed else None
-            if checked is not None and not (checked.may_end or checked.mask()[token_id]):
-                raise ConstraintInvalidError(Sentence("The answer does not satisfy the format yet."))
+            if checked is not None and not checked.may_end:
+                allowed = checked.mask()
+                if allowed is not None and not allowed[token_id]:
+                    raise ConstraintInvalidError(Sentence("The answer does not satisfy the format yet."))
             # The given text may have completed the constraint.
             return self.end("constraint" if constraint is not None and constraint.is_complete else "eos")
         origin = self._origin(drawn, is_forced=is_forced)
@@ -342,7 +343,7 @@ class Answer:
         )
 
 
-def _mask(healing: Healing, constraint: Constraint | None) -> Masks:
+def _mask(healing: Healing, constraint: Rule | None) -> Masks:
     return Masks([healing] if constraint is None else [healing, constraint])
 
 

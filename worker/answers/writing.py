@@ -21,7 +21,7 @@ from worker.errors import ConstraintInvalidError
 from worker.protocol import Choice, Chunk, FinishReason, RequestId, WrittenSegment
 from worker.sentence import Sentence
 from worker.text.characters import split_characters
-from worker.text.constraint import Constraint
+from worker.text.masks import Rule
 from worker.text.vocabulary import Vocabulary
 
 
@@ -30,11 +30,11 @@ class SegmentPlan:
     """How one segment is to be written."""
 
     stops: Sequence[str]
-    constraint: Constraint | None
+    constraint: Rule | None
     """In its state at the start of the segment; the first segment's has consumed the given text that it covers."""
     max_tokens: int | None = None
     """None means no limit of its own."""
-    bare: Constraint | None = None
+    bare: Rule | None = None
     """For a constraint on new text: the constraint without the given text that `constraint` may have in front."""
 
 
@@ -246,7 +246,7 @@ class Writing:
         self._num_given_chars_back = max(num_before, num_given_chars - self._num_chars_of(left))
         return self._num_given_chars_back - num_before
 
-    def _refit(self, constraint: Constraint, left: Sequence[int]) -> bool:
+    def _refit(self, constraint: Rule, left: Sequence[int]) -> bool:
         """Let `constraint`, which has consumed the original given tokens, consume `left` instead."""
         num_same = num_common(self._given_ids[: self._num_kept], list(left))
         constraint.rewind(self._num_kept - num_same)

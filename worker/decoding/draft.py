@@ -21,7 +21,7 @@ from worker.cache.token_tree import as_ids, num_common
 from worker.decoding.chunk import CHUNK, ChunkReader
 from worker.decoding.decode import MAX_GUESSES
 from worker.language_model import LanguageModel
-from worker.text.constraint import Constraint
+from worker.text.masks import Rule
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ _NO_TOKEN = (1 << 32) - 1
 class Draft(Protocol):
     """A source of guesses."""
 
-    def guess(self, sequence: Sequence[int], most: int, constraint: Constraint | None, /) -> list[int]:
+    def guess(self, sequence: Sequence[int], most: int, constraint: Rule | None, /) -> list[int]:
         """Return at most `most` tokens that may follow `sequence`. Leaves `constraint` in the same state."""
         ...
 
@@ -49,7 +49,7 @@ class Draft(Protocol):
 class Drafting:
     """One answer's use of a draft. The number of guesses follows how many were right lately."""
 
-    def __init__(self, draft: Draft, constraint: Constraint | None) -> None:
+    def __init__(self, draft: Draft, constraint: Rule | None) -> None:
         self.draft = draft
         self.num_guessed = 0
         self.num_right = 0
@@ -116,7 +116,7 @@ class PromptLookUp:
         self._position: int | None = None
         """The position of the last match."""
 
-    def guess(self, sequence: Sequence[int], most: int, _constraint: Constraint | None, /) -> list[int]:
+    def guess(self, sequence: Sequence[int], most: int, _constraint: Rule | None, /) -> list[int]:
         position = self._find(sequence[-_GRAM:])
         self._position = position
         if position is None:
@@ -155,7 +155,7 @@ class DraftModel:
         self.cache = cache
         self._chunks = ChunkReader(self._read_lazily)
 
-    def guess(self, sequence: Sequence[int], most: int, constraint: Constraint | None, /) -> list[int]:
+    def guess(self, sequence: Sequence[int], most: int, constraint: Rule | None, /) -> list[int]:
         guesses: list[int] = []
         try:
             self._guess(sequence, most, constraint, guesses)
@@ -168,7 +168,7 @@ class DraftModel:
                 constraint.rewind(len(guesses))
         return guesses
 
-    def _guess(self, sequence: Sequence[int], most: int, constraint: Constraint | None, guesses: list[int]) -> None:
+    def _guess(self, sequence: Sequence[int], most: int, constraint: Rule | None, guesses: list[int]) -> None:
         for _ in self._read(sequence):
             pass
         coming = list(sequence[len(self.cache.branch.token_ids) :])

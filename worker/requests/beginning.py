@@ -10,19 +10,25 @@ from worker.answers.answer import Answer
 from worker.answers.writing import SegmentPlan
 from worker.errors import ConstraintInvalidError
 from worker.language_model import LanguageModel
-from worker.protocol import Continuation, Generate, Segment
+from worker.protocol import Continuation, Generate, NamedTool, Segment
 from worker.requests.prompts import Prompts
 from worker.sentence import Sentence
+from worker.text.calls import CallChoice, CallConstraint, grammars_of
 from worker.text.constraint import with_given_text
+from worker.text.masks import Rule
 
 
 def plans_of(
-    command: Generate, model: LanguageModel, given_ids: list[int], given_text: str | None
+    command: Generate, model: LanguageModel, given_ids: list[int], given_text: str | None, calls: Rule | None = None
 ) -> tuple[list[SegmentPlan], str | None]:
     """Return the plans of an answer's segments, and the given text if the join with it may be healed (else None).
 
-    Raises `ConstraintInvalidError`.
+    `calls` is the rule for calls of tools; None if there are no tools. Raises `ConstraintInvalidError`.
     """
+    if calls is not None:
+        if not calls.consume(Answer(model.vocabulary, (), given_ids, given_text).kept_ids):
+            raise does_not_fit()
+        return [SegmentPlan(command.stop, calls)], given_text
     segments = command.segments or [Segment(constraint=command.constraint, stop=command.stop)]
     plans = [
         SegmentPlan(
@@ -45,6 +51,28 @@ def plans_of(
     healed = model.constraints.new(with_given_text(described, again)) if again else constraint
     plans[0] = replace(plans[0], constraint=healed, bare=constraint)
     return plans, None if again is None else given_text
+
+
+def calls_of(command: Generate, model: LanguageModel, *, opens_reasoning: bool) -> tuple[Rule | None, list[Sentence]]:
+    """Return the rule for calls of a request's tools, and sentences about what can't be enforced.
+
+    The rule is None without tools. Raises `ConstraintInvalidError` and `BadRequestError`.
+    """
+    if not command.tools:
+        return None, []
+    style = model.chat_template.style
+    match command.tool_choice:
+        case NamedTool(name=name):
+            tools, is_required = [tool for tool in command.tools if tool.name == name], True
+        case "none":
+            tools, is_required = [], False
+        case choice:
+            tools, is_required = command.tools, choice == "required"
+    choice = CallChoice(tools, is_required, command.parallel_tool_calls)
+    grammars, notices = grammars_of(
+        model.constraints, model.vocabulary, style.form, style.reasoning, choice, opens_reasoning=opens_reasoning
+    )
+    return CallConstraint(grammars, model.vocabulary), notices
 
 
 def _text_of(data: bytes) -> str | None:

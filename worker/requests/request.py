@@ -37,7 +37,7 @@ from worker.protocol import (
     Usage,
 )
 from worker.pulse import Pulse
-from worker.requests.beginning import does_not_fit, given, plans_of
+from worker.requests.beginning import calls_of, does_not_fit, given, plans_of
 from worker.requests.prompts import Prompts
 from worker.sentence import Sentence
 
@@ -105,9 +105,11 @@ class Request:
         self.num_read = 0
         self._prompt_ids = prompts.ids(self.command.prompt)
         self._notices = prompts.changes(self.command.prompt)
-        self._opens_reasoning = command.continuation is None and prompts.opens_reasoning(self.command.prompt)
+        self._opens_reasoning = prompts.opens_reasoning(self.command.prompt)
         with (pulse or Pulse()).during("constraint"):
-            plans, given_text = plans_of(command, model, given_ids, given_text)
+            calls, notices = calls_of(command, model, opens_reasoning=self._opens_reasoning)
+            plans, given_text = plans_of(command, model, given_ids, given_text, calls)
+        self._notices = [*self._notices, *notices]
         kept_ids = Answer(model.vocabulary, (), given_ids, given_text).kept_ids
         self.sequence = self._prompt_ids + kept_ids
         """All tokens that the model reads before the first new one."""

@@ -25,6 +25,7 @@ from worker.templates.memo import Memo
 from worker.templates.rendering import Render, TimeTexts, fold_system, no_time_texts
 from worker.templates.tool_messages import ToolStyle, described
 from worker.templates.turn import PRIVATE, Marks, Span, Turn, Turns, texts_of
+from worker.templates.written_turns import Place, WrittenTurns
 from worker.text.control_tokens import pattern_of
 from worker.text.tokenizing import plain_ids
 from worker.text.vocabulary import Vocabulary
@@ -54,6 +55,8 @@ _MAX_PROMPT_BYTES = 64 << 20
 """Memory for whole prompts: enough for a hundred nodes of a tree of 160,000 tokens."""
 _MAX_PIECE_BYTES = 16 << 20
 _BYTES_PER_TURN = 16
+_MAX_BEFORES_CHARS = 16 << 20
+"""Prompts before turns that the model wrote: enough for a hundred calls with 160,000 characters before each."""
 _MAX_CHECKED_TURNS = 1 << 16
 
 
@@ -97,6 +100,14 @@ class ChatTemplate:
         self._turns = Turns(vocabulary)
         self._prompts: Memo[tuple[object, ...], _Prompt] = Memo(_MAX_PROMPT_BYTES)
         self._changes: Memo[Turn, tuple[Sentence, ...]] = Memo(_MAX_CHECKED_TURNS)
+        self._befores: Memo[tuple[object, ...], str] = Memo(_MAX_BEFORES_CHARS)
+        self._written_turns = WrittenTurns(
+            self.style.form,
+            self.style.reasoning,
+            vocabulary,
+            list(vocabulary.control_texts),
+            [text for text, token_id in vocabulary.control_texts.items() if token_id in vocabulary.eos_ids],
+        )
         self._pieces: Memo[tuple[str, str, bool], array[int]] = Memo(_MAX_PIECE_BYTES)
 
     def prompt_ids(
@@ -170,7 +181,9 @@ class ChatTemplate:
             known_tools = self._turns.typed.split(known_tools, marks)
         given = _Given(options, known_tools)
         text, spans = self._render_with_spans(turns, given, marks)
-        ids = self._ids(self._split_at_edges(text, spans, turns, given, marks), list(spans.values()), marks)
+        split = self._split_at_edges(text, spans, turns, given, marks)
+        marked, spans = self._with_written(split, spans, turns, given, marks)
+        ids = self._ids(marked, list(spans.values()), marks)
         plain = text.replace(marks.begin, "").replace(marks.end, "")
         numbered = [self._numbered(turns, given, marks, at_end=at_end) for at_end in (False, True)]
         prompt = _Prompt(ids, left_out(turns, marks, plain, numbered), _opens(plain, self.style.reasoning))
@@ -202,6 +215,40 @@ class ChatTemplate:
             if _contains(marked, plain, marks, spans):
                 return marked, spans
         return plain, {}
+
+    def _with_written(
+        self, text: str, spans: _Spans, turns: tuple[Turn, ...], given: _Given, marks: Marks
+    ) -> tuple[str, _Spans]:
+        """Mark the turns with reasoning or calls that the model wrote, where they are rendered."""
+        indices = [index for index, turn in enumerate(turns) if turn.written is not None]
+        if not indices:
+            return text, spans
+        plain = _unmarked(text, marks)
+        schemas = {tool["function"]["name"]: tool["function"]["parameters"] for tool in given.tools}
+        places: dict[int, Place] = {}
+        reached = 0
+        for index in indices:
+            written = turns[index].written
+            assert written is not None
+            before = self._rendered_before(turns[:index], given, marks)
+            place = None if before is None else self._written_turns.place(written, plain, before, schemas)
+            if place is not None and place.start >= reached:
+                places[index], reached = place, place.end
+        return _with_marks(text, places, marks), dict(
+            sorted((spans | {index: place.span for index, place in places.items()}).items())
+        )
+
+    def _rendered_before(self, turns: tuple[Turn, ...], given: _Given, marks: Marks) -> str | None:
+        """Return the prompt before a turn, without marks; None if the template can't render it."""
+        key = (turns, _as_text(given.options), _as_text({"tools": given.tools}), self._time_texts())
+        known = self._befores.get(key)
+        if known is None:
+            try:
+                known = _unmarked(self._render(turns, given, marks, {}), marks)
+            except BadRequestError:
+                return None
+            self._befores.put(key, known, len(known) + 500)
+        return known
 
     def _split_at_edges(self, text: str, spans: _Spans, turns: Sequence[Turn], given: _Given, marks: Marks) -> str:
         """Split control tokens that consist of a part of a message and of text of the template or another message."""
@@ -325,6 +372,35 @@ def _as_text(options: Mapping[str, Any]) -> str:
         return repr(options) if options else ""
     except RecursionError:
         raise BadRequestError(verbatim("`template_options` is nested too deeply. Send it flat.")) from None
+
+
+def _unmarked(text: str, marks: Marks) -> str:
+    return text.translate(dict.fromkeys(map(ord, (marks.split, marks.begin, marks.end))))
+
+
+def _with_marks(text: str, places: Mapping[int, Place], marks: Marks) -> str:
+    """Return marked text with marks around more places, which are counted without marks."""
+    inserted = sorted(
+        [(place.start, 1, marks.begin) for place in places.values()]
+        + [(place.end, 0, marks.end) for place in places.values()]
+    )
+    pieces: list[str] = []
+    all_marks = re.compile(f"[{marks.split}{marks.begin}{marks.end}]")
+    num_plain = done = 0
+    for position, _, mark in inserted:
+        # Go on to the position, past the marks on the way.
+        while num_plain < position:
+            found = all_marks.search(text, done)
+            left = position - num_plain
+            plain_end = len(text) if found is None else found.start()
+            step = min(left, plain_end - done)
+            pieces.append(text[done : done + step])
+            done, num_plain = done + step, num_plain + step
+            if num_plain < position and found is not None:
+                pieces.append(found[0])
+                done = found.end()
+        pieces.append(mark)
+    return "".join([*pieces, text[done:]])
 
 
 def _opens(text: str, marks: ReasoningMarks | None) -> bool:

@@ -163,10 +163,10 @@ def style_of(render: Render, sources: Sequence[str], control_texts: Collection[s
         rendered = _try(render, [*question, turn, result], {"tools": tools})
         form = _form_in(rendered, with_tools)
         if form is not None:
-            return ToolStyle(form, reasoning, are_arguments_text, takes_thinking)
+            return ToolStyle(form, reasoning or form.reasoning, are_arguments_text, takes_thinking)
     source = "\n".join([*sources, *control_texts])
     named = next((form for form in FORMS if form.begin in source and form is not PLAIN), None)
-    return plain if named is None else ToolStyle(named, reasoning, takes_thinking=takes_thinking)
+    return plain if named is None else ToolStyle(named, reasoning or named.reasoning, takes_thinking=takes_thinking)
 
 
 def _try(render: Render, messages: list[dict[str, Any]], options: Mapping[str, Any]) -> str:

@@ -244,9 +244,9 @@ class Turns:
         """Return the span of `content` from `start` to `end`, with those of `ids` that spell it."""
         own = spaced = None
         if ids is not None:
-            own = _ids_between(self._vocabulary, ids, content, start, end)
+            own = ids_between(self._vocabulary, ids, content, start, end)
             if start and content[start - 1] == " ":
-                spaced = _ids_between(self._vocabulary, ids, content, start - 1, end)
+                spaced = ids_between(self._vocabulary, ids, content, start - 1, end)
         return Span(
             start=start - offset,
             end=end - offset,
@@ -300,9 +300,7 @@ def _fields(message: Message) -> dict[str, Any]:
     return fields
 
 
-def _ids_between(
-    vocabulary: Vocabulary, ids: Sequence[int], content: str, start: int, end: int
-) -> Sequence[int] | None:
+def ids_between(vocabulary: Vocabulary, ids: Sequence[int], content: str, start: int, end: int) -> Sequence[int] | None:
     """Return the ids that spell `content` from `start` to `end`; None if a token crosses one of these positions."""
     if start == 0 and end == len(content):
         return ids

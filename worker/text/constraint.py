@@ -93,12 +93,29 @@ class Constraints:
         """
         with panics_explained(_LIBRARY):
             grammar = _grammar(described)
-            self._try(grammar, described)
+            if (num_chars := _longest_text(described)) > _MAX_FIXED_CHARS:
+                raise ConstraintInvalidError(_too_long(num_chars))
+            self._try(grammar)
             matcher = LLMatcher(self._tokenizer, grammar, log_level=0, limits=LIMITS)
         if matcher.is_error():
             error = matcher.get_error()
             of_regex = _regex_message(error) if described.kind == "regex" else None
             raise ConstraintInvalidError(of_regex or verbatim(_message(error)))
+        return self._begun(matcher)
+
+    def of_grammar(self, lark: str, tried: str) -> Constraint:
+        """Return a constraint of a grammar in llguidance's Lark.
+
+        `tried` is the same grammar without control tokens, which the trial's vocabulary lacks. Raises as `new`.
+        """
+        with panics_explained(_LIBRARY):
+            self._try(LLMatcher.grammar_from_lark(tried))
+            matcher = LLMatcher(self._tokenizer, LLMatcher.grammar_from_lark(lark), log_level=0, limits=LIMITS)
+        if matcher.is_error():
+            raise ConstraintInvalidError(verbatim(_message(matcher.get_error())))
+        return self._begun(matcher)
+
+    def _begun(self, matcher: LLMatcher) -> Constraint:
         constraint = Constraint(matcher, self._size)
         try:
             constraint.mask()
@@ -108,7 +125,7 @@ class Constraints:
             raise ConstraintInvalidError(_NOTHING_FITS)
         return constraint
 
-    def _try(self, grammar: str, described: Described) -> None:
+    def _try(self, grammar: str) -> None:
         """Raise `ConstraintInvalidError` for a grammar that is too large, or on which llguidance crashes or hangs."""
         if len(grammar) > _MAX_CHARS:
             raise ConstraintInvalidError(
@@ -118,8 +135,6 @@ class Constraints:
                     limit=_MAX_CHARS,
                 )
             )
-        if (num_chars := _longest_text(described)) > _MAX_FIXED_CHARS:
-            raise ConstraintInvalidError(_too_long(num_chars))
         key = hashlib.sha256(grammar.encode("utf-8", "surrogatepass")).digest()
         problem = self._tried.get(key)
         if problem is None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
+
+from worker.errors import ConstraintInvalidError
+from worker.sentence import Sentence
 
 
 class Mask(Protocol):
@@ -19,6 +22,49 @@ class Mask(Protocol):
 
     def mask(self) -> npt.NDArray[np.bool_] | None:
         """Return which tokens are allowed now, shape [vocabulary]; None means all tokens."""
+        ...
+
+
+class Rule(Mask, Protocol):
+    """A mask that a whole answer must follow. It can be taken back, and may force tokens."""
+
+    @property
+    def problem(self) -> Sentence:
+        """Why it can't be followed any longer; empty if it can."""
+        ...
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether no token can follow."""
+        ...
+
+    @property
+    def may_end(self) -> bool:
+        """Whether the answer may end here."""
+        ...
+
+    def forced(self) -> list[int]:
+        """Return the tokens that must come next; often none."""
+        ...
+
+    def fits(self, token_ids: Sequence[int]) -> int:
+        """Return how many of these tokens, from the first on, are allowed one after another."""
+        ...
+
+    def consume(self, token_ids: Sequence[int]) -> bool:
+        """Take tokens and return whether all of them are allowed. If one is not, none is taken."""
+        ...
+
+    def rewind(self, num_tokens: int) -> None:
+        """Take back the last tokens."""
+        ...
+
+    def copy(self) -> Self:
+        """Return an independent rule in the same state."""
+        ...
+
+    def failure(self) -> ConstraintInvalidError:
+        """Return the error that ends an answer that can't follow the rule."""
         ...
 
 

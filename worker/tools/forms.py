@@ -97,25 +97,24 @@ class Form:
     """A line break that templates write after `begin` and before `end`."""
     between: str = "\n"
     """Text that templates write between two sections."""
+    lead: str = ""
+    """Text that templates write before a call, where there is no other text."""
     is_bare: bool = False
     """Whether a call may also begin a turn without `begin`."""
+    is_repeated: bool = True
+    """Whether a turn may have several sections."""
     silent: tuple[str, ...] = ()
     """Markers around the answer's text. They are no text themselves."""
+    reasoning: ReasoningMarks | None = None
+    """The marks of its reasoning, where a template builds them from parts; None if they are found otherwise."""
     id_length: int = 0
     """The length that the template demands of a call's id; 0 if any id will do."""
-
-    @property
-    def is_repeated(self) -> bool:
-        """Whether a turn may have several sections."""
-        return bool(self.end)
 
 
 JSON = Form("json_tools", JsonObject(), "<tool_call>", "</tool_call>", line="\n")
 PLAIN = replace(JSON, name="plain")
 """For models whose template has no place for tools: they are described in the system prompt."""
-MISTRAL = Form(
-    "mistral", NamedJson("", "[ARGS]", ""), "[TOOL_CALLS]", separator="[TOOL_CALLS]", between="", id_length=9
-)
+MISTRAL = Form("mistral", NamedJson("", "[ARGS]", ""), "[TOOL_CALLS]", between="", id_length=9)
 MISTRAL_LIST = Form(
     "mistral_list",
     JsonObject(has_id=True),
@@ -124,9 +123,10 @@ MISTRAL_LIST = Form(
     separator=", ",
     closing="]",
     between="",
+    is_repeated=False,
     id_length=9,
 )
-LLAMA3 = Form("llama3", JsonObject("parameters"), "<|python_tag|>", separator="; ", is_bare=True)
+LLAMA3 = Form("llama3", JsonObject("parameters"), "<|python_tag|>", separator="; ", is_bare=True, is_repeated=False)
 KIMI_K2 = Form(
     "kimi_k2",
     NamedJson("<|tool_call_begin|>", "<|tool_call_argument_begin|>", "<|tool_call_end|>", counted=True),
@@ -134,6 +134,7 @@ KIMI_K2 = Form(
     "<|tool_calls_section_end|>",
     separator="",
     between="",
+    is_repeated=False,
 )
 DEEPSEEK = Form(
     "deepseek",
@@ -142,6 +143,7 @@ DEEPSEEK = Form(
     "<｜tool▁calls▁end｜>",
     separator="",
     between="",
+    is_repeated=False,
 )
 
 GLM = Form(
@@ -201,6 +203,9 @@ KIMI_K3 = Form(
     "<|close|>tools<|sep|>",
     separator="",
     between="",
+    lead="<|open|>response<|sep|><|close|>response<|sep|>",
+    reasoning=ReasoningMarks("<|open|>think<|sep|>", "<|close|>think<|sep|>"),
+    is_repeated=False,
     silent=(
         "<|open|>response<|sep|>",
         "<|close|>response<|sep|>",

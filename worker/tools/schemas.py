@@ -43,6 +43,37 @@ def _at(reference: str, root: Mapping[str, Any]) -> Any:
     return found
 
 
+def object_of(schema: Any, root: Mapping[str, Any] | None = None) -> tuple[dict[str, Any], frozenset[str], bool]:
+    """Return an object's properties, those that it must have, and whether it may have others.
+
+    `root` is where references lead to; None means the schema itself. All branches of `allOf` count. Of `anyOf` and
+    `oneOf`, only what all branches have in common is required.
+    """
+    root = cast("Mapping[str, Any]", schema) if root is None else root
+    described = resolved(schema, root)
+    properties: dict[str, Any] = {}
+    required: set[str] = set()
+    own = described.get("properties")
+    if isinstance(own, dict):
+        properties |= cast("dict[str, Any]", own)
+    if isinstance(described.get("required"), list):
+        required |= set(cast("list[str]", described["required"]))
+    takes_others = described.get("additionalProperties", True) is not False
+    if isinstance(described.get("allOf"), list):
+        for branch in cast("list[Any]", described["allOf"]):
+            if branch is not schema:
+                more, needed, _ = object_of(branch, root)
+                properties |= more
+                required |= needed
+    for key in ("anyOf", "oneOf"):
+        if isinstance(described.get(key), list) and described[key]:
+            found = [object_of(branch, root) for branch in cast("list[Any]", described[key]) if branch is not schema]
+            for more, _, _ in found:
+                properties = {**more, **properties}
+            required |= frozenset.intersection(*(needed for _, needed, _ in found)) if found else set()
+    return properties, frozenset(required) & properties.keys(), takes_others
+
+
 def types_of(schema: Any, root: Mapping[str, Any], depth: int = 0) -> frozenset[str]:
     """Return the JSON types that a schema allows."""
     described = resolved(schema, root)

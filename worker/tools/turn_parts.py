@@ -241,7 +241,7 @@ def parts_of(
     tools: Mapping[str, Mapping[str, Any]] | None = None,
     *,
     starts_in_reasoning: bool = False,
-) -> Sequence[Part]:
+) -> list[Part]:
     """Return the parts of a whole turn, neighbours joined. The ids of calls are random."""
     reader = TurnReader(form, reasoning, tools, starts_in_reasoning=starts_in_reasoning)
     return joined([*reader.feed(text), *reader.end()])

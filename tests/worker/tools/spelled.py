@@ -171,7 +171,12 @@ def braces(begin: str, quote: str, end: str) -> Callable[[list[Call]], str]:
 
 
 def pythonic(calls: list[Call]) -> str:
-    texts = [f"{name}({', '.join(f'{key}={value!r}' for key, value in values.items())})" for name, values in calls]
+    def value_of(value: Any) -> str:
+        return dumped(value) if isinstance(value, dict | list) else repr(value)
+
+    texts = [
+        f"{name}({', '.join(f'{key}={value_of(value)}' for key, value in values.items())})" for name, values in calls
+    ]
     return f"<|tool_call_start|>[{', '.join(texts)}]<|tool_call_end|>"
 
 

@@ -1,0 +1,177 @@
+"""Where a prompt renders turns with reasoning or calls that the model wrote, so that they keep the ids it wrote.
+
+A rendered turn counts as the one that was written if both have the same parts: their calls are equal as JSON values,
+and their texts but for white space around them. So other spacing in JSON costs nothing. A turn of which the template
+drops something keeps at most the ids after its reasoning.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from array import array
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from worker.templates.turn import Span, Written, ids_between
+from worker.text.control_tokens import pattern_of
+from worker.text.vocabulary import Vocabulary
+from worker.tools.forms import Form
+from worker.tools.turn_parts import CallArguments, CallBroken, CallStarted, Content, Part, Reasoning, parts_of
+from worker.values import ReasoningMarks
+
+_MAX_ENDS = 40
+"""So many places are tried where the rendered turn may end."""
+
+
+class Place(NamedTuple):
+    """The range of a prompt's text that a written turn takes."""
+
+    start: int
+    end: int
+    span: Span
+
+
+class _Meaning(NamedTuple):
+    """The parts of a turn as they are compared."""
+
+    reasoning: str
+    content: str
+    calls: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class WrittenTurns:
+    """Finds written turns in the prompts of one model."""
+
+    form: Form
+    reasoning: ReasoningMarks | None
+    vocabulary: Vocabulary
+    control_texts: Collection[str]
+    eos_texts: Collection[str]
+
+    def place(
+        self, written: Written, prompt: str, before: str, schemas: Mapping[str, Mapping[str, Any]]
+    ) -> Place | None:
+        """Return where `written` stands in `prompt`; None if it is not there as it was written.
+
+        `before`: the prompt that the model continued, as it was rendered. `schemas`: the tools' parameters by name.
+        """
+        marks = self.reasoning
+        opens = marks is not None and before.rstrip().endswith(marks.begin)
+        meaning = self._meaning(written.text, schemas, opens=opens)
+        if meaning is None:
+            return None
+        if prompt.startswith(before):
+            end = self._end(prompt, len(before), written.text, meaning, schemas, opens=opens)
+            if end is not None:
+                return Place(len(before), end, _span(written.text, written.ids))
+        return self._place_of_answer(written, meaning, prompt, before, schemas)
+
+    def _place_of_answer(
+        self,
+        written: Written,
+        meaning: _Meaning,
+        prompt: str,
+        before: str,
+        schemas: Mapping[str, Mapping[str, Any]],
+    ) -> Place | None:
+        """Return the place of what follows the reasoning, where the template drops that or writes it otherwise."""
+        marks = self.reasoning
+        if marks is None:
+            return None
+        head = before
+        if before.rstrip().endswith((marks.begin, marks.end)):
+            head = before[: before.rfind(marks.begin)]
+        if not prompt.startswith(head):
+            return None
+        block = re.compile(rf"\s*{re.escape(marks.begin)}.*?{re.escape(marks.end)}", re.DOTALL)
+        shown = block.match(prompt, len(head))
+        start = len(head) if shown is None else shown.end()
+        start += len(prompt[start:]) - len(prompt[start:].lstrip())
+        text = written.text
+        first = text.rfind(marks.end) + len(marks.end) if marks.end in text else 0
+        first += len(text[first:]) - len(text[first:].lstrip())
+        ids = ids_between(self.vocabulary, written.ids, text, first, len(text))
+        if ids is None:
+            return None
+        meaning = meaning._replace(reasoning="")
+        end = self._end(prompt, start, text[first:], meaning, schemas, opens=False)
+        return None if end is None else Place(start, end, _span(text[first:], array("I", ids)))
+
+    def _end(
+        self,
+        prompt: str,
+        start: int,
+        text: str,
+        meaning: _Meaning,
+        schemas: Mapping[str, Mapping[str, Any]],
+        *,
+        opens: bool,
+    ) -> int | None:
+        """Return where the turn that begins at `start` ends; None if no text from there on means the same."""
+        stripped = text.rstrip()
+        if stripped and prompt.startswith(stripped, start):
+            after = prompt[start + len(stripped) :].lstrip()
+            if not after or any(after.startswith(control) for control in self.control_texts):
+                return start + len(stripped)
+        ends: list[int] = []
+        marker = self.form.end
+        if marker and stripped.endswith(marker):
+            # As many sections end here as in the written turn.
+            end = start
+            for _ in range(text.count(marker)):
+                end = prompt.find(marker, end) + len(marker) if prompt.find(marker, end) >= 0 else len(prompt)
+            ends.append(end)
+        for texts in (self.eos_texts, self.control_texts):
+            pattern = re.compile(pattern_of(texts))
+            for number, found in enumerate(pattern.finditer(prompt, start)):
+                if number >= _MAX_ENDS:
+                    break
+                ends.append(found.start())
+                if texts is self.eos_texts:
+                    break
+        for end in dict.fromkeys([*ends, len(prompt)]):
+            rendered = prompt[start:end].rstrip()
+            if rendered and self._meaning(rendered, schemas, opens=opens) == meaning:
+                return self._past_marker(prompt, start + len(rendered), stripped)
+        return None
+
+    def _past_marker(self, prompt: str, end: int, written: str) -> int:
+        """Return the position after the marker that ends the last section, if the written turn has it as well."""
+        marker = self.form.end
+        if not marker or not written.endswith(marker) or prompt[:end].endswith(marker):
+            return end
+        rest = prompt[end:].lstrip()
+        return len(prompt) - len(rest) + len(marker) if rest.startswith(marker) else end
+
+    def _meaning(self, text: str, schemas: Mapping[str, Mapping[str, Any]], *, opens: bool) -> _Meaning | None:
+        """Return the parts of a turn as they are compared; None if it has a broken call."""
+        parts = parts_of(text, self.form, self.reasoning, schemas, starts_in_reasoning=opens)
+        if any(isinstance(part, CallBroken) for part in parts):
+            return None
+        return _Meaning(
+            "".join(part.text for part in parts if isinstance(part, Reasoning)).strip(),
+            "".join(part.text for part in parts if isinstance(part, Content)).strip(),
+            tuple(_calls(parts)),
+        )
+
+
+def _calls(parts: list[Part]) -> list[str]:
+    """Return each call's name and arguments as one text, which is the same for equal JSON values."""
+    names: dict[int, str] = {}
+    arguments: dict[int, str] = {}
+    for part in parts:
+        match part:
+            case CallStarted(index, _, name):
+                names[index], arguments[index] = name, ""
+            case CallArguments(index, text):
+                arguments[index] += text
+            case _:
+                pass
+    return [f"{names[index]} {json.dumps(json.loads(arguments[index]), sort_keys=True)}" for index in names]
+
+
+def _span(text: str, ids: array[int]) -> Span:
+    return Span(start=0, end=len(text), text=text, ids=ids, spaced_ids=None)
