@@ -206,9 +206,8 @@ class CallGrammar:
             types = types_of(described, schema)
             ways = [self._json(described, schema)]
             ways += ['"True"', '"False"'] if "boolean" in types and types != ALL_TYPES else []
-            ways += (
-                [_SINGLE_QUOTED] if types == {"string"} and not _TEXT_RULES & resolved(described, schema).keys() else []
-            )
+            if "string" in types and types != ALL_TYPES and not _has_text_rules(described, schema):
+                ways.append(_SINGLE_QUOTED)
             ways += ['"None"'] if "null" in types and types != ALL_TYPES else []
             self._rules[f"{rule}_v"] = " | ".join(ways)
             self._rules[rule] = f"{self.literal(f'{key}=')} {rule}_v"
@@ -246,6 +245,13 @@ class CallGrammar:
     def json_value(self, schema: Any, root: Mapping[str, Any]) -> str:
         """Return the rule for a JSON value."""
         return self._json(schema, root)
+
+
+def _has_text_rules(described: Any, root: Mapping[str, Any]) -> bool:
+    """Return whether a schema says more of a text than that it is one."""
+    schema = resolved(described, root)
+    branches = [each for key in ("anyOf", "oneOf", "allOf") for each in schema.get(key) or ()]
+    return bool(_TEXT_RULES & schema.keys()) or any(_TEXT_RULES & resolved(each, root).keys() for each in branches)
 
 
 _EMPTY = '""'
