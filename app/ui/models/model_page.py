@@ -162,7 +162,8 @@ class ModelPage(QWidget):
     def _order_tabs(self) -> None:
         """Let Tab go from top to bottom, whatever the order in which the controls were made."""
         above = (self.back_button, self.more_button, self.variants, self.token.field, self.token.button)
-        below = (self.confirmation.yes_button, self.confirmation.no_button, self.template.button, self.template.text)
+        questions = (self.confirmation.yes_button, self.confirmation.no_button)
+        below = (*questions, *self.settings.controls, *self.template.controls)
         for before, after in pairwise((*above, self.main_button, self.second_button, *below)):
             QWidget.setTabOrder(before, after)
 

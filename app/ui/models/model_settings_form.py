@@ -130,6 +130,8 @@ class ModelSettingsForm(QWidget):
         head.setSpacing(4)
         head.addWidget(self.button)
         head.addWidget(self.summary, 1)
+        # Keeps the button at the left while the summary is hidden.
+        head.addStretch()
         column.addLayout(head)
         column.addWidget(self._form)
 
@@ -149,6 +151,13 @@ class ModelSettingsForm(QWidget):
         self._program.of_models.changed.connect(self._on_changed)
         self._program.session.changed.connect(self._show_drafts)
         self._program.settings_changed.connect(self._show_kv_bits)
+
+    @property
+    def controls(self) -> tuple[QWidget, ...]:
+        """The controls, from top to bottom."""
+        marks = (self.first_mark, self.last_mark)
+        stop = (self.stop.field, self.stop.add_button)
+        return self.button, self.system_prompt, *stop, *marks, self.kv_bits, self.draft, self.notes
 
     def set_theme(self, theme: Theme) -> None:
         self.button.set_theme(theme)

@@ -147,6 +147,11 @@ class TemplateFold(QWidget):
         column.addWidget(self.text)
         column.addWidget(self.plain_button, 0, Qt.AlignmentFlag.AlignLeft)
 
+    @property
+    def controls(self) -> tuple[QWidget, ...]:
+        """The controls, from top to bottom."""
+        return self.button, self.text, self.plain_button
+
     def set_theme(self, theme: Theme) -> None:
         self.button.set_theme(theme)
         self.text.setFont(code_font())
