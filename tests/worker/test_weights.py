@@ -18,6 +18,7 @@ from tokenizers import Tokenizer
 from app.answers.model_session import how_weights_lie
 from tests.architectures import ARCHITECTURES, small_gemma3, small_llama, write_random_model
 from tests.trials import TRIALS
+from worker import weights
 from worker.language_model import LanguageModel, Loading, UnreadModel
 from worker.memory import Needs, chosen_form, free_bytes
 from worker.models.folder import find_model
@@ -167,7 +168,7 @@ def test_experts_and_matrices_of_heads_are_unpacked_too(form: dict[str, Any]):
 
 
 @pytest.mark.parametrize("has_bias", [True, False])
-@pytest.mark.parametrize("num_rows", [1, 7, 8, 30])
+@pytest.mark.parametrize("num_rows", [1, 2, 3, 30])
 def test_a_packed_module_gives_the_same_for_few_and_many_rows(num_rows: int, has_bias: bool):
     x = mx.random.normal((1, num_rows, 64), key=mx.random.key(1))
     linear = packed(nn.Linear(64, 32, bias=has_bias), FORMS[7])
@@ -179,6 +180,24 @@ def test_a_packed_module_gives_the_same_for_few_and_many_rows(num_rows: int, has
     unpack_for_many_rows(embedding)
     for one, other in zip(expected, [linear(x), embedding.as_linear(x)], strict=True):
         np.testing.assert_allclose(np.array(other), one, atol=2e-5)
+
+
+@pytest.mark.parametrize(("large", "least"), [(1 << 27, 3), (1 << 10, 8)])
+def test_a_large_matrix_is_unpacked_for_more_rows_only(large: int, least: int, monkeypatch: pytest.MonkeyPatch):
+    unpacked: list[int] = []
+    unpack = weights._unpacked_weight  # pyright: ignore[reportPrivateUsage]
+
+    def counted(module: Packed) -> mx.array:
+        unpacked.append(num_rows)
+        return unpack(module)
+
+    monkeypatch.setattr(weights, "_unpacked_weight", counted)
+    monkeypatch.setattr(weights, "_LARGE", large)
+    linear: Any = packed(nn.Linear(64, 32), FORMS[7])
+    unpack_for_many_rows(linear)
+    for num_rows in range(1, 10):
+        linear(mx.zeros((num_rows, 1, 64)))
+    assert unpacked == list(range(least, 10))
 
 
 # --- models ----------------------------------------------------------------------------------------------------
