@@ -101,7 +101,12 @@ class UnreadModel:
         folder = self._folder
         with _explained(folder):
             check_model(folder, self._trials)
-            self._model, self._config = load_model(folder.path, lazy=True)
+            try:
+                self._model, self._config = load_model(folder.path, lazy=True)
+            finally:
+                # The library draws weights, which are never used. Until it is computed, MLX's random state keeps each
+                # draw: 32 kB for a small model.
+                mx.eval(mx.random.state)
         with _explained(folder, "tokenizer"):
             check_tokenizer(folder.path, self._trials)
             # If this is not set, transformers asks on standard input whether to run the model's code.

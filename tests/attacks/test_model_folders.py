@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import contextlib
+import io
 import json
 import math
 import os
@@ -11,8 +13,9 @@ import socket
 import struct
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import mlx.core as mx
 import pytest
 from safetensors.numpy import load_file, save_file
 
@@ -20,7 +23,8 @@ from tests.architectures import ARCHITECTURES, write_random_model
 from tests.attacks.victim import Attack, Victim, rows
 from tests.models import byte_level_tokenizer
 from worker.errors import ModelInvalidError
-from worker.models.folder import check_folder
+from worker.language_model import UnreadModel
+from worker.models.folder import check_folder, find_model
 
 Damage = Callable[[Path], None]
 
@@ -782,3 +786,17 @@ def test_weights_that_fit_in_no_memory_are_refused(victim: Victim, folder: Path)
 def test_large_weights_are_ordinary_weights(victim: Victim, folder: Path):
     weights_with(3e38, "float32", EMBED)(folder)
     assert victim.end_of("load_model", model=str(folder))["notices"] == []
+
+
+# --- what stays --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("damage", [both(), edit("config.json", num_hidden_layers=3)], ids=["good", "refused"])
+def test_nothing_of_a_model_stays_in_the_state_of_the_random_numbers(folder: Path, damage: Damage):
+    """Building a model draws weights, lazily. Each draw would keep the one before it, until the worker ends."""
+    damage(folder)
+    with contextlib.suppress(ModelInvalidError):
+        UnreadModel(find_model(str(folder)))
+    drawn = io.StringIO()
+    mx.export_to_dot(cast("Any", drawn), *cast("list[mx.array]", mx.random.state))
+    assert drawn.getvalue().count("->") == 0, drawn.getvalue()[:500]
