@@ -70,7 +70,13 @@ def calls_of(command: Generate, model: LanguageModel, *, opens_reasoning: bool) 
             tools, is_required = command.tools, choice == "required"
     choice = CallChoice(tools, is_required, command.parallel_tool_calls)
     grammars, notices = grammars_of(
-        model.constraints, model.vocabulary, style.form, style.reasoning, choice, opens_reasoning=opens_reasoning
+        model.constraints,
+        model.vocabulary,
+        style.form,
+        style.reasoning,
+        choice,
+        opens_reasoning=opens_reasoning,
+        content=None if command.constraint is None else model.constraints.new(command.constraint),
     )
     return CallConstraint(grammars, model.vocabulary), notices
 

@@ -28,6 +28,79 @@ _MAX_LEAD = 64
 """So many bytes of a turn may be the beginning of a bare call."""
 
 
+class Alternatives:
+    """Several constraints, of which an answer must follow one: calls, or text in the answer format."""
+
+    def __init__(self, constraints: Sequence[Constraint]) -> None:
+        self._constraints = list(constraints)
+        self._lengths = [0] * len(self._constraints)
+        """How many tokens each has consumed. One that has consumed fewer than there are allows no others."""
+        self._num_tokens = 0
+
+    @property
+    def _open(self) -> list[Constraint]:
+        pairs = zip(self._constraints, self._lengths, strict=True)
+        return [constraint for constraint, length in pairs if length == self._num_tokens]
+
+    @property
+    def problem(self) -> Sentence:
+        """Why none can be followed any longer; empty if one can."""
+        return next((constraint.problem for constraint in self._open if constraint.problem), verbatim(""))
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether no token can follow."""
+        return all(constraint.is_complete for constraint in self._open)
+
+    @property
+    def may_end(self) -> bool:
+        """Whether the text so far satisfies one of them."""
+        return any(constraint.may_end for constraint in self._open)
+
+    def mask(self) -> _Mask:
+        """Return which tokens are allowed now, shape [vocabulary]. Raises `ConstraintInvalidError`."""
+        masks = [constraint.mask() for constraint in self._open]
+        return masks[0] if len(masks) == 1 else np.logical_or.reduce(masks)
+
+    def forced(self) -> list[int]:
+        """Return the tokens that must come next; often none."""
+        left = self._open
+        return left[0].forced() if len(left) == 1 else []
+
+    def consume(self, token_ids: Sequence[int]) -> bool:
+        """Take tokens and return whether all of them are allowed. If one is not, none is taken."""
+        for number, token_id in enumerate(token_ids):
+            taken = [
+                length == self._num_tokens and constraint.consume([token_id])
+                for constraint, length in zip(self._constraints, self._lengths, strict=True)
+            ]
+            if not any(taken):
+                self.rewind(number)
+                return False
+            self._lengths = [length + more for length, more in zip(self._lengths, taken, strict=True)]
+            self._num_tokens += 1
+        return True
+
+    def rewind(self, num_tokens: int) -> None:
+        """Take back the last tokens."""
+        self._num_tokens -= num_tokens
+        for at, length in enumerate(self._lengths):
+            if length > self._num_tokens:
+                self._constraints[at].rewind(length - self._num_tokens)
+                self._lengths[at] = self._num_tokens
+
+    def copy(self) -> Alternatives:
+        """Return independent alternatives in the same state."""
+        other = object.__new__(Alternatives)
+        other._constraints = [constraint.copy() for constraint in self._constraints]
+        other._lengths, other._num_tokens = list(self._lengths), self._num_tokens
+        return other
+
+    def failure(self) -> ConstraintInvalidError:
+        """Return the error that ends an answer that can't follow any of them."""
+        return (self._open or self._constraints)[0].failure()
+
+
 @dataclass(frozen=True)
 class CallGrammars:
     """The constraints for one request's calls, in their initial states."""
@@ -38,7 +111,7 @@ class CallGrammars:
     """One section after its marker; None if the answer must not call a tool."""
     bare: Constraint | None = None
     """The same after the beginning of a call without a marker; None if the form has none."""
-    whole: Constraint | None = None
+    whole: Constraint | Alternatives | None = None
     """The whole answer after its reasoning; None if it may have other text."""
     is_several: bool = True
     opens_reasoning: bool = False
@@ -74,7 +147,7 @@ class CallConstraint:
         self._reasoning_begin = b"" if marks is None else marks.begin.encode()
         self._reasoning_end = b"" if marks is None else marks.end.encode()
         self._tail_length = max(len(self._begin), len(self._reasoning_begin), len(self._reasoning_end)) - 1
-        self._sections: list[Constraint] = []
+        self._sections: list[Constraint | Alternatives] = []
         self._states = [self._initial()]
         self._masks: dict[object, _Mask] = {}
 
@@ -92,7 +165,7 @@ class CallConstraint:
         return self._states[-1]
 
     @property
-    def _section(self) -> Constraint:
+    def _section(self) -> Constraint | Alternatives:
         return self._sections[self._state.section]
 
     @property
@@ -285,7 +358,7 @@ class CallConstraint:
             mode = "text" if goes_on else "done"
         self._states.append(_State(mode, section=number, num_in_section=num_in_section))
 
-    def _begin_section(self, section: Constraint, num_in_section: int) -> bool:
+    def _begin_section(self, section: Constraint | Alternatives, num_in_section: int) -> bool:
         self._sections.append(section)
         self._note_section(len(self._sections) - 1, num_in_section)
         return True
@@ -365,23 +438,28 @@ def grammars_of(
     choice: CallChoice,
     *,
     opens_reasoning: bool,
+    content: Constraint | None = None,
 ) -> tuple[CallGrammars, list[Sentence]]:
     """Return the constraints of a request's calls, and sentences about rules of schemas that can't be enforced.
+
+    `content`: the format of an answer that calls no tool; None if it may be any text.
 
     Raises `ConstraintInvalidError` for a schema that can't be used, and `StoppedError`.
     """
     grammars = CallGrammars(form, reasoning, is_several=choice.is_several, opens_reasoning=opens_reasoning)
     if not choice.tools:
-        return grammars, []
+        return replace(grammars, whole=content), []
     tools = [(tool.name, tool.parameters) for tool in choice.tools]
     written = literals(vocabulary.control_texts), literals({})
 
     def made(options: Mapping[str, Any]) -> CallGrammars:
         exact, tried = (CallGrammar(form, tools, literal, {**JSON_AS_WRITTEN, **options}) for literal in written)
-        if choice.is_required:
+        if choice.is_required or content is not None:
             several = choice.is_several
             whole = constraints.of_grammar(exact.whole(is_several=several), tried.whole(is_several=several))
-            return replace(grammars, whole=whole)
+            if choice.is_required or content is None:
+                return replace(grammars, whole=whole)
+            return replace(grammars, whole=Alternatives([whole, content]))
 
         def section(*, is_bare: bool) -> Constraint:
             lark, plain = (each.after_begin(is_several=choice.is_several, is_bare=is_bare) for each in (exact, tried))

@@ -13,6 +13,7 @@ from functools import lru_cache
 from tokenizers import AddedToken, Tokenizer
 
 from tests.models import byte_level_tokenizer
+from worker.tools.forms import form_named
 
 _FRAME = """\
 {%- macro raw(value) %}{{ value if value is string else value | tojson }}{% endmacro -%}
@@ -153,6 +154,8 @@ def tokenizer_of(name: str, *, has_controls: bool = True) -> Tokenizer:
     tokenizer = byte_level_tokenizer()
     if has_controls:
         source = TEMPLATES.get(name, "")
-        used = [text for text in dict.fromkeys(_CONTROLS) if text in source]
+        form = form_named(name)
+        begin = "" if form is None or "<|open|>" in form.begin else form.begin
+        used = [text for text in dict.fromkeys([*_CONTROLS, begin]) if text and (text in source or text == begin)]
         tokenizer.add_tokens([AddedToken(text, special=False, normalized=False) for text in used])
     return tokenizer
