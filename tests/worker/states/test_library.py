@@ -18,6 +18,7 @@ from tokenizers.processors import TemplateProcessing
 
 import worker.library
 from tests.architectures import small_lfm2, write_random_model
+from tests.long import in_long_runs
 from tests.models import CORPUS, byte_level_tokenizer, chain, sentencepiece_tokenizer, write_scripted_model
 from worker.errors import BadRequestError, ConstraintInvalidError, ContextOverflowError, WorkerError
 from worker.library import CacheOptions, SampleMismatch, Sampling, SequenceState, open_model
@@ -76,8 +77,15 @@ def scripted(folder: Path, tokenizer: Tokenizer, text: str) -> LocalModel:
 # --- continuing after a cut ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("tokenizer", [byte_level_tokenizer, sentencepiece_with_beginning])
-@pytest.mark.parametrize("text", CORPUS)
+@pytest.mark.parametrize(
+    ("tokenizer", "text"),
+    [
+        (byte_level_tokenizer, CORPUS[1]),
+        (sentencepiece_with_beginning, CORPUS[3]),
+        *in_long_runs((byte_level_tokenizer, text) for text in CORPUS if text != CORPUS[1]),
+        *in_long_runs((sentencepiece_with_beginning, text) for text in CORPUS[:3]),
+    ],
+)
 def test_an_answer_cut_anywhere_continues_the_same(
     tmp_path: Path, tokenizer: Callable[[], Tokenizer], text: str
 ) -> None:
@@ -321,7 +329,7 @@ def test_a_constraint_begins_wherever_the_text_before_it_was_cut(llama: LocalMod
     make, pattern = CONSTRAINTS[kind]
     generator = make(llama)
     whole = llama.text(max_tokens=12, sampling=HOT)("def return_value(x):\n    retur")
-    for end in range(1, len(str(whole)) + 1, 7 if kind.startswith("json") else 2):
+    for end in range(1, len(str(whole)) + 1, 13 if kind.startswith("json") else 3):
         state = generator(whole[:end], seed=end)
         ending = state.endings[0][0]
         assert ending is not None
