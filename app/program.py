@@ -123,6 +123,7 @@ class Program(QObject):
         self.of_models = SettingsOfModels(preferences, session)
         """The settings of each model."""
         self.idle_unloading = IdleUnloading(session, answers, preferences.settings.unload_after_minutes)
+        answers.refusal_of = self._why_not_load
         answers.saving_failed.connect(self.report_unsaved)
         answers.saved_again.connect(self.report_saved)
         session.changed.connect(self._on_session_changed)
@@ -285,12 +286,19 @@ class Program(QObject):
         """
         self.notices.end("model")
         name = clean(name)
-        refused = None if anyway or name == GUIDE else self._load_check.get().refusal(name)
+        if anyway:
+            self._load_check.get().allow(name)
+        refused = None if name == GUIDE else self._load_check.get().refusal(name)
         if refused is None:
             self.answers.load(name)
         else:
             action = FreeMemory(name) if refused.can_be_freed else LoadAnyway(name)
             self.notices.post(Notice(refused.why, "danger", action=action, cause="model"))
+
+    def _why_not_load(self, name: str) -> Sentence | None:
+        """Return why the model of an answer should not be loaded."""
+        refused = None if name == GUIDE else self._load_check.get().refusal(name)
+        return None if refused is None else refused.why
 
     def free_memory(self) -> None:
         """End the guide's process, which is idle; it starts again when it is asked."""

@@ -56,6 +56,8 @@ class _Waiting:
     """Whether its model was being loaded since it was requested."""
     has_begun_load: bool = False
     """Whether its model is loaded because of it."""
+    refusal: Sentence | None = None
+    """Why its model is not loaded."""
 
 
 class Answers(QObject):
@@ -102,6 +104,8 @@ class Answers(QObject):
         self._waiting: list[_Waiting] = []
         """The requests that were not sent yet, in order."""
         self._is_sending = False
+        self.refusal_of: Callable[[str], Sentence | None] = lambda _: None
+        """Returns why a model that is about to be asked should not be loaded; None if it should."""
         self._unsaved: dict[MessageId, Message] = {}
         """Messages that have ended but are not stored yet."""
         self._can_save = True
@@ -380,14 +384,20 @@ class Answers(QObject):
             return True
         if any(stream.session is session and not stream.has_ended for stream in self._streams.values()):
             return False
-        waiting.is_loading = waiting.has_begun_load = True
+        waiting.is_loading = True
+        if waiting.message_ids:
+            waiting.refusal = self.refusal_of(waiting.model)
+            if waiting.refusal is not None:
+                return True
+        waiting.has_begun_load = True
         self._sessions.load(session, waiting.model)
         return not waiting.message_ids
 
     def _send(self, session: ModelSession, streams: Sequence[AnswerStream], waiting: _Waiting) -> None:
         first, options = streams[0], waiting.options
         if session.name != _model_of(first) or session.state != "ready":
-            why = (session.why_not(_model_of(first)) if waiting.is_loading else None) or _NO_WORKER
+            why = session.why_not(_model_of(first)) if waiting.is_loading else None
+            why = waiting.refusal or why or _NO_WORKER
             for stream in streams:
                 self._end(broken_off(stream.message, "failed", why))
             return

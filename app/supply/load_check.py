@@ -29,9 +29,17 @@ class LoadCheck:
         self._of_models = of_models
         self._whole: Memory | None = None
         """As it was when a model was first loaded; only its total is used."""
+        self._allowed: set[str] = set()
+        """Models that are loaded even if they seem too large."""
+
+    def allow(self, name: str) -> None:
+        """Load a model even if it seems too large, until Bough ends."""
+        self._allowed.add(name)
 
     def refusal(self, name: str) -> Refused | None:
         """Return why a model should not be loaded now; None if it fits, or if too little is known."""
+        if name in self._allowed:
+            return None
         from app.catalog.fit import DEFAULT_CONTEXT, extra_of, refusal, refusal_now, shape_of_model
         from app.catalog.machine_memory import machine_memory
         from app.catalog.on_disk import model_named

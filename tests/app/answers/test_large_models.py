@@ -28,8 +28,19 @@ def test_a_model_that_is_too_large_is_refused(desk: Desk, tmp_path: Path, monkey
     (notice,) = [notice for notice in desk.notices if notice.cause == "model"]
     assert "It was not loaded." in notice.text
     assert notice.action == LoadAnyway(folder)
+    # A question in a conversation with this model says the same.
+    desk.controller.shown.choose_model(folder)
+    desk.controller.send("Hello")
+    answer = desk.controller.shown.path[-1]
+    assert (answer.state, len(desk.link.loads)) == ("failed", before)
+    assert answer.record is not None
+    assert "It was not loaded." in (answer.record.error or "")
     desk.program.load_model(folder, anyway=True)
     assert desk.link.loads[-1].model == folder
+    desk.link.loaded()
+    desk.program.unload_model()
+    desk.controller.regenerate(answer.id)
+    assert len(desk.link.loads) == before + 2
 
 
 def test_the_guides_idle_process_is_ended_for_a_model_that_fits_without_it(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.model.message import Figures, Message, Record
-from app.model.thoughts import may_become_thought, split_thought, thought_seconds
+from app.model.thoughts import may_become_thought, may_end_thought, split_thought, thought_seconds
 
 
 @pytest.mark.parametrize(
@@ -45,6 +45,20 @@ def test_the_beginning_of_a_mark_is_waited_for() -> None:
     assert all(may_become_thought("\n<think>"[:length]) for length in range(8))
     assert not may_become_thought("<b>")
     assert not may_become_thought("Well")
+
+
+def test_the_users_own_marks_are_found_first_also_while_the_text_grows() -> None:
+    own = ("<hm>", "</hm>")
+    assert split_thought("<hm>a</hm>b", own) == ("a", 10, True)
+    assert split_thought("<think>a</think>b", own) == ("a", 16, True)
+    assert all(may_become_thought("<hm>"[:length], own) for length in range(4))
+    assert not may_become_thought("<hm", None)
+    unopened = ("", ";;")
+    assert split_thought("a;;b", unopened) == ("a", 3, True)
+    assert split_thought("a;", unopened) is None
+    assert may_end_thought("a;;", 1, unopened)
+    assert not may_end_thought("a;", 1, unopened)
+    assert split_thought("<hm>a</hm>b", ("<hm>", "")) is None
 
 
 @pytest.mark.parametrize("token_chars", [(), (7, 5, 8, 2)])

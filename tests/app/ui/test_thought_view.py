@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
@@ -47,6 +48,31 @@ def test_a_thought_is_folded_and_shows_its_duration(view: MessageView) -> None:
     assert view.thought.text.toPlainText() == "First this."
     view.thought.button.click()
     assert not view.thought.text.isVisible()
+
+
+def test_marks_that_the_user_names_fold_the_thoughts_of_answers_on_the_page(qapp: QApplication, qtbot: QtBot) -> None:
+    assert qapp is not None
+    named: dict[str, tuple[str, str]] = {}
+    modes = DisplayModes(marks_of=named.get)
+    message = Message(
+        id=1, parent_id=None, role="assistant", text="<hm>Well.</hm>The answer.", record=Record(model="/one")
+    )
+    view = MessageView(_shown(message, modes), theme("light"))
+    qtbot.addWidget(view)
+    assert view.thought is None
+    named["/one"] = ("<hm>", "</hm>")
+    view.show_message(_shown(message, modes))
+    assert view.thought is not None
+    assert view.text.toPlainText() == "The answer."
+    # The same while it streams in, with a mark that comes in two parts.
+    growing = replace(message, id=2, text="")
+    streaming = MessageView(_shown(growing, modes, is_streaming=True), theme("light"))
+    qtbot.addWidget(streaming)
+    for part in ("<h", "m>Well.", "</hm>The answer."):
+        streaming.append_text(part)
+        streaming.render_appended()
+        assert "<h" not in streaming.text.toPlainText()
+    assert streaming.text.toPlainText() == "The answer."
 
 
 def test_a_thought_is_opened_by_keys(view: MessageView, qtbot: QtBot) -> None:
