@@ -153,7 +153,7 @@ class Transfer:
                 if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
                     raise
                 # Whatever failed there: HTTP may still work, and its failures have sentences.
-                _log.warning("Xet failed (%s); HTTP is used from now on", type(error).__name__)
+                _log.info("Xet failed (%s); HTTP is used from now on", type(error).__name__)
                 self._connection.use_xet = False
             else:
                 return

@@ -145,7 +145,7 @@ def _fetch(chosen: argparse.Namespace, places: Places) -> int:
     if isinstance(fetch, int):
         return fetch
     if chosen.json:
-        print_json(_described_new(fetch))
+        print_json(_described_new(fetch, places))
     else:
         print_line(fetch.path)
     return 0
@@ -217,10 +217,11 @@ def _done_line(done: int, total: int | None) -> str:
     return size_text(done) if total is None else f"{size_text(done)} of {size_text(total)}"
 
 
-def _described_new(fetch: Fetch) -> dict[str, Any]:
-    """Return a model that is new in Bough's folder or in the hub's cache."""
-    found = model_at(Path(fetch.path))
-    return {**({"path": fetch.path} if found is None else _described(found, machine_memory())), "name": fetch.name}
+def _described_new(fetch: Fetch, places: Places) -> dict[str, Any]:
+    """Return a model that is new in Bough's folder or in the hub's cache, as the list shows it."""
+    roots = [Root(places.models, "bough"), Root(hub_cache(), "hub", "hub")]
+    found = next((model for model in find_models(roots) if model.name == fetch.name), None)
+    return {"name": fetch.name, "path": fetch.path} if found is None else _described(found, machine_memory())
 
 
 def _import(chosen: argparse.Namespace, places: Places) -> int:
@@ -243,7 +244,7 @@ def _import(chosen: argparse.Namespace, places: Places) -> int:
         if isinstance(fetch, int):
             num_failed += 1
         elif chosen.json:
-            new.append(_described_new(fetch))
+            new.append(_described_new(fetch, places))
         else:
             print_line(fetch.path)
     if chosen.json and path.is_dir():

@@ -129,6 +129,7 @@ def test_search_and_fetch(shell: Shell, hub: HubServer):
     (model,) = shell.json("list")
     assert out.strip() == model["path"]
     assert (model["name"], model["repo"], model["source"]) == ("owner/little", "owner/little", "hub")
+    assert shell.json("fetch", "owner/little") == {**model, "fits": "fits"}
     checked = shell.json("check", "owner/little")
     assert (checked["is_whole"], checked["is_loaded"], checked["num_hashed"]) == (True, True, 4)
 
@@ -164,7 +165,7 @@ def test_import_converts_once_and_leaves_no_entry(shell: Shell, tmp_path: Path):
     assert shell.run("import", file) == (0, f"{folder}\n", "")
     (listed,) = shell.json("list")
     again = shell.json("import", file)
-    assert (listed["name"], again["name"], again["format"]) == (str(folder), str(folder), "mlx")
+    assert (listed["name"], again["name"], again["source"]) == (str(folder), str(folder), "bough")
     assert file.exists()
     file.write_bytes(file.read_bytes()[:-50])
     code, out, errors = shell.run("import", file)
