@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 from msgspec import UNSET
+from tokenizers import AddedToken
 
 from tests.app.serving.owned import Owned
 from tests.app.serving.running import KEY, Bough
+from tests.models import byte_level_tokenizer, write_scripted_model
 from worker.protocol import Chunk, Tokenize, Tokenized
 
 _END = 2
@@ -194,3 +196,61 @@ def test_a_rule_that_is_no_expression_ends_the_start_with_a_sentence(tmp_path: P
         pytest.raises(EOFError, match="not a regular expression"),
     ):
         bough.wait_until_ready()
+
+
+_TEMPLATE = """\
+{%- if tools %}{{- "Write <tool_call>\\n{\\"name\\": …, \\"arguments\\": …}\\n</tool_call>\\n" }}
+{%- for tool in tools %}{{- tool | tojson }}{%- endfor %}{%- endif %}
+{%- for message in messages %}
+    {{- "<|im_start|>" + message.role + "\\n" + (message.content or "") }}
+    {%- for call in message.tool_calls or [] %}
+        {{- "\\n<tool_call>\\n" + ({"name": call.function.name, "arguments": call.function.arguments} | tojson) }}
+        {{- "\\n</tool_call>" }}
+    {%- endfor %}
+    {{- "<|im_end|>\\n" }}
+{%- endfor %}
+{%- if add_generation_prompt %}{{- "<|im_start|>assistant\\n" }}{%- endif %}"""
+# Neither the spaces nor the tokens are those of the template's own JSON.
+_PIECES = ("I ask", " for it.", "\n<tool_call>\n{", '"name":  "weather", "argu', 'ments": {"city":"R', 'ome","days":2}}', "\n</tool_call>")  # fmt: skip
+
+
+def test_a_returned_call_has_the_ids_that_the_model_wrote(tmp_path: Path) -> None:
+    tokenizer = byte_level_tokenizer()
+    tokenizer.add_tokens([AddedToken(piece, normalized=False) for piece in _PIECES])
+    ids = [*tokenizer.encode("\n").ids, *map(tokenizer.token_to_id, _PIECES)]
+    write_scripted_model(tmp_path / "caller", tokenizer, dict(itertools.pairwise(ids)), chat_template=_TEMPLATE)
+    properties = {"city": {"type": "string"}, "days": {"type": "integer"}}
+    tool = {"name": "weather", "parameters": {"type": "object", "properties": properties}}
+    with Owned(tmp_path / "caller") as owner:
+        model = owner.ready().status.model.id
+        asked: dict[str, Any] = {
+            "model": model,
+            "messages": [{"role": "user", "content": "Will it rain in Rome?"}],
+            "tools": [{"type": "function", "function": tool}],
+            "temperature": 0,
+        }
+        first = owner.openai().chat.completions.create(**asked)
+        written = owner.exchange().finished.choices[0].turn_token_ids
+        message = first.choices[0].message
+        assert message.content == "I ask for it."
+        assert message.tool_calls is not None
+        call: Any = message.tool_calls[0]
+        assert call.function.name == "weather"
+        # The client writes the call in its own way.
+        returned = {"name": "weather", "arguments": '{ "days": 2.0, "city": "Rome" }'}
+        asked["messages"] += [
+            {
+                "role": "assistant",
+                "content": "I ask for it. ",
+                "tool_calls": [{"type": "function", "id": call.id, "function": returned}],
+            },
+            {"role": "tool", "tool_call_id": call.id, "content": "Rain."},
+        ]
+        second = owner.openai().chat.completions.create(**asked)
+        exchange = owner.exchange()
+        assert exchange.generate.messages is not UNSET
+        assert exchange.generate.messages[1].token_ids == written
+        assert first.usage is not None
+        assert second.usage is not None
+        assert second.usage.prompt_tokens_details is not None
+        assert second.usage.prompt_tokens_details.cached_tokens == first.usage.prompt_tokens + len(written)
