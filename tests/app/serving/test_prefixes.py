@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import random
 from collections.abc import Sequence
 from pathlib import Path
@@ -126,6 +127,7 @@ def test_a_request_that_comes_while_another_reads_the_same_prompt_shares_it() ->
         first.close()
         assert second.usage is not None
         assert second.usage.prompt_tokens_details is not None
+        # One more: the token that ended the answer.
         assert second.usage.prompt_tokens_details.cached_tokens == second.usage.prompt_tokens - 1
 
 
@@ -211,14 +213,17 @@ _TEMPLATE = """\
 {%- endfor %}
 {%- if add_generation_prompt %}{{- "<|im_start|>assistant\\n" }}{%- endif %}"""
 # Neither the spaces nor the tokens are those of the template's own JSON.
-_PIECES = ("I ask", " for it.", "\n<tool_call>\n{", '"name":  "weather", "argu', 'ments": {"city":"R', 'ome","days":2}}', "\n</tool_call>")  # fmt: skip
+_PIECES = ("I ask", " for it.", "\n<tool_call>", '"city":"R', 'ome","days":2}}', "\n</tool_call>")
 
 
 def test_a_returned_call_has_the_ids_that_the_model_wrote(tmp_path: Path) -> None:
     tokenizer = byte_level_tokenizer()
     tokenizer.add_tokens([AddedToken(piece, normalized=False) for piece in _PIECES])
-    ids = [*tokenizer.encode("\n").ids, *map(tokenizer.token_to_id, _PIECES)]
-    write_scripted_model(tmp_path / "caller", tokenizer, dict(itertools.pairwise(ids)), chat_template=_TEMPLATE)
+    pieces = [tokenizer.token_to_id(piece) for piece in _PIECES]
+    # The grammar of calls forces the text between the marker and the arguments.
+    before = {tokenizer.encode("{").ids[0]: pieces[3], tokenizer.encode("\n").ids[0]: pieces[0]}
+    chain = dict(itertools.pairwise(pieces)) | before
+    write_scripted_model(tmp_path / "caller", tokenizer, chain, chat_template=_TEMPLATE)
     properties = {"city": {"type": "string"}, "days": {"type": "integer"}}
     tool = {"name": "weather", "parameters": {"type": "object", "properties": properties}}
     with Owned(tmp_path / "caller") as owner:
@@ -237,7 +242,8 @@ def test_a_returned_call_has_the_ids_that_the_model_wrote(tmp_path: Path) -> Non
         call: Any = message.tool_calls[0]
         assert call.function.name == "weather"
         # The client writes the call in its own way.
-        returned = {"name": "weather", "arguments": '{ "days": 2.0, "city": "Rome" }'}
+        given = dict(reversed(json.loads(call.function.arguments).items()))
+        returned = {"name": "weather", "arguments": json.dumps(given, indent=1)}
         asked["messages"] += [
             {
                 "role": "assistant",
@@ -253,4 +259,5 @@ def test_a_returned_call_has_the_ids_that_the_model_wrote(tmp_path: Path) -> Non
         assert first.usage is not None
         assert second.usage is not None
         assert second.usage.prompt_tokens_details is not None
-        assert second.usage.prompt_tokens_details.cached_tokens == first.usage.prompt_tokens + len(written)
+        # One more: the token that ended the answer.
+        assert second.usage.prompt_tokens_details.cached_tokens == first.usage.prompt_tokens + len(written) + 1
