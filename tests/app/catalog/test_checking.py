@@ -13,7 +13,7 @@ from app.catalog.entry import LocalModel
 
 
 def _model(folder: Path) -> LocalModel:
-    return LocalModel(name=str(folder), title="a", path=folder, source="huggingface", format="mlx", num_bytes=0)
+    return LocalModel(name=str(folder), title="a", path=folder, source="hub", format="mlx", num_bytes=0)
 
 
 def _check(model: LocalModel, meanwhile: Callable[[Checking], object] = lambda _: None) -> Checked:
