@@ -408,8 +408,9 @@ class Answering:
             # Text that goes on from a raw prompt is no turn.
             return TurnReader(None, None)
         has_tools = bool(generate.tools) and generate.tool_choice != "none"
+        form = None if self.info.tool_form is None else form_named(self.info.tool_form)
         return TurnReader(
-            form_named(self.info.tool_form) if has_tools and self.info.tool_form is not None else None,
+            form if form is not None and (has_tools or form.frames_text) else None,
             self.info.reasoning,
             {tool.name: tool.parameters for tool in generate.tools},
             starts_in_reasoning=self.opens_reasoning,

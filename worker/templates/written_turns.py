@@ -21,6 +21,8 @@ from worker.tools.forms import Form
 from worker.tools.turn_parts import CallArguments, CallBroken, CallStarted, Content, Part, Reasoning, parts_of
 from worker.values import ReasoningMarks
 
+_NEXT_MESSAGE = "<|start|>assistant"
+"""gpt-oss writes this itself between two messages; the template writes it before the first."""
 _MAX_ENDS = 40
 """So many places are tried where the rendered turn may end."""
 
@@ -93,6 +95,7 @@ class WrittenTurns:
         text = written.text
         first = text.rfind(marks.end) + len(marks.end) if marks.end in text else 0
         first += len(text[first:]) - len(text[first:].lstrip())
+        first += len(_NEXT_MESSAGE) if text.startswith(_NEXT_MESSAGE, first) else 0
         ids = ids_between(self.vocabulary, written.ids, text, first, len(text))
         if ids is None:
             return None

@@ -73,6 +73,12 @@ class CallText:
             case Channels():
                 raise BrokenError
 
+    def read_arguments(self, name: str) -> _Step:
+        """Read the arguments of a call whose name is read. Raises `BrokenError`."""
+        self._start(name)
+        yield from self._in.skip_space()
+        yield from self._arguments(self._add)
+
     def finds_another(self) -> Generator[None, None, bool]:
         """Return whether another call follows in this section."""
         if self._separator is None:

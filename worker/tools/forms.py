@@ -110,6 +110,11 @@ class Form:
     id_length: int = 0
     """The length that the template demands of a call's id; 0 if any id will do."""
 
+    @property
+    def frames_text(self) -> bool:
+        """Whether a turn's text stands between markers, so that it is read by its form even if there are no tools."""
+        return bool(self.silent) or isinstance(self.syntax, Channels)
+
 
 JSON = Form("json_tools", JsonObject(), "<tool_call>", "</tool_call>", line="\n")
 PLAIN = replace(JSON, name="plain")
@@ -223,8 +228,17 @@ PYTHONIC = Form(
     separator=", ",
     closing="]",
 )
+HARMONY = Form(
+    "harmony",
+    Channels(),
+    " to=functions.",
+    between="",
+    is_repeated=False,
+    reasoning=ReasoningMarks("<|channel|>analysis<|message|>", "<|end|>"),
+)
 
 FORMS = (
+    HARMONY,
     MINIMAX_M2,
     GEMMA4,
     FUNCTION_GEMMA,

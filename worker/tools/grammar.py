@@ -17,6 +17,7 @@ from worker.tools.schemas import ALL_TYPES, object_of, resolved, types_of
 Literal = Callable[[str], str]
 """Returns text as a Lark expression."""
 
+_CHANNEL, _MESSAGE = "<|channel|>", "<|message|>"
 _ANY_TEXT = r"/(?s:.*)/"
 _MAX_DEPTH = 32
 
@@ -63,6 +64,13 @@ class CallGrammar:
         """Return the grammar of a whole answer of calls."""
         self._rules = {}
         form = self.form
+        if isinstance(form.syntax, Channels):
+            analysis = '(<A> "analysis" <M> /(?s:.*)/ <E> <S> "assistant")? <A> "commentary"'
+            for mark, text in (("<A>", _CHANNEL), ("<M>", _MESSAGE), ("<E>", "<|end|>"), ("<S>", "<|start|>")):
+                analysis = analysis.replace(mark, self.literal(text))
+            return self._written(
+                f"{analysis} {self.literal(form.begin)} {self._section(is_several=False, is_bare=False)}"
+            )
         begin = "" if form.is_bare else self.literal(form.lead + form.begin)
         section = self._section(is_several=is_several, is_bare=False)
         answer = f'("\\n" | "\\n\\n")? {begin} {section}'
@@ -122,7 +130,10 @@ class CallGrammar:
             case Python():
                 return f'{self.literal(f"{name}(")} {self._python(at, schema)} ")"'
             case Channels():
-                raise NotImplementedError
+                self._rules[f"args_{at}"] = self._json(schema, schema)
+                self._rules["json_type"] = f'" json" | " " {self.literal("<|constrain|>")} "json"'
+                channel = f'({self.literal(_CHANNEL)} "commentary")?'
+                return f"{self.literal(name)} {channel} json_type? {self.literal(_MESSAGE)} args_{at}"
 
     def _json(self, schema: Any, root: Mapping[str, Any]) -> str:
         """Return the rule for a JSON value of a schema that may refer to parts of `root`."""

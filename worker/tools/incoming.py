@@ -58,6 +58,10 @@ class Incoming:
         """Read again from an earlier position after the last mark."""
         self._at = max(0, position - self._num_dropped)
 
+    def give_back(self, text: str) -> None:
+        """Read `text`, which was read last, again."""
+        self._at -= len(text)
+
     def since(self, position: int) -> str:
         """Return the text that was read since a position after the last mark."""
         return self._text[position - self._num_dropped : self._at]

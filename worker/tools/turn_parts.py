@@ -10,13 +10,14 @@ its text. So nothing that a model writes is lost.
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from worker.tools.call_text import CallText
-from worker.tools.forms import Form
+from worker.tools.forms import Channels, Form
 from worker.tools.incoming import BrokenError, Incoming
 from worker.values import ReasoningMarks
 
@@ -78,6 +79,15 @@ def new_id() -> str:
     return f"call_{secrets.token_hex(12)}"
 
 
+_MESSAGE_ENDS = ("<|end|>", "<|return|>", "<|call|>", "<|start|>", "<|channel|>")
+_CHANNEL = re.compile(r"<\|channel\|>\s*(\w+)")
+_RECIPIENT = re.compile(r"\bto=functions\.([\w.:/-]+)")
+
+
+def _drop(_: str) -> None:
+    """Drop text after a call's arguments: only white space comes there."""
+
+
 _ALPHANUMERIC = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
 
@@ -135,6 +145,9 @@ class TurnReader:
 
     def _turn(self) -> Generator[None]:
         """Read the turn; yield where more text is needed."""
+        if self._form is not None and isinstance(self._form.syntax, Channels):
+            yield from self._channels()
+            return
         form, marks = self._form, self._marks
         begins = [] if form is None else [form.begin]
         silent = () if form is None else form.silent
@@ -151,6 +164,41 @@ class TurnReader:
             elif marks is not None and found == marks.begin:
                 yield from self._reasoning()
                 yield from self._bare()
+
+    def _channels(self) -> Generator[None]:
+        """Read messages of gpt-oss, each after a header that names its channel and, for a call, its recipient."""
+        has_header = False
+        for beginning in ("<|channel|>", "<|start|>", "to=", " to="):
+            has_header = has_header or (yield from self._in.starts_with(beginning))
+        found: str | None = "" if has_header else "<|end|>"
+        if not has_header:
+            found = yield from self._in.until(_MESSAGE_ENDS, self._say, trims=False)
+        while found is not None:
+            header = [found]
+            if (yield from self._in.until(["<|message|>"], header.append, trims=False)) is None:
+                return
+            channel = _CHANNEL.search("".join(header))
+            recipient = _RECIPIENT.search("".join(header))
+            if recipient is not None:
+                yield from self._channel_call(recipient[1])
+                found = yield from self._in.until(_MESSAGE_ENDS, _drop, trims=False)
+            else:
+                sink = self._think if channel is not None and channel[1] == "analysis" else self._say
+                found = yield from self._in.until(_MESSAGE_ENDS, sink, trims=False)
+
+    def _channel_call(self, name: str) -> Generator[None]:
+        assert self._form is not None
+        call = CallText(self._form, self._in, self._tools, self._start, self._add, is_bare=False)
+        start = self._in.mark()
+        try:
+            yield from call.read_arguments(name)
+            self._parts.append(CallEnded(self._num_calls - 1))
+        except BrokenError:
+            rest = [self._in.since(start)]
+            found = yield from self._in.until(_MESSAGE_ENDS, rest.append, trims=False, keeps=True)
+            self._in.give_back(found or "")
+            self._parts.append(CallBroken(self._num_calls - 1, "".join(rest)))
+        self._is_open = False
 
     def _reasoning(self) -> Generator[None]:
         assert self._marks is not None

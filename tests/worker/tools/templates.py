@@ -144,6 +144,7 @@ _CONTROLS = [
     *("<|tool_call_argument_begin|>", "<|open|>", "<|close|>", "<|sep|>", "<|tool_call>", "<tool_call|>", '<|"|>'),
     *("<|tool_call_start|>", "<|tool_call_end|>", "<start_function_call>", "<end_function_call>", "<escape>"),
     *("<minimax:tool_call>", "</minimax:tool_call>", "<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"),
+    *("<|channel|>", "<|message|>", "<|end|>", "<|start|>", "<|constrain|>"),
     *("<｜tool▁call▁begin｜>", "<｜tool▁sep｜>", "<｜tool▁call▁end｜>"),
 ]
 
@@ -153,9 +154,9 @@ def tokenizer_of(name: str, *, has_controls: bool = True) -> Tokenizer:
     """Return a tokenizer with the control tokens of a family; without `has_controls`, its markers are plain text."""
     tokenizer = byte_level_tokenizer()
     if has_controls:
-        source = TEMPLATES.get(name, "")
+        source = "<|channel|><|message|><|end|><|start|><|constrain|>" if name == "harmony" else TEMPLATES.get(name, "")
         form = form_named(name)
-        begin = "" if form is None or "<|open|>" in form.begin else form.begin
+        begin = "" if form is None or "<|open|>" in form.begin or name == "harmony" else form.begin
         used = [text for text in dict.fromkeys([*_CONTROLS, begin]) if text and (text in source or text == begin)]
         tokenizer.add_tokens([AddedToken(text, special=False, normalized=False) for text in used])
     return tokenizer

@@ -105,7 +105,12 @@ def constraint_of(
     described = [Tool(name=tool, parameters=schema) for tool, schema in tools.items()]
     choice = CallChoice(described, is_required, is_several)
     grammars, notices = grammars_of(
-        Constraints(vocabulary, TRIALS), vocabulary, form, THINK, choice, opens_reasoning=opens_reasoning
+        Constraints(vocabulary, TRIALS),
+        vocabulary,
+        form,
+        form.reasoning if name == "harmony" else THINK,
+        choice,
+        opens_reasoning=opens_reasoning,
     )
     assert notices == []
     return CallConstraint(grammars, vocabulary), vocabulary
@@ -176,6 +181,21 @@ def test_random_calls_are_valid_and_rewind(name: str):
         assert all(fits(arguments, TOOLS[tool]) for tool, arguments in calls), calls
         num_whole += 1
     assert num_whole
+
+
+def test_calls_in_channels_are_allowed():
+    call = '<|channel|>commentary to=functions.forecast{type}<|message|>{{"unit":"c","days":1,"when":{{"hour":2}}}}'
+    for text, is_required in (
+        (call.format(type=" <|constrain|>json"), True),
+        ("<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant" + call.format(type=" json"), True),
+        ("<|channel|>analysis<|message|>Hm, to=functions.x<|end|><|start|>assistant" + call.format(type=""), False),
+    ):
+        constraint, vocabulary = constraint_of("harmony", TOOLS, is_required=is_required)
+        ids = tokenizer_of("harmony").encode(text, add_special_tokens=False).ids
+        number = takes(constraint, ids)
+        assert number == len(ids), vocabulary.text_of(ids[:number])
+        assert constraint.may_end
+        assert takes(constraint, tokenizer_of("harmony").encode("x", add_special_tokens=False).ids) == 0
 
 
 def test_without_a_marker_all_is_free_and_a_marker_in_reasoning_is_none():

@@ -58,7 +58,7 @@ def calls_of(parts: Sequence[Part]) -> list[Call]:
 
 
 def test_every_form_is_tried():
-    assert sorted(FAMILIES) == sorted(each.name for each in FORMS)
+    assert sorted([*FAMILIES, "harmony"]) == sorted(each.name for each in FORMS)
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -145,3 +145,37 @@ def test_a_marker_that_no_call_follows_is_text():
 def test_parts_of_a_whole_turn():
     parts = parts_of("<think>a</think>b", form("json_tools"), THINK)
     assert parts == [Reasoning("a"), Content("b")]
+
+
+# --- gpt-oss -------------------------------------------------------------------------------------------------
+
+# As in llama.cpp's models/templates/openai-gpt-oss-120b.jinja, and in the order in which the model writes itself.
+HARMONY = (
+    "<|channel|>analysis<|message|>I might write to=functions.stop here.<|end|><|start|>assistant"
+    "<|channel|>commentary<|message|>Let me see.<|end|><|start|>assistant"
+    f"<|channel|>commentary to=functions.write_file <|constrain|>json<|message|>{json.dumps(CALLS[0][1])}<|call|>"
+    "<|start|>assistant to=functions.stop<|channel|>commentary json<|message|>{}<|call|>"
+    "<|start|>assistant<|channel|>final<|message|>Done <b>."
+)
+
+
+def test_channels_are_parts_however_they_are_cut():
+    whole = read("harmony", [HARMONY])
+    assert whole[:2] == [Reasoning("I might write to=functions.stop here."), Content("Let me see.")]
+    assert calls_of(whole) == [CALLS[0], ("stop", {})]
+    assert whole[-1] == Content("Done <b>.")
+    assert read("harmony", HARMONY) == whole
+    for cut in range(len(HARMONY)):
+        assert read("harmony", [HARMONY[:cut], HARMONY[cut:]]) == whole, HARMONY[:cut]
+
+
+def test_text_without_channels_and_broken_calls_of_channels():
+    assert read("harmony", "Just <|text") == [Content("Just <|text")]
+    header = "<|channel|>commentary to=functions.stop<|message|>"
+    assert read("harmony", header + '{"a": ') == [
+        CallStarted(0, "id", "stop"),
+        CallArguments(0, '{"a": '),
+        CallBroken(0, '{"a": '),
+    ]
+    broken = read("harmony", header + "oops<|end|><|start|>assistant<|channel|>final<|message|>Sorry")
+    assert broken == [CallStarted(0, "id", "stop"), CallBroken(0, "oops"), Content("Sorry")]
