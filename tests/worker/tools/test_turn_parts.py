@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from collections.abc import Iterable, Sequence
 from random import Random
 
 import pytest
 
+from tests.long import every_third
 from tests.worker.tools.spelled import CALLS, FAMILIES, SCHEMAS, Call
 from worker.tools.forms import FORMS, Form, form_named
 from worker.tools.turn_parts import (
@@ -120,12 +122,12 @@ def test_calls_inside_reasoning_are_no_calls(name: str):
     assert calls_of(thought) == CALLS
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("name", every_third(FAMILIES))
 @pytest.mark.parametrize("seed", range(2))
 def test_garbled_calls_are_the_same_however_they_are_cut(name: str, seed: int):
     rng = Random(f"{name}{seed}")
     text = FAMILIES[name](CALLS)
-    for _ in range(60):
+    for _ in range(30):
         characters = list(text)
         for _ in range(rng.randint(1, 3)):
             at = rng.randrange(len(characters))
@@ -179,3 +181,25 @@ def test_text_without_channels_and_broken_calls_of_channels():
     ]
     broken = read("harmony", header + "oops<|end|><|start|>assistant<|channel|>final<|message|>Sorry")
     assert broken == [CallStarted(0, "id", "stop"), CallBroken(0, "oops"), Content("Sorry")]
+
+
+# --- judged by mlx-lm ----------------------------------------------------------------------------------------
+
+_JUDGED = (
+    *("json_tools", "mistral", "mistral_list", "kimi_k2", "glm47", "longcat", "qwen3_coder", "minimax_m2"),
+    *("muse_spark", "minicpm5", "kimi_k3", "gemma4", "function_gemma", "pythonic"),
+)
+
+
+@pytest.mark.parametrize("name", _JUDGED)
+def test_mlx_lm_reads_the_same_call(name: str):
+    """mlx-lm's parser of the family, which takes whole calls only, is the judge."""
+    parser = importlib.import_module(f"mlx_lm.tool_parsers.{name.removesuffix('_list')}")
+    call = ("write_file", {"path": "a b/c", "mode": 7, "flag": True, "note": "some text"})
+    text = FAMILIES[name]([call])
+    inside = text[text.index(parser.tool_call_start) + len(parser.tool_call_start) :]
+    inside = inside[: inside.rindex(parser.tool_call_end)] if parser.tool_call_end else inside
+    tools = [{"type": "function", "function": {"name": tool, "parameters": SCHEMAS[tool]}} for tool in SCHEMAS]
+    judged = parser.parse_tool_call(inside, tools)
+    judged = judged[0] if isinstance(judged, list) else judged
+    assert calls_of(read(name, [text])) == [(judged["name"], judged["arguments"])] == [call]
