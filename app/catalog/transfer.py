@@ -96,6 +96,10 @@ class Transfer:
             try:
                 self._fetch(use_xet=not is_last)
                 break
+            except OSError as error:
+                # A full disk does not say which file it refused.
+                error.filename = error.filename or self._file.path
+                raise
             except WrongBytesError:
                 self._part.unlink(missing_ok=True)
                 self.num_bytes = 0
