@@ -384,6 +384,7 @@ def test_a_gguf_model_is_converted(desk: Desk, hub_server: HubServer, gguf: Repo
     assert {request.headers.get("Range") for request in others} == {"bytes=0-262143"}
 
 
+@pytest.mark.long
 def test_a_gguf_file_with_an_odd_name(desk: Desk, hub_server: HubServer, gguf: Repository, tmp_path: Path) -> None:
     name = "größe/模型 100% #1?-Q4_0.gguf"
     hub_server.add(Repository("someone/odd-GGUF", {name: gguf.files["llama-Q4_0.gguf"]}, ("gguf",)))
