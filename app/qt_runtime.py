@@ -38,6 +38,13 @@ class GarbageCollector(QObject):
         self._timer.start()
 
 
+def keep_what_is_loaded() -> None:
+    """Leave all present objects out of later collections: called after a large library was loaded."""
+    if not gc.isenabled():
+        gc.collect()
+        gc.freeze()
+
+
 def collect_due_garbage() -> None:
     """Collect the oldest generation that is due by Python's own thresholds."""
     due = [count > threshold for count, threshold in zip(gc.get_count(), gc.get_threshold(), strict=True)]

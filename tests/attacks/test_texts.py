@@ -21,6 +21,7 @@ from app.ui.composer.writing_field import WritingField
 from app.ui.text.code_frames import CopyButton
 from app.ui.text.document_text import blocks_between
 from app.ui.text.growing_blocks import opening_fence
+from app.ui.text.markdown_document import _beginnings  # pyright: ignore[reportPrivateUsage]
 from app.ui.text.message_text import MessageText
 from app.ui.text.slices import FIRST_LIMITS, MAX_BLOCK_CHARS, MAX_FRAMES_AT_ONCE, next_slice
 from app.ui.theme import theme
@@ -105,6 +106,18 @@ def test_a_message_shows_no_more_blocks_than_can_be_laid_out_at_once(on_stage: S
     # The limit is looked at between slices.
     assert text.document().blockCount() <= FIRST_LIMITS.blocks + 2_000
     assert text.num_hidden > 0
+
+
+def test_one_turn_shows_the_beginnings_of_few_long_texts(qapp: QApplication, on_stage: Stage) -> None:
+    assert qapp is not None
+    long, short = (MessageText(theme("light"), is_markdown=True, parent=on_stage.window) for _ in range(2))
+    _beginnings().spend(1)
+    long.set_text(TEXTS["ordinary prose"]()[:8_000])
+    short.set_text("Short.")
+    assert (long.document().toPlainText(), short.document().toPlainText()) == ("", "Short.")
+    while not long.is_complete:
+        on_stage.turn()
+    assert len(long.document().toPlainText()) > 7_000
 
 
 def test_names_and_notices_show_their_beginnings(on_stage: Stage) -> None:

@@ -28,6 +28,7 @@ from typing_extensions import override
 
 from app.model.exports.formula import Formula, formula
 from app.model.markdown_parser import with_marks
+from app.qt_runtime import keep_what_is_loaded
 from app.ui.parts.labels import as_tool_tip
 from app.ui.theme import TEXT_PX, scaled, text_font
 
@@ -80,6 +81,7 @@ class Formulas(QObject):
         # The thread uses nothing of Qt, because it may outlive the application.
         self._finished: queue.SimpleQueue[tuple[FormulaKey, Formula | None]] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
+        self._is_loaded = False
         self._drawn_s = 0.0
         """How long pictures were drawn in this turn of the event loop."""
         self._next_turn = QTimer(self, interval=0, singleShot=True)
@@ -158,6 +160,10 @@ class Formulas(QObject):
             self._pictures[key] = picture
             self._pending.discard(key)
             is_new = True
+        if is_new and not self._is_loaded:
+            # Tens of thousands of objects came with the fonts.
+            self._is_loaded = True
+            QTimer.singleShot(0, self, keep_what_is_loaded)
         if not self._pending:
             self._teller.stop()
         if is_new:

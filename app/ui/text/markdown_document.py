@@ -7,6 +7,7 @@ import math
 import time
 from collections import deque
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 
@@ -52,6 +53,34 @@ _REST = 4
 """Work that may be repeated on the same blocks rests for this many times as long as it took."""
 _SHORT_S = 0.012
 """The last block is written again with each token if this takes less."""
+
+
+class _Beginnings(QObject):
+    """The time that was spent on the beginnings of long texts in this turn of the event loop."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._spent_s = 0.0
+        self._next_turn = QTimer(self, interval=0, singleShot=True)
+        self._next_turn.timeout.connect(self._begin_turn)
+
+    @property
+    def is_next_free(self) -> bool:
+        """Whether another beginning may be written in this turn."""
+        return self._spent_s < _WORK_S
+
+    def spend(self, seconds: float) -> None:
+        self._spent_s += seconds
+        self._next_turn.start()
+
+    def _begin_turn(self) -> None:
+        self._spent_s = 0.0
+
+
+@lru_cache(maxsize=1)
+def _beginnings() -> _Beginnings:
+    """Return the one that all messages of the program share."""
+    return _Beginnings()
 
 
 @dataclass(frozen=True)
@@ -169,20 +198,32 @@ class MarkdownDocument(QObject):
         self._limits = self._limits.raised
         self._start_work()
 
-    def set_source(self, source: str) -> None:
-        """Show a new text."""
+    def set_source(self, source: str, *, at_once: bool = True) -> None:
+        """Show a new text: its beginning at once, unless `at_once` is False or the beginnings of other long texts were
+        shown in this turn of the event loop.
+        """
         self._begin(is_plain=False)
         self._waiting = source
         if len(source) > FIRST_SLICE:
             # A definition may follow its uses.
             self._references = definitions(source)
-        self._write_first()
+        self._show_beginning(at_once=at_once)
 
-    def set_plain(self, text: str) -> None:
+    def set_plain(self, text: str, *, at_once: bool = True) -> None:
         """Show a new text as plain text."""
         self._begin(is_plain=True)
         self._waiting = text
+        self._show_beginning(at_once=at_once)
+
+    def _show_beginning(self, *, at_once: bool) -> None:
+        is_long = len(self._waiting) > FIRST_SLICE
+        if is_long and not (at_once and _beginnings().is_next_free):
+            self._start_work()
+            return
+        began = time.thread_time()
         self._write_first()
+        if is_long:
+            _beginnings().spend(time.thread_time() - began)
 
     def append(self, text: str) -> None:
         """Append source text."""

@@ -24,7 +24,7 @@ from app.model.message import ThoughtMarks
 from app.model.thoughts import Thought, may_become_thought, may_end_thought, split_thought
 from app.model.token_pieces import TokenPiece
 from app.numbers import counted
-from app.ui.parts.labels import quiet_label
+from app.ui.parts.labels import beginning, quiet_label
 from app.ui.text.code_frames import Frames
 from app.ui.text.document_text import copied_text, raw_position, source_position
 from app.ui.text.link_popover import TextLinks
@@ -36,6 +36,8 @@ from app.ui.theme import COLUMN_PX, LINE_PX, Theme, scaled
 _MORE_GAP_PX = 6
 _MANY_BLOCKS, _MANY_FRAMES = 200, 20
 """A text with more paragraphs, lines of code and the like, or frames is long."""
+_MAX_DESCRIBED = 200
+"""The number of formulas that a message is described with."""
 _MAX_HEIGHT_PX = 10_000_000
 """Qt limits the height of widgets to 16,777,215 pixels."""
 
@@ -116,6 +118,8 @@ class MessageText(QTextBrowser):
         self._fitted_px = 0
         """The width that the frames are placed for."""
         self._is_cursor_placed = False
+        self._is_forgotten = False
+        """Whether a long text was taken off the page."""
         self.links = TextLinks(self)
         self._tokens: TokenReader | None = None
         self._pieces: Sequence[TokenPiece] = ()
@@ -170,6 +174,7 @@ class MessageText(QTextBrowser):
         """Take a long text off the page until the next `set_theme` or `set_text`, so that nothing lays it out again."""
         if self.is_long:
             self._markdown.set_plain("")
+            self._is_forgotten = True
             self._fit()
 
     @property
@@ -230,20 +235,21 @@ class MessageText(QTextBrowser):
 
     def _show_content(self) -> None:
         self._is_cursor_placed = False
+        at_once, self._is_forgotten = not self._is_forgotten, False
         if self._is_rendered:
             self._visible = _visible_answer(self._content, self._marks, grows=self._has_caret)
-            self._markdown.set_source(self._visible.text)
+            self._markdown.set_source(self._visible.text, at_once=at_once)
         else:
             self._visible = _visible_source(self._content)
-            self._markdown.set_plain(self._visible.text)
+            self._markdown.set_plain(self._visible.text, at_once=at_once)
         self._describe_formulas()
         self._fit()
 
     def _describe_formulas(self) -> None:
         """Give screen readers the sources of the formulas, which are pictures in the document."""
-        formulas = "; ".join(self._markdown.formulas)
+        formulas = "; ".join(self._markdown.formulas[:_MAX_DESCRIBED])
         self.setAccessibleDescription(
-            self.tr("With the formulas {formulas}").format(formulas=formulas) if formulas else ""
+            self.tr("With the formulas {formulas}").format(formulas=beginning(formulas)) if formulas else ""
         )
 
     def num_formulas(self, start: int, end: int) -> int:
