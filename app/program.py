@@ -219,6 +219,12 @@ class Program(QObject):
         """Models that are fetched or converted. The first use shows those of earlier runs, paused."""
         return self._transfers.get()
 
+    @property
+    def running_transfers(self) -> list[str]:
+        """The titles of models that are being fetched or converted, or wait for it."""
+        transfers = self._transfers.made
+        return [] if transfers is None else [one.title for one in transfers.all if one.state in {"running", "queued"}]
+
     def _make_transfers(self) -> Transfers:
         from app.catalog.fetching import FetchQueue
         from app.supply.transfers import Transfers

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QDialog
 from app.conversation.controller import Controller
 from app.model.settings import WindowPlace
 from app.program import Program
-from app.ui.dialogs.questions import ask_close_unsaved
+from app.ui.dialogs.questions import ask_close_fetching, ask_close_unsaved
 from app.ui.languages import Language, language_in_use
 from app.ui.window import MainWindow
 
@@ -93,11 +93,14 @@ class Windows(QObject):
         return not is_last or self._is_quitting or self._may_quit(window)
 
     def _may_quit(self, window: MainWindow) -> bool:
-        """Return whether all text is saved, or the user agrees to lose the rest."""
+        """Return whether all text is saved and no model is on its way, or the user agrees to close Bough anyway."""
         answers = self._program.answers
         if answers.has_unsaved:
             answers.save()
-        return not answers.has_unsaved or ask_close_unsaved(window)
+        if answers.has_unsaved and not ask_close_unsaved(window):
+            return False
+        transfers = self._program.running_transfers
+        return not transfers or ask_close_fetching(window, transfers)
 
     def _on_closed(self, window: MainWindow) -> None:
         if window not in self.all:

@@ -12,6 +12,7 @@ from app.sentences import translated
 from app.ui.theme import scaled
 
 _WIDTH_PX = 380
+_NUM_NAMED_MODELS = 4
 
 
 def ask_name(parent: QWidget, name: str) -> str | None:
@@ -91,18 +92,38 @@ def confirm_emptying(parent: QWidget, empty: Callable[[], object]) -> None:
 
 def ask_close_unsaved(parent: QWidget) -> bool:
     """Ask whether to close Bough although some text can't be saved."""
+    return _ask_close(
+        parent,
+        QCoreApplication.translate("Dialogs", "Some text is not saved. Close Bough and lose it?"),
+        QCoreApplication.translate(
+            "Dialogs", "Your conversations can't be written now. Free some disk space; Bough then saves the text."
+        ),
+        QCoreApplication.translate("Dialogs", "Close and lose it"),
+    )
+
+
+def ask_close_fetching(parent: QWidget, models: Sequence[str]) -> bool:
+    """Ask whether to close Bough although models are being fetched or converted, which does not go on by itself."""
+    named = "\n".join(models[:_NUM_NAMED_MODELS]) + ("\n…" if len(models) > _NUM_NAMED_MODELS else "")
+    return _ask_close(
+        parent,
+        QCoreApplication.translate("Dialogs", "A model is not here yet. Close Bough?"),
+        QCoreApplication.translate(
+            "Dialogs", "What has come is kept. To go on, start Bough again and choose Resume in the Models window."
+        )
+        + f"\n\n{named}",
+        QCoreApplication.translate("Dialogs", "Close"),
+    )
+
+
+def _ask_close(parent: QWidget, question: str, details: str, yes: str) -> bool:
     box = _box(parent, QCoreApplication.translate("Dialogs", "Close Bough"))
     # The caller reads the box after it has closed.
     box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, on=False)
-    box.setText(QCoreApplication.translate("Dialogs", "Some text is not saved. Close Bough and lose it?"))
-    box.setInformativeText(
-        QCoreApplication.translate(
-            "Dialogs", "Your conversations can't be written now. Free some disk space; Bough then saves the text."
-        )
-    )
-    close = box.addButton(
-        QCoreApplication.translate("Dialogs", "Close and lose it"), QMessageBox.ButtonRole.DestructiveRole
-    )
+    box.setTextFormat(Qt.TextFormat.PlainText)
+    box.setText(question)
+    box.setInformativeText(details)
+    close = box.addButton(yes, QMessageBox.ButtonRole.DestructiveRole)
     keep = box.addButton(QCoreApplication.translate("Dialogs", "Keep open"), QMessageBox.ButtonRole.RejectRole)
     box.setDefaultButton(keep)
     box.setEscapeButton(keep)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QEvent, Qt
-from PySide6.QtWidgets import QApplication
+from PySide6.QtCore import QEvent, Qt, QTimer
+from PySide6.QtWidgets import QApplication, QMessageBox
 from pytestqt.qtbot import QtBot
 
 from app.application import Application, Places
+from app.catalog.entry import RemoteModel
 from app.ui.window import MainWindow
 from tests.waiting import PATIENCE_MS
 
@@ -92,4 +94,30 @@ def test_another_language_is_applied_at_once(folder: Path, qtbot: QtBot) -> None
         assert application.window.action("quit").text() == "Quit"
     finally:
         application.preferences.change(language="en")
+        _end(application)
+
+
+def test_closing_asks_while_a_model_is_fetched(folder: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as never_answers:
+        monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{never_answers.getsockname()[1]}")
+        application = Application(Places.under(folder))
+        application.windows.show()
+        key = application.program.transfers.fetch(RemoteModel(repo="a/model", format="mlx", revision="0" * 40))
+        asked: list[str] = []
+
+        def keep_open() -> None:
+            (box,) = (found for found in QApplication.topLevelWidgets() if isinstance(found, QMessageBox))
+            asked.append(f"{box.text()} {box.informativeText()}")
+            box.reject()
+
+        QTimer.singleShot(0, keep_open)
+        application.window.close()
+        assert application.window.isVisible()
+        (question,) = asked
+        assert "Close Bough?" in question
+        assert "model" in question
+        # A fetch that is paused is kept as it is.
+        application.program.transfers.pause(key)
+        application.window.close()
+        assert not application.window.isVisible()
         _end(application)
