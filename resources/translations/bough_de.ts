@@ -938,6 +938,18 @@
         <translation>Endgültig löschen</translation>
     </message>
     <message>
+        <source>A model is not here yet. Close Bough?</source>
+        <translation>Ein Modell ist noch nicht da. Bough schließen?</translation>
+    </message>
+    <message>
+        <source>What has come is kept. To go on, start Bough again and choose Resume in the Models window.</source>
+        <translation>Was schon da ist, bleibt erhalten. Um fortzufahren, starten Sie Bough wieder und wählen Sie im Fenster Modelle „Fortsetzen“.</translation>
+    </message>
+    <message>
+        <source>Close</source>
+        <translation>Schließen</translation>
+    </message>
+    <message>
         <source>Close Bough</source>
         <translation>Bough schließen</translation>
     </message>
