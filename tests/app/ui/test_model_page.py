@@ -12,7 +12,9 @@ from app.catalog.entry import RemoteModel
 from app.supply.transfers import Transfer
 from app.ui.models.entry import Entry
 from app.ui.models.model_page import ModelPage
+from app.ui.models.model_settings_form import ModelSettingsForm
 from app.ui.theme import theme
+from tests.app.desk import Desk
 
 _RUNNING = Transfer(
     key="one",
@@ -26,8 +28,9 @@ _RUNNING = Transfer(
 )
 
 
-def test_what_is_below_the_progress_stays_where_it_is(qtbot: QtBot) -> None:
-    page = ModelPage(theme("light"), lambda _: None)
+def test_what_is_below_the_progress_stays_where_it_is(qtbot: QtBot, desk: Desk) -> None:
+    form = ModelSettingsForm(desk.controller.program, theme("light"))
+    page = ModelPage(theme("light"), lambda _: None, lambda _: None, form)
     page.resize(230, 600)
     page.show()
     heights: list[int] = []
