@@ -4820,7 +4820,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>Another model was loaded before this was answered. Ask again with the model that is loaded.</source>
-        <translation type="unfinished"></translation>
+        <translation>Ein anderes Modell wurde geladen, bevor das beantwortet war. Fragen Sie noch einmal mit dem geladenen Modell.</translation>
     </message>
     <message>
         <source>Bough can&apos;t convert GGUF models of the architecture {architecture}. Choose another model.</source>
@@ -4964,7 +4964,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>The key in {variable} has characters that a request can&apos;t carry.</source>
-        <translation type="unfinished"></translation>
+        <translation>Der Schlüssel in {variable} hat Zeichen, die eine Anfrage nicht enthalten kann.</translation>
     </message>
     <message>
         <source>The model computed values that are not finite numbers, so the answer ended. The text so far is kept. Its weights or its config.json are probably damaged. Download it again, or choose another model.</source>
@@ -4980,7 +4980,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>The model process stopped while it answered. It is being started again.</source>
-        <translation type="unfinished"></translation>
+        <translation>Der Prozess des Modells ist beendet worden, während er antwortete. Er wird neu gestartet.</translation>
     </message>
     <message>
         <source>The model process stopped while it tried the model.</source>
@@ -5040,7 +5040,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>There is no model process now. Try again in a moment.</source>
-        <translation type="unfinished"></translation>
+        <translation>Es gibt gerade keinen Prozess des Modells. Versuchen Sie es gleich noch einmal.</translation>
     </message>
     <message>
         <source>This model computes values that are not finite numbers, though its weights are sound. Its config.json is probably wrong. Download the model again, or choose another one.</source>

@@ -2,12 +2,34 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
+from pathlib import Path
 
 import openai
 import pytest
+from tokenizers import AddedToken
 
 from tests.app.serving.running import Bough
+from tests.models import byte_level_tokenizer, write_scripted_model
+
+_TEMPLATE = """\
+{%- if tools %}{{- "<|im_start|>system\\nTools:\\n" }}{%- for tool in tools %}{{- tool | tojson }}{%- endfor %}
+{{- "\\nWrite <tool_call>\\n{\\"name\\": …, \\"arguments\\": …}\\n</tool_call><|im_end|>\\n" }}{%- endif %}
+{%- for message in messages %}
+    {{- "<|im_start|>" + message.role + "\\n" + (message.content or "") }}
+    {%- for call in message.tool_calls or [] %}
+        {{- "\\n<tool_call>\\n" + ({"name": call.function.name, "arguments": call.function.arguments} | tojson) }}
+        {{- "\\n</tool_call>" }}
+    {%- endfor %}
+    {{- "<|im_end|>\\n" }}
+{%- endfor %}
+{%- if add_generation_prompt %}{{- "<|im_start|>assistant\\n" }}{%- endif %}
+{#- <think> … </think> #}"""
+_PIECES = [
+    *("<think>", "\nLet me", " see.", "\n</think>", "\n\nI ask", " for it.", "\n<tool_call>"),
+    *('\n{"name": "weather", "argu', 'ments": {"city": "R', 'ome", "days": 2}}', "\n</tool_call>"),
+]
 
 
 @pytest.fixture(scope="package")
@@ -24,3 +46,15 @@ def bough(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bough]:
 def client(bough: Bough) -> Iterator[openai.OpenAI]:
     with bough.openai() as client:
         yield client
+
+
+@pytest.fixture(scope="session")
+def talker(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model that reasons and calls a tool in each chat. After a raw text that ends in "a" it writes "baba…"."""
+    tokenizer = byte_level_tokenizer()
+    tokenizer.add_tokens([AddedToken(piece, normalized=False) for piece in _PIECES])
+    ids = [*tokenizer.encode("\n").ids, *map(tokenizer.token_to_id, _PIECES)]
+    (a,), (b,) = tokenizer.encode("a").ids, tokenizer.encode("b").ids
+    folder = tmp_path_factory.mktemp("models") / "talker"
+    successor = {**dict(itertools.pairwise(ids)), a: b, b: a}
+    return write_scripted_model(folder, tokenizer, successor, context_length=1_000_000, chat_template=_TEMPLATE)

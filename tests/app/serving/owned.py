@@ -109,3 +109,13 @@ class Owned(HeadlessOwner):
             return reply.status, {name.lower(): each for name, each in reply.getheaders()}, json.loads(text or b"{}")
         finally:
             connection.close()
+
+    def endless(self, client: openai.OpenAI) -> Any:
+        """Return a stream that does not end by itself, after its first text. The model must be the talker."""
+        stream = client.completions.create(
+            model=self.status.model.id, prompt="a", max_tokens=900_000, stream=True, temperature=0
+        )
+        for chunk in stream:
+            if chunk.choices[0].text:
+                return stream
+        raise AssertionError("the stream ended")
