@@ -117,6 +117,8 @@ class CallGrammars:
     opens_reasoning: bool = False
     forbidden: dict[int, list[int]] = field(default_factory=dict[int, list[int]])
     """Tokens that end the marker wrongly, by the number of its bytes that are written; filled when they are needed."""
+    endings: dict[tuple[bytes, int], list[int]] = field(default_factory=dict[tuple[bytes, int], list[int]])
+    """`Constraints.endings`."""
 
 
 _Mode = Literal["reasoning", "text", "start", "call", "done"]
@@ -247,11 +249,14 @@ class CallConstraint:
 
     def _ending(self, num_written: int) -> list[int]:
         """Return the tokens that write the rest of the marker, or all of it anywhere in them."""
-        rest = self._begin[num_written:]
-        table = enumerate(self._vocabulary.bytes)
-        if num_written:
-            return [token_id for token_id, data in table if data.startswith(rest)]
-        return [token_id for token_id, data in table if rest in data]
+        key = (self._begin, num_written)
+        known = self._grammars.endings.get(key)
+        if known is None:
+            rest = self._begin[num_written:]
+            table = enumerate(self._vocabulary.bytes)
+            known = [at for at, data in table if (data.startswith(rest) if num_written else rest in data)]
+            self._grammars.endings[key] = known
+        return known
 
     def _may_end_marker(self, token_id: int, num_written: int) -> bool:
         if self._grammars.after_begin is None:
@@ -446,7 +451,13 @@ def grammars_of(
 
     Raises `ConstraintInvalidError` for a schema that can't be used, and `StoppedError`.
     """
-    grammars = CallGrammars(form, reasoning, is_several=choice.is_several, opens_reasoning=opens_reasoning)
+    grammars = CallGrammars(
+        form,
+        reasoning,
+        is_several=choice.is_several,
+        opens_reasoning=opens_reasoning,
+        endings=constraints.endings,
+    )
     if not choice.tools:
         return replace(grammars, whole=content), []
     tools = [(tool.name, tool.parameters) for tool in choice.tools]

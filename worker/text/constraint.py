@@ -46,6 +46,8 @@ _MAX_FIXED_CHARS = 200_000
 _TRIAL_LIMITS = Limits(seconds=10.0, memory_bytes=1 << 30, result_bytes=1000)
 """Ordinary answer formats take milliseconds, and a choice of 40,000 texts a second."""
 _MAX_TRIED = 1000
+_MAX_MADE = 16
+"""The grammars of calls that are kept ready. A client sends the same tools again and again."""
 
 _DEAD_END = "NoExtension"
 """llguidance's name for a state that no token can follow, and the beginning of its error message for it."""
@@ -81,6 +83,9 @@ class Constraints:
         self._trials = trials or TrialProcess()
         self._tried: dict[bytes, Sentence] = {}
         """The faults that trials found, by the hash of the grammar; an empty sentence if there is none."""
+        self._made: dict[str, Constraint] = {}
+        self.endings: dict[tuple[bytes, int], list[int]] = {}
+        """Tokens that write the rest of a marker, by the marker and the number of its bytes before them."""
         with panics_explained(_LIBRARY):
             self._tokenizer = LLTokenizer(
                 cast("Any", _Tokens(vocabulary)), n_vocab=len(vocabulary), eos_token=sorted(vocabulary.eos_ids) or [0]
@@ -108,12 +113,19 @@ class Constraints:
 
         `tried` is the same grammar without control tokens, which the trial's vocabulary lacks. Raises as `new`.
         """
+        known = self._made.get(lark)
+        if known is not None:
+            return known.copy()
         with panics_explained(_LIBRARY):
             self._try(LLMatcher.grammar_from_lark(tried))
             matcher = LLMatcher(self._tokenizer, LLMatcher.grammar_from_lark(lark), log_level=0, limits=LIMITS)
         if matcher.is_error():
             raise ConstraintInvalidError(verbatim(_message(matcher.get_error())))
-        return self._begun(matcher)
+        made = self._begun(matcher)
+        if len(self._made) >= _MAX_MADE:
+            self._made.clear()
+        self._made[lark] = made
+        return made.copy()
 
     def _begun(self, matcher: LLMatcher) -> Constraint:
         constraint = Constraint(matcher, self._size)
