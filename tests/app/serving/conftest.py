@@ -53,7 +53,7 @@ def talker(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model that reasons and calls a tool in each chat. After a raw text that ends in "a" it writes "baba…"."""
     tokenizer = byte_level_tokenizer()
     tokenizer.add_tokens([AddedToken(piece, normalized=False) for piece in _PIECES])
-    ids = [*tokenizer.encode("\n").ids, *map(tokenizer.token_to_id, _PIECES)]
+    ids = [*tokenizer.encode("\n").ids, *(tokenizer.encode(piece).ids[0] for piece in _PIECES)]
     (a,), (b,) = tokenizer.encode("a").ids, tokenizer.encode("b").ids
     folder = tmp_path_factory.mktemp("models") / "talker"
     successor = {**dict(itertools.pairwise(ids)), a: b, b: a}
