@@ -22,7 +22,7 @@ from app.catalog.entry import LocalGguf, RemoteModel
 from app.catalog.fetch_events import Phase
 from app.catalog.hub_folder import HubFolder, places
 from app.catalog.places_of_models import hub_cache
-from app.model.own_files import make_folder
+from app.model.own_files import make_folder, read_own
 from app.places import Places
 from worker.sentence import Sentence, SentenceError, SentenceParts, received, verbatim
 
@@ -30,6 +30,7 @@ _log = logging.getLogger(__name__)
 
 FetchState: TypeAlias = Literal["queued", "running", "paused", "failed", "landed"]
 _FILE = "job.json"
+_MAX_BYTES = 16 << 20
 
 
 class Fetch(Struct, frozen=True, kw_only=True):
@@ -107,9 +108,9 @@ class FetchJobs:
         found: list[tuple[int, Fetch]] = []
         for path in sorted(self._folder.glob(f"*/{_FILE}")):
             try:
-                text = path.read_bytes()
+                text = read_own(path, _MAX_BYTES)
                 saved = msgspec.json.decode(text, type=_Saved, dec_hook=decoded)
-            except (OSError, msgspec.MsgspecError, RecursionError) as error:
+            except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
                 _log.warning("%s is ignored: %s", path, error)
                 continue
             model = saved.model or saved.file

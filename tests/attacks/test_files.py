@@ -16,6 +16,8 @@ from PySide6.QtCore import QEvent
 from PySide6.QtWidgets import QApplication
 
 from app.application import Application, Places
+from app.catalog.entry import RemoteModel
+from app.catalog.fetch_jobs import Fetch, FetchJobs, id_of
 from app.model.generation_settings import AnswerFormat, GenerationSettings, Preset
 from app.model.message import Sampling
 from app.model.preparations import Prepared
@@ -309,3 +311,18 @@ def test_bough_starts_with_any_settings_and_drafts(bough: Starter, tmp_path: Pat
         window.action("sampling").trigger()
         QApplication.processEvents()
         bough.end()
+
+
+@pytest.mark.parametrize("content", [b'{"order": 1, "model": {"repo": "\xff"}}', b"[" * 100_000, b"", None])
+def test_a_damaged_entry_of_the_queue_of_fetches_is_ignored(
+    tmp_path: Path, content: bytes | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    places = Places.under(tmp_path)
+    model = RemoteModel(repo="owner/name")
+    FetchJobs(places).save([Fetch(id=id_of(model), model=model)])
+    (job,) = tmp_path.rglob("job.json")
+    job.unlink()
+    os.mkfifo(job) if content is None else job.write_bytes(content)
+    assert FetchJobs(places).load() == []
+    assert "is ignored" in caplog.text
+    caplog.clear()
