@@ -28,7 +28,8 @@ _TEMPLATE = """\
 {#- <think> … </think> #}"""
 _PIECES = [
     *("<think>", "\nLet me", " see.", "\n</think>", "\n\nI ask", " for it.", "\n<tool_call>"),
-    *('\n{"name": "weather", "argu', 'ments": {"city": "R', 'ome", "days": 2}}', "\n</tool_call>"),
+    # The grammar of calls forces the text up to this.
+    *('"city": "R', 'ome", "days": 2}}', "\n</tool_call>"),
 ]
 
 
@@ -56,5 +57,6 @@ def talker(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ids = [*tokenizer.encode("\n").ids, *(tokenizer.encode(piece).ids[0] for piece in _PIECES)]
     (a,), (b,) = tokenizer.encode("a").ids, tokenizer.encode("b").ids
     folder = tmp_path_factory.mktemp("models") / "talker"
-    successor = {**dict(itertools.pairwise(ids)), a: b, b: a}
+    (brace,) = tokenizer.encode("{").ids
+    successor = {**dict(itertools.pairwise(ids)), brace: ids[8], a: b, b: a}
     return write_scripted_model(folder, tokenizer, successor, context_length=1_000_000, chat_template=_TEMPLATE)
