@@ -5012,7 +5012,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>The rule “{pattern}” is not a regular expression ({reason}). Correct it, or leave it out.</source>
-        <translation type="unfinished"></translation>
+        <translation>Die Regel „{pattern}“ ist kein regulärer Ausdruck ({reason}). Korrigieren Sie sie, oder lassen Sie sie weg.</translation>
     </message>
     <message>
         <source>The tools can&apos;t be used: {reason}</source>
