@@ -78,6 +78,13 @@ def _add_serve(serve: argparse.ArgumentParser) -> None:
         "--allow-origin", action="append", default=[], metavar="URL", help="let web pages of this origin send requests"
     )
     serve.add_argument(
+        "--alias",
+        action="append",
+        default=[],
+        metavar="PATTERN",
+        help='answer with the loaded model where a request names another one like this: "claude-*"',
+    )
+    serve.add_argument(
         "--drop",
         action="append",
         default=[],

@@ -7,6 +7,7 @@ import contextlib
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from fnmatch import fnmatchcase
 from types import TracebackType
 from typing import NamedTuple, Self, TypeAlias
 from urllib.parse import quote
@@ -172,6 +173,8 @@ class Service:
         if not name:
             raise ProblemError("invalid", "The request names no model.", param="model")
         status = self._link.status
+        if status is not None and any(fnmatchcase(name, alias) for alias in self._settings.aliases):
+            name = status.model.id
         if status is None or status.loaded is None or not status.model.is_named(name):
             status = await self._used(name)
         assert status.loaded is not None
@@ -200,6 +203,7 @@ class Service:
                 request_id=request_id,
                 messages=prompt.messages,
                 template_options=prompt.template_options,
+                tools=prompt.tools,
                 text=prompt.text,
                 token_ids=prompt.token_ids,
                 counts_only=True,

@@ -46,6 +46,8 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     """A stream without news for this long gets a sign of life."""
     id_prefix: str = "api-"
     """The ids of this server's commands begin with it."""
+    aliases: tuple[str, ...] = ()
+    """Patterns of names that mean the loaded model, such as "claude-*", for clients that insist on their own names."""
     drop_rules: tuple[str, ...] = ()
     """Regular expressions. What they match is left out of system texts and of each request's first message."""
     turns: Path | None = None

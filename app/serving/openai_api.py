@@ -7,6 +7,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.routing import Route
 
+from app.serving import anthropic_api
 from app.serving.answering import Service
 from app.serving.endpoints import Endpoint
 from app.serving.messages import ServedModel, ServerSettings
@@ -38,15 +39,19 @@ class _Models:
     def __init__(self, service: Service) -> None:
         self._service = service
 
-    async def list_all(self, _request: Request, _data: bytes, reply: Reply) -> None:
+    async def list_all(self, request: Request, _data: bytes, reply: Reply) -> None:
         found = await self._service.models()
-        await reply.whole({"object": "list", "data": [_described(model) for model in found]})
+        if anthropic_api.is_asked(request.url.path, request.scope["headers"]):
+            await reply.whole(anthropic_api.listed(found))
+        else:
+            await reply.whole({"object": "list", "data": [_described(model) for model in found]})
 
     async def retrieve(self, request: Request, _data: bytes, reply: Reply) -> None:
         name = request.path_params["name"]
         for model in await self._service.models():
             if model.is_named(name):
-                await reply.whole(_described(model))
+                is_anthropic = anthropic_api.is_asked(request.url.path, request.scope["headers"])
+                await reply.whole(anthropic_api.described(model) if is_anthropic else _described(model))
                 return
         raise ProblemError("no_such_model", f"There is no model “{name}” here.", param="model")
 

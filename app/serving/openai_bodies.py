@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from app.serving.problems import ProblemError
+from app.serving.problems import refusal, refused
 from worker.protocol import TokenId
 
 Stop: TypeAlias = str | Annotated[list[str], Meta(max_length=4)] | None
@@ -152,14 +152,3 @@ class CompletionBody(SamplingBody, frozen=True, kw_only=True):
             raise refusal("best_of", "Bough returns each answer that it writes")
         if self.echo and self.logprobs is not None:
             raise refusal("logprobs", "Bough has no log-probabilities of the prompt, so `echo` goes without `logprobs`")
-
-
-def refused(body: Struct, *names: str) -> None:
-    """Raise `ProblemError` if one of these fields is used: it would change the answer, and Bough can't honour it."""
-    for name in names:
-        if getattr(body, name):
-            raise refusal(name, f"Bough does not offer `{name}`")
-
-
-def refusal(param: str, why: str) -> ProblemError:
-    return ProblemError("invalid", f"{why}. Send the request without it.", param=param, code="unsupported_parameter")

@@ -35,9 +35,9 @@ from app.serving.commands import (
     tools_of,
 )
 from app.serving.endpoints import client_of, decoded
-from app.serving.openai_bodies import ChatBody, OfferedTool, ResponseFormat, ToolChoice, Turn, TurnPart, refusal
+from app.serving.openai_bodies import ChatBody, OfferedTool, ResponseFormat, ToolChoice, Turn, TurnPart
 from app.serving.openai_shape import finish_reason, head_of, number_of, usage_of
-from app.serving.problems import ProblemError
+from app.serving.problems import ProblemError, refusal
 from app.serving.replies import Reply, comment, event
 from worker.protocol import Constraint, Generate, Message, NamedTool, Tool, Usage
 

@@ -31,9 +31,8 @@ from app.serving.answering import (
 )
 from app.serving.commands import call_of, json_constraint, result_of, sampling_of, thinking_options, tools_of
 from app.serving.endpoints import client_of, decoded
-from app.serving.openai_bodies import refusal
 from app.serving.openai_shape import error_of, number_of
-from app.serving.problems import ProblemError
+from app.serving.problems import ProblemError, refusal
 from app.serving.replies import Reply, comment, event
 from app.serving.responses_bodies import Item, ItemPart, ResponseBody, ResponseToolChoice
 from worker.protocol import Constraint, Generate, Message, NamedTool, Tool, Usage

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
+from msgspec import Struct
+
 from worker.protocol import Failed
 
 ProblemKind: TypeAlias = Literal[
@@ -47,3 +49,14 @@ def problem_of(failed: Failed) -> ProblemError:
     """Return the problem that a failure of the worker is for the client."""
     kind = _KINDS.get(failed.kind, "failed")
     return ProblemError(kind, failed.message, retry_s=1 if kind in {"too_many", "unavailable"} else 0)
+
+
+def refused(body: Struct, *names: str) -> None:
+    """Raise `ProblemError` if one of these fields is used: it would change the answer, and Bough can't honour it."""
+    for name in names:
+        if getattr(body, name):
+            raise refusal(name, f"Bough does not offer `{name}`")
+
+
+def refusal(param: str, why: str) -> ProblemError:
+    return ProblemError("invalid", f"{why}. Send the request without it.", param=param, code="unsupported_parameter")

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from app.serving.openai_bodies import refusal, refused
+from app.serving.problems import refusal, refused
 
 
 class ItemPart(Struct, frozen=True):

@@ -21,11 +21,10 @@ from starlette.types import ASGIApp, Scope
 from typing_extensions import override
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from app.serving import openai_api
+from app.serving import anthropic_api, openai_api, openai_shape
 from app.serving.access import Access
 from app.serving.answering import Service
 from app.serving.messages import Listening, NotListening, ServerSettings
-from app.serving.openai_shape import SHAPE
 from app.serving.owner_link import OwnerLink
 from app.serving.problems import ProblemError
 from app.serving.replies import Refusal, Shape
@@ -45,7 +44,7 @@ def run(settings: ServerSettings, up: Connection, down: Connection) -> None:
 
 def application(service: Service, settings: ServerSettings) -> ASGIApp:
     """Return the application of all APIs."""
-    routes: list[Route] = openai_api.routes(service, settings)
+    routes: list[Route] = [*openai_api.routes(service, settings), *anthropic_api.routes(service, settings)]
 
     def refuse(scope: Scope, problem: ProblemError) -> ASGIApp:
         return Refusal(_shape(scope), problem, settings.write_s)
@@ -77,8 +76,8 @@ class _Refusing(Response):
 
 def _shape(scope: Scope) -> Shape:
     """Return how the API that a request is for reports problems."""
-    _ = scope
-    return SHAPE
+    is_anthropic = anthropic_api.is_asked(scope["path"], scope["headers"])
+    return anthropic_api.SHAPE if is_anthropic else openai_shape.SHAPE
 
 
 async def _run(settings: ServerSettings, up: Connection, down: Connection) -> None:

@@ -38,6 +38,7 @@ def serve(chosen: argparse.Namespace, places: Places) -> int:
         port=chosen.port,
         allowed_hosts=tuple(chosen.allow_host),
         allowed_origins=tuple(chosen.allow_origin),
+        aliases=tuple(chosen.alias),
         drop_rules=tuple(chosen.drop),
         turns=places.data / "served-turns.sqlite3",
     )

@@ -1,0 +1,90 @@
+"""The bodies of requests to Anthropic's API, as far as Bough reads them. None stands for what is left out.
+
+Other fields are ignored, as the original ignores those that it does not know.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from app.serving.problems import refused
+
+
+class Block(Struct, frozen=True):
+    """A part of a message."""
+
+    type: str
+    text: str | None = None
+    thinking: str | None = None
+    id: str | None = None
+    name: str | None = None
+    input: dict[str, Any] | None = None
+    tool_use_id: str | None = None
+    content: str | list[Block] | None = None
+    is_error: bool | None = None
+
+
+class Turn(Struct, frozen=True):
+    """A message."""
+
+    role: Literal["user", "assistant", "system"]
+    content: str | list[Block]
+
+
+class Tool(Struct, frozen=True):
+    """A tool that an answer may call. The original has tools of its own, which have another `type`."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=256)]
+    type: str | None = None
+    description: str | None = None
+    input_schema: dict[str, Any] | None = None
+
+
+class ToolChoice(Struct, frozen=True):
+    type: Literal["auto", "any", "tool", "none"]
+    name: str | None = None
+    disable_parallel_tool_use: bool | None = None
+
+
+class Thinking(Struct, frozen=True):
+    type: Literal["enabled", "adaptive", "disabled"]
+
+
+class OutputFormat(Struct, frozen=True):
+    type: str
+    schema: dict[str, Any] | bool | UnsetType = UNSET
+
+
+class OutputConfig(Struct, frozen=True):
+    format: OutputFormat | None = None
+
+
+class CountBody(Struct, frozen=True, kw_only=True):
+    """The body of a request to count_tokens."""
+
+    model: str | None = None
+    messages: list[Turn]
+    system: str | list[Block] | None = None
+    tools: list[Tool] | None = None
+    tool_choice: ToolChoice | None = None
+    thinking: Thinking | None = None
+    mcp_servers: Any = None
+    container: Any = None
+
+    def __post_init__(self) -> None:
+        refused(self, "mcp_servers", "container")
+
+
+class MessageBody(CountBody, frozen=True, kw_only=True):
+    """The body of a request to messages."""
+
+    max_tokens: Annotated[int, Meta(ge=1)]
+    stream: bool | None = None
+    stop_sequences: Annotated[list[str], Meta(max_length=64)] | None = None
+    temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
+    top_p: Annotated[float, Meta(ge=0, le=1)] | None = None
+    top_k: Annotated[int, Meta(ge=0)] | None = None
+    output_config: OutputConfig | None = None
+    output_format: OutputFormat | None = None
