@@ -63,6 +63,9 @@ class Sampling(Struct, frozen=True, gc=False, kw_only=True):
     frequency_penalty: Annotated[float, Meta(ge=-100, le=100)] = 0.0
     penalty_context: Annotated[int, Meta(ge=1, le=4096)] = 20
     """The penalties apply to tokens among this many last ones."""
+    # Only requests of other programs have these two; the window offers neither.
+    penalty_covers: Literal["all", "new"] = "all"
+    logit_bias: dict[Annotated[int, Meta(ge=0, le=2**31 - 1)], Annotated[float, Meta(ge=-100, le=100)]] = {}
     max_tokens: Annotated[int, Meta(ge=1)] = 1024
     stop: tuple[Annotated[str, Meta(min_length=1)], ...] = ()
     seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] | None = None

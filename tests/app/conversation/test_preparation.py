@@ -67,6 +67,8 @@ def test_every_sampling_setting_of_the_worker_can_be_set_and_reaches_it(desk: De
         "presence_penalty": 0.3,
         "frequency_penalty": -0.4,
         "penalty_context": 64,
+        "penalty_covers": "new",
+        "logit_bias": {7: -1.5},
         "seed": 3,
     }
     assert values.keys() == set(AskedSampling.__struct_fields__)

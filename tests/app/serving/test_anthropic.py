@@ -36,6 +36,10 @@ def _client(url: str, key: str = KEY) -> anthropic.Anthropic:
     return anthropic.Anthropic(base_url=url, api_key=key, max_retries=0, timeout=float(PATIENCE_S))
 
 
+def _asked(changed: dict[str, Any]) -> dict[str, Any]:
+    return {**_ASKED, **changed}
+
+
 def _text_of(message: Any) -> str:
     return "".join(block.text for block in message.content)
 
@@ -81,16 +85,16 @@ def test_stop_sequences_and_limits_are_named(claude: anthropic.Anthropic) -> Non
     stopped = claude.messages.create(**_ASKED, stop_sequences=["never seen", stop])
     assert (stopped.stop_reason, stopped.stop_sequence) == ("stop_sequence", stop)
     assert _text_of(stopped) == text[: text.index(stop)]
-    assert claude.messages.create(**{**_ASKED, "max_tokens": 2}).stop_reason == "max_tokens"
+    assert claude.messages.create(**_asked({"max_tokens": 2})).stop_reason == "max_tokens"
     # The guide's context has 2,048 tokens.
-    full = {"messages": [{"role": "user", "content": "fork " * 1_000}], "max_tokens": 5_000}
-    assert claude.messages.create(**{**_ASKED, **full}).stop_reason in {"end_turn", "model_context_window_exceeded"}
+    full: dict[str, Any] = {"messages": [{"role": "user", "content": "fork " * 1_000}], "max_tokens": 5_000}
+    assert claude.messages.create(**_asked(full)).stop_reason in {"end_turn", "model_context_window_exceeded"}
 
 
 def test_a_message_goes_on_from_the_last_words(claude: anthropic.Anthropic) -> None:
     text = _text_of(claude.messages.create(**_ASKED))
     begun = {"role": "assistant", "content": text[:20]}
-    rest = claude.messages.create(**{**_ASKED, "messages": [*_ASKED["messages"], begun]})
+    rest = claude.messages.create(**_asked({"messages": [*_ASKED["messages"], begun]}))
     assert text[:20] + _text_of(rest) == text
 
 
@@ -102,7 +106,7 @@ def test_a_system_text_and_blocks_are_read(claude: anthropic.Anthropic) -> None:
     assert claude.messages.count_tokens(model="guide", messages=messages, system=system).input_tokens > alone
     schema: Any = {"enum": ["fork", "edit"]}
     formatted = claude.messages.create(
-        **{**_ASKED, "system": system, "messages": messages},
+        **_asked({"system": system, "messages": messages}),
         output_config={"format": {"type": "json_schema", "schema": schema}},
     )
     assert json.loads(_text_of(formatted)) in {"fork", "edit"}
@@ -166,7 +170,7 @@ def test_what_cannot_be_done_is_refused_by_name(
     claude: anthropic.Anthropic, changed: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(anthropic.BadRequestError, match=message) as found:
-        claude.messages.create(**{**_ASKED, **changed})
+        claude.messages.create(**_asked(changed))
     body: Any = found.value.body
     assert (body["type"], body["error"]["type"]) == ("error", "invalid_request_error")
 
@@ -175,7 +179,7 @@ def test_problems_have_the_original_types(bough: Bough, claude: anthropic.Anthro
     with pytest.raises(anthropic.AuthenticationError):
         _client(bough.url, "wrong").messages.create(**_ASKED)
     with pytest.raises(anthropic.NotFoundError, match="“guide” is loaded"):
-        claude.messages.create(**{**_ASKED, "model": "claude-sonnet"})
+        claude.messages.create(**_asked({"model": "claude-sonnet"}))
     with pytest.raises(anthropic.NotFoundError):
         claude.post("/v1/messages/other", body={}, cast_to=object)
 
@@ -188,5 +192,5 @@ def test_the_models_are_listed_in_its_shape(claude: anthropic.Anthropic) -> None
 def test_another_name_may_mean_the_loaded_model(tmp_path: Path) -> None:
     with Bough(tmp_path, "--port", "0", "--alias", "claude-*") as bough:
         bough.wait_until_ready()
-        reply = _client(bough.url).messages.create(**{**_ASKED, "model": "claude-sonnet-4", "max_tokens": 1})
+        reply = _client(bough.url).messages.create(**_asked({"model": "claude-sonnet-4", "max_tokens": 1}))
         assert reply.model == "guide"
