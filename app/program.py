@@ -113,7 +113,7 @@ class Program(QObject):
         self.templates = ChatTemplates(models_folder.parent / "chat_templates")
         """The chat templates that the user chose for models without one."""
         self._set_aside: dict[Sentence, None] = {}
-        """What was said about unsent texts that can't be shown, in its order."""
+        """The sentences about unsent texts that can't be shown, in the order in which they were said."""
         self._without_template: set[str] = set()
         """Models without a template for which a plain one was offered."""
         self.measurements = Measurements(models_folder.parent / "measured.json")

@@ -26,7 +26,7 @@ _SEARCHING = "transformers.utils.import_utils"
 """The module that searches."""
 
 Names = dict[frozenset[str], dict[str, set[str]]]
-"""What must be installed for a name to be used: modules: the names that they export."""
+"""Sets of packages, and for each set the names that need it: by module, the names that it exports."""
 
 
 def import_transformers() -> None:

@@ -1,4 +1,4 @@
-"""What the user sets for one model: how new conversations with it begin, its cache, its reasoning marks, and notes."""
+"""The user's settings for one model: how new conversations with it begin, its cache, its reasoning marks, and notes."""
 
 from __future__ import annotations
 

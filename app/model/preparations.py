@@ -46,7 +46,7 @@ class Preparations:
     def get(self, conversation_id: int | None, report: Callable[[Sentence], object] = lambda _: None) -> Prepared:
         """Return the preparation of a conversation, without invalid parts.
 
-        What was stored is then kept in a file beside the store, and `report` is called with a sentence about it.
+        The stored text is then kept in a file beside the store, and `report` is called with a sentence about it.
         """
         row_id = conversation_id or _EMPTY_PAGE
         rows = self._database.rows("SELECT unsent, asking FROM preparation WHERE conversation_id = ?", (row_id,))
@@ -79,7 +79,7 @@ class Preparations:
             )
         return Sentence(
             "Unsent text or settings of a conversation are invalid and were set aside: {names}. The others are used. "
-            "What was stored is kept as {file}.",
+            "The stored text is kept as {file}.",
             names=names,
             file=file,
         )

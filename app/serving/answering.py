@@ -516,8 +516,8 @@ class _GrowingTokens:
         """How many characters have come."""
         self._tokens: deque[Token] = deque()
         """Those whose text has not come as a whole."""
-        self._num_told = 0
-        """How many characters the tokens before them spell."""
+        self._num_returned = 0
+        """How many characters the returned tokens spell."""
 
     def grown(self, text: str, tokens: Sequence[Token]) -> list[ShownToken]:
         """Add text and tokens; return the tokens whose text has come."""
@@ -536,20 +536,20 @@ class _GrowingTokens:
         return "".join(self._text)
 
     def _shown(self, *, is_end: bool) -> list[ShownToken]:
-        # All text before the tokens that are left is told.
+        # All text before the tokens that are left has been returned.
         self._text[:] = ["".join(self._text)]
-        text, begin = self._text[0], self._num_told
+        text, begin = self._text[0], self._num_returned
         shown: list[ShownToken] = []
         while self._tokens:
             token = self._tokens[0]
-            end = self._num_told + token.num_chars
-            if end > self._num_chars and not (is_end and self._num_told < self._num_chars):
+            end = self._num_returned + token.num_chars
+            if end > self._num_chars and not (is_end and self._num_returned < self._num_chars):
                 break
-            piece = text[self._num_told - begin : end - begin]
+            piece = text[self._num_returned - begin : end - begin]
             shown.append(ShownToken(piece, token.logprob, [(other.text, other.logprob) for other in token.top]))
-            self._num_told = end
+            self._num_returned = end
             self._tokens.popleft()
-        self._text[:] = [text[self._num_told - begin :]]
+        self._text[:] = [text[self._num_returned - begin :]]
         return shown
 
 

@@ -31,7 +31,7 @@ def sampling_of(
     logit_bias: Mapping[int, float] | None = None,
     seed: int | None = None,
 ) -> Sampling:
-    """Return the sampling that a client asks for. What it leaves out is what the model's makers suggest.
+    """Return the sampling that a client asks for. The model's makers suggest the rest.
 
     The penalties cover the answer alone, as in OpenAI's API. Seeds may be negative there.
     """

@@ -49,7 +49,7 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     aliases: tuple[str, ...] = ()
     """Patterns of names that mean the loaded model, such as "claude-*", for clients that insist on their own names."""
     drop_rules: tuple[str, ...] = ()
-    """Regular expressions. What they match is left out of system texts and of each request's first message."""
+    """Regular expressions. Their matches are left out of system texts and of each request's first message."""
     turns: Path | None = None
     """The file that remembers the ids of written turns; None: they are remembered until the process ends."""
 

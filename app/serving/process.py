@@ -57,7 +57,7 @@ class ServerProcess:
 
     def takes_at_once(self, data: bytes) -> bool:
         """Return whether `send` would not wait, as far as is known. False once the process has ended."""
-        # A writable pipe takes so many bytes.
+        # A writable pipe takes up to PIPE_BUF bytes without waiting; 8 are more than a frame's head.
         if self._down.closed or len(data) > select.PIPE_BUF - 8:
             return False
         return self._writable.poll(0) == [(self._down.fileno(), select.POLLOUT)]

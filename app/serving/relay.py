@@ -53,7 +53,7 @@ from worker.sentence import Sentence
 
 _log = logging.getLogger(__name__)
 _MAX_END_TOKENS = 16
-"""Of a prompt, those behind the last message, with which its answer begins."""
+"""The most tokens of a prompt behind its last message, such as those that open the answer."""
 _ENDS = (Finished, Failed, Tokenized, Planned, Validated)
 _NO_WORKER = Sentence("There is no model process now. Try again in a moment.")
 
@@ -134,7 +134,7 @@ class Exchange:
 
     @property
     def line(self) -> str:
-        """What the request cost, as a line of a log."""
+        """The cost of the request, as a line of a log."""
         usage, timing = self.finished.usage, self.finished.timing
         parts = [
             f"{self.client.program or self.client.address}: prompt of {usage.prompt_tokens:,} tokens",

@@ -30,7 +30,7 @@ _MAX_BYTES = 256 << 20
 """All turns together. Beyond it, those that were used longest ago are forgotten."""
 _KEPT_SHARE = 0.9
 _MAX_PARAMETERS = 500
-"""Of one SQL statement."""
+"""The most parameters of one SQL statement."""
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS turns (
@@ -235,7 +235,7 @@ def _opened_file(path: Path) -> sqlite3.Connection:
     try:
         # Another `bough serve` may use the same file.
         database.execute("PRAGMA journal_mode = WAL")
-        # What was written last may be lost if the power fails.
+        # The last turns may be lost if the power fails.
         database.execute("PRAGMA synchronous = NORMAL")
         database.execute("PRAGMA journal_size_limit = 4194304")
         return _prepared(database)

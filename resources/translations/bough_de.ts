@@ -942,7 +942,7 @@
         <translation>Ein Modell ist noch nicht da. Bough schließen?</translation>
     </message>
     <message>
-        <source>What has come is kept. To go on, start Bough again and choose Resume in the Models window.</source>
+        <source>The part that came is kept. To go on, start Bough again and choose Resume in the Models window.</source>
         <translation>Was schon da ist, bleibt erhalten. Um fortzufahren, starten Sie Bough wieder und wählen Sie im Fenster Modelle „Fortsetzen“.</translation>
     </message>
     <message>
@@ -5079,7 +5079,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Nicht gesendeter Text oder Einstellungen eines Gesprächs sind ungültig und werden nicht verwendet: {names}. Sie bleiben gespeichert, denn sie ließen sich nicht in einer Datei aufheben ({error}). Sie gehen verloren, wenn Sie in diesem Gespräch tippen.</translation>
     </message>
     <message>
-        <source>Unsent text or settings of a conversation are invalid and were set aside: {names}. The others are used. What was stored is kept as {file}.</source>
+        <source>Unsent text or settings of a conversation are invalid and were set aside: {names}. The others are used. The stored text is kept as {file}.</source>
         <translation>Nicht gesendeter Text oder Einstellungen eines Gesprächs sind ungültig und wurden beiseitegelegt: {names}. Die übrigen werden verwendet. Das Gespeicherte liegt in {file}.</translation>
     </message>
     <message>

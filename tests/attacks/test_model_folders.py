@@ -268,7 +268,7 @@ NO_NUMBERS = [
 ]
 
 
-# Of the architectures that were tried with large numbers in every key, these break the library.
+# All architectures were tried with large numbers in every key; these break the library.
 UNUSUAL = [
     Attack(
         f"{key} of {value} in a {kind}",

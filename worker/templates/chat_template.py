@@ -61,7 +61,7 @@ _MAX_CHECKED_TURNS = 1 << 16
 
 
 class _Given(NamedTuple):
-    """What a template gets besides messages."""
+    """The arguments of a template besides messages."""
 
     options: Mapping[str, Any]
     tools: list[dict[str, Any]]

@@ -24,7 +24,7 @@ from worker.values import ReasoningMarks
 _NEXT_MESSAGE = "<|start|>assistant"
 """gpt-oss writes this itself between two messages; the template writes it before the first."""
 _MAX_ENDS = 40
-"""So many places are tried where the rendered turn may end."""
+"""The most places that are tried as the end of the rendered turn."""
 
 
 class Place(NamedTuple):

@@ -79,11 +79,11 @@ class _Group:
 
     is_optional: bool = False
     now: _Length = _NOTHING
-    """Of the alternative that is being read."""
+    """The length of the alternative that is being read."""
     before: _Length | None = None
-    """Of the alternatives before it."""
+    """The length of the alternatives before it; None if there are none."""
     last: _Length = _NOTHING
-    """Of the last part, which a repetition would repeat."""
+    """The length of the last part, which a repetition would repeat."""
 
     def add(self, length: _Length) -> None:
         self.now, self.last = _added(self.now, length), length
@@ -104,7 +104,7 @@ class _Sum:
     """Adds up the parts of an expression."""
 
     longest: int = 0
-    """Of all repetitions so far."""
+    """The length of the longest repetition so far."""
     _groups: list[_Group] = field(default_factory=lambda: [_Group()])
 
     def add(self, length: _Length) -> None:
@@ -115,7 +115,7 @@ class _Sum:
         times = int(digits[:_MAX_DIGITS] or 0)
         repeated = _Length(*(min(times * length, _MAX_LENGTH) for length in group.last))
         self.longest = max(self.longest, repeated.most)
-        # What was added before stays, so that a repetition that may be left out counts once.
+        # The parts before it stay, so that a repetition that may be left out counts once.
         group.now = _Length(group.now.least - group.last.least, group.now.most - group.last.most)
         group.add(repeated if times else _Length(0, group.last.most))
 

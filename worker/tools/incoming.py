@@ -73,7 +73,7 @@ class Incoming:
     ) -> Generator[None, None, str | None]:
         """Pass text on up to the first of `markers`, and go past it. Return it, or None at the end of the text.
 
-        Of markers that begin at the same place, the longest counts. `trims`: white space before a marker is dropped.
+        If several markers begin at the same place, the longest counts. `trims`: white space before a marker is dropped.
         `keeps`: the text can be read again.
         """
         pattern, beginnings = _search(tuple(markers))

@@ -46,8 +46,8 @@ def _at(reference: str, root: Mapping[str, Any]) -> Any:
 def object_of(schema: Any, root: Mapping[str, Any] | None = None) -> tuple[dict[str, Any], frozenset[str], bool]:
     """Return an object's properties, those that it must have, and whether it may have others.
 
-    `root` is where references lead to; None means the schema itself. All branches of `allOf` count. Of `anyOf` and
-    `oneOf`, only what all branches have in common is required.
+    `root` is where references lead to; None means the schema itself. All branches of `allOf` count. Only what
+    all branches of `anyOf` or `oneOf` require is required.
     """
     root = cast("Mapping[str, Any]", schema) if root is None else root
     described = resolved(schema, root)

@@ -37,7 +37,7 @@ _ABOVE = 1 / 3
 """The vertical position of the current difference in its pane."""
 _LINE_PERCENT = 130
 _MAX_CHARS, _MAX_LINES = 200_000, 4_000
-"""Of longer texts only the beginning is shown: Qt lays out the whole text whenever its width changes."""
+"""Longer texts are shown up to here: Qt lays out the whole text whenever its width changes."""
 _SHORT = 20_000
 """Texts with no more characters together are shown at once."""
 _WORK_S = 0.010

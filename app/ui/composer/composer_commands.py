@@ -168,7 +168,7 @@ class ComposerCommands(QObject):
         """Return how the next answers would not fit into memory; None if they do, or if that is not known."""
         room, generation = self._meter.room, self._preparation.generation
         if room is None or (room.is_over and self._program.settings.overflow == "fail"):
-            # What is too long for the model is said by the gauge.
+            # The gauge says that the prompt is too long for the model.
             return None
         if not self._is_checking:
             self._is_checking = True

@@ -109,7 +109,8 @@ def ask_close_fetching(parent: QWidget, models: Sequence[str]) -> bool:
         parent,
         QCoreApplication.translate("Dialogs", "A model is not here yet. Close Bough?"),
         QCoreApplication.translate(
-            "Dialogs", "What has come is kept. To go on, start Bough again and choose Resume in the Models window."
+            "Dialogs",
+            "The part that came is kept. To go on, start Bough again and choose Resume in the Models window.",
         )
         + f"\n\n{named}",
         QCoreApplication.translate("Dialogs", "Close"),

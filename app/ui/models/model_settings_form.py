@@ -341,7 +341,7 @@ class ModelSettingsForm(QWidget):
 
     @override
     def hideEvent(self, event: QHideEvent) -> None:
-        # What was typed before the window was closed counts, too.
+        # Text that was typed just before the window is closed counts, too.
         self._keep()
         super().hideEvent(event)
 

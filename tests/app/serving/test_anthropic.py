@@ -73,7 +73,7 @@ def test_a_stream_says_the_same_as_a_whole_message(claude: anthropic.Anthropic) 
     ]
     usage = final.usage
     assert usage.output_tokens == whole.usage.output_tokens > 5
-    # What was read, what was kept, and what came first are the prompt together.
+    # The tokens that were read and those that were kept are the prompt together.
     assert (usage.input_tokens, usage.cache_creation_input_tokens) == (1, 0)
     counted = claude.messages.count_tokens(model="guide", messages=_ASKED["messages"])
     assert counted.input_tokens == 1 + (usage.cache_read_input_tokens or 0)

@@ -206,7 +206,7 @@ def test_the_settings_of_a_model_are_typed_and_kept_with_the_keyboard_alone(user
     user.bot.keyClicks(form.last_mark, "</hm>")
     user.bot.keyClick(form.kv_bits, Qt.Key.Key_End)
     user.bot.keyClicks(form.notes, "Quick.")
-    # What was typed last is kept when another model is chosen.
+    # The text that was typed last is kept when another model is chosen.
     user.bot.keyClicks(form.stop.field, "STOP")
     window.list.choose(_key(user, "Beta-3B-4bit"))
     assert program.of_models.of(name) == ModelSettings(
