@@ -67,12 +67,28 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _add_serve(serve: argparse.ArgumentParser) -> None:
-    serve.add_argument("--model", metavar="NAME", help="a name, path, repository or title; else the window's model")
-    serve.add_argument("--port", type=int, default=2684, help="the port (2684); 0 for any free one")
-    serve.add_argument("--host", default="127.0.0.1", help="an address of this machine (127.0.0.1: this machine alone)")
+    serve.description = "Answer other programs through OpenAI's and Anthropic's APIs, until Ctrl+C."
+    serve.epilog = (
+        "Each request brings a key: that of the variable BOUGH_API_KEY, else the one in the system's keyring, else one "
+        "that is made for this start and printed. --allow-host, --allow-origin, --alias and --drop may be repeated."
+    )
+    serve.add_argument(
+        "--model", metavar="NAME", help="a name, path, repository or title; without it, the model that the window uses"
+    )
+    serve.add_argument("--port", metavar="N", type=int, default=2684, help="2684 without it; 0 takes any free port")
+    serve.add_argument(
+        "--host",
+        metavar="ADDRESS",
+        default="127.0.0.1",
+        help="127.0.0.1 without it: programs on this computer alone",
+    )
     serve.add_argument("--allow-load", action="store_true", help="let requests load other models")
     serve.add_argument(
-        "--allow-host", action="append", default=[], metavar="NAME", help="serve requests to this host name, too"
+        "--allow-host",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a name of this computer by which requests may reach it",
     )
     serve.add_argument(
         "--allow-origin", action="append", default=[], metavar="URL", help="let web pages of this origin send requests"
@@ -82,15 +98,15 @@ def _add_serve(serve: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="PATTERN",
-        help='answer with the loaded model where a request names another one like this: "claude-*"',
+        help='answer with the loaded model where a request names a model like this, for example "claude-*"',
     )
     serve.add_argument(
         "--drop",
         action="append",
         default=[],
         metavar="PATTERN",
-        help="leave what this regular expression matches out of system texts and first messages: "
-        "a part that changes with each request makes the model read all that follows it again",
+        help="leave what this regular expression matches out of system texts and first messages, such as a date that "
+        "changes with each request, so that what follows it is not read again",
     )
 
 
