@@ -147,6 +147,7 @@ class Application(QObject):
         self._remember_whether_used()
         self.preferences.save()
         self.answers.stop_all()
+        self.program.stop_local_api()
         for watch in self.program.worker_watches:
             # A worker that is still loading has no answers to finish, and a stuck one would not finish them.
             is_useless = watch.session.state == "loading" or watch.is_stuck
@@ -167,6 +168,7 @@ class Application(QObject):
     def _load_model(self) -> None:
         if not self._is_closed:
             self.program.load_last_model()
+            self.program.start_local_api()
 
     def _begin_upkeep(self) -> None:
         if not self._is_closed and not self.store.why_read_only:

@@ -138,7 +138,7 @@ Kind: TypeAlias = Literal["information", "warning", "danger"]
 KINDS: tuple[Kind, ...] = ("information", "warning", "danger")
 """From the least to the most serious."""
 
-Cause: TypeAlias = Literal["store", "saving", "settings", "files", "drafts", "model", "worker"]
+Cause: TypeAlias = Literal["store", "saving", "settings", "files", "drafts", "model", "worker", "local_api"]
 """A lasting state of the program: the store that was opened, text or settings that can't be saved, files or drafts that
 were set aside, a model that did not load, a worker that does not respond."""
 

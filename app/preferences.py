@@ -40,6 +40,11 @@ class Preferences(QObject):
         self._timer = QTimer(self, singleShot=True, interval=_SAVE_AFTER_MS)
         self._timer.timeout.connect(self.save)
 
+    @property
+    def folder(self) -> Path:
+        """The folder of the settings file."""
+        return self._path.parent
+
     def _note(self, problem: Sentence) -> None:
         self.problem = problem
 

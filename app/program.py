@@ -45,12 +45,14 @@ from app.supply.measuring import Measuring
 from worker.sentence import Sentence, joined
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from app.archive.archive import Archive
     from app.catalog.entry import Asked, Shortage
     from app.catalog.hub import Hub
     from app.draft_models import DraftModels
+    from app.local_api import LocalApi
+    from app.serving.messages import ServedModel
     from app.supply.draft_choices import DraftChoices
     from app.supply.first_models import FirstModels
     from app.supply.fits import Fits
@@ -68,6 +70,8 @@ class Program(QObject):
     window_requested = Signal(object)
     """A new window should open, with this conversation id, or an empty page for None."""
     quit_requested = Signal()
+    local_api_made = Signal()
+    """`local_api` exists from now on."""
     empty_start_requested = Signal()
     """The program should start again with an empty store, which replaces the missing one."""
     restore_requested = Signal(object)
@@ -101,6 +105,7 @@ class Program(QObject):
         )
         self.worker_watches = [WorkerWatch(watched, answers) for watched in sessions.both]
         self._archive = Lazy(self._make_archive)
+        self._local_api = Lazy(self._make_local_api)
         self._drafts = Lazy(self._make_drafts)
         self._memory_check = Lazy(self._make_memory_check)
         self._load_check = Lazy(self._make_load_check)
@@ -151,6 +156,55 @@ class Program(QObject):
         from app.archive.archive import Archive
 
         return Archive(self.store.path)
+
+    @property
+    def local_api(self) -> LocalApi:
+        """Serves other programs, if the user switched it on."""
+        return self._local_api.get()
+
+    def _make_local_api(self) -> LocalApi:
+        from app.local_api import LocalApi
+
+        api = LocalApi(
+            self.session,
+            self.preferences,
+            models=self._models_to_serve,
+            load=self.answers.load,
+            why_not_load=self._why_not_load,
+            note=self.preferences.folder / "api-key-is-kept",
+            turns=self.models_folder.parent / "served-turns.sqlite3",
+        )
+        api.failed.connect(self._on_local_api_failed)
+        api.changed.connect(self._on_local_api_changed)
+        api.served_changed.connect(self.idle_unloading.begin)
+        self.local_api_made.emit()
+        return api
+
+    def _models_to_serve(self) -> Sequence[ServedModel]:
+        """Find the models of this machine; called in threads."""
+        from app.catalog.on_disk import find_models
+        from app.catalog.places_of_models import usual_roots
+        from app.serving.model_names import served_models
+
+        added = [Path(name) for name in self.settings.model_folders]
+        return served_models(find_models(usual_roots(self.models_folder, added)))
+
+    def _on_local_api_failed(self, why: Sentence) -> None:
+        self.notices.post(Notice(why, "warning", cause="local_api"))
+
+    def _on_local_api_changed(self) -> None:
+        if self.local_api.state in {"on", "off"}:
+            self.notices.end("local_api")
+
+    def start_local_api(self) -> None:
+        """Serve other programs, if the user switched this on at an earlier start."""
+        if self.settings.local_api.is_on:
+            self.local_api.start()
+
+    def stop_local_api(self) -> None:
+        """End it for this start: the worker is about to end."""
+        if self._local_api.made is not None:
+            self._local_api.made.close()
 
     @property
     def drafts(self) -> DraftModels:

@@ -22,13 +22,14 @@ class IdleUnloading(QObject):
         self.timer = QTimer(self, singleShot=True)
         self.timer.timeout.connect(self._on_time)
         for signal in (session.changed, answers.requested, answers.ended):
-            signal.connect(self._begin)
+            signal.connect(self.begin)
 
     def set_minutes(self, minutes: int) -> None:
         self._minutes = minutes
-        self._begin()
+        self.begin()
 
-    def _begin(self) -> None:
+    def begin(self) -> None:
+        """Count from now."""
         if self._minutes and self._session.state == "ready":
             self.timer.start(self._minutes * _MINUTE_MS)
         else:
@@ -36,6 +37,6 @@ class IdleUnloading(QObject):
 
     def _on_time(self) -> None:
         if self._answers.has_pending:
-            self._begin()
+            self.begin()
         else:
             self._session.unload()

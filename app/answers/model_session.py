@@ -137,6 +137,10 @@ class ModelSession(QObject):
         """Send a command to the worker. Return whether there is one."""
         return self._link.send(command)
 
+    def note_useful(self) -> None:
+        """Note that this worker has answered something that its link did not emit."""
+        self._num_deaths = 0
+
     def expect(self, name: str, draft: str) -> None:
         """Set the model that will be loaded first, so that windows can show it before there is a worker."""
         self.name, self.draft, self.stage = name, draft, "starting"

@@ -51,6 +51,8 @@ class WorkerLink(QObject):
     def __init__(self, start_client: Callable[[], Client] = _start_worker) -> None:
         super().__init__()
         self._start_client = start_client
+        self.takes_first: Callable[[Event], bool] = lambda _: False
+        """Called in the link's thread with each event; if it returns True, the event is not emitted."""
         self._client: Client | None = None
         self._thread: threading.Thread | None = None
         # Only these two signals cross threads, each with one permanent slot. PySide has crashed when a slot was
@@ -81,10 +83,11 @@ class WorkerLink(QObject):
         self._thread.start()
 
     def send(self, command: Command) -> bool:
-        """Send a command. Return whether there is a worker."""
-        if self._client is None:
+        """Send a command. Return whether there is a worker. May be called from any thread."""
+        client = self._client
+        if client is None:
             return False
-        self._client.send(command)
+        client.send(command)
         return True
 
     def end(self) -> None:
@@ -106,7 +109,9 @@ class WorkerLink(QObject):
 
         try:
             while True:
-                self._said.emit(client.receive())
+                event = client.receive()
+                if not self.takes_first(event):
+                    self._said.emit(event)
         except WorkerExitedError:
             pass
         finally:

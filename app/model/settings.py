@@ -54,6 +54,15 @@ class CacheSettings(Struct, frozen=True, kw_only=True):
     """None means full precision."""
 
 
+class LocalApiSettings(Struct, frozen=True, kw_only=True):
+    """Whether and how other programs may use the window's model. The key is not among the settings."""
+
+    is_on: bool = False
+    port: Annotated[int, Meta(ge=1, le=65535)] = 2684
+    allows_load: bool = False
+    """Whether requests may load other models."""
+
+
 class WindowPlace(Struct, frozen=True, kw_only=True):
     """The position of a window on the screen, and the conversation that it showed."""
 
@@ -85,6 +94,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     presets: Annotated[tuple[Preset, ...], Meta(max_length=1000)] = ()
     """The user's own presets."""
     cache_settings: CacheSettings = field(default=CacheSettings(), name="keeping")
+    local_api: LocalApiSettings = LocalApiSettings()
     overflow: Overflow = "fail"
     theme: Theme = "system"
     sidebar_visible: bool = True

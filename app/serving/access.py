@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import ipaddress
 from collections.abc import Callable, Mapping
@@ -11,7 +10,7 @@ from typing import Any
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.serving.messages import ServerSettings
+from app.serving.messages import ServerSettings, digest
 from app.serving.problems import ProblemError
 
 _METHODS = "GET, POST, OPTIONS"
@@ -97,11 +96,6 @@ class Access:
         length = headers.get("content-length", "0")
         if not length.isdecimal() or len(length) > 15 or int(length) > self._settings.max_body_bytes:
             raise too_large(self._settings.max_body_bytes)
-
-
-def digest(key: str) -> bytes:
-    """Return the SHA-256 of a key."""
-    return hashlib.sha256(key.encode("utf-8", "surrogateescape")).digest()
 
 
 def too_large(limit_bytes: int) -> ProblemError:

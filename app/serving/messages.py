@@ -6,6 +6,7 @@ replies. Each message is a MessagePack frame.
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -192,6 +193,11 @@ Down: TypeAlias = Event | ModelStatus | ModelsListed | ModelUsed | ModelRefused 
 _up = msgspec.msgpack.Decoder(Up)
 _down = msgspec.msgpack.Decoder(Down)
 _encoder = msgspec.msgpack.Encoder()
+
+
+def digest(key: str) -> bytes:
+    """Return the SHA-256 of a key."""
+    return hashlib.sha256(key.encode("utf-8", "surrogateescape")).digest()
 
 
 def encoded(message: Up | Down) -> bytes:

@@ -12,11 +12,10 @@ from app.catalog.facts import json_object
 from app.catalog.on_disk import find_models
 from app.catalog.places_of_models import usual_roots
 from app.places import Places
-from app.serving.access import digest
 from app.serving.drop_rules import DropRuleError, DropRules
 from app.serving.headless import Gone, HeadlessOwner, Loaded, NotLoaded
 from app.serving.keys import VARIABLE, KeyProblemError, find_key
-from app.serving.messages import Listening, NotListening, ServedModel, ServerSettings
+from app.serving.messages import Listening, NotListening, ServedModel, ServerSettings, digest
 from app.serving.model_names import find, load_name, served_models
 from app.serving.relay import Exchange
 from app.shell.terminal import FailedError, print_error, print_line

@@ -1883,6 +1883,109 @@
     </message>
 </context>
 <context>
+    <name>LocalApiPage</name>
+    <message>
+        <source>Local API</source>
+        <translation>Lokale API</translation>
+    </message>
+    <message>
+        <source>Off</source>
+        <translation>Aus</translation>
+    </message>
+    <message>
+        <source>On</source>
+        <translation>An</translation>
+    </message>
+    <message>
+        <source>Only programs on this computer that have the key can send requests.</source>
+        <translation>Nur Programme auf diesem Rechner, die den Schlüssel haben, können Anfragen senden.</translation>
+    </message>
+    <message>
+        <source>Editors, coding agents and scripts can use the model that is loaded in Bough, through the APIs of OpenAI and Anthropic.</source>
+        <translation>Editoren, Programmieragenten und Skripte können das in Bough geladene Modell nutzen, über die APIs von OpenAI und Anthropic.</translation>
+    </message>
+    <message>
+        <source>Address</source>
+        <translation>Adresse</translation>
+    </message>
+    <message>
+        <source>Copy</source>
+        <translation>Kopieren</translation>
+    </message>
+    <message>
+        <source>Copy the address</source>
+        <translation>Die Adresse kopieren</translation>
+    </message>
+    <message>
+        <source>Programs that use Anthropic&apos;s API take it without “/v1”.</source>
+        <translation>Programme, die Anthropics API nutzen, brauchen sie ohne „/v1“.</translation>
+    </message>
+    <message>
+        <source>Key</source>
+        <translation>Schlüssel</translation>
+    </message>
+    <message>
+        <source>Show</source>
+        <translation>Anzeigen</translation>
+    </message>
+    <message>
+        <source>Show the key</source>
+        <translation>Den Schlüssel zeigen</translation>
+    </message>
+    <message>
+        <source>Copy the key</source>
+        <translation>Den Schlüssel kopieren</translation>
+    </message>
+    <message>
+        <source>New key</source>
+        <translation>Neuer Schlüssel</translation>
+    </message>
+    <message>
+        <source>Port</source>
+        <translation>Port</translation>
+    </message>
+    <message>
+        <source>Models that requests name</source>
+        <translation>Modelle, die Anfragen nennen</translation>
+    </message>
+    <message>
+        <source>Only the loaded one</source>
+        <translation>Nur das geladene</translation>
+    </message>
+    <message>
+        <source>Requests for other models get an error.</source>
+        <translation>Anfragen nach anderen Modellen erhalten einen Fehler.</translation>
+    </message>
+    <message>
+        <source>All models on this computer</source>
+        <translation>Alle Modelle auf diesem Rechner</translation>
+    </message>
+    <message>
+        <source>A request for another model loads it in place of yours, after the running answers.</source>
+        <translation>Eine Anfrage nach einem anderen Modell lädt dieses an Stelle Ihres Modells, nach den laufenden Antworten.</translation>
+    </message>
+    <message>
+        <source>Hide</source>
+        <translation>Verbergen</translation>
+    </message>
+    <message>
+        <source>It is being started.</source>
+        <translation>Sie wird gestartet.</translation>
+    </message>
+    <message>
+        <source>It comes from the environment variable BOUGH_API_KEY.</source>
+        <translation>Er kommt aus der Umgebungsvariablen BOUGH_API_KEY.</translation>
+    </message>
+    <message>
+        <source>It is kept in the keyring of your system. A new key makes this one invalid.</source>
+        <translation>Er liegt im Schlüsselbund Ihres Systems. Ein neuer Schlüssel macht diesen ungültig.</translation>
+    </message>
+    <message>
+        <source>Your system&apos;s keyring can&apos;t be used, so Bough makes another key at each start. To choose one, set BOUGH_API_KEY.</source>
+        <translation>Der Schlüsselbund Ihres Systems ist nicht nutzbar, deshalb erzeugt Bough bei jedem Start einen anderen Schlüssel. Um selbst einen zu wählen, setzen Sie BOUGH_API_KEY.</translation>
+    </message>
+</context>
+<context>
     <name>MainWindow</name>
     <message>
         <source>New conversation</source>
@@ -4967,6 +5070,18 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Der Schlüssel in {variable} hat Zeichen, die eine Anfrage nicht enthalten kann.</translation>
     </message>
     <message>
+        <source>The local API can&apos;t be switched on, because its process could not be started ({error}). Close other programs, then switch it off and on again.</source>
+        <translation>Die lokale API lässt sich nicht einschalten, weil ihr Prozess nicht gestartet werden konnte ({error}). Schließen Sie andere Programme, schalten Sie sie dann aus und wieder ein.</translation>
+    </message>
+    <message>
+        <source>The local API can&apos;t be switched on, because port {port} can&apos;t be used: another program may have it. Choose another port in the settings.</source>
+        <translation>Die lokale API lässt sich nicht einschalten, weil Port {port} nicht nutzbar ist: vielleicht hat ihn ein anderes Programm. Wählen Sie in den Einstellungen einen anderen Port.</translation>
+    </message>
+    <message>
+        <source>The local API&apos;s process stopped (exit code {code}). Your conversations are safe. Switch the local API off and on again in the settings.</source>
+        <translation>Der Prozess der lokalen API wurde beendet (Exit-Code {code}). Ihre Gespräche sind sicher. Schalten Sie die lokale API in den Einstellungen aus und wieder ein.</translation>
+    </message>
+    <message>
         <source>The model computed values that are not finite numbers, so the answer ended. The text so far is kept. Its weights or its config.json are probably damaged. Download it again, or choose another model.</source>
         <translation>Das Modell hat Werte berechnet, die keine endlichen Zahlen sind, daher wurde die Antwort beendet. Der bisherige Text bleibt erhalten. Wahrscheinlich sind seine Gewichte oder seine config.json beschädigt. Laden Sie es noch einmal herunter, oder wählen Sie ein anderes Modell.</translation>
     </message>
@@ -5744,6 +5859,10 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
     <message>
         <source>Models</source>
         <translation>Modelle</translation>
+    </message>
+    <message>
+        <source>Local API</source>
+        <translation>Lokale API</translation>
     </message>
     <message>
         <source>Data</source>

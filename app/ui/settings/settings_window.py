@@ -24,6 +24,7 @@ from app.ui.menus import Menus, label
 from app.ui.parts.labels import quiet_label
 from app.ui.parts.radio_group import RadioGroup
 from app.ui.settings.keys_page import KeysPage
+from app.ui.settings.local_api_page import LocalApiPage
 from app.ui.settings.memory_page import MemoryPage
 from app.ui.settings.models_page import ModelsPage
 from app.ui.settings.settings_page import SettingsPage, card
@@ -54,6 +55,7 @@ class SettingsWindow(QDialog):
         self.memory_page = MemoryPage(program)
         self.keys = KeysPage(program)
         self.models = ModelsPage(program, menus["models"], menus["open_draft_model"])
+        self.local_api = LocalApiPage(program)
         self.data = DataPage(menus)
         self.list = QListWidget()
         self.list.setObjectName("settings_pages")
@@ -65,6 +67,7 @@ class SettingsWindow(QDialog):
             (self.tr("Memory and disk"), self.memory_page),
             (self.tr("Keys"), self.keys),
             (self.tr("Models"), self.models),
+            (self.tr("Local API"), self.local_api),
             (self.tr("Data"), self.data),
         ):
             self.list.addItem(QListWidgetItem(name))

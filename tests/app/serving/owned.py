@@ -12,9 +12,8 @@ from typing import Any, Self, TypeVar
 import openai
 from typing_extensions import override
 
-from app.serving.access import digest
 from app.serving.headless import Gone, HeadlessOwner, Loaded, News, NotLoaded
-from app.serving.messages import Listening, NotListening, ServedModel, ServerSettings
+from app.serving.messages import Listening, NotListening, ServedModel, ServerSettings, digest
 from app.serving.relay import Exchange
 from tests.app.serving.running import KEY
 from tests.driver import PATIENCE_S

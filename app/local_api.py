@@ -1,0 +1,431 @@
+"""The window as owner of the local API: other programs use its model. Starts and ends the server process.
+
+The relay's threads call `_Owner`; everything else runs in the GUI thread.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple, TypeAlias
+
+import msgspec
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from app.answers.model_session import ModelSession
+from app.answers.worker_link import WorkerLink
+from app.preferences import Preferences
+from app.serving.keys import Key, KeyProblemError, find_key, keep_key, made_key
+from app.serving.messages import (
+    Listening,
+    ListModels,
+    ModelRefused,
+    ModelsListed,
+    ModelStatus,
+    ModelUsed,
+    NotListening,
+    ServedModel,
+    ServerSettings,
+    Suggested,
+    UseModel,
+    digest,
+)
+from app.serving.model_names import find, load_name, served_model, suggested
+from app.serving.relay import Exchange, Relay, Served
+from worker.protocol import Command, Event, Generate, RequestId
+from worker.sentence import Sentence
+
+State: TypeAlias = Literal["off", "starting", "on", "failed"]
+
+_LOOK_MS = 500
+_DIED = Sentence("The model process stopped while it answered. It is being started again.")
+
+
+class _Wanted(NamedTuple):
+    """A request names a model."""
+
+    question: UseModel
+    model: ServedModel | None
+    """None if there is none of this name."""
+
+
+class _Ended(NamedTuple):
+    """The server process has ended by itself."""
+
+    exit_code: int | None
+
+
+class _Begun(NamedTuple):
+    """A request is being answered."""
+
+
+class _Waiting(NamedTuple):
+    """A request waits for a model."""
+
+    question: UseModel
+    name: str
+    """As `load_model` takes it."""
+
+
+_News: TypeAlias = Listening | NotListening | Exchange | _Wanted | _Ended | _Begun
+
+
+class _Owner:
+    """The window, as the threads of one relay use it."""
+
+    def __init__(
+        self,
+        link: WorkerLink,
+        status: ModelStatus,
+        models: Callable[[], Sequence[ServedModel]],
+        say: Callable[[_Owner, _News], None],
+    ) -> None:
+        self.relay: Relay | None = None
+        self.status = status
+        self._link = link
+        self._models = models
+        self._say = say
+
+    def send(self, command: Command) -> bool:
+        is_sent = self._link.send(command)
+        if isinstance(command, Generate):
+            self._say(self, _Begun())
+        return is_sent
+
+    def list_models(self, question: ListModels) -> None:
+        def find_all() -> None:
+            if self.relay is not None:
+                self.relay.tell(ModelsListed(request_id=question.request_id, models=list(self._models())))
+
+        threading.Thread(target=find_all, name="models", daemon=True).start()
+
+    def use_model(self, question: UseModel) -> None:
+        def find_one() -> None:
+            present = self.status.model
+            named = present if present.is_named(question.model) else find(question.model, self._models())
+            self._say(self, _Wanted(question, named))
+
+        threading.Thread(target=find_one, name="model", daemon=True).start()
+
+    def on_listening(self, report: Listening | NotListening) -> None:
+        self._say(self, report)
+
+    def on_server_ended(self, exit_code: int | None) -> None:
+        self._say(self, _Ended(exit_code))
+
+    def on_exchange(self, exchange: Exchange) -> None:
+        self._say(self, exchange)
+
+
+class LocalApi(QObject):
+    """Off until the user switches it on; then it is on at each start, too. The owner must call `close`."""
+
+    changed = Signal()
+    """The state, the address or the key changed."""
+    served_changed = Signal()
+    """Requests began, went on or ended; twice a second while there are any."""
+    failed = Signal(object)
+    """A `Sentence`: nobody can be served now, and why."""
+    _said = Signal(object, object)
+    _prepared = Signal(int, object)
+
+    def __init__(
+        self,
+        session: ModelSession,
+        preferences: Preferences,
+        *,
+        models: Callable[[], Sequence[ServedModel]],
+        load: Callable[[str], None],
+        why_not_load: Callable[[str], Sentence | None],
+        note: Path,
+        turns: Path,
+    ) -> None:
+        """`models` finds the models of this machine; it is called in threads. `load` loads one of them.
+
+        `note`: the file that says that the keyring has a key. `turns`: the file that remembers written turns.
+        """
+        super().__init__()
+        self._session = session
+        self._preferences = preferences
+        self._models = models
+        self._load = load
+        self._why_not_load = why_not_load
+        self._note = note
+        self._turns = turns
+        self._owner: _Owner | None = None
+        self._num_starts = 0
+        self._threads: list[threading.Thread] = []
+        self._waiting: list[_Waiting] = []
+        self._model = served_model(session.name)
+        self._suggested: Suggested | None = None
+        self._timer = QTimer(self, interval=_LOOK_MS)
+        self._timer.timeout.connect(self._look)
+        self.state: State = "off"
+        self.problem: Sentence | None = None
+        """Why it can't be switched on, or has stopped; None unless `failed`."""
+        self.key: Key | None = None
+        self.address = ""
+        """The URL under which clients find it; empty unless `on`."""
+        self._said.connect(self._on_said)
+        self._prepared.connect(self._on_prepared)
+        session.changed.connect(self._on_session)
+        session.exited.connect(self._on_worker_ended)
+        session.ended.connect(self._on_worker_ended)
+
+    @property
+    def served(self) -> Sequence[Served]:
+        """The requests that are being answered, the oldest first."""
+        return () if self._relay is None else self._relay.served
+
+    @property
+    def _relay(self) -> Relay | None:
+        return None if self._owner is None else self._owner.relay
+
+    def stop_request(self, request_id: RequestId) -> None:
+        """Stop answering a request; its client gets the text so far."""
+        if self._relay is not None:
+            self._relay.stop_request(request_id)
+
+    def stop_all(self) -> None:
+        """Stop answering all requests."""
+        for served in self.served:
+            self.stop_request(served.request_id)
+
+    # --- settings ------------------------------------------------------------------------------------------
+
+    def set_on(self, *, is_on: bool) -> None:
+        """Switch it on or off, also for the next starts."""
+        self._change(is_on=is_on)
+        if is_on:
+            self.start(keeps_key=True)
+        else:
+            self._begin_end()
+            self._be("off")
+
+    def set_port(self, port: int) -> None:
+        """Listen at another port. Requests that are being answered end."""
+        if port != self._preferences.settings.local_api.port or self.state == "failed":
+            self._change(port=port)
+            self.start()
+
+    def set_allows_load(self, *, allows_load: bool) -> None:
+        """Change whether requests may load other models."""
+        self._change(allows_load=allows_load)
+
+    def make_key(self) -> None:
+        """Replace the key; the old one is refused from now on."""
+        self.key = Key(made_key(), "made")
+        self.start(keeps_key=True)
+
+    def _change(self, **changes: object) -> None:
+        settings = self._preferences.settings.local_api
+        self._preferences.change(local_api=msgspec.structs.replace(settings, **changes))
+
+    # --- start and end -------------------------------------------------------------------------------------
+
+    def start(self, *, keeps_key: bool = False) -> None:
+        """Start the server process, or start it again. `keeps_key`: a key that is made goes into the keyring."""
+        relay = self._forget_relay()
+        self._num_starts += 1
+        number, key, note = self._num_starts, self.key, self._note
+        self._be("starting")
+
+        def prepare() -> None:
+            # The port is free once the process before has ended. The keyring may ask for its password.
+            if relay is not None:
+                relay.stop()
+            self._prepared.emit(number, _found_key(key, note, keeps=keeps_key))
+
+        self._run(prepare)
+
+    def close(self) -> None:
+        """End all streams and the server process, and wait for that."""
+        self._begin_end()
+        for thread in self._threads:
+            thread.join()
+
+    def _begin_end(self) -> None:
+        relay = self._forget_relay()
+        self._num_starts += 1
+        if relay is not None:
+            self._run(relay.stop)
+
+    def _run(self, work: Callable[[], None]) -> None:
+        self._threads = [thread for thread in self._threads if thread.is_alive()]
+        thread = threading.Thread(target=work, name="local API", daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _forget_relay(self) -> Relay | None:
+        """Return the relay, which the caller must stop."""
+        relay, self._owner = self._relay, None
+        self._session.link.takes_first = _takes_none
+        self._waiting = []
+        self.address = ""
+        self._look()
+        return relay
+
+    def _on_prepared(self, number: int, found: Key | Sentence) -> None:
+        if number != self._num_starts:
+            return
+        if isinstance(found, Sentence):
+            self._fail(found)
+            return
+        self.key = found
+        owner = _Owner(self._session.link, self._status(), self._models, self._said.emit)
+        settings = ServerSettings(
+            key_digest=digest(found.text),
+            port=self._preferences.settings.local_api.port,
+            # Late events of an earlier relay must not answer requests of this one.
+            id_prefix=f"api{number}-",
+            turns=self._turns,
+        )
+        try:
+            relay = owner.relay = Relay(settings, owner, exchanged=owner.on_exchange)
+        except OSError as error:
+            self._fail(
+                Sentence(
+                    "The local API can't be switched on, because its process could not be started ({error}). "
+                    "Close other programs, then switch it off and on again.",
+                    error=error.strerror,
+                )
+            )
+            return
+        self._owner = owner
+        self._session.link.takes_first = relay.take
+        relay.tell(owner.status)
+
+    def _be(self, state: State, problem: Sentence | None = None) -> None:
+        self.state, self.problem = state, problem
+        self.changed.emit()
+
+    def _fail(self, why: Sentence) -> None:
+        self._begin_end()
+        self._be("failed", why)
+        self.failed.emit(why)
+
+    # --- the relay's news ----------------------------------------------------------------------------------
+
+    def _on_said(self, owner: _Owner, news: _News) -> None:
+        if owner is not self._owner:
+            return
+        match news:
+            case Listening():
+                self.address = f"http://{news.host}:{news.port}/v1"
+                self._be("on")
+            case NotListening():
+                port = str(self._preferences.settings.local_api.port)
+                self._fail(
+                    Sentence(
+                        "The local API can't be switched on, because port {port} can't be used: another program may "
+                        "have it. Choose another port in the settings.",
+                        port=port,
+                    )
+                )
+            case _Ended():
+                self._fail(
+                    Sentence(
+                        "The local API's process stopped (exit code {code}). Your conversations are safe. "
+                        "Switch the local API off and on again in the settings.",
+                        code=str(news.exit_code),
+                    )
+                )
+            case _Begun():
+                if not self._timer.isActive():
+                    self._timer.start()
+                    self._look()
+            case Exchange():
+                self._session.note_useful()
+                self._look()
+            case _Wanted():
+                self._want(news)
+
+    def _look(self) -> None:
+        if not self.served:
+            self._timer.stop()
+        self.served_changed.emit()
+
+    # --- the model -----------------------------------------------------------------------------------------
+
+    def _want(self, wanted: _Wanted) -> None:
+        question, present = wanted.question, self._model
+        if wanted.model is None:
+            # Only the client's program reads this.
+            why = f"There is no model “{question.model}” here. “{present.id}” is loaded; GET /v1/models lists all."
+            self._refuse(question, "not_found", why)
+        elif wanted.model.id == present.id:
+            self._wait(question, self._session.name)
+            self._session.wake()
+        elif not self._preferences.settings.local_api.allows_load:
+            why = (
+                f"“{present.id}” is loaded, and requests may load no other model. The user can allow it in Bough's "
+                "settings, on the page “Local API”."
+            )
+            self._refuse(question, "not_allowed", why)
+        elif (refusal := self._why_not_load(load_name(wanted.model))) is not None:
+            self._refuse(question, "failed", refusal)
+        else:
+            self._load(load_name(wanted.model))
+            self._wait(question, load_name(wanted.model))
+
+    def _wait(self, question: UseModel, name: str) -> None:
+        self._waiting.append(_Waiting(question, name))
+        self._reply_to_waiting()
+
+    def _refuse(self, question: UseModel, kind: Literal["not_found", "not_allowed", "failed"], why: str) -> None:
+        if self._relay is not None:
+            self._relay.tell(ModelRefused(request_id=question.request_id, kind=kind, why=str(why)))
+
+    def _reply_to_waiting(self) -> None:
+        session, waiting = self._session, self._waiting
+        self._waiting = []
+        for one in waiting:
+            is_here = one.name == session.name
+            if is_here and session.state == "ready" and self._relay is not None:
+                self._relay.tell(ModelUsed(request_id=one.question.request_id))
+            elif is_here and session.state == "failed":
+                self._refuse(one.question, "failed", session.why_not(one.name) or "The model could not be loaded.")
+            elif not is_here and session.state != "loading" and (why := session.why_not(one.name)) is not None:
+                self._refuse(one.question, "failed", why)
+            else:
+                self._waiting.append(one)
+
+    def _status(self) -> ModelStatus:
+        session = self._session
+        if not self._model.is_named(session.name):
+            self._model, self._suggested = served_model(session.name), None
+        if session.state != "ready":
+            return ModelStatus(state=session.state, model=self._model, why=str(session.why_not(session.name) or ""))
+        self._suggested = self._suggested or suggested(session.name)
+        return ModelStatus(state="ready", model=self._model, loaded=session.info, suggested=self._suggested)
+
+    def _on_session(self) -> None:
+        owner = self._owner
+        if owner is None or owner.relay is None:
+            return
+        status = self._status()
+        if status != owner.status:
+            owner.status = status
+            owner.relay.tell(status)
+        self._reply_to_waiting()
+
+    def _on_worker_ended(self) -> None:
+        if self._relay is not None:
+            self._relay.fail_all(_DIED)
+            self._look()
+
+
+def _takes_none(_event: Event) -> bool:
+    return False
+
+
+def _found_key(key: Key | None, note: Path, *, keeps: bool) -> Key | Sentence:
+    """Return the key to serve with, or why there is none. May wait for the keyring."""
+    try:
+        found = key or find_key(note)
+    except KeyProblemError as error:
+        return error.sentence
+    if keeps and found.source == "made" and keep_key(found.text, note):
+        return Key(found.text, "keyring")
+    return found

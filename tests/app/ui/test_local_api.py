@@ -1,0 +1,201 @@
+"""The local API of the window: its settings page, other programs that use its model, and the line about them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import threading
+from collections.abc import Iterator
+
+import keyring
+import openai
+import pytest
+from keyring.backend import KeyringBackend
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from typing_extensions import override
+
+from app.local_api import LocalApi
+from app.model.settings import LocalApiSettings
+from app.ui.settings.local_api_page import LocalApiPage
+from app.ui.settings.settings_window import SettingsWindow
+from tests.app.ui.conftest import User
+from tests.driver import PATIENCE_S
+from tests.waiting import PATIENCE_MS
+
+
+class _Keyring(KeyringBackend):
+    """A keyring in memory."""
+
+    priority = 1  # pyright: ignore[reportAssignmentType]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept: dict[tuple[str, str], str] = {}
+
+    @override
+    def get_password(self, service: str, username: str) -> str | None:
+        return self.kept.get((service, username))
+
+    @override
+    def set_password(self, service: str, username: str, password: str) -> None:
+        self.kept[service, username] = password
+
+
+@pytest.fixture(autouse=True)
+def kept(monkeypatch: pytest.MonkeyPatch) -> Iterator[_Keyring]:
+    monkeypatch.delenv("BOUGH_API_KEY", raising=False)
+    before, used = keyring.get_keyring(), _Keyring()
+    keyring.set_keyring(used)
+    yield used
+    keyring.set_keyring(before)
+
+
+@pytest.fixture
+def page(user: User) -> Iterator[LocalApiPage]:
+    """The settings page, with a port that no program uses."""
+    api = user.controller.program.local_api
+    user.window.action("settings").trigger()
+    settings = user.window.findChild(SettingsWindow)
+    assert isinstance(settings, SettingsWindow)
+    settings.show_page(settings.local_api)
+    settings.local_api.port.setValue(_free_port())
+    user.controller.program.preferences.change(local_api=LocalApiSettings(port=settings.local_api.port.value()))
+    yield settings.local_api
+    api.set_on(is_on=False)
+    settings.close()
+
+
+def _free_port() -> int:
+    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as listener:
+        return listener.getsockname()[1]
+
+
+def _switched_on(user: User, page: LocalApiPage) -> LocalApi:
+    page.switch.buttons[1].setFocus()
+    user.bot.keyClick(page.switch.buttons[1], Qt.Key.Key_Space)
+    api = user.controller.program.local_api
+    user.bot.waitUntil(lambda: api.state in {"on", "failed"}, timeout=PATIENCE_MS)
+    return api
+
+
+def _client(api: LocalApi) -> openai.OpenAI:
+    assert api.key is not None
+    return openai.OpenAI(base_url=api.address, api_key=api.key.text, max_retries=0, timeout=PATIENCE_S)
+
+
+class _Request(threading.Thread):
+    """A streamed request in a thread of its own, as another program sends it."""
+
+    def __init__(self, api: LocalApi, *, model: str = "guide", max_tokens: int = 20) -> None:
+        super().__init__(daemon=True)
+        self._client, self._model, self._max_tokens = _client(api), model, max_tokens
+        self.text = ""
+        self.failure: openai.APIError | None = None
+        self.start()
+
+    @override
+    def run(self) -> None:
+        try:
+            with (
+                self._client,
+                self._client.chat.completions.create(
+                    model=self._model,
+                    messages=[{"role": "user", "content": "How do I fork a message?"}],
+                    max_tokens=self._max_tokens,
+                    stream=True,
+                ) as chunks,
+            ):
+                for chunk in chunks:
+                    self.text += (chunk.choices[0].delta.content or "") if chunk.choices else ""
+        except openai.APIError as error:
+            self.failure = error
+
+
+def _wait_for(user: User, request: _Request) -> _Request:
+    user.bot.waitUntil(lambda: not request.is_alive(), timeout=PATIENCE_MS)
+    return request
+
+
+def test_the_switch_serves_other_programs_with_the_windows_model(
+    user: User, page: LocalApiPage, kept: _Keyring
+) -> None:
+    assert page.isVisible()
+    assert not page.port.isVisible()
+    api = _switched_on(user, page)
+    assert api.state == "on"
+    assert page.address.text() == f"http://127.0.0.1:{page.port.value()}/v1"
+    request = _wait_for(user, _Request(api))
+    assert request.failure is None
+    assert request.text
+    # The window's own answers go on as before.
+    assert user.ask("How do I fork a message?").text
+
+    key = api.key
+    assert key is not None
+    assert key.source == "keyring"
+    assert list(kept.kept.values()) == [key.text]
+    user.bot.mouseClick(page.copy_key, Qt.MouseButton.LeftButton)
+    assert QGuiApplication.clipboard().text() == key.text
+    assert key.text not in page.key.text()
+    user.bot.mouseClick(page.show_key, Qt.MouseButton.LeftButton)
+    assert page.key.text() == key.text
+    preferences = user.controller.program.preferences
+    preferences.save()
+    assert key.text not in (preferences.folder / "settings.json").read_text()
+
+    old = _client(api)
+    user.bot.mouseClick(page.new_key, Qt.MouseButton.LeftButton)
+    user.bot.waitUntil(lambda: api.state == "on", timeout=PATIENCE_MS)
+    assert list(kept.kept.values()) == [api.key.text if api.key else ""] != [key.text]
+    with old, pytest.raises(openai.AuthenticationError):
+        old.models.list()
+
+    page.switch.buttons[0].click()
+    assert not page.address.isVisible()
+    user.bot.waitUntil(lambda: _is_free(page.port.value()), timeout=PATIENCE_MS)
+
+
+def _is_free(port: int) -> bool:
+    with contextlib.closing(socket.socket()) as probe:
+        return probe.connect_ex(("127.0.0.1", port)) != 0
+
+
+def test_a_port_in_use_is_a_sentence_at_the_switch_and_another_port_helps(user: User, page: LocalApiPage) -> None:
+    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as other:
+        page.port.setValue(other.getsockname()[1])
+        page.port.editingFinished.emit()
+        page.switch.buttons[1].click()
+        api = user.controller.program.local_api
+        user.bot.waitUntil(lambda: api.state == "failed", timeout=PATIENCE_MS)
+        assert "another program may have it" in page.state.text()
+        assert not page.address.isVisible()
+        page.port.setValue(_free_port())
+        page.port.editingFinished.emit()
+        user.bot.waitUntil(lambda: api.state == "on", timeout=PATIENCE_MS)
+        assert not page.state.isVisible()
+
+
+def test_a_request_wakes_an_unloaded_model_and_loads_no_other_one(user: User, page: LocalApiPage) -> None:
+    api = _switched_on(user, page)
+    user.application.session.unload()
+    request = _wait_for(user, _Request(api))
+    assert request.failure is None
+    assert request.text
+    assert user.application.session.state == "ready"
+    refused = _wait_for(user, _Request(api, model="no-such-model"))
+    assert isinstance(refused.failure, openai.NotFoundError)
+
+
+def test_requests_fail_when_the_worker_dies_and_the_next_one_is_answered(user: User, page: LocalApiPage) -> None:
+    api = _switched_on(user, page)
+    request = _Request(api, max_tokens=100_000)
+    user.bot.waitUntil(lambda: bool(request.text), timeout=PATIENCE_MS)
+    pid = user.application.link.pid
+    assert pid is not None
+    os.kill(pid, 9)
+    assert isinstance(_wait_for(user, request).failure, openai.APIError)
+    user.bot.waitUntil(lambda: user.application.session.state == "ready", timeout=PATIENCE_MS)
+    assert _wait_for(user, _Request(api)).text
+    user.window.banner.dismiss()
