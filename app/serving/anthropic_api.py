@@ -34,7 +34,7 @@ from app.serving.commands import json_constraint, result_of, sampling_of, stops_
 from app.serving.endpoints import Endpoint, client_of, decoded
 from app.serving.messages import ServedModel, ServerSettings
 from app.serving.problems import ProblemError, ProblemKind, refusal
-from app.serving.replies import Reply, event
+from app.serving.replies import Events, Reply, event
 from worker.protocol import (
     Constraint,
     Continuation,
@@ -170,7 +170,7 @@ class _Messages:
                     writer.end_all(usage)
                 case Waiting():
                     writer.ping()
-            if reply is not None and (events := writer.events()):
+            if reply is not None and (events := writer.events.taken()):
                 await reply.send(events)
 
 
@@ -317,7 +317,7 @@ class _Writer:
 
     def __init__(self, model: LoadedModel, max_tokens: int) -> None:
         self._max_tokens = max_tokens
-        self._events: list[bytes] = []
+        self.events = Events()
         self._has_begun = False
         self._blocks: list[dict[str, Any]] = []
         self._pieces: list[str] = []
@@ -395,12 +395,6 @@ class _Writer:
         if self._has_begun:
             self._event("ping")
 
-    def events(self) -> bytes:
-        """Return the events since the last call."""
-        events = b"".join(self._events)
-        self._events.clear()
-        return events
-
     # --- blocks --------------------------------------------------------------------------------------------
 
     def _grow(self, block: dict[str, Any], kind: str, text: str) -> None:
@@ -436,7 +430,7 @@ class _Writer:
         self._event("content_block_stop", index=len(self._blocks) - 1)
 
     def _event(self, kind: str, **fields: Any) -> None:
-        self._events.append(event({"type": kind, **fields}, kind))
+        self.events.add({"type": kind, **fields}, kind)
 
 
 def _arguments(text: str) -> dict[str, Any]:

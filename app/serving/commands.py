@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
 import msgspec
+from msgspec import UNSET
 
 from app.serving.answering import LoadedModel
 from app.serving.problems import ProblemError
@@ -52,8 +53,8 @@ def sampling_of(
 
 
 def json_constraint(schema: Any) -> Constraint:
-    """Return the answer format of a JSON schema."""
-    return Constraint(kind="json_schema", value=schema)
+    """Return the answer format of a JSON schema; UNSET and None stand for any JSON value."""
+    return Constraint(kind="json_schema", value=True if schema is UNSET or schema is None else schema)
 
 
 def thinking_options(model: LoadedModel, *, thinks: bool | None) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from app.serving.problems import ProblemError
 from worker.protocol import Message
-from worker.sentence import Sentence
+from worker.sentence import Sentence, SentenceError
 
 if TYPE_CHECKING:
     import regex
@@ -21,12 +21,8 @@ _MAX_S = 0.25
 """How long one rule may search one message."""
 
 
-class DropRuleError(Exception):
-    """A rule can't be used; `sentence` says why."""
-
-    def __init__(self, sentence: Sentence) -> None:
-        super().__init__(str(sentence))
-        self.sentence = sentence
+class DropRuleError(SentenceError):
+    """A rule can't be used."""
 
 
 class DropRules:

@@ -36,9 +36,9 @@ from app.serving.commands import (
 )
 from app.serving.endpoints import client_of, decoded
 from app.serving.openai_bodies import ChatBody, OfferedTool, ResponseFormat, ToolChoice, Turn, TurnPart
-from app.serving.openai_shape import finish_reason, head_of, number_of, usage_of
+from app.serving.openai_shape import finish_reason, head_of, logprob_of, thinks_at, usage_of
 from app.serving.problems import ProblemError, refusal
-from app.serving.replies import Reply, comment, event
+from app.serving.replies import Events, Reply
 from worker.protocol import Constraint, Generate, Message, NamedTool, Tool, Usage
 
 
@@ -67,10 +67,10 @@ class Chat:
                     case AllEnded(usage=usage, num_reasoning=num_reasoning):
                         writer.end_all(usage, num_reasoning)
                     case Reading(done=done, total=total):
-                        writer.comment(f"reading {done} of {total} tokens")
+                        writer.events.comment(f"reading {done} of {total} tokens")
                     case Waiting():
-                        writer.comment("waiting")
-                if body.stream and (events := writer.events()):
+                        writer.events.comment("waiting")
+                if body.stream and (events := writer.events.taken()):
                     await reply.send(events)
         if body.stream:
             await reply.end()
@@ -84,8 +84,7 @@ class Chat:
 def _command(body: ChatBody, model: LoadedModel) -> Generate:
     if body.top_logprobs and not body.logprobs:
         raise ProblemError("invalid", "`top_logprobs` goes with `logprobs` only.", param="top_logprobs")
-    effort = body.reasoning_effort
-    thinks = None if effort is None else effort not in {"none", "minimal"}
+    thinks = thinks_at(body.reasoning_effort)
     options = {**thinking_options(model, thinks=thinks), **(body.chat_template_kwargs or {})}
     return Generate(
         request_id="",
@@ -182,7 +181,7 @@ def _constraint(wanted: ResponseFormat | None) -> Constraint | None:
         case ResponseFormat(type="json_object"):
             return json_constraint({"type": "object"})
         case ResponseFormat(type="json_schema", json_schema=named) if named is not None:
-            return json_constraint(True if named.schema is UNSET or named.schema is None else named.schema)
+            return json_constraint(named.schema)
         case _:
             raise ProblemError(
                 "invalid", f"There is no response format `{wanted.type}` like this.", param="response_format"
@@ -258,14 +257,14 @@ class _Writer:
         self._head = head_of("chat.completion.chunk" if body.stream else "chat.completion", "chatcmpl", model)
         self._choices = [_Choice() for _ in range(num_choices)]
         self._usage: dict[str, Any] | None = None
-        self._events: list[bytes] = []
+        self.events = Events()
 
     def take(self, number: int, parts: Sequence[Part], tokens: Sequence[ShownToken]) -> None:
         choice = self._choices[number]
         delta = choice.begin()
         for part in parts:
             choice.add(part, delta)
-        logprobs = [_logprob(token, self._body.top_logprobs or 0) for token in tokens]
+        logprobs = [logprob_of(token, self._body.top_logprobs or 0) for token in tokens]
         choice.logprobs += logprobs
         if delta or logprobs:
             self._chunk(number, delta, None, logprobs)
@@ -278,17 +277,8 @@ class _Writer:
     def end_all(self, usage: Usage, num_reasoning: int) -> None:
         self._usage = usage_of([usage], num_reasoning)
         if self._body.includes_usage:
-            self._events.append(event({**self._head, "choices": [], "usage": self._usage}))
-        self._events.append(b"data: [DONE]\n\n")
-
-    def comment(self, text: str) -> None:
-        self._events.append(comment(text))
-
-    def events(self) -> bytes:
-        """Return the events since the last call."""
-        events = b"".join(self._events)
-        self._events.clear()
-        return events
+            self.events.add({**self._head, "choices": [], "usage": self._usage})
+        self.events.end()
 
     def whole(self) -> dict[str, Any]:
         choices = [
@@ -308,15 +298,4 @@ class _Writer:
         found = {"content": logprobs, "refusal": None} if logprobs else None
         choice = {"index": number, "delta": delta, "logprobs": found, "finish_reason": reason}
         usage = {"usage": None} if self._body.includes_usage else {}
-        self._events.append(event({**self._head, "choices": [choice], **usage}))
-
-
-def _logprob(token: ShownToken, num_top: int) -> dict[str, Any]:
-    return {
-        **_named(token.text, token.logprob),
-        "top_logprobs": [_named(text, logprob) for text, logprob in token.top[:num_top]],
-    }
-
-
-def _named(text: str, logprob: float | None) -> dict[str, Any]:
-    return {"token": text, "logprob": number_of(logprob), "bytes": list(text.encode())}
+        self.events.add({**self._head, "choices": [choice], **usage})

@@ -23,7 +23,7 @@ from app.serving.endpoints import client_of, decoded
 from app.serving.openai_bodies import CompletionBody
 from app.serving.openai_shape import finish_reason, head_of, number_of, usage_of
 from app.serving.problems import ProblemError
-from app.serving.replies import Reply, comment, event
+from app.serving.replies import Events, Reply
 from worker.protocol import Generate, Usage
 
 _MAX_TOKENS = 16
@@ -59,11 +59,12 @@ class Completions:
                     case AllEnded(usage=usage):
                         writer.end_prompt(usage)
                     case _:
-                        writer.comment("working")
-                if body.stream and (events := writer.events()):
+                        writer.events.comment("working")
+                if body.stream and (events := writer.events.taken()):
                     await reply.send(events)
         if body.stream:
-            await reply.send(writer.last_events())
+            writer.end_all()
+            await reply.send(writer.events.taken())
             await reply.end()
         else:
             await reply.whole(writer.whole())
@@ -130,7 +131,7 @@ class _Writer:
         self._head = head_of("text_completion", "cmpl", model)
         self._choices = [_Choice() for _ in range(num_prompts * (body.n or 1))]
         self._usages: list[Usage] = []
-        self._events: list[bytes] = []
+        self.events = Events()
 
     def echo(self, prompts: Sequence[str]) -> None:
         """Begin each answer with its prompt."""
@@ -154,19 +155,11 @@ class _Writer:
     def end_prompt(self, usage: Usage) -> None:
         self._usages.append(usage)
 
-    def comment(self, text: str) -> None:
-        self._events.append(comment(text))
-
-    def events(self) -> bytes:
-        """Return the events since the last call."""
-        events = b"".join(self._events)
-        self._events.clear()
-        return events
-
-    def last_events(self) -> bytes:
-        """Return the events that end the stream."""
-        usage = {**self._head, "choices": [], "usage": usage_of(self._usages)}
-        return (event(usage) if self._body.includes_usage else b"") + b"data: [DONE]\n\n"
+    def end_all(self) -> None:
+        """End the stream."""
+        if self._body.includes_usage:
+            self.events.add({**self._head, "choices": [], "usage": usage_of(self._usages)})
+        self.events.end()
 
     def whole(self) -> dict[str, Any]:
         choices = [
@@ -183,7 +176,7 @@ class _Writer:
     def _chunk(self, number: int, text: str, logprobs: dict[str, Any] | None, reason: str | None) -> None:
         choice = {"index": number, "text": text, "logprobs": logprobs, "finish_reason": reason}
         usage = {"usage": None} if self._body.includes_usage else {}
-        self._events.append(event({**self._head, "choices": [choice], **usage}))
+        self.events.add({**self._head, "choices": [choice], **usage})
 
     def _logprobs(self, choice: _Choice, tokens: Sequence[ShownToken]) -> dict[str, Any] | None:
         if self._body.logprobs is None:

@@ -31,9 +31,9 @@ from app.serving.answering import (
 )
 from app.serving.commands import call_of, json_constraint, result_of, sampling_of, thinking_options, tools_of
 from app.serving.endpoints import client_of, decoded
-from app.serving.openai_shape import error_of, number_of
+from app.serving.openai_shape import error_of, logprob_of, thinks_at
 from app.serving.problems import ProblemError, refusal
-from app.serving.replies import Reply, comment, event
+from app.serving.replies import Events, Reply
 from app.serving.responses_bodies import Item, ItemPart, ResponseBody, ResponseToolChoice
 from worker.protocol import Constraint, Generate, Message, NamedTool, Tool, Usage
 
@@ -75,7 +75,7 @@ class Responses:
                 if not reply.has_begun:
                     raise
                 writer.fail(problem)
-                await reply.send(writer.events())
+                await reply.send(writer.events.taken())
                 await reply.end()
                 return
         if body.store is not False:
@@ -107,10 +107,10 @@ class Responses:
                 case AllEnded(usage=usage, num_reasoning=num_reasoning):
                     writer.end_all(usage, num_reasoning)
                 case Reading(done=done, total=total):
-                    writer.comment(f"reading {done} of {total} tokens")
+                    writer.events.comment(f"reading {done} of {total} tokens")
                 case Waiting():
-                    writer.comment("waiting")
-            events = writer.events()
+                    writer.events.comment("waiting")
+            events = writer.events.taken()
             if writer.is_stream:
                 await reply.send(events)
 
@@ -149,7 +149,7 @@ def _command(body: ResponseBody, model: LoadedModel, messages: list[Message]) ->
     instructions = [Message(role="system", content=body.instructions)] if body.instructions else []
     has_logprobs = "message.output_text.logprobs" in (body.include or []) or bool(body.top_logprobs)
     effort = None if body.reasoning is None else body.reasoning.effort
-    options = thinking_options(model, thinks=None if effort is None else effort not in {"none", "minimal"})
+    options = thinking_options(model, thinks=thinks_at(effort))
     return Generate(
         request_id="",
         messages=[*instructions, *messages],
@@ -191,7 +191,7 @@ def _constraint(body: ResponseBody) -> Constraint | None:
     if wanted.type == "json_object":
         return json_constraint({"type": "object"})
     if wanted.type == "json_schema":
-        return json_constraint(True if wanted.schema is UNSET or wanted.schema is None else wanted.schema)
+        return json_constraint(wanted.schema)
     raise ProblemError("invalid", f"There is no text format `{wanted.type}`.", param="text.format.type")
 
 
@@ -266,7 +266,7 @@ class _Writer:
     def __init__(self, body: ResponseBody, model: LoadedModel) -> None:
         self._body = body
         self._model = model
-        self._events: list[bytes] = []
+        self.events = Events()
         self._sequence_number = 0
         self._open: dict[str, Any] | None = None
         """The item that grows; None between two."""
@@ -314,7 +314,7 @@ class _Writer:
             self._event("response.in_progress", response=self.response)
 
     def take(self, parts: Sequence[Part], tokens: Sequence[ShownToken]) -> None:
-        logprobs = [_logprob(token, self._body.top_logprobs or 0) for token in tokens]
+        logprobs = [logprob_of(token, self._body.top_logprobs or 0) for token in tokens]
         for part in parts:
             match part:
                 case Content(text):
@@ -359,15 +359,6 @@ class _Writer:
         self.response["status"] = "failed"
         self.response["error"] = {"code": error_of(problem)["code"] or "server_error", "message": problem.message}
         self._event("response.failed", response=self.response)
-
-    def comment(self, text: str) -> None:
-        self._events.append(comment(text))
-
-    def events(self) -> bytes:
-        """Return the events since the last call."""
-        events = b"".join(self._events)
-        self._events.clear()
-        return events
 
     def message(self) -> Message:
         """Return the answer as a message of a later request."""
@@ -437,7 +428,7 @@ class _Writer:
     def _event(self, kind: str, **fields: Any) -> None:
         if self.is_stream:
             value = {"type": kind, "sequence_number": self._sequence_number, **fields}
-            self._events.append(event(value, kind))
+            self.events.add(value, kind)
             self._sequence_number += 1
 
 
@@ -447,15 +438,6 @@ def _text_part(text: str, logprobs: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _reasoning_part(text: str) -> dict[str, Any]:
     return {"type": "reasoning_text", "text": text}
-
-
-def _logprob(token: ShownToken, num_top: int) -> dict[str, Any]:
-    tops = [_named(text, logprob) for text, logprob in token.top[:num_top]]
-    return {**_named(token.text, token.logprob), "top_logprobs": tops}
-
-
-def _named(text: str, logprob: float | None) -> dict[str, Any]:
-    return {"token": text, "logprob": number_of(logprob), "bytes": list(text.encode())}
 
 
 def _said_choice(body: ResponseBody) -> Any:

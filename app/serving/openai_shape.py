@@ -6,7 +6,7 @@ import secrets
 import time
 from typing import Any
 
-from app.serving.answering import LoadedModel
+from app.serving.answering import LoadedModel, ShownToken
 from app.serving.problems import ProblemError, ProblemKind
 from app.serving.replies import event
 from worker.protocol import FinishReason, Usage
@@ -96,3 +96,20 @@ def usage_of(usages: list[Usage], num_reasoning: int | None = None) -> dict[str,
 def number_of(logprob: float | None) -> float:
     """Return a log-probability as this API writes it: -9999 stands for one that is -inf."""
     return -9999.0 if logprob is None else logprob
+
+
+def logprob_of(token: ShownToken, num_top: int) -> dict[str, Any]:
+    """Return a token's log-probability, with those of the `num_top` likeliest tokens at its place."""
+    return {
+        **_named(token.text, token.logprob),
+        "top_logprobs": [_named(text, logprob) for text, logprob in token.top[:num_top]],
+    }
+
+
+def thinks_at(effort: str | None) -> bool | None:
+    """Return whether a model thinks at this `reasoning_effort`; None if the request does not say."""
+    return None if effort is None else effort not in {"none", "minimal"}
+
+
+def _named(text: str, logprob: float | None) -> dict[str, Any]:
+    return {"token": text, "logprob": number_of(logprob), "bytes": list(text.encode())}

@@ -73,9 +73,29 @@ def event(value: object, name: str = "") -> bytes:
     return head + b"data: " + _encoder.encode(value) + b"\n\n"
 
 
-def comment(text: str) -> bytes:
-    """Return a part of a stream that clients ignore; it shows proxies that the stream is alive."""
-    return f": {text}\n\n".encode()
+class Events:
+    """Events of a stream that are not sent yet."""
+
+    def __init__(self) -> None:
+        self._waiting: list[bytes] = []
+
+    def add(self, value: object, name: str = "") -> None:
+        """Add an event."""
+        self._waiting.append(event(value, name))
+
+    def end(self) -> None:
+        """Add the end of a stream as OpenAI's API marks it."""
+        self._waiting.append(b"data: [DONE]\n\n")
+
+    def comment(self, text: str) -> None:
+        """Add a part that clients ignore; it shows proxies that the stream is alive."""
+        self._waiting.append(f": {text}\n\n".encode())
+
+    def taken(self) -> bytes:
+        """Return the events since the last call."""
+        taken = b"".join(self._waiting)
+        self._waiting.clear()
+        return taken
 
 
 class Replying:
