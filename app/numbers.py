@@ -6,11 +6,14 @@ from PySide6.QtCore import QCoreApplication, QLocale
 
 from worker.sentence import scaled_size
 
+_MAX = (1 << 63) - 1
+
 
 def counted(number: float, num_decimals: int = 0) -> str:
     """Return a number with separators of thousands."""
     if isinstance(number, int):
-        return _locale().toString(number)
+        # Qt's integers have 64 bits.
+        return _locale().toString(min(max(number, -_MAX), _MAX))
     return _locale().toString(number, "f", num_decimals)
 
 

@@ -19,12 +19,14 @@ from msgspec import Struct
 
 from app.catalog.entry import RemoteModel
 from app.catalog.hub_error import HubError, http_error, invalid, offline, refused, unreachable
-from app.catalog.repository import REPO_NAME, Repository, hit_of, models_in, with_config, with_head
+from app.catalog.repository import REPO_NAME, UNREADABLE, hit_of, models_in, read_repository, with_config, with_head
 from app.catalog.tokens import Tokens
 from worker.printable import one_line
 from worker.sentence import Sentence
 
 PAGE_SIZE = 30
+_MAX_HITS = 100
+"""The most hits of a page that are listed. A server that sends more was not asked for them."""
 TIMEOUT_S = 10.0
 """How long to wait for a connection, and for each piece of an answer. An answer may take twice as long."""
 _MAX_CONFIG_BYTES = 8 << 20
@@ -108,8 +110,8 @@ class Hub:
         address = f"{self.endpoint}/api/models/{repo}" + (f"/revision/{revision}" if revision else "")
         body, _ = self._get(address, {"blobs": "True"}, repo)
         try:
-            described = msgspec.json.decode(body, type=Repository)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            described = read_repository(body)
+        except UNREADABLE as error:
             raise invalid(self.endpoint) from error
         if described.id.lower() != repo.lower():
             described.id = repo if not REPO_NAME.fullmatch(described.id) else described.id
@@ -153,9 +155,9 @@ class Hub:
         body, following = self._get(address, parameters)
         try:
             found = msgspec.json.decode(body, type=list[msgspec.Raw])
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        except UNREADABLE as error:
             raise invalid(self.endpoint) from error
-        return [hit for raw in found if (hit := hit_of(raw)) is not None], following
+        return [hit for raw in found[:_MAX_HITS] if (hit := hit_of(raw)) is not None], following
 
     def _get(
         self, address: str, parameters: Mapping[str, Any] | None, repo: str = "", *, max_bytes: int = 0

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from msgspec import Struct, structs
@@ -29,50 +29,79 @@ _MORE_TEXTS = re.compile(
     r"|additional_chat_templates/[\w.-]+\.jinja|(?:LICEN[CS]E|NOTICE)[\w.-]*|README\.md",
     re.IGNORECASE | re.ASCII,
 )
+UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+"""What reading JSON from elsewhere may raise."""
+_MAX_COUNT = 1 << 44
+"""The sums of what an answer can hold stay within 64 bits."""
+_MAX_PATH = 500
 _WEIGHTS = re.compile(r"model[\w.-]*\.safetensors", re.ASCII)
 
 
-class _Lfs(Struct):
-    sha256: str
-    size: int
-
-
-class _Sibling(Struct):
-    rfilename: str
-    size: int | None = None
-    blobId: str = ""  # noqa: N815 (the hub's name)
-    lfs: _Lfs | None = None
-
-
-class _Gguf(Struct):
-    total: int | None = None
-    architecture: str = ""
-    context_length: int | None = None
-
-
-class _Safetensors(Struct):
-    parameters: dict[str, int] = {}
-
-
 class Repository(Struct):
-    """A repository as the hub describes it; other fields are ignored."""
+    """A repository as the hub describes it. Values that are none of the expected kind are as if they were missing."""
 
     id: str
     sha: str = ""
-    downloads: int | None = None
-    gated: str | bool = False
-    lastModified: str = ""  # noqa: N815
-    tags: list[str] = []
-    gguf: _Gguf | None = None
-    safetensors: _Safetensors | None = None
-    siblings: list[_Sibling] = []
+    num_downloads: int | None = None
+    is_gated: bool = False
+    updated_ms: int | None = None
+    tags: Sequence[str] = ()
+    num_parameters: int | None = None
+    """Of its GGUF files, like the next two."""
+    architecture: str = ""
+    context_length: int | None = None
+    counts: Mapping[str, int] = {}
+    """How many numbers of each type its safetensors have."""
+    files: Sequence[RemoteFile] = ()
+    """Without those whose paths could lead out of a folder, or whose sizes are unknown."""
+
+
+def read_repository(text: bytes | msgspec.Raw) -> Repository:
+    """Read a description. Raises one of `UNREADABLE` if it is not one, or names no repository."""
+    found = msgspec.json.decode(text, type=dict[str, Any])
+    name = found.get("id")
+    if not isinstance(name, str):
+        raise msgspec.ValidationError("The repository has no name.")
+    gguf, counts = _object(found.get("gguf")), _object(_object(found.get("safetensors")).get("parameters"))
+    numbers = {kind: _count(number) for kind, number in counts.items()}
+    return Repository(
+        id=name,
+        sha=_text(found.get("sha")),
+        num_downloads=_count(found.get("downloads")),
+        is_gated=bool(found.get("gated")),
+        updated_ms=_ms(_text(found.get("lastModified"))),
+        tags=[_text(tag) for tag in _list(found.get("tags"))],
+        num_parameters=_count(gguf.get("total")),
+        architecture=facts.clean_name(gguf.get("architecture")),
+        context_length=_count(gguf.get("context_length")),
+        # A sum with an unknown part is unknown.
+        counts={} if None in numbers.values() else {kind: number or 0 for kind, number in numbers.items()},
+        files=[file for sibling in _list(found.get("siblings")) if (file := _file(_object(sibling))) is not None],
+    )
+
+
+def _object(value: object) -> dict[str, object]:
+    return cast("dict[str, object]", value) if isinstance(value, dict) else {}
+
+
+def _list(value: object) -> list[object]:
+    return cast("list[object]", value) if isinstance(value, list) else []
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _count(value: object) -> int | None:
+    """Return a number of bytes, parameters or the like; None if it is no sensible one."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MAX_COUNT else None
 
 
 def with_config(model: RemoteModel, text: bytes) -> RemoteModel:
     """Add what an MLX model's config.json says."""
     try:
         found = msgspec.json.decode(text, type=dict[str, Any])
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+    except UNREADABLE:
         return model
     architecture = facts.clean_name(found.get("model_type"))
     problem = None
@@ -127,8 +156,8 @@ def with_head(models: Sequence[RemoteModel], head: bytes) -> Iterator[RemoteMode
 def hit_of(raw: msgspec.Raw) -> RemoteModel | None:
     """Return a hit; None if it is of no use."""
     try:
-        found = msgspec.json.decode(raw, type=Repository)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        found = read_repository(raw)
+    except UNREADABLE:
         return None
     if not REPO_NAME.fullmatch(found.id):
         return None
@@ -138,7 +167,7 @@ def hit_of(raw: msgspec.Raw) -> RemoteModel | None:
 
 def models_in(found: Repository) -> tuple[RemoteModel, ...]:
     """Return the models in a repository, each with its files."""
-    files = [file for sibling in found.siblings if (file := _file(sibling)) is not None]
+    files = found.files
     texts = [file for file in files if file.path in _TEXTS or _MORE_TEXTS.fullmatch(file.path)]
     weights = [file for file in files if _WEIGHTS.fullmatch(file.path)]
     if weights and any(file.path == "config.json" for file in texts):
@@ -162,22 +191,29 @@ def _is_complete(parts: Sequence[RemoteFile]) -> bool:
     return all(part is None or int(part[2]) == len(parts) for part in named)
 
 
-def _file(sibling: _Sibling) -> RemoteFile | None:
+def _file(sibling: Mapping[str, object]) -> RemoteFile | None:
     """Return a file; None if its path could lead out of a folder, or its size is unknown."""
-    path = PurePosixPath(sibling.rfilename)
+    name, lfs = _text(sibling.get("rfilename")), _object(sibling.get("lfs"))
+    if not 0 < len(name) <= _MAX_PATH:
+        return None
+    path = PurePosixPath(name)
     is_safe = (
-        sibling.rfilename.isprintable()
-        and "\\" not in sibling.rfilename
-        and str(path) == sibling.rfilename
+        name.isprintable()
+        and "\\" not in name
+        and str(path) == name
         and not path.is_absolute()
         and ".." not in path.parts
     )
-    num_bytes = sibling.lfs.size if sibling.lfs else sibling.size
-    if not is_safe or num_bytes is None or num_bytes < 0:
+    num_bytes = _count(lfs.get("size") if lfs else sibling.get("size"))
+    if not is_safe or num_bytes is None:
         return None
-    sha256 = sibling.lfs.sha256 if sibling.lfs and re.fullmatch(r"[0-9a-f]{64}", sibling.lfs.sha256) else ""
-    blob_id = sibling.blobId if not sibling.lfs and re.fullmatch(r"[0-9a-f]{40}", sibling.blobId) else ""
-    return RemoteFile(path=sibling.rfilename, num_bytes=num_bytes, sha256=sha256, blob_id=blob_id)
+    sha256, blob_id = _text(lfs.get("sha256")), "" if lfs else _text(sibling.get("blobId"))
+    return RemoteFile(
+        path=name,
+        num_bytes=num_bytes,
+        sha256=sha256 if re.fullmatch(r"[0-9a-f]{64}", sha256) else "",
+        blob_id=blob_id if re.fullmatch(r"[0-9a-f]{40}", blob_id) else "",
+    )
 
 
 def _model(found: Repository, format_: Format, files: tuple[RemoteFile, ...] = (), stem: str = "") -> RemoteModel:
@@ -188,9 +224,8 @@ def _model(found: Repository, format_: Format, files: tuple[RemoteFile, ...] = (
     bits: float | None = None
     if format_ == "gguf":
         quantization = gguf_facts.kind_in(stem) or gguf_facts.kind_in(stem.replace("/", "-"))
-        if found.gguf is not None:
-            num_parameters, context_length = found.gguf.total, found.gguf.context_length
-            architecture = one_line(found.gguf.architecture)
+        num_parameters, context_length = found.num_parameters, found.context_length
+        architecture = found.architecture
     else:
         packed_bits = _packed_bits(found)
         quantization = f"{packed_bits} bits" if packed_bits else _float_name(found)
@@ -205,7 +240,7 @@ def _model(found: Repository, format_: Format, files: tuple[RemoteFile, ...] = (
         repo=found.id,
         gguf=gguf,
         revision=found.sha if re.fullmatch(r"[0-9a-f]{40}", found.sha) else "",
-        title=one_line(PurePosixPath(stem).name.removesuffix(".gguf") or found.id.rpartition("/")[2]),
+        title=facts.clean_name(PurePosixPath(stem).name.removesuffix(".gguf") or found.id.rpartition("/")[2]),
         format=format_,
         files=files,
         num_bytes=num_bytes,
@@ -214,31 +249,31 @@ def _model(found: Repository, format_: Format, files: tuple[RemoteFile, ...] = (
         bits=bits,
         context_length=context_length,
         num_parameters=num_parameters,
-        licence=next((one_line(tag.removeprefix("license:"))[:60] for tag in tags if tag.startswith("license:")), ""),
-        num_downloads=found.downloads,
-        updated_ms=_ms(found.lastModified),
-        is_gated=bool(found.gated),
+        licence=next((one_line(tag.removeprefix("license:")[:60]) for tag in tags if tag.startswith("license:")), ""),
+        num_downloads=found.num_downloads,
+        updated_ms=found.updated_ms,
+        is_gated=found.is_gated,
     )
 
 
 def _packed_bits(found: Repository) -> int | None:
     """Return the bits of quantized weights that the name or a tag says; None if they are not quantized."""
-    if found.safetensors is not None and found.safetensors.parameters and "U32" not in found.safetensors.parameters:
+    if found.counts and "U32" not in found.counts:
         return None
     named = [_MLX_BITS.search(text) for text in (found.id.rpartition("/")[2], *found.tags)]
     return next((int(bits[1]) for bits in named if bits and bits[1] in "234568"), None)
 
 
 def _float_name(found: Repository) -> str:
-    counts = found.safetensors.parameters if found.safetensors else {}
+    counts = found.counts
     name = max(counts, key=lambda name: counts[name], default="")
     return name if name in {"BF16", "F16", "F32"} else ""
 
 
 def _counts(found: Repository, packed_bits: int | None) -> tuple[int | None, int | None]:
     """Return the number of parameters and the size of the weights in an MLX repository; None if unknown."""
-    counts = found.safetensors.parameters if found.safetensors else dict[str, int]()
-    if not counts or any(count < 0 for count in counts.values()):
+    counts = found.counts
+    if not counts:
         return None, None
     num_bytes = sum(count * _BYTES_OF.get(name, 1) for name, count in counts.items())
     if packed_bits is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -15,9 +16,11 @@ from tokenizers import Tokenizer
 from app.catalog.entry import RemoteModel
 from app.ui.models.models_window import ModelsWindow
 from tests.app.ui.conftest import User
+from tests.attacks.hub_answers import QUICK, WHOLE_PAGES, listing
 from tests.hub_server import Fault, HubServer, Repository
 from tests.models import write_random_llama
 from tests.waiting import PATIENCE_MS
+from worker.printable import printable
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -141,3 +144,37 @@ def test_a_failed_search_says_why_and_can_be_repeated(user: User, window: Models
     search = user.controller.program.hub_search
     user.bot.waitUntil(lambda: not search.is_searching, timeout=PATIENCE_MS)
     assert window.status.text() == ""
+
+
+def _wait_for_details(user: User, repo: str) -> None:
+    search = user.controller.program.hub_search
+    user.bot.waitUntil(lambda: search.known_details(repo) is not None, timeout=PATIENCE_MS)
+
+
+def test_hostile_answers_are_shown_in_lines_that_do_nothing(
+    user: User, window: ModelsWindow, hub: HubServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    hub.fail(r"GET /api/models\?.*search", Fault("status", status=200, body=listing(QUICK)), times=3)
+    _search(user, window, "hostile")
+    keys = [row.key for row in window.list.rows if row.key]
+    assert len(keys) == len(QUICK)
+    for (_, row), key in zip(QUICK, keys, strict=True):
+        repo = key.removeprefix("hub:")
+        described = json.dumps({**row, "id": repo}).encode()
+        hub.fail(f"GET /api/models/{repo}", Fault("status", status=200, body=described))
+        _choose(user, window, key)
+        _wait_for_details(user, repo)
+        texts = [window.page.title.text(), window.page.problem.text(), *window.page.facts.shown.values()]
+        texts += [text for shown in window.list.rows for text in (shown.title, shown.detail, shown.word)]
+        assert all(printable(text) == text and len(text) < 500 for text in texts)
+    assert not window.grab().isNull()
+    assert not caplog.records
+
+
+def test_ten_thousand_hits_are_listed(user: User, window: ModelsWindow, hub: HubServer) -> None:
+    hub.fail(
+        r"GET /api/models\?.*search", Fault("status", status=200, body=dict(WHOLE_PAGES)["10,000 results"]), times=3
+    )
+    _search(user, window, "many")
+    assert len(window.list.rows) > 30
+    assert not window.grab().isNull()
