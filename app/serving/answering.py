@@ -29,6 +29,7 @@ from app.serving.messages import (
     ServedModel,
     ServerSettings,
     Suggested,
+    Up,
     UseModel,
 )
 from app.serving.owner_link import OwnerLink
@@ -258,21 +259,26 @@ class Service:
         request_id = str(question.request_id)
         inbox = self._link.open(request_id)
         try:
-            self._link.send(question)
+            self._send(question)
             return await inbox.get()
         finally:
             self._link.close(request_id)
 
+    def _send(self, message: Up) -> None:
+        try:
+            self._link.send(message)
+        except OverflowError:
+            raise ProblemError("invalid", "A number in the request is too large. Send a smaller one.") from None
+
     # --- for `Answering` -----------------------------------------------------------------------------------
 
     def begin(self, answer: Answering) -> asyncio.Queue[Down]:
-        """Send an answer's command; return the queue of its events."""
+        """Send an answer's command; return the queue of its events. Raises `ProblemError`."""
         if self._is_stopping:
             raise _stopping()
+        self._send(answer.command)
         self._answers.add(answer)
-        inbox = self._link.open(answer.request_id)
-        self._link.send(answer.command)
-        return inbox
+        return self._link.open(answer.request_id)
 
     def end(self, answer: Answering, *, is_early: bool) -> None:
         """Forget an answer, and cancel it if it has not ended."""

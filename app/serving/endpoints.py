@@ -41,7 +41,7 @@ class Endpoint:
                 raise data
             await self._method(request, data, reply)
 
-        await Replying(work, self._shape, self._settings.write_s)(scope, receive, send)
+        await Replying(work, self._shape)(scope, receive, send)
 
 
 def decoded(data: bytes, kind: type[_B]) -> _B:

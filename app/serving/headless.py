@@ -107,7 +107,9 @@ class HeadlessOwner:
 
     def stop(self) -> None:
         """End the streams, the server process and the worker."""
-        self._is_stopping = True
+        with self._lock:
+            # From now on, no worker is started in place of a dead one.
+            self._is_stopping = True
         self.relay.stop()
         self._client.stop()
         self._thread.join()
@@ -115,7 +117,9 @@ class HeadlessOwner:
     # --- for the relay -------------------------------------------------------------------------------------
 
     def send(self, command: Command) -> bool:
-        self._client.send(command)
+        # A command must not go to a worker that is being replaced: nobody would answer it.
+        with self._lock:
+            self._client.send(command)
         return True
 
     def list_models(self, question: ListModels) -> None:
@@ -204,7 +208,7 @@ class HeadlessOwner:
                 self._client.end()
                 continue
             except WorkerExitedError:
-                if self._is_stopping or not self._restarted():
+                if not self._restarted():
                     return
                 continue
             self._take(event)
@@ -219,6 +223,8 @@ class HeadlessOwner:
         """Start a fresh worker after the death of one. Return whether there is one."""
         self._client.kill()
         with self._lock:
+            if self._is_stopping:
+                return False
             self._num_deaths += 1
             self.relay.fail_all(_DIED)
             if self._num_deaths >= _MAX_DEATHS:

@@ -40,7 +40,7 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     body_s: float = 60.0
     """How long a request's body may take."""
     write_s: float = 120.0
-    """A client that reads nothing for this long is disconnected."""
+    """A client that reads nothing, or next to nothing, for this long is disconnected."""
     load_s: float = 20.0
     """How long a request waits for a model that is being loaded."""
     ping_s: float = 10.0

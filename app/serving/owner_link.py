@@ -48,7 +48,7 @@ class OwnerLink:
         return next(self._ids)
 
     def send(self, message: Up) -> None:
-        """Send a message. It is lost if the owner is gone."""
+        """Send a message. It is lost if the owner is gone. Raises `OverflowError` for a number of more than 64 bits."""
         self._unsent.append(memoryview(framed(encoded(message))))
         if len(self._unsent) == 1:
             self._write()

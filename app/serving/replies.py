@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol
+from typing import Protocol
 
 import msgspec
 from starlette.types import Receive, Scope, Send
@@ -31,9 +31,8 @@ class Shape(Protocol):
 class Reply:
     """The reply to one request: a whole one by `whole`, or a stream by `send` and `end`."""
 
-    def __init__(self, send: Send, write_s: float) -> None:
+    def __init__(self, send: Send) -> None:
         self._send = send
-        self._write_s = write_s
         self.has_begun = False
         self.headers: dict[str, str] = {}
         """Sent with the reply, whole or not."""
@@ -42,17 +41,17 @@ class Reply:
         """Send a JSON value."""
         body = _encoder.encode(value)
         await self._begin(status, "application/json", {"content-length": str(len(body)), **(headers or {})})
-        await self._write({"type": "http.response.body", "body": body})
+        await self._send({"type": "http.response.body", "body": body})
 
     async def send(self, data: bytes) -> None:
         """Send a part of a stream of events; waits while the client does not read."""
         if not self.has_begun:
             await self._begin(200, "text/event-stream; charset=utf-8", {"cache-control": "no-cache"})
-        await self._write({"type": "http.response.body", "body": data, "more_body": True})
+        await self._send({"type": "http.response.body", "body": data, "more_body": True})
 
     async def end(self) -> None:
         """End a stream."""
-        await self._write({"type": "http.response.body", "body": b""})
+        await self._send({"type": "http.response.body", "body": b""})
 
     async def _begin(self, status: int, content_type: str, headers: dict[str, str]) -> None:
         self.has_begun = True
@@ -60,11 +59,7 @@ class Reply:
             (name.encode(), value.encode())
             for name, value in {"content-type": content_type, **self.headers, **headers}.items()
         ]
-        await self._write({"type": "http.response.start", "status": status, "headers": pairs})
-
-    async def _write(self, message: dict[str, Any]) -> None:
-        async with asyncio.timeout(self._write_s):
-            await self._send(message)
+        await self._send({"type": "http.response.start", "status": status, "headers": pairs})
 
 
 def event(value: object, name: str = "") -> bytes:
@@ -101,14 +96,13 @@ class Events:
 class Replying:
     """An ASGI application that answers a request, and stops when the client goes."""
 
-    def __init__(self, work: Callable[[Reply], Awaitable[None]], shape: Shape, write_s: float) -> None:
+    def __init__(self, work: Callable[[Reply], Awaitable[None]], shape: Shape) -> None:
         """`work` writes the reply. It is cancelled when the client goes. The request's body has been read."""
         self._work = work
         self._shape = shape
-        self._write_s = write_s
 
     async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
-        reply = Reply(send, self._write_s)
+        reply = Reply(send)
         work = asyncio.ensure_future(self._reply(reply))
         gone = asyncio.ensure_future(_until_gone(receive))
         try:
@@ -123,8 +117,6 @@ class Replying:
             await self._work(reply)
         except ProblemError as problem:
             await self._report(reply, problem)
-        except TimeoutError:
-            return  # The client does not read.
         except Exception as error:  # noqa: BLE001 (the client waits for an end, whatever the error)
             _log.error("A request failed", exc_info=error)
             await self._report(reply, ProblemError("failed", _BROKEN))
@@ -148,13 +140,12 @@ async def report(reply: Reply, shape: Shape, problem: ProblemError) -> None:
 class Refusal:
     """An ASGI application that reports a problem."""
 
-    def __init__(self, shape: Shape, problem: ProblemError, write_s: float) -> None:
+    def __init__(self, shape: Shape, problem: ProblemError) -> None:
         self._shape = shape
         self._problem = problem
-        self._write_s = write_s
 
     async def __call__(self, _scope: Scope, _receive: Receive, send: Send) -> None:
-        await report(Reply(send, self._write_s), self._shape, self._problem)
+        await report(Reply(send), self._shape, self._problem)
 
 
 async def _until_gone(receive: Receive) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import resource
 import signal
 import socket
 from collections.abc import Generator
@@ -35,6 +36,10 @@ if TYPE_CHECKING:
 
 _GRACE_S = 2
 """How long clients may take to read the end of their streams when the server stops."""
+_BACKLOG = 128
+"""Connections that wait to be accepted. asyncio accepts so many before the first of them is seen here."""
+_OTHER_FILES = 64 + 3 * _BACKLOG
+"""Files that the process opens beside its connections: pipes, a database, connections beyond the limit."""
 
 
 def run(settings: ServerSettings, up: Connection, down: Connection) -> None:
@@ -47,7 +52,7 @@ def application(service: Service, settings: ServerSettings) -> ASGIApp:
     routes: list[Route] = [*openai_api.routes(service, settings), *anthropic_api.routes(service, settings)]
 
     def refuse(scope: Scope, problem: ProblemError) -> ASGIApp:
-        return Refusal(_shape(scope), problem, settings.write_s)
+        return Refusal(_shape(scope), problem)
 
     async def on_unknown(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
@@ -101,6 +106,7 @@ async def _run(settings: ServerSettings, up: Connection, down: Connection) -> No
             access_log=False,
             proxy_headers=False,
             server_header=False,
+            backlog=_BACKLOG,
             timeout_keep_alive=round(settings.head_s),
             timeout_graceful_shutdown=_GRACE_S,
         )
@@ -127,7 +133,7 @@ def _listener(settings: ServerSettings) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
-        listener.listen(128)
+        listener.listen(_BACKLOG)
         listener.setblocking(False)
     except OSError:
         listener.close()
@@ -154,15 +160,17 @@ class _Server(uvicorn.Server):
 
 
 def _connection_type(settings: ServerSettings) -> type[H11Protocol]:
-    """Return uvicorn's protocol of a connection, with a limit for the number of connections and for slow heads."""
+    """Return uvicorn's protocol of a connection, with limits: their number, slow heads, clients that do not read."""
+    max_connections = _max_connections(settings)
 
     class Connection(H11Protocol):
         _head_timer: asyncio.TimerHandle | None = None
+        _write_timer: asyncio.TimerHandle | None = None
 
         @override
         def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
             super().connection_made(transport)
-            if len(self.connections) > settings.max_connections:
+            if len(self.connections) > max_connections:
                 transport.close()
             else:
                 self._head_timer = self.loop.call_later(settings.head_s, transport.close)
@@ -177,8 +185,20 @@ def _connection_type(settings: ServerSettings) -> type[H11Protocol]:
                 self._head_timer = self.loop.call_later(settings.head_s, self.transport.close)
 
         @override
+        def pause_writing(self) -> None:
+            super().pause_writing()
+            # `close` would wait for the client to read the rest.
+            self._write_timer = self.loop.call_later(settings.write_s, self.transport.abort)
+
+        @override
+        def resume_writing(self) -> None:
+            self._end_write_timer()
+            super().resume_writing()
+
+        @override
         def connection_lost(self, exc: Exception | None) -> None:
             self._end_timer()
+            self._end_write_timer()
             super().connection_lost(exc)
 
         def _end_timer(self) -> None:
@@ -186,4 +206,25 @@ def _connection_type(settings: ServerSettings) -> type[H11Protocol]:
                 self._head_timer.cancel()
                 self._head_timer = None
 
+        def _end_write_timer(self) -> None:
+            if self._write_timer is not None:
+                self._write_timer.cancel()
+                self._write_timer = None
+
     return Connection
+
+
+def _max_connections(settings: ServerSettings) -> int:
+    """Let this process open enough files, if the system allows it; return how many connections they are enough for."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = settings.max_connections + _OTHER_FILES
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
+            soft = allowed
+    return (
+        settings.max_connections
+        if soft == resource.RLIM_INFINITY
+        else max(1, min(settings.max_connections, soft - _OTHER_FILES))
+    )

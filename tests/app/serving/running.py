@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
@@ -22,12 +23,19 @@ KEY = "key-of-the-tests"
 class Bough:
     """A running `bough serve`."""
 
-    def __init__(self, folder: Path, *arguments: str, model: Path | str = "guide", key: str | None = KEY) -> None:
-        """`key`: None lets Bough make one."""
+    def __init__(
+        self,
+        folder: Path,
+        *arguments: str,
+        model: Path | str = "guide",
+        key: str | None = KEY,
+        before: Sequence[str] = (),
+    ) -> None:
+        """`key`: None lets Bough make one. `before`: a command that starts the one that follows it."""
         environment = {**os.environ, "BOUGH_API_KEY": key or "", "HF_HUB_OFFLINE": "1"}
         self.process = subprocess.Popen(
             [
-                *(sys.executable, "-m", "app", "serve", "--data-dir", str(folder)),
+                *(*before, sys.executable, "-m", "app", "serve", "--data-dir", str(folder)),
                 *("--model", str(model), *(arguments or ("--port", "0"))),
             ],
             cwd=ROOT,
