@@ -39,7 +39,6 @@ from worker.sentence import Sentence
 State: TypeAlias = Literal["off", "starting", "on", "failed"]
 
 _LOOK_MS = 500
-_DIED = Sentence("The model process stopped while it answered. It is being started again.")
 
 
 class _Wanted(NamedTuple):
@@ -412,7 +411,7 @@ class LocalApi(QObject):
 
     def _on_worker_ended(self) -> None:
         if self._relay is not None:
-            self._relay.fail_all(_DIED)
+            self._relay.fail_all()
             self._look()
 
 

@@ -22,7 +22,7 @@ from worker.sentence import Sentence
 _log = logging.getLogger(__name__)
 
 _MAX_TRIES = 6
-"""So many connections in a row may bring no byte."""
+"""The most connections in a row that may bring no byte."""
 _MAX_WAIT_S = 30.0
 _MAX_ASKED_WAIT_S = 300.0
 """Where a server wants a longer pause, the fetch fails with its sentence, and the user decides."""

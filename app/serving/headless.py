@@ -25,13 +25,11 @@ from app.serving.model_names import find, load_name, served_model, suggested
 from app.serving.relay import Exchange, Relay
 from worker.process import WorkerClient, WorkerExitedError, WorkerSilentError
 from worker.protocol import Command, Event, Failed, LoadModel, ModelLoaded
-from worker.sentence import Sentence
 
 _MAX_DEATHS = 3
 """After this many deaths in a row without an answer between them, no further worker is started."""
 _PATIENCE_S = 60.0
 """A worker that has been silent for this long is ended."""
-_DIED = Sentence("The model process stopped while it answered. It is being started again.")
 
 
 class Loaded(NamedTuple):
@@ -226,7 +224,7 @@ class HeadlessOwner:
             if self._is_stopping:
                 return False
             self._num_deaths += 1
-            self.relay.fail_all(_DIED)
+            self.relay.fail_all()
             if self._num_deaths >= _MAX_DEATHS:
                 why = f"The model process stopped {_MAX_DEATHS} times in a row. Choose another model."
                 self._set(ModelStatus(state="failed", model=self._status.model, why=why))

@@ -68,18 +68,6 @@ def keep_key(text: str, note: Path) -> bool:
     return True
 
 
-def forget_key(note: Path) -> None:
-    """Remove the key from the system's keyring. May wait for the keyring."""
-    import keyring
-    from keyring.errors import KeyringError
-
-    try:
-        note.unlink(missing_ok=True)
-        keyring.delete_password(_SERVICE, _NAME)
-    except (KeyringError, OSError, RuntimeError) as error:
-        _log.info("No key was removed: %s", type(error).__name__)
-
-
 def _kept() -> str | None:
     import keyring
     from keyring.errors import KeyringError

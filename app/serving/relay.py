@@ -55,6 +55,7 @@ _log = logging.getLogger(__name__)
 _MAX_END_TOKENS = 16
 """The most tokens of a prompt behind its last message, such as those that open the answer."""
 _ENDS = (Finished, Failed, Tokenized, Planned, Validated)
+_DIED = Sentence("The model process stopped while it answered. It is being started again.")
 _NO_WORKER = Sentence("There is no model process now. Try again in a moment.")
 
 
@@ -223,12 +224,12 @@ class Relay:
                 self._num_queued += 1
                 self._queue.put(data)
 
-    def fail_all(self, why: Sentence) -> None:
+    def fail_all(self) -> None:
         """Fail all requests: the worker has died."""
         with self._lock:
             opened, self._state.opened = self._state.opened, {}
         for request_id in opened:
-            self.tell(_failure(request_id, why))
+            self.tell(_failure(request_id, _DIED))
 
     def stop_request(self, request_id: RequestId) -> None:
         """Stop answering a request, for the user."""

@@ -25,7 +25,7 @@ from worker.values import ReasoningMarks
 _Mask: TypeAlias = npt.NDArray[np.bool_]
 _BARE_CALL = re.compile(rb'\s*\{\s*"name"\s*:\s*"')
 _MAX_LEAD = 64
-"""So many bytes of a turn may be the beginning of a bare call."""
+"""The most bytes of a turn that may be the beginning of a bare call."""
 
 
 class Alternatives:
@@ -356,7 +356,7 @@ class CallConstraint:
         return True
 
     def _note_section(self, number: int, num_in_section: int) -> None:
-        """Note that a section has consumed so many tokens, counted as it counts them."""
+        """Note that a section has consumed this many tokens, counted as it counts them."""
         mode: _Mode = "call"
         if self._sections[number].is_complete:
             goes_on = self._grammars.whole is None and self._grammars.is_several and self._grammars.form.is_repeated

@@ -8,18 +8,17 @@ from collections.abc import Callable, Generator, Mapping
 from typing import Any, cast
 
 from worker.tools.forms import Braces, Channels, Form, JsonObject, NamedJson, Python, Tagged
-from worker.tools.incoming import BrokenError, Incoming, Sink
+from worker.tools.incoming import JSON_NUMBER, MAX_DEPTH, BrokenError, Incoming, Sink
 from worker.tools.schemas import as_json, parameter, types_of
 
 _NAME = re.compile(r"[^\s<>\"'=(){}\[\],|]+")
 _KEY = re.compile(r"[^\s<>\"'=(){}\[\],:]+")
 _WORD = re.compile(r"[-+.\w]+")
+_BARE = re.compile(r"[^,{}\[\]<]+")
 _COUNTED = re.compile(r"(?:functions\.)?(?P<name>.+?)(?::\d+)?")
 _TYPE = re.compile(r'\btype="(\w+)"')
-_JSON_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _WORDS = {"true": "true", "false": "false", "null": "null", "True": "true", "False": "false", "None": "null"}
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "a": "\a", "v": "\v", "0": "\0", "\n": ""}
-_MAX_DEPTH = 200
 
 _Step = Generator[None]
 
@@ -294,7 +293,7 @@ class CallText:
         yield from self._braced_value(quote, depth + 1)
 
     def _braced_value(self, quote: str, depth: int) -> _Step:
-        if depth > _MAX_DEPTH:
+        if depth > MAX_DEPTH:
             raise BrokenError
         if (yield from self._in.takes(quote)):
             self._add('"')
@@ -336,7 +335,7 @@ class CallText:
         yield from self._python_value(1)
 
     def _python_value(self, depth: int) -> _Step:
-        if depth > _MAX_DEPTH:
+        if depth > MAX_DEPTH:
             raise BrokenError
         match (yield from self._in.peek()):
             case "'" | '"':
@@ -415,14 +414,11 @@ class CallText:
         self._add(json.dumps(chr(number))[1:-1])
 
 
-_BARE = re.compile(r"[^,{}\[\]<]+")
-
-
 def _word(word: str) -> str:
     """Return a number, truth value or null of Python or JSON as JSON; empty if it is none."""
     if word in _WORDS:
         return _WORDS[word]
-    if _JSON_NUMBER.fullmatch(word):
+    if JSON_NUMBER.fullmatch(word):
         return word
     try:
         return json.dumps(float(word), allow_nan=False)

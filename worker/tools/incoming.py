@@ -8,12 +8,12 @@ from collections.abc import Callable, Generator, Sequence
 from functools import lru_cache
 from typing import TypeAlias
 
-_MAX_DEPTH = 200
+MAX_DEPTH = 200
 """Python's stack holds at least that many readers inside each other."""
 _PLAIN = re.compile(r'[^"\\\x00-\x1f]+')
 _BLANKS = " \t\r\n"
 _SPACE = re.compile(r"[ \t\r\n]+")
-_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+JSON_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _ESCAPES = frozenset('"\\/bfnrt')
 _HEX = frozenset("0123456789abcdefABCDEF")
 
@@ -41,11 +41,6 @@ class Incoming:
     def end(self) -> None:
         """Note that no more text comes."""
         self._has_ended = True
-
-    @property
-    def position(self) -> int:
-        """How many characters are read."""
-        return self._num_dropped + self._at
 
     def mark(self) -> int:
         """Return the position, and forget the text before it."""
@@ -203,7 +198,7 @@ class Incoming:
                 yield from self._json_word("null", sink)
             case _:
                 number = yield from self.take_while(_NUMBER_CHARACTERS)
-                if _NUMBER.fullmatch(number) is None:
+                if JSON_NUMBER.fullmatch(number) is None:
                     raise BrokenError
                 sink(number)
 
@@ -220,7 +215,7 @@ class Incoming:
         sink(word)
 
     def _json_items(self, sink: Sink, closer: str, depth: int) -> Generator[None]:
-        if depth >= _MAX_DEPTH:
+        if depth >= MAX_DEPTH:
             raise BrokenError
         sink(self._text[self._at])
         self._at += 1

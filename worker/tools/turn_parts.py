@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 import secrets
+import string
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -74,11 +75,7 @@ class CallBroken:
 Part: TypeAlias = Content | Reasoning | CallStarted | CallArguments | CallEnded | CallBroken
 
 
-def new_id() -> str:
-    """Return a random id for a call."""
-    return f"call_{secrets.token_hex(12)}"
-
-
+_ALPHANUMERIC = string.ascii_letters + string.digits
 _MESSAGE_ENDS = ("<|end|>", "<|return|>", "<|call|>", "<|start|>", "<|channel|>")
 _CHANNEL = re.compile(r"<\|channel\|>\s*(\w+)")
 _RECIPIENT = re.compile(r"\bto=functions\.([\w.:/-]+)")
@@ -86,9 +83,6 @@ _RECIPIENT = re.compile(r"\bto=functions\.([\w.:/-]+)")
 
 def _drop(_: str) -> None:
     """Drop text after a call's arguments: only white space comes there."""
-
-
-_ALPHANUMERIC = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
 
 class TurnReader:
@@ -279,7 +273,9 @@ class TurnReader:
 
     def _new_id(self) -> str:
         length = 0 if self._form is None else self._form.id_length
-        return "".join(secrets.choice(_ALPHANUMERIC) for _ in range(length)) if length else new_id()
+        if not length:
+            return f"call_{secrets.token_hex(12)}"
+        return "".join(secrets.choice(_ALPHANUMERIC) for _ in range(length))
 
 
 def parts_of(

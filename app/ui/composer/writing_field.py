@@ -20,7 +20,7 @@ _MAX_RUN = 50_000
 _MAX_LINE = 300_000
 """Characters of a line. Qt lays out a line as a whole after each letter that is typed in it."""
 _FIRST_CHARS, _FIRST_LINES = 20_000, 500
-"""So much of a text is shown at once, the rest in slices."""
+"""The beginning of a text that is shown at once; the rest follows in slices."""
 _CHARS_AT_ONCE, _LINES_AT_ONCE = 10_000, 100
 _WORK_S = 0.010
 
@@ -189,7 +189,7 @@ class WritingField(QPlainTextEdit):
 
 
 def _slice_of(text: str, num_chars: int, num_lines: int) -> str:
-    """Return the beginning of a text with at most so many characters and lines."""
+    """Return the beginning of a text with at most this many characters and lines."""
     piece = text[:num_chars]
     lines = piece.split("\n", num_lines)
     return piece if len(lines) <= num_lines else "\n".join(lines[:num_lines])
@@ -217,7 +217,7 @@ def why_not_editable(text: str) -> str:
 
 
 def _start_of(text: str, num_units: int) -> str:
-    """Return the beginning of a text that has so many UTF-16 units."""
+    """Return the beginning of a text that has this many UTF-16 units."""
     start = text[:num_units]
     if start.isascii() or max(start) <= "\uffff":
         return start
