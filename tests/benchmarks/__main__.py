@@ -24,6 +24,7 @@ _AREAS = {
     "prompt_cache": 60,
     "several": 120,
     "real_weights": 300,
+    "serving": 180,
     "plan": 25,
     "drafts": 10,
     "store": 120,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import random
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,109 +12,28 @@ import pytest
 from msgspec import UNSET
 from tokenizers import AddedToken
 
+from tests.app.serving.agent import Agent, Session, random_text
 from tests.app.serving.owned import Owned
 from tests.app.serving.running import KEY, Bough
 from tests.models import byte_level_tokenizer, write_scripted_model
-from worker.protocol import Chunk, Tokenize, Tokenized
+from worker.protocol import Chunk
 
 _END = 2
 """The guide's token that ends an answer."""
-_WORDS = [
-    "branch",
-    "tree",
-    "message",
-    "answer",
-    "edit",
-    "fork",
-    "window",
-    "model",
-    "token",
-    "stop",
-    "list",
-    "key",
-    "file",
-    "folder",
-    "search",
-    "export",
-]
-
-
-def _text(random_: random.Random, num_words: int) -> str:
-    return " ".join(random_.choice(_WORDS) for _ in range(num_words)) + "?"
-
-
-class _Session:
-    """An agent that sends its whole conversation with each request, and the oracle of what must be read."""
-
-    def __init__(self, owner: Owned) -> None:
-        self._owner = owner
-        self._client = owner.openai()
-        self._read: list[list[int]] = []
-        """All ids that the model has computed, a list for each answer."""
-        self.num_read = 0
-        self.num_ideal = 0
-
-    def ask(self, messages: Sequence[Any], **asked: Any) -> str:
-        """Send a request; return the answer's text."""
-        reply = self._client.chat.completions.create(
-            model="guide", messages=list(messages), max_tokens=12, temperature=0, **asked
-        )
-        exchange = self._owner.exchange()
-        assert exchange.generate.messages is not UNSET
-        self._owner.send(Tokenize(request_id="oracle", messages=exchange.generate.messages))
-        prompt = self._owner.event(Tokenized).token_ids
-        common = max((_num_common(prompt, read) for read in self._read), default=0)
-        usage = exchange.finished.usage
-        assert usage.prompt_tokens == len(prompt)
-        self.num_read += usage.prompt_tokens - usage.cached_tokens
-        # The last token is computed to know what follows it.
-        self.num_ideal += max(1, len(prompt) - common)
-        choice = exchange.finished.choices[0]
-        # After the last token of an answer that was cut by its length, nothing was computed.
-        ids = choice.turn_token_ids if choice.reason == "eos" else choice.turn_token_ids[:-1]
-        self._read.append([*prompt, *ids])
-        return reply.choices[0].message.content or ""
-
-
-def _num_common(one: Sequence[int], other: Sequence[int]) -> int:
-    return next(
-        (number for number, (mine, theirs) in enumerate(zip(one, other, strict=False)) if mine != theirs),
-        min(len(one), len(other)),
-    )
 
 
 def test_a_session_that_grows_is_cut_and_changes_reads_each_token_once() -> None:
-    random_ = random.Random(7)
+    agent = Agent()
     with Owned("guide") as owner:
-        owner.ready()
-        session = _Session(owner)
-        messages: list[Any] = [{"role": "system", "content": _text(random_, 30)}]
-        for number in range(30):
-            if number % 10 == 4:
-                # The user goes back, and asks something else.
-                del messages[random_.randrange(1, len(messages)) | 1 :]
-            elif number % 10 == 7:
-                # Something in the middle is another text now.
-                position = random_.randrange(len(messages))
-                messages[position] = {**messages[position], "content": _text(random_, 10)}
-            elif number % 10 == 9:
-                # Something is put in between.
-                position = random_.randrange(len(messages)) | 1
-                messages[position:position] = [
-                    {"role": "user", "content": _text(random_, 5)},
-                    {"role": "assistant", "content": _text(random_, 5)},
-                ]
-            messages.append({"role": "user", "content": _text(random_, random_.randrange(3, 12))})
-            answer = session.ask(messages)
-            # Clients cut the white space around an answer.
-            messages.append({"role": "assistant", "content": answer.strip()})
-            if len(messages) > 24:
-                del messages[1:9]
+        session = Session(owner.ready())
+        for _ in range(30):
+            agent.ask()
+            agent.take(session.ask(agent.messages))
         assert session.num_read == session.num_ideal
 
 
 def test_a_request_that_comes_while_another_reads_the_same_prompt_shares_it() -> None:
-    messages: list[Any] = [{"role": "user", "content": _text(random.Random(3), 600)}]
+    messages: list[Any] = [{"role": "user", "content": random_text(random.Random(3), 600)}]
     with Owned("guide") as owner:
         client = owner.ready().openai()
         # It does not end while the other one is answered.
@@ -132,7 +50,7 @@ def test_a_request_that_comes_while_another_reads_the_same_prompt_shares_it() ->
 
 
 def test_a_session_goes_on_after_a_restart_where_it_was(tmp_path: Path) -> None:
-    messages: list[Any] = [{"role": "user", "content": _text(random.Random(5), 80)}]
+    messages: list[Any] = [{"role": "user", "content": random_text(random.Random(5), 80)}]
     known = 0
     for answers in (2, 1):
         with Bough(tmp_path) as bough:
