@@ -70,8 +70,8 @@ class Program(QObject):
     window_requested = Signal(object)
     """A new window should open, with this conversation id, or an empty page for None."""
     quit_requested = Signal()
-    local_api_made = Signal()
-    """`local_api` exists from now on."""
+    local_api_made = Signal(object)
+    """The `LocalApi` exists from now on."""
     empty_start_requested = Signal()
     """The program should start again with an empty store, which replaces the missing one."""
     restore_requested = Signal(object)
@@ -162,6 +162,11 @@ class Program(QObject):
         """Serves other programs, if the user switched it on."""
         return self._local_api.get()
 
+    @property
+    def made_local_api(self) -> LocalApi | None:
+        """The same, or None if nothing has used it yet."""
+        return self._local_api.made
+
     def _make_local_api(self) -> LocalApi:
         from app.local_api import LocalApi
 
@@ -177,7 +182,8 @@ class Program(QObject):
         api.failed.connect(self._on_local_api_failed)
         api.changed.connect(self._on_local_api_changed)
         api.served_changed.connect(self.idle_unloading.begin)
-        self.local_api_made.emit()
+        self.idle_unloading.is_serving = lambda: bool(api.served)
+        self.local_api_made.emit(api)
         return api
 
     def _models_to_serve(self) -> Sequence[ServedModel]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from PySide6.QtCore import QObject, QTimer
 
 from app.answers.answers import Answers
@@ -19,6 +21,8 @@ class IdleUnloading(QObject):
         self._session = session
         self._answers = answers
         self._minutes = minutes
+        self.is_serving: Callable[[], bool] = lambda: False
+        """Returns whether other programs' requests are being answered."""
         self.timer = QTimer(self, singleShot=True)
         self.timer.timeout.connect(self._on_time)
         for signal in (session.changed, answers.requested, answers.ended):
@@ -36,7 +40,7 @@ class IdleUnloading(QObject):
             self.timer.stop()
 
     def _on_time(self) -> None:
-        if self._answers.has_pending:
+        if self._answers.has_pending or self.is_serving():
             self.begin()
         else:
             self._session.unload()

@@ -99,6 +99,8 @@ class Served:
     """Tokens of the prompt that are read."""
     num_prompt: int = 0
     """Tokens of the prompt; 0 while they are unknown."""
+    num_cached: int = 0
+    """Tokens of the prompt that were kept from earlier requests."""
     num_tokens: int = 0
     """Tokens written, of all its answers."""
     first_s: float = 0.0
@@ -319,7 +321,7 @@ class Relay:
                 return None
             match event:
                 case PrefillProgress():
-                    served.num_read, served.num_prompt = event.done, event.total
+                    served.num_read, served.num_prompt, served.num_cached = event.done, event.total, event.cached
                 case Chunk():
                     now = time.monotonic()
                     served.first_s, served.last_s = served.first_s or now, now

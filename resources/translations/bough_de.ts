@@ -5831,6 +5831,63 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
     </message>
 </context>
 <context>
+    <name>ServingLine</name>
+    <message numerus="yes">
+        <source>%n program(s)</source>
+        <translation>
+            <numerusform>%n Programm</numerusform>
+            <numerusform>%n Programme</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>Serving {}</source>
+        <translation>Für {}</translation>
+    </message>
+</context>
+<context>
+    <name>ServingPopover</name>
+    <message>
+        <source>Requests of other programs</source>
+        <translation>Anfragen anderer Programme</translation>
+    </message>
+    <message>
+        <source>Stop all</source>
+        <translation>Alle stoppen</translation>
+    </message>
+    <message>
+        <source>Stop</source>
+        <translation>Stoppen</translation>
+    </message>
+    <message>
+        <source>Stop the answer for {}</source>
+        <translation>Die Antwort für {} stoppen</translation>
+    </message>
+    <message>
+        <source>Reading {done} of {total} tokens · {kept} kept</source>
+        <translation>Liest {done} von {total} Token · {kept} behalten</translation>
+    </message>
+    <message>
+        <source>Waiting</source>
+        <translation>Wartet</translation>
+    </message>
+    <message>
+        <source>{} tokens/s</source>
+        <translation>{} Token/s</translation>
+    </message>
+    <message>
+        <source>Its tools changed since its last request, so what follows is read again.</source>
+        <translation>Seine Werkzeuge haben sich seit seiner letzten Anfrage geändert, darum wird alles danach neu gelesen.</translation>
+    </message>
+    <message>
+        <source>Its message {} changed since its last request, so what follows is read again.</source>
+        <translation>Seine Nachricht {} hat sich seit seiner letzten Anfrage geändert, darum wird alles danach neu gelesen.</translation>
+    </message>
+    <message>
+        <source>Its system text changed since its last request, so what follows is read again.</source>
+        <translation>Sein Systemtext hat sich seit seiner letzten Anfrage geändert, darum wird alles danach neu gelesen.</translation>
+    </message>
+</context>
+<context>
     <name>SettingsWindow</name>
     <message>
         <source>Settings</source>

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QVBoxLayout
 
@@ -9,6 +11,10 @@ from app.conversation.controller import Controller
 from app.ui.menus import Menus, tip_with_key
 from app.ui.sidebar.conversation_list import ConversationList
 from app.ui.theme import Theme, icon, scaled_beside
+
+if TYPE_CHECKING:
+    from app.local_api import LocalApi
+    from app.ui.sidebar.serving_line import ServingLine
 
 _WIDTH_PX = 256
 
@@ -34,7 +40,9 @@ class Sidebar(QFrame):
         self._empty.setObjectName("quiet")
         self._empty.setWordWrap(True)
         self._empty.setContentsMargins(8, 4, 8, 0)
-        layout = QVBoxLayout(self)
+        self.serving_line: ServingLine | None = None
+        """None until the local API has been used."""
+        layout = self._column = QVBoxLayout(self)
         layout.setContentsMargins(12, 12, 12, 12)
         layout.setSpacing(8)
         layout.addWidget(self.search_button)
@@ -43,7 +51,11 @@ class Sidebar(QFrame):
         layout.addWidget(self.list, 1)
         layout.addStretch(0)
         layout.addWidget(self.settings_button)
-        controller.program.conversations.changed.connect(self._show_whether_empty)
+        program = controller.program
+        program.conversations.changed.connect(self._show_whether_empty)
+        program.local_api_made.connect(self._watch)
+        if program.made_local_api is not None:
+            self._watch(program.made_local_api)
         self.set_theme(theme)
         self._show_whether_empty()
 
@@ -58,6 +70,12 @@ class Sidebar(QFrame):
         """Show in the tool tips by which keys the buttons' actions work."""
         for button, action in self._actions.items():
             button.setToolTip(tip_with_key(action))
+
+    def _watch(self, api: LocalApi) -> None:
+        from app.ui.sidebar.serving_line import ServingLine
+
+        self.serving_line = ServingLine(api)
+        self._column.insertWidget(self._column.indexOf(self.settings_button), self.serving_line)
 
     def _button(self, name: str, text: str) -> QPushButton:
         button = QPushButton(text)

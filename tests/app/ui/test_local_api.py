@@ -14,6 +14,7 @@ import pytest
 from keyring.backend import KeyringBackend
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QPushButton
 from typing_extensions import override
 
 from app.local_api import LocalApi
@@ -199,3 +200,44 @@ def test_requests_fail_when_the_worker_dies_and_the_next_one_is_answered(user: U
     user.bot.waitUntil(lambda: user.application.session.state == "ready", timeout=PATIENCE_MS)
     assert _wait_for(user, _Request(api)).text
     user.window.banner.dismiss()
+
+
+def test_a_line_says_who_is_served_and_its_panel_stops_a_request(user: User, page: LocalApiPage) -> None:
+    api = _switched_on(user, page)
+    line = user.window.sidebar.serving_line
+    assert line is not None
+    assert not line.isVisible()
+    one, other = (_Request(api, max_tokens=100_000) for _ in range(2))
+    user.bot.waitUntil(lambda: len(api.served) == 2 and "tokens/s" in line.accessibleName(), timeout=PATIENCE_MS)
+    assert line.isVisible()
+    assert line.accessibleName().startswith("Serving OpenAI/Python · ")
+    user.bot.mouseClick(line, Qt.MouseButton.LeftButton)
+    panel = line.panel
+    assert panel is not None
+    user.bot.waitUntil(lambda: all("written" in text for text in panel.texts), timeout=PATIENCE_MS)
+    assert panel.texts[0].startswith("OpenAI/Python · guide\n")
+    assert panel.stop_buttons[0].hasFocus()
+    user.bot.keyClick(panel.stop_buttons[0], Qt.Key.Key_Space)
+    user.bot.waitUntil(lambda: len(panel.stop_buttons) == 1, timeout=PATIENCE_MS)
+    assert [one.is_alive(), other.is_alive()].count(True) == 1
+    # The panel of one request has no button for all of them.
+    assert [button.text() for button in panel.findChildren(QPushButton) if button.isVisible()] == ["Stop"]
+    api.stop_all()
+    for request in (one, other):
+        assert _wait_for(user, request).text
+    user.bot.waitUntil(lambda: not line.isVisible(), timeout=PATIENCE_MS)
+    assert line.panel is None or not line.panel.isVisible()
+
+
+def test_serving_keeps_an_idle_model_loaded(user: User, page: LocalApiPage) -> None:
+    api = _switched_on(user, page)
+    program = user.controller.program
+    program.set_unload_after(1)
+    request = _Request(api, max_tokens=100_000)
+    user.bot.waitUntil(lambda: bool(request.text), timeout=PATIENCE_MS)
+    # As if the minute were over.
+    program.idle_unloading.timer.timeout.emit()
+    assert user.application.session.state == "ready"
+    api.stop_all()
+    _wait_for(user, request)
+    program.set_unload_after(0)
