@@ -15,6 +15,7 @@ from app.ui.settings.settings_page import SettingsPage, card
 from app.ui.theme import scaled
 
 _PORT_PX = 112
+_FIELD_INSET_PX = 8
 _MAX_PORT = 65535
 _HIDDEN_KEY = "•" * 16
 
@@ -66,6 +67,7 @@ class LocalApiPage(SettingsPage):
         self.port.setAccessibleName(self.tr("Port"))
         self.port.setRange(1, _MAX_PORT)
         self.port.setGroupSeparatorShown(False)
+        self.port.lineEdit().setTextMargins(_FIELD_INSET_PX, 0, _FIELD_INSET_PX, 0)
         self.port.setFixedWidth(scaled(_PORT_PX))
         self.port.setValue(settings.port)
         self._port_card = card(self.tr("Port"), "", _row(self.port))
