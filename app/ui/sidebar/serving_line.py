@@ -16,7 +16,6 @@ from app.serving.messages import Client
 from app.serving.relay import Served
 from app.ui.parts.labels import ElidedLabel, as_tool_tip, quiet_label
 from app.ui.parts.popover import Popover
-from worker.protocol import RequestId
 
 translate = QCoreApplication.translate
 
@@ -88,7 +87,7 @@ class ServingPopover(Popover):
     def __init__(self, api: LocalApi, parent: QWidget) -> None:
         super().__init__(translate("ServingPopover", "Requests of other programs"), _WIDTH_PX, parent)
         self._api = api
-        self._rows: dict[RequestId, _Row] = {}
+        self._rows: dict[str | int, _Row] = {}
         self._stop_all = QPushButton(translate("ServingPopover", "Stop all"))
         self._stop_all.clicked.connect(api.stop_all)
         self.column.addWidget(self._stop_all, 0, Qt.AlignmentFlag.AlignLeft)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import socket
 import threading
@@ -24,6 +25,10 @@ from app.ui.settings.settings_window import SettingsWindow
 from tests.app.ui.conftest import User
 from tests.driver import PATIENCE_S
 from tests.waiting import PATIENCE_MS
+from worker.models.folder import guide_path
+
+_EOS: int = json.loads((guide_path() / "config.json").read_bytes())["eos_token_id"]
+_NEVER_ENDS = {str(_EOS): -100}
 
 
 class _Keyring(KeyringBackend):
@@ -105,6 +110,7 @@ class _Request(threading.Thread):
                     model=self._model,
                     messages=[{"role": "user", "content": "How do I fork a message?"}],
                     max_tokens=self._max_tokens,
+                    logit_bias=_NEVER_ENDS,
                     stream=True,
                 ) as chunks,
             ):
