@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 from PySide6.QtCore import Qt
 from tokenizers import Tokenizer
@@ -89,10 +90,14 @@ def test_a_model_is_unloaded_and_the_next_question_loads_it(user: User, window: 
 def test_a_load_can_be_cancelled_and_the_previous_model_answers(user: User, window: ModelsWindow) -> None:
     session = user.application.session
     window.list.choose(_key(user, "Alpha-1B-4bit"))
+    # The worker finds both commands at once, so the small model is not there before *Cancel* is.
+    worker = psutil.Process(user.application.link.pid)
+    worker.suspend()
     window.page.main_button.click()
-    assert user.window.header.cancel_button.isVisible()
+    user.bot.waitUntil(user.window.header.cancel_button.isVisible, timeout=PATIENCE_MS)
     user.window.header.cancel_button.click()
     assert not user.window.header.cancel_button.isEnabled()
+    worker.resume()
     user.bot.waitUntil(lambda: session.state != "loading", timeout=PATIENCE_MS)
     assert session.name == "guide"
     assert user.ask("What is a branch?").state == "complete"
