@@ -86,6 +86,11 @@ class OpenMemorySettings:
 
 
 @dataclass(frozen=True)
+class OpenModels:
+    """Open the Models window."""
+
+
+@dataclass(frozen=True)
 class ShowFile:
     """Show a file or folder in the system's file manager."""
 
@@ -126,6 +131,7 @@ NoticeAction: TypeAlias = (
     | UsePlainTemplate
     | RestartWorker
     | OpenMemorySettings
+    | OpenModels
     | ShowFile
     | ShowConversation
     | ShowBackups
@@ -138,9 +144,12 @@ Kind: TypeAlias = Literal["information", "warning", "danger"]
 KINDS: tuple[Kind, ...] = ("information", "warning", "danger")
 """From the least to the most serious."""
 
-Cause: TypeAlias = Literal["store", "saving", "settings", "files", "drafts", "model", "worker", "local_api"]
+Cause: TypeAlias = Literal[
+    "store", "saving", "settings", "files", "drafts", "model", "worker", "local_api", "arrival", "transfer"
+]
 """A lasting state of the program: the store that was opened, text or settings that can't be saved, files or drafts that
-were set aside, a model that did not load, a worker that does not respond."""
+were set aside, a model that did not load, a worker that does not respond,
+models that have come or failed while no Models window was open."""
 
 
 @dataclass(frozen=True)

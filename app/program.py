@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from app.supply.local_models import LocalModels
     from app.supply.memory_check import MemoryCheck
     from app.supply.transfers import Transfers
+    from app.transfer_notices import TransferNotices
 
 
 class Program(QObject):
@@ -114,6 +115,8 @@ class Program(QObject):
         self._hub = Lazy(self._make_hub)
         self._hub_search = Lazy(self._make_hub_search)
         self._transfers = Lazy(self._make_transfers)
+        self._transfer_notices: TransferNotices | None = None
+        """Made with the transfers."""
         self._first_models = Lazy(self._make_first_models)
         self.templates = ChatTemplates(models_folder.parent / "chat_templates")
         """The chat templates that the user chose for models without one."""
@@ -288,12 +291,24 @@ class Program(QObject):
     def _make_transfers(self) -> Transfers:
         from app.catalog.fetching import FetchQueue
         from app.supply.transfers import Transfers
+        from app.transfer_notices import TransferNotices
 
         places = Places.under(self.models_folder.parent)
         transfers = Transfers(lambda on_change: FetchQueue(places, self._hub.get(), on_change))
         # Windows first note which model has landed, while its transfer is still in their lists.
         transfers.landed.connect(self.local_models.look, Qt.ConnectionType.QueuedConnection)
+        self._transfer_notices = TransferNotices(transfers, self.notices, self.session, self._is_first_model)
         return transfers
+
+    def _is_first_model(self, key: str) -> bool:
+        first = self._first_models.made
+        return first is not None and first.is_fetching(key)
+
+    def watch_transfers(self, window: QObject) -> None:
+        """A Models window has opened: while it is there, no notice says how transfers end."""
+        self._transfers.get()
+        if self._transfer_notices is not None:
+            self._transfer_notices.watch(window)
 
     @property
     def fits(self) -> Fits:

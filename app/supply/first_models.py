@@ -81,6 +81,10 @@ class FirstModels(QObject):
             self._key = ""
             self.changed.emit()
 
+    def is_fetching(self, key: str) -> bool:
+        """Whether the user has begun this transfer here."""
+        return bool(key) and key == self._key
+
     def _on_landed(self, key: str, name: str) -> None:
         if key == self._key:
             self._key, self._model = "", None

@@ -31,6 +31,7 @@ from app.notices import (
     Notice,
     NoticeAction,
     OpenMemorySettings,
+    OpenModels,
     RestartWorker,
     ShowBackups,
     ShowConversation,
@@ -166,6 +167,8 @@ class Banner(QWidget):
                 return self.tr("Restart")
             case OpenMemorySettings():
                 return self.tr("Open settings")
+            case OpenModels():
+                return self.tr("Open Models")
             case ShowFile():
                 return self.tr("Show in folder")
             case ShowConversation():
@@ -280,6 +283,7 @@ class NoticeCommands(QObject):
         message_commands: MessageCommands,
         program_commands: ProgramCommands,
         show_backups: Callable[[], object],
+        show_models: Callable[[], object],
     ) -> None:
         super().__init__(banner)
         self._controller = controller
@@ -287,6 +291,7 @@ class NoticeCommands(QObject):
         self._message_commands = message_commands
         self._program_commands = program_commands
         self._show_backups = show_backups
+        self._show_models = show_models
         controller.program.notices.posted.connect(self._on_notice)
         controller.program.notices.ended.connect(banner.end)
         for notice in controller.program.notices.lasting:
@@ -350,6 +355,8 @@ class NoticeCommands(QObject):
                 program.restart_worker(program.sessions.guide if is_guide else None)
             case OpenMemorySettings():
                 self._program_commands.show_memory_settings()
+            case OpenModels():
+                self._show_models()
             case ShowFile(path):
                 self._show_folder(path if path.is_dir() else path.parent)
             case ShowConversation(conversation_id):

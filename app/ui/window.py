@@ -170,6 +170,7 @@ class MainWindow(QMainWindow):
             message_commands=self._message_commands,
             program_commands=self._program_commands,
             show_backups=lambda: self.dialogs.show_backups(),
+            show_models=self._models_commands.show_models,
         )
         self._composer_commands = ComposerCommands(controller, self.composer, lambda: self._theme, self)
         self.announcements = Announcements(controller, self)

@@ -340,6 +340,10 @@
         <translation>Einstellungen öffnen</translation>
     </message>
     <message>
+        <source>Open Models</source>
+        <translation>Modelle öffnen</translation>
+    </message>
+    <message>
         <source>Show in folder</source>
         <translation>Im Ordner anzeigen</translation>
     </message>
@@ -5580,6 +5584,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>{host} refused this request (HTTP {status}). Nothing was changed. Look for a newer Bough.</source>
         <translation>{host} hat diese Anfrage abgelehnt (HTTP {status}). Nichts wurde geändert. Suchen Sie nach einem neueren Bough.</translation>
+    </message>
+    <message>
+        <source>{model} did not come: {why}</source>
+        <translation>{model} ist nicht gekommen: {why}</translation>
     </message>
     <message>
         <source>{model} is here.</source>

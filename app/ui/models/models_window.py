@@ -105,6 +105,7 @@ class ModelsWindow(QDialog):
         self.setAcceptDrops(True)
         EnterKey(self)
         self.announcements = TransferAnnouncements(program.transfers, self)
+        program.watch_transfers(self)
         program.local_models.look()
         self.entries.search("")
         program.fits.measure()

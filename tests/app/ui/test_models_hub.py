@@ -14,6 +14,7 @@ from PySide6.QtCore import Qt
 from tokenizers import Tokenizer
 
 from app.catalog.entry import RemoteModel
+from app.notices import ChatWith, OpenModels
 from app.ui.models.models_window import ModelsWindow
 from tests.app.ui.conftest import User
 from tests.attacks.hub_answers import QUICK, WHOLE_PAGES, listing
@@ -144,6 +145,23 @@ def test_a_failed_search_says_why_and_can_be_repeated(user: User, window: Models
     search = user.controller.program.hub_search
     user.bot.waitUntil(lambda: not search.is_searching, timeout=PATIENCE_MS)
     assert window.status.text() == ""
+
+
+def test_a_closed_models_window_leaves_the_news_to_the_banner(user: User, window: ModelsWindow, hub: HubServer) -> None:
+    hub.add(Repository("mlx-community/Late-1B-4bit", *_uploaded(hub)))
+    program, banner = user.controller.program, user.window.banner
+    window.close()
+    user.bot.waitUntil(lambda: user.window.findChild(ModelsWindow) is None, timeout=PATIENCE_MS)
+    gone = program.transfers.fetch(RemoteModel(repo="mlx-community/Nothing-1B", title="Nothing-1B"))
+    user.bot.waitUntil(lambda: isinstance(banner.action, OpenModels), timeout=PATIENCE_MS)
+    assert "Nothing-1B did not come: mlx-community/Nothing-1B is not on" in banner.label.text()
+    program.transfers.cancel(gone)
+    user.bot.waitUntil(banner.isHidden, timeout=PATIENCE_MS)
+    program.transfers.fetch(RemoteModel(repo="mlx-community/Late-1B-4bit", title="Late-1B-4bit"))
+    user.bot.waitUntil(lambda: banner.action == ChatWith("mlx-community/Late-1B-4bit"), timeout=PATIENCE_MS)
+    assert banner.label.text() == "Late-1B-4bit is here."
+    user.window.action("models").trigger()
+    assert banner.isHidden()
 
 
 def _wait_for_details(user: User, repo: str) -> None:

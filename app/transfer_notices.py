@@ -1,0 +1,87 @@
+"""Says in the main windows how models came, while no Models window is open to show it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject
+
+from app.answers.model_session import ModelSession
+from app.notices import ChatWith, Notice, Notices, OpenModels
+from app.supply.transfers import Transfers
+from worker.sentence import Sentence, joined
+
+
+class TransferNotices(QObject):
+    """Keeps one notice about models that have come, and one about those that have failed."""
+
+    def __init__(
+        self, transfers: Transfers, notices: Notices, session: ModelSession, is_followed: Callable[[str], bool]
+    ) -> None:
+        """`is_followed`: whether another part of the window shows the transfer with this key."""
+        super().__init__()
+        self._transfers, self._notices, self._session = transfers, notices, session
+        self._is_followed = is_followed
+        self._num_windows = 0
+        """The open Models windows."""
+        self._titles: dict[str, str] = {}
+        self._came: dict[str, Sentence] = {}
+        """By the name that `load_model` takes."""
+        self._said: dict[str, Sentence] = {}
+        """The failures that the notice says, by the transfer's key."""
+        self._seen: set[str] = set()
+        """The keys of the transfers that were seen as failed."""
+        self._on_changed(is_start=True)
+        transfers.landed.connect(self._on_landed)
+        transfers.changed.connect(self._on_changed)
+        session.changed.connect(self._on_session)
+
+    def watch(self, window: QObject) -> None:
+        """A Models window has opened, which shows all of it until it is deleted."""
+        self._num_windows += 1
+        self._came.clear()
+        self._said.clear()
+        self._notices.end("arrival")
+        self._notices.end("transfer")
+        window.destroyed.connect(self._on_window_closed)
+
+    def _on_window_closed(self) -> None:
+        self._num_windows -= 1
+
+    def _on_landed(self, key: str, name: str) -> None:
+        if self._num_windows or self._is_followed(key):
+            return
+        self._came[name] = Sentence("{model} is here.", model=self._titles.get(key) or name)
+        self._say_what_came()
+
+    def _say_what_came(self) -> None:
+        action = ChatWith(next(iter(self._came))) if len(self._came) == 1 else OpenModels()
+        self._notices.post(Notice(joined(self._came.values(), "\n"), action=action, cause="arrival"))
+
+    def _on_session(self) -> None:
+        if self._came.pop(self._session.name, None) is None:
+            return
+        if self._came:
+            self._say_what_came()
+        else:
+            self._notices.end("arrival")
+
+    def _on_changed(self, *, is_start: bool = False) -> None:
+        all_ = self._transfers.all
+        self._titles.update((one.key, one.title) for one in all_)
+        failed = {
+            one.key: (one.title, one.failure) for one in all_ if one.state == "failed" and one.failure is not None
+        }
+        before = self._said
+        self._said = {key: said for key, said in before.items() if key in failed}
+        for key, (title, why) in failed.items():
+            if key not in self._seen and not (is_start or self._num_windows or self._is_followed(key)):
+                self._said[key] = Sentence("{model} did not come: {why}", model=title, why=why)
+        self._seen = set(failed)
+        if self._said == before:
+            return
+        if self._said:
+            text = joined(self._said.values(), "\n")
+            self._notices.post(Notice(text, "warning", action=OpenModels(), cause="transfer"))
+        else:
+            self._notices.end("transfer")
