@@ -68,13 +68,17 @@ class Access:
         else:
             if address.is_loopback or not _is_loopback(self._settings.host):
                 return
-        raise ProblemError("forbidden", "Bough does not serve requests to this host name. Name it with --allow-host.")
+        raise ProblemError(
+            "forbidden",
+            "Bough does not serve requests to this host name. `bough serve --allow-host` allows it.",
+        )
 
     def _check_origin(self, origin: str | None) -> None:
         allowed = self._settings.allowed_origins
         if origin is not None and "*" not in allowed and origin not in allowed:
             raise ProblemError(
-                "forbidden", "Bough does not serve requests of this web page. Name its origin with --allow-origin."
+                "forbidden",
+                "Bough does not serve requests of this web page. `bough serve --allow-origin` allows it.",
             )
 
     def _check_key(self, headers: Headers) -> None:

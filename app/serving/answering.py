@@ -53,30 +53,7 @@ from worker.protocol import (
     Usage,
 )
 from worker.tools.forms import form_named
-from worker.tools.turn_parts import (
-    CallArguments as CallArguments,
-)
-from worker.tools.turn_parts import (
-    CallBroken as CallBroken,
-)
-from worker.tools.turn_parts import (
-    CallEnded as CallEnded,
-)
-from worker.tools.turn_parts import (
-    CallStarted as CallStarted,
-)
-from worker.tools.turn_parts import (
-    Content as Content,
-)
-from worker.tools.turn_parts import (
-    Part as Part,
-)
-from worker.tools.turn_parts import (
-    Reasoning as Reasoning,
-)
-from worker.tools.turn_parts import (
-    TurnReader,
-)
+from worker.tools.turn_parts import Content, Part, Reasoning, TurnReader
 
 _READING_S = 1.0
 """News about the prompt that come sooner after other news are left out."""

@@ -15,17 +15,10 @@ from starlette.routing import Route
 from app.serving.answering import (
     AllEnded,
     Answering,
-    CallArguments,
-    CallBroken,
-    CallEnded,
-    CallStarted,
-    Content,
     Delta,
     Ended,
     LoadedModel,
-    Part,
     Reading,
-    Reasoning,
     Service,
     Waiting,
 )
@@ -47,6 +40,7 @@ from worker.protocol import (
     ToolCall,
     Usage,
 )
+from worker.tools.turn_parts import CallArguments, CallBroken, CallEnded, CallStarted, Content, Part, Reasoning
 
 _SIGNATURE = "bough"
 """Clients return the signature of a thinking block unchanged. Bough needs none."""

@@ -10,17 +10,10 @@ from starlette.requests import Request
 
 from app.serving.answering import (
     AllEnded,
-    CallArguments,
-    CallBroken,
-    CallEnded,
-    CallStarted,
-    Content,
     Delta,
     Ended,
     LoadedModel,
-    Part,
     Reading,
-    Reasoning,
     Service,
     ShownToken,
     Waiting,
@@ -40,6 +33,7 @@ from app.serving.openai_shape import finish_reason, head_of, logprob_of, thinks_
 from app.serving.problems import ProblemError, refusal
 from app.serving.replies import Events, Reply
 from worker.protocol import Constraint, Generate, Message, NamedTool, Tool, Usage
+from worker.tools.turn_parts import CallArguments, CallBroken, CallEnded, CallStarted, Content, Part, Reasoning
 
 
 class Chat:

@@ -10,7 +10,6 @@ from starlette.requests import Request
 
 from app.serving.answering import (
     AllEnded,
-    Content,
     Delta,
     Ended,
     LoadedModel,
@@ -25,6 +24,7 @@ from app.serving.openai_shape import finish_reason, head_of, number_of, usage_of
 from app.serving.problems import ProblemError
 from app.serving.replies import Events, Reply
 from worker.protocol import Generate, Usage
+from worker.tools.turn_parts import Content
 
 _MAX_TOKENS = 16
 """The original's limit for requests that name none."""

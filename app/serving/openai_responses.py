@@ -14,17 +14,10 @@ from starlette.requests import Request
 from app.serving.answering import (
     AllEnded,
     Answering,
-    CallArguments,
-    CallBroken,
-    CallEnded,
-    CallStarted,
-    Content,
     Delta,
     Ended,
     LoadedModel,
-    Part,
     Reading,
-    Reasoning,
     Service,
     ShownToken,
     Waiting,
@@ -36,6 +29,7 @@ from app.serving.problems import ProblemError, refusal
 from app.serving.replies import Events, Reply
 from app.serving.responses_bodies import Item, ItemPart, ResponseBody, ResponseToolChoice
 from worker.protocol import Constraint, Generate, Message, NamedTool, Tool, Usage
+from worker.tools.turn_parts import CallArguments, CallBroken, CallEnded, CallStarted, Content, Part, Reasoning
 
 _MAX_KEPT = 200
 _MAX_KEPT_CHARS = 50_000_000

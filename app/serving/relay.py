@@ -55,7 +55,7 @@ _log = logging.getLogger(__name__)
 _MAX_END_TOKENS = 16
 """The most tokens of a prompt behind its last message, such as those that open the answer."""
 _ENDS = (Finished, Failed, Tokenized, Planned, Validated)
-_DIED = Sentence("The model process stopped while it answered. It is being started again.")
+_DIED = Sentence("The model process stopped while it answered. It is being started again. Send the request once more.")
 _NO_WORKER = Sentence("There is no model process now. Try again in a moment.")
 
 

@@ -5098,8 +5098,8 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Das Modell in {path} berechnet Werte, die keine endlichen Zahlen sind, und kann daher nicht antworten. Seine Gewichte sind in Ordnung, aber seine config.json ist falsch: {numbers}. Laden Sie das Modell noch einmal herunter, oder wählen Sie ein anderes.</translation>
     </message>
     <message>
-        <source>The model process stopped while it answered. It is being started again.</source>
-        <translation>Der Prozess des Modells ist beendet worden, während er antwortete. Er wird neu gestartet.</translation>
+        <source>The model process stopped while it answered. It is being started again. Send the request once more.</source>
+        <translation>Der Prozess des Modells ist beendet worden, während er antwortete. Er wird neu gestartet. Senden Sie die Anfrage noch einmal.</translation>
     </message>
     <message>
         <source>The model process stopped while it tried the model.</source>
