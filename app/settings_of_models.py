@@ -31,11 +31,8 @@ class SettingsOfModels(QObject):
         """The sampling that the files of each model suggest, and when they were written."""
 
     def of(self, name: str) -> ModelSettings:
+        """Return the settings of a model; the default ones if it has none."""
         return self._preferences.settings.of_models.get(name, _NONE)
-
-    def change(self, name: str, **changes: object) -> None:
-        """Change fields of the `ModelSettings` of a model."""
-        self.replace(name, structs.replace(self.of(name), **changes))
 
     def replace(self, name: str, settings: ModelSettings) -> None:
         """Change the settings of a model. If it is loaded, another precision of the cache loads it again."""

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from app.catalog.entry import KvBits
+from app.catalog.entry import KvBits, Memory, Shape
 from app.model.own_files import make_folder, read_own
 
 _log = logging.getLogger(__name__)
@@ -33,8 +33,24 @@ class Measured(Struct, frozen=True, kw_only=True):
     peak_tokens: int = 0
     """The tokens of that prompt and its answer."""
     peak_kv_bits: KvBits = 16
+    """The precision of the cache then."""
     prompt_tokens_per_s: float | None = None
     answer_tokens_per_s: float | None = None
+
+    def extra_bytes(self, shape: Shape, memory: Memory) -> int:
+        """Return how much more (or less) memory answers took than `fit.py` estimates; 0 if that is not measured."""
+        from app.catalog.fit import extra_of
+
+        if self.peak_bytes is None:
+            return 0
+        return extra_of(
+            shape,
+            memory,
+            self.peak_bytes,
+            num_tokens=self.peak_tokens,
+            kv_bits=self.peak_kv_bits,
+            weights_bytes=self.weights_bytes,
+        )
 
 
 class Answered(Struct, frozen=True, kw_only=True):

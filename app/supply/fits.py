@@ -99,15 +99,11 @@ def _measured(pid: int | None, guide: int | None) -> Steps:
 
 
 def _fit(model: LocalModel | RemoteModel, memory: Memory, kv_bits: KvBits, measured: Measured | None) -> Fit | None:
-    from app.catalog.fit import DEFAULT_CONTEXT, extra_of, fit, shape_of_model
+    from app.catalog.fit import DEFAULT_CONTEXT, fit, shape_of_model
 
     shape = shape_of_model(model)
     if shape is None or not shape.weights_bytes:
         return None
     context = min(model.context_length or DEFAULT_CONTEXT, DEFAULT_CONTEXT)
-    extra = 0
-    if measured is not None and measured.peak_bytes is not None:
-        tokens, bits = measured.peak_tokens, measured.peak_kv_bits
-        weights = measured.weights_bytes
-        extra = extra_of(shape, memory, measured.peak_bytes, num_tokens=tokens, kv_bits=bits, weights_bytes=weights)
+    extra = 0 if measured is None else measured.extra_bytes(shape, memory)
     return fit(shape, memory, context_length=context, kv_bits=kv_bits, extra_bytes=extra)

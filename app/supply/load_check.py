@@ -40,7 +40,7 @@ class LoadCheck:
         """Return why a model should not be loaded now; None if it fits, or if too little is known."""
         if name in self._allowed:
             return None
-        from app.catalog.fit import DEFAULT_CONTEXT, extra_of, refusal, refusal_now, shape_of_model
+        from app.catalog.fit import DEFAULT_CONTEXT, refusal, refusal_now, shape_of_model
         from app.catalog.machine_memory import machine_memory
         from app.catalog.on_disk import model_named
 
@@ -49,17 +49,7 @@ class LoadCheck:
         if model is None or shape is None or not shape.weights_bytes:
             return None
         memory = self._whole = self._whole or machine_memory()
-        measured = self._measurements.of(name)
-        extra = 0
-        if measured.peak_bytes is not None:
-            extra = extra_of(
-                shape,
-                memory,
-                measured.peak_bytes,
-                num_tokens=measured.peak_tokens,
-                kv_bits=measured.peak_kv_bits,
-                weights_bytes=measured.weights_bytes,
-            )
+        extra = self._measurements.of(name).extra_bytes(shape, memory)
         context, bits = model.context_length or DEFAULT_CONTEXT, self._of_models.kv_bits_of(name)
         why = refusal(shape, memory, context_length=context, kv_bits=bits, extra_bytes=extra)
         if why is not None:

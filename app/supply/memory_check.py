@@ -101,20 +101,9 @@ class MemoryCheck(QObject):
             return None
         bits = self._kv_bits_of(name) if session.kv_bits is not None else 16
         weights, context = session.info.weights_bytes, session.info.context_length
-        loaded = Loaded(shape=shape, weights_bytes=weights, context_length=context, kv_bits=bits)
         measured = self._measurements.of(name)
-        if measured.peak_bytes is None or measured.weights_bytes != weights:
-            return loaded
-        from app.catalog.fit import extra_of
-
-        extra = extra_of(
-            shape,
-            self._memory,
-            measured.peak_bytes,
-            num_tokens=measured.peak_tokens,
-            kv_bits=measured.peak_kv_bits,
-            weights_bytes=weights,
-        )
+        # Measured with other weights, for example unpacked ones, it says nothing of these.
+        extra = measured.extra_bytes(shape, self._memory) if measured.weights_bytes == weights else 0
         return Loaded(shape=shape, weights_bytes=weights, context_length=context, kv_bits=bits, extra_bytes=extra)
 
     def _on_session(self) -> None:

@@ -14,6 +14,11 @@ from tests.app.desk import Desk
 GRUFF = "Be brief."
 
 
+def _change(desk: Desk, name: str, **changes: object) -> None:
+    of_models = desk.program.of_models
+    of_models.replace(name, replace(of_models.of(name), **changes))
+
+
 def _begin(desk: Desk, model: str = "/one") -> int:
     """Begin a conversation with a model; return its id."""
     desk.controller.shown.new_conversation()
@@ -36,7 +41,7 @@ def _texts_of_last(desk: Desk) -> list[str]:
 
 def test_only_new_conversations_begin_with_the_models_prompt_and_stop_strings(desk: Desk) -> None:
     old = _begin(desk)
-    desk.program.of_models.change("/one", system_prompt=GRUFF, stop=("END",))
+    _change(desk, "/one", system_prompt=GRUFF, stop=("END",))
     new = _begin(desk)
     assert _texts_of_last(desk) == [GRUFF, "u"]
     assert _stop_of_last(desk) == ["END"]
@@ -44,7 +49,7 @@ def test_only_new_conversations_begin_with_the_models_prompt_and_stop_strings(de
     desk.ask("more", "a")
     assert (_texts_of_last(desk)[0], _stop_of_last(desk)) == ("u", [])
     # A later change does not reach the conversation either.
-    desk.program.of_models.change("/one", system_prompt="", stop=())
+    _change(desk, "/one", system_prompt="", stop=())
     desk.controller.shown.open_conversation(new)
     desk.ask("more", "a")
     assert (_texts_of_last(desk)[0], _stop_of_last(desk)) == (GRUFF, ["END"])
@@ -54,7 +59,7 @@ def test_only_new_conversations_begin_with_the_models_prompt_and_stop_strings(de
 
 def test_the_prompt_and_stop_strings_follow_the_model_until_the_user_changes_them(desk: Desk) -> None:
     preparation = desk.controller.preparation
-    desk.program.of_models.change("/one", system_prompt=GRUFF, stop=("END",))
+    _change(desk, "/one", system_prompt=GRUFF, stop=("END",))
     desk.controller.shown.new_conversation("/one")
     assert (preparation.system_prompt, preparation.generation.sampling.stop) == (GRUFF, ("END",))
     desk.controller.choose_model("/two")
@@ -73,15 +78,15 @@ def test_the_prompt_and_stop_strings_follow_the_model_until_the_user_changes_the
 
 def test_resetting_a_conversation_gives_it_the_settings_of_a_new_one(desk: Desk) -> None:
     _begin(desk)
-    desk.program.of_models.change("/one", stop=("END",))
+    _change(desk, "/one", stop=("END",))
     desk.controller.preparation.reset_generation()
     assert desk.controller.preparation.generation.sampling.stop == ("END",)
 
 
 def test_the_precision_of_a_models_cache(desk: Desk) -> None:
     desk.program.set_cache_settings(replace(desk.session.cache_settings, kv_bits=8))
-    desk.program.of_models.change("/one", kv_bits=4)
-    desk.program.of_models.change("/two", kv_bits=16)
+    _change(desk, "/one", kv_bits=4)
+    _change(desk, "/two", kv_bits=16)
     bits: list[int | None] = []
     for name in ("/one", "/two", "/three"):
         desk.program.load_model(name)
@@ -89,7 +94,7 @@ def test_the_precision_of_a_models_cache(desk: Desk) -> None:
         desk.link.loaded()
     assert bits == [4, None, 8]
     # The loaded model is loaded again.
-    desk.program.of_models.change("/three", kv_bits=4)
+    _change(desk, "/three", kv_bits=4)
     assert desk.link.loads[-1].cache.kv_bits == 4
 
 
@@ -105,7 +110,7 @@ def test_the_draft_model_of_a_model_that_is_not_loaded(desk: Desk) -> None:
 
 
 def test_marks_of_reasoning_fold_it_in_new_answers(desk: Desk) -> None:
-    desk.program.of_models.change("/one", thought_marks=("<hm>", "</hm>"))
+    _change(desk, "/one", thought_marks=("<hm>", "</hm>"))
     _begin(desk)
     desk.ask("why", "<hm>Well.</hm>Because.")
     answer = desk.controller.shown.path[-1]
