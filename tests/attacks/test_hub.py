@@ -14,9 +14,11 @@ from app.command_line import parser
 from app.places import Places
 from app.shell.models_command import run_models
 from app.shell.terminal import FailedError, print_error
-from tests.attacks.hub_answers import QUICK, REPO, ROWS, WHOLE_PAGES, listing
+from tests.attacks.gguf_bytes import TEXT, Entry, raw_file
+from tests.attacks.hub_answers import ESCAPES, QUICK, REPO, ROWS, WHOLE_PAGES, listing
 from tests.hub_server import Fault, HubServer
 from tests.long import in_long_runs
+from tests.worker.gguf.files import write_llama
 from worker.printable import printable
 
 
@@ -86,3 +88,18 @@ def test_hostile_pages_are_hits_or_a_sentence(
 ) -> None:
     _answer(hub, "GET /api/models", body)
     assert _run(capfd, Places.under(tmp_path / "bough"), "search", "x")[0] == code
+
+
+@pytest.mark.long
+def test_a_gguf_file_with_a_hostile_title_and_template_is_imported(
+    hub: HubServer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The template is only run when the model answers, within its limits."""
+    places, path = Places.under(tmp_path / "bough"), write_llama(tmp_path / "x.gguf")
+    endless = "{% for a in range(10**9) %}{% for b in range(10**9) %}x{% endfor %}{% endfor %}"
+    file = raw_file(path).with_entry(Entry("general.name", TEXT, ESCAPES + "x" * 2**20))
+    path.write_bytes(bytes(file.with_entry(Entry("tokenizer.chat_template", TEXT, endless))))
+    assert _run(capfd, places, "import", str(path)) == (0, f"{places.models / 'x'}\n")
+    code, out = _run(capfd, places, "list")
+    assert code == 0
+    assert len(out) < 1000
