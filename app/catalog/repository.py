@@ -30,9 +30,9 @@ _MORE_TEXTS = re.compile(
     re.IGNORECASE | re.ASCII,
 )
 UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-"""What reading JSON from elsewhere may raise."""
+"""The errors of reading JSON from elsewhere."""
 _MAX_COUNT = 1 << 44
-"""The sums of what an answer can hold stay within 64 bits."""
+"""The most of any count: the sums of those that an answer can hold stay within 64 bits."""
 _MAX_PATH = 500
 _WEIGHTS = re.compile(r"model[\w.-]*\.safetensors", re.ASCII)
 
@@ -47,7 +47,7 @@ class Repository(Struct):
     updated_ms: int | None = None
     tags: Sequence[str] = ()
     num_parameters: int | None = None
-    """Of its GGUF files, like the next two."""
+    """This and the next two are read from its GGUF files; None if they do not say."""
     architecture: str = ""
     context_length: int | None = None
     counts: Mapping[str, int] = {}

@@ -96,7 +96,7 @@ class Incoming:
             yield
 
     def _may_be_longer(self, found: re.Match[str], markers: Sequence[str]) -> bool:
-        """Return whether the text may yet become a longer marker than the one found."""
+        """Return whether the text may become a longer marker than the one found."""
         rest = self._text[found.start() :]
         return not self._has_ended and any(len(each) > len(rest) and each.startswith(rest) for each in markers)
 
