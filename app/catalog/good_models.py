@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from app.catalog import facts
 from app.catalog.entry import Memory, RemoteModel
@@ -62,13 +63,14 @@ def best_that_fits(memory: Memory, gone: Collection[str] = ()) -> RemoteModel | 
 
     `gone`: repositories that are no longer on the hub. On a CPU only models that are quick enough there are chosen.
     """
+    # Within this, a CPU also decides whether it unpacks the weights.
+    free = replace(memory, available_bytes=int(memory.available_bytes / _SPARE))
     for listed in reversed(_listed()):
         model = _model(listed)
         shape = shape_of_model(model)
         if listed.repo in gone or shape is None or (memory.on_cpu and not listed.is_quick_on_cpu):
             continue
-        needed = need(shape, memory, context_length=_CONTEXT).total_bytes
-        if needed * _SPARE <= memory.available_bytes:
+        if need(shape, free, context_length=_CONTEXT).total_bytes <= free.available_bytes:
             return model
     return None
 
