@@ -5871,6 +5871,10 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
         <translation>Die Antwort für {} stoppen</translation>
     </message>
     <message>
+        <source>Tokens written: {}</source>
+        <translation>Token geschrieben: {}</translation>
+    </message>
+    <message>
         <source>Reading {done} of {total} tokens · {kept} kept</source>
         <translation>Liest {done} von {total} Token · {kept} behalten</translation>
     </message>

@@ -35,7 +35,7 @@ class ServingLine(QPushButton):
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.panel: ServingPopover | None = None
         self._api = api
-        self._whole = ""
+        self._who, self._speed = "", ""
         self.clicked.connect(self._open)
         api.served_changed.connect(self._show)
         self._show()
@@ -48,15 +48,19 @@ class ServingLine(QPushButton):
         names = dict.fromkeys(name_of(one.client) for one in served)
         who = next(iter(names)) if len(names) == 1 else self.tr("%n program(s)", "", len(names))
         speed = sum(one.tokens_per_s for one in served)
-        self._whole = self.tr("Serving {}").format(who) + (f" · {_speed(speed)}" if speed else "")
-        self.setAccessibleName(self._whole)
+        self._who, self._speed = who, f" · {_speed(speed)}" if speed else ""
+        self.setAccessibleName(self._text(who))
         self._fit()
 
     def _fit(self) -> None:
-        room = self.width() - _ROOM_PX
-        shown = self.fontMetrics().elidedText(self._whole, Qt.TextElideMode.ElideMiddle, room)
-        self.setText(shown.replace("&", "&&"))
-        self.setToolTip("" if shown == self._whole else as_tool_tip(self._whole))
+        metrics = self.fontMetrics()
+        room = self.width() - _ROOM_PX - metrics.horizontalAdvance(self._text(""))
+        shown = metrics.elidedText(self._who, Qt.TextElideMode.ElideRight, room)
+        self.setText(self._text(shown).replace("&", "&&"))
+        self.setToolTip("" if shown == self._who else as_tool_tip(self._text(self._who)))
+
+    def _text(self, who: str) -> str:
+        return self.tr("Serving {}").format(who) + self._speed
 
     def _open(self) -> None:
         self.panel = ServingPopover(self._api, self.window())
@@ -164,7 +168,7 @@ def name_of(client: Client) -> str:
 
 def _state_of(served: Served) -> str:
     if served.num_tokens:
-        text = translate("ServingPopover", "%n token(s) written", "", served.num_tokens)
+        text = translate("ServingPopover", "Tokens written: {}").format(counted(served.num_tokens))
         return f"{text} · {_speed(served.tokens_per_s)}" if served.tokens_per_s else text
     if served.num_prompt:
         text = translate("ServingPopover", "Reading {done} of {total} tokens · {kept} kept")
