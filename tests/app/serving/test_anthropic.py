@@ -114,37 +114,37 @@ def test_a_system_text_and_blocks_are_read(claude: anthropic.Anthropic) -> None:
 
 def test_calls_and_thinking_are_blocks(owned: Owned) -> None:
     host, port = owned.address
-    client = _client(f"http://{host}:{port}")
-    asked: dict[str, Any] = {
-        "model": owned.status.model.id,
-        "max_tokens": 200,
-        "messages": [{"role": "user", "content": "Will it rain in Rome?"}],
-        "tools": [_TOOL],
-        "extra_body": {"temperature": 0},
-    }
-    with client.messages.stream(**asked) as stream:
-        final = stream.get_final_message()
-    assert final.stop_reason == "tool_use"
-    thinking, text, call = (block.model_dump() for block in final.content)
-    assert (thinking["type"], thinking["thinking"]) == ("thinking", "Let me see.")
-    assert (text["type"], text["text"]) == ("text", "I ask for it.")
-    assert (call["type"], call["name"], call["input"]) == ("tool_use", "weather", {"city": "Rome", "days": 2})
-    whole = client.messages.create(**asked)
-    assert [block.type for block in whole.content] == ["thinking", "text", "tool_use"]
-    # The client returns all of it, with the result.
-    result = {"type": "tool_result", "tool_use_id": call["id"], "content": [{"type": "text", "text": "Rain."}]}
-    asked["messages"] += [
-        {"role": "assistant", "content": [block.model_dump() for block in final.content]},
-        {"role": "user", "content": [result, {"type": "text", "text": "So?"}]},
-    ]
-    again = client.messages.create(**asked)
-    exchanges = [owned.exchange() for _ in range(3)]
-    roles = [(message.role, message.content) for message in exchanges[-1].generate.messages or []]
-    assert roles[-2:] == [("tool", "Rain."), ("user", "So?")]
-    assert again.usage.input_tokens < (again.usage.cache_read_input_tokens or 0)
-    result["tool_use_id"] = "another"
-    with pytest.raises(anthropic.BadRequestError, match="There is no call “another”"):
-        client.messages.create(**asked)
+    with _client(f"http://{host}:{port}") as client:
+        asked: dict[str, Any] = {
+            "model": owned.status.model.id,
+            "max_tokens": 200,
+            "messages": [{"role": "user", "content": "Will it rain in Rome?"}],
+            "tools": [_TOOL],
+            "extra_body": {"temperature": 0},
+        }
+        with client.messages.stream(**asked) as stream:
+            final = stream.get_final_message()
+        assert final.stop_reason == "tool_use"
+        thinking, text, call = (block.model_dump() for block in final.content)
+        assert (thinking["type"], thinking["thinking"]) == ("thinking", "Let me see.")
+        assert (text["type"], text["text"]) == ("text", "I ask for it.")
+        assert (call["type"], call["name"], call["input"]) == ("tool_use", "weather", {"city": "Rome", "days": 2})
+        whole = client.messages.create(**asked)
+        assert [block.type for block in whole.content] == ["thinking", "text", "tool_use"]
+        # The client returns all of it, with the result.
+        result = {"type": "tool_result", "tool_use_id": call["id"], "content": [{"type": "text", "text": "Rain."}]}
+        asked["messages"] += [
+            {"role": "assistant", "content": [block.model_dump() for block in final.content]},
+            {"role": "user", "content": [result, {"type": "text", "text": "So?"}]},
+        ]
+        again = client.messages.create(**asked)
+        exchanges = [owned.exchange() for _ in range(3)]
+        roles = [(message.role, message.content) for message in exchanges[-1].generate.messages or []]
+        assert roles[-2:] == [("tool", "Rain."), ("user", "So?")]
+        assert again.usage.input_tokens < (again.usage.cache_read_input_tokens or 0)
+        result["tool_use_id"] = "another"
+        with pytest.raises(anthropic.BadRequestError, match="There is no call “another”"):
+            client.messages.create(**asked)
 
 
 @pytest.mark.parametrize(
@@ -176,8 +176,8 @@ def test_what_cannot_be_done_is_refused_by_name(
 
 
 def test_problems_have_the_original_types(bough: Bough, claude: anthropic.Anthropic) -> None:
-    with pytest.raises(anthropic.AuthenticationError):
-        _client(bough.url, "wrong").messages.create(**_ASKED)
+    with _client(bough.url, "wrong") as stranger, pytest.raises(anthropic.AuthenticationError):
+        stranger.messages.create(**_ASKED)
     with pytest.raises(anthropic.NotFoundError, match="“guide” is loaded"):
         claude.messages.create(**_asked({"model": "claude-sonnet"}))
     with pytest.raises(anthropic.NotFoundError):
@@ -192,5 +192,6 @@ def test_the_models_are_listed_in_its_shape(claude: anthropic.Anthropic) -> None
 def test_another_name_may_mean_the_loaded_model(tmp_path: Path) -> None:
     with Bough(tmp_path, "--port", "0", "--alias", "claude-*") as bough:
         bough.wait_until_ready()
-        reply = _client(bough.url).messages.create(**_asked({"model": "claude-sonnet-4", "max_tokens": 1}))
+        with _client(bough.url) as client:
+            reply = client.messages.create(**_asked({"model": "claude-sonnet-4", "max_tokens": 1}))
         assert reply.model == "guide"
