@@ -13,7 +13,7 @@ import os
 import sqlite3
 import sys
 from array import array
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Collection, Generator, Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -122,7 +122,9 @@ class Turns:
                     found[key] = (msgspec.json.decode(turn, type=WrittenTurn), numbers.tolist())
         return found
 
-    def _touch(self, keys: Iterable[bytes]) -> None:
+    def _touch(self, keys: Collection[bytes]) -> None:
+        if not keys:
+            return
         self._use += 1
         with _reported(), self._database:
             self._database.executemany("UPDATE turns SET used = ? WHERE key = ?", [(self._use, key) for key in keys])
