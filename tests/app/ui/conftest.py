@@ -14,7 +14,7 @@ from pytestqt.qtbot import QtBot
 from app.application import Application, Places
 from app.model.message import Message, Sampling
 from app.ui.message.message_view import MessageView
-from app.ui.theme import theme
+from app.ui.theme import set_text_scale, theme
 from app.ui.transcript.transcript import Transcript
 from tests.app.desk import Desk
 from tests.app.sampling import set_sampling
@@ -75,6 +75,13 @@ class User:
 def _no_text_rests(monkeypatch: pytest.MonkeyPatch) -> None:
     """Streamed text is written at once. On a slow machine it would rest after a costly write."""
     monkeypatch.setattr("app.ui.text.markdown_document._SHORT_S", math.inf)
+
+
+@pytest.fixture(autouse=True)
+def _text_has_its_usual_size(qapp: QApplication) -> None:
+    """An earlier test may have opened a window whose settings enlarge the text."""
+    assert qapp
+    set_text_scale(1.0)
 
 
 @pytest.fixture
