@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import msgspec
 
 from app.serving.messages import Client, Compared
 from worker.protocol import Message, Tool
+from worker.tools.turn_parts import same_json
 
 _MAX_REQUESTS = 64
 """Requests that a new one is compared with."""
@@ -43,17 +44,6 @@ def chained(start: bytes, digests: Sequence[bytes]) -> list[bytes]:
         start = hashlib.sha256(start + digest).digest()
         chain.append(start)
     return chain
-
-
-def same_json(value: Any) -> Any:
-    """Return a JSON value in a form that is the same for equal values: 1.0 is 1."""
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if isinstance(value, Mapping):
-        return {key: same_json(each) for key, each in value.items()}
-    if isinstance(value, list):
-        return [same_json(each) for each in value]
-    return value
 
 
 def _hash(*texts: str) -> bytes:

@@ -16,6 +16,12 @@ Stop: TypeAlias = str | Annotated[list[str], Meta(max_length=4)] | None
 Bias: TypeAlias = dict[TokenId, Annotated[float, Meta(ge=-100, le=100)]]
 
 
+_SAMPLING = (
+    *("temperature", "top_p", "top_k", "min_p", "repetition_penalty"),
+    *("presence_penalty", "frequency_penalty", "logit_bias", "seed"),
+)
+
+
 class TurnPart(Struct, frozen=True):
     """A part of a message."""
 
@@ -104,6 +110,11 @@ class SamplingBody(Struct, frozen=True, kw_only=True):
     top_k: Annotated[int, Meta(ge=0)] | None = None
     min_p: Annotated[float, Meta(ge=0, le=1)] | None = None
     repetition_penalty: Annotated[float, Meta(gt=0, le=100)] | None = None
+
+    @property
+    def sampling(self) -> dict[str, Any]:
+        """The fields on sampling, by their names in `sampling_of`."""
+        return {name: getattr(self, name) for name in _SAMPLING}
 
     @property
     def includes_usage(self) -> bool:

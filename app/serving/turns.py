@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from app.serving.history import chained, digest_of, digest_of_tools
 from worker.protocol import Message, ModelLoaded, Tool, ToolCall
-from worker.tools.turn_parts import CallArguments, CallBroken, CallEnded, CallStarted, Content, Part, Reasoning
+from worker.tools.turn_parts import CallBroken, Content, Part, Reasoning, calls_in
 
 _log = logging.getLogger(__name__)
 
@@ -150,32 +150,13 @@ class Turns:
 
 def turn_of(parts: Sequence[Part]) -> Message | None:
     """Return an answer as a message; None if a call in it is broken."""
-    content: list[str] = []
-    reasoning: list[str] = []
-    names: list[tuple[str, str]] = []
-    arguments: dict[int, str] = {}
-    for part in parts:
-        match part:
-            case Content(text):
-                content.append(text)
-            case Reasoning(text):
-                reasoning.append(text)
-            case CallStarted(_, call_id, name):
-                names.append((call_id, name))
-            case CallArguments(index, text):
-                arguments[index] = arguments.get(index, "") + text
-            case CallBroken():
-                return None
-            case CallEnded():
-                pass
+    if any(isinstance(part, CallBroken) for part in parts):
+        return None
     return Message(
         role="assistant",
-        content="".join(content),
-        reasoning="".join(reasoning),
-        tool_calls=[
-            ToolCall(name=name, arguments=msgspec.json.decode(arguments.get(index, "{}")), id=call_id)
-            for index, (call_id, name) in enumerate(names)
-        ],
+        content="".join(part.text for part in parts if isinstance(part, Content)),
+        reasoning="".join(part.text for part in parts if isinstance(part, Reasoning)),
+        tool_calls=[ToolCall(name=call.name, arguments=call.arguments, id=call.id) for call in calls_in(parts)],
     )
 
 

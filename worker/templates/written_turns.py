@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from array import array
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ from worker.templates.turn import Span, Written, ids_between
 from worker.text.control_tokens import pattern_of
 from worker.text.vocabulary import Vocabulary
 from worker.tools.forms import Form
-from worker.tools.turn_parts import CallArguments, CallBroken, CallStarted, Content, Part, Reasoning, parts_of
+from worker.tools.turn_parts import CallBroken, Content, Part, Reasoning, calls_in, parts_of, same_json
 from worker.values import ReasoningMarks
 
 _NEXT_MESSAGE = "<|start|>assistant"
@@ -161,19 +161,9 @@ class WrittenTurns:
         )
 
 
-def _calls(parts: list[Part]) -> list[str]:
+def _calls(parts: Sequence[Part]) -> list[str]:
     """Return each call's name and arguments as one text, which is the same for equal JSON values."""
-    names: dict[int, str] = {}
-    arguments: dict[int, str] = {}
-    for part in parts:
-        match part:
-            case CallStarted(index, _, name):
-                names[index], arguments[index] = name, ""
-            case CallArguments(index, text):
-                arguments[index] += text
-            case _:
-                pass
-    return [f"{names[index]} {json.dumps(json.loads(arguments[index]), sort_keys=True)}" for index in names]
+    return [f"{call.name} {json.dumps(same_json(call.arguments), sort_keys=True)}" for call in calls_in(parts)]
 
 
 def _span(text: str, ids: array[int]) -> Span:

@@ -10,12 +10,13 @@ its text. So nothing that a model writes is lost.
 
 from __future__ import annotations
 
+import json
 import re
 import secrets
 import string
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from worker.tools.call_text import CallText
 from worker.tools.forms import Channels, Form
@@ -305,3 +306,40 @@ def joined(parts: Sequence[Part]) -> list[Part]:
             case _:
                 result.append(part)
     return result
+
+
+class WrittenCall(NamedTuple):
+    """A whole call."""
+
+    id: str
+    name: str
+    arguments: dict[str, Any]
+
+
+def calls_in(parts: Sequence[Part]) -> list[WrittenCall]:
+    """Return the calls of a turn that are whole."""
+    starts: dict[int, CallStarted] = {}
+    arguments: dict[int, str] = {}
+    calls: list[WrittenCall] = []
+    for part in parts:
+        match part:
+            case CallStarted(index):
+                starts[index], arguments[index] = part, ""
+            case CallArguments(index, text):
+                arguments[index] += text
+            case CallEnded(index):
+                calls.append(WrittenCall(starts[index].id, starts[index].name, json.loads(arguments[index] or "{}")))
+            case _:
+                pass
+    return calls
+
+
+def same_json(value: Any) -> Any:
+    """Return a JSON value in a form that is the same for equal values: 1.0 is 1."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, Mapping):
+        return {key: same_json(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [same_json(each) for each in value]
+    return value

@@ -160,7 +160,8 @@ def test_a_returned_call_has_the_ids_that_the_model_wrote(tmp_path: Path) -> Non
         call: Any = message.tool_calls[0]
         assert call.function.name == "weather"
         # The client writes the call in its own way.
-        given = dict(reversed(json.loads(call.function.arguments).items()))
+        given = {"days": 2.0, "city": "Rome"}
+        assert given == json.loads(call.function.arguments)
         returned = {"name": "weather", "arguments": json.dumps(given, indent=1)}
         asked["messages"] += [
             {

@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 from msgspec import UNSET
 
 from app.serving.drop_rules import DropRuleError, DropRules
-from app.serving.history import Requests, digest_of, same_json
+from app.serving.history import Requests, digest_of
 from app.serving.messages import Client, Compared
 from app.serving.problems import ProblemError
 from app.serving.turns import Turns
 from tests.app.serving.loaded import LOADED, OTHER
 from worker.protocol import Message, Tool, ToolCall
+from worker.tools.turn_parts import same_json
 
 _USER = Message(role="user", content="What is the time?")
 _CALL = ToolCall(name="clock", arguments={"zone": "UTC", "digits": 2}, id="call_1")
