@@ -42,6 +42,40 @@ class Pace:
         return self._num_tokens / self._took_s if self._took_s else None
 
 
+class Portions:
+    """Decides how many layers of a chunk are evaluated at once, so that this takes about `_STEP_S`.
+
+    A layer's keys need all layers before it, but little of the layer itself. So the time of the first one says nothing
+    about the others. Layers may also differ, so a portion is at most twice as long as the one before it.
+    """
+
+    def __init__(self, num_layers: int, usual_s: float | None) -> None:
+        """`usual_s`: the time that a layer of this chunk usually takes; None if it is not known."""
+        self._num_layers = num_layers
+        self._usual_s = usual_s or 0.0
+        self._layer_s = usual_s or _STEP_S
+        self._start = self.end = 0
+        """The present portion; `end` is also the number of layers that are done or in it."""
+
+    @property
+    def is_last(self) -> bool:
+        return self.end >= self._num_layers
+
+    def begin_next(self) -> slice:
+        """Return the layers of the next portion, at least one."""
+        length = max(1, int(_STEP_S / max(self._layer_s, self._usual_s)))
+        if self.end:
+            length = min(length, 2 * (self.end - self._start))
+        self._start, self.end = self.end, min(self.end + length, self._num_layers)
+        return slice(self._start, self.end)
+
+    def note(self, took_s: float) -> None:
+        """Add the time that the present portion took."""
+        num_whole = self.end - max(1, self._start)
+        if num_whole:
+            self._layer_s = max(took_s, 1e-9) / num_whole
+
+
 class ChunkReader:
     """Reads chunks into the layers of the branch in use."""
 
@@ -77,19 +111,16 @@ class ChunkReader:
         is_finite = has_finite_end(layers, len(token_ids))
         took_s = time.perf_counter() - began
         pace = self.pace.tokens_per_s
-        # Begin with a single layer if the time of a layer is not known.
-        layer_s = len(token_ids) / pace / len(layers) if pace else _STEP_S
-        done = 0
-        while done < len(layers):
-            if done:
+        portions = Portions(len(layers), len(token_ids) / pace / len(layers) if pace else None)
+        while not portions.is_last:
+            if portions.end:
                 yield
             began = time.perf_counter()
-            coming = layers[done : done + max(1, int(_STEP_S / layer_s))]
-            done += len(coming)
+            coming = layers[portions.begin_next()]
             undo.release(coming)
-            mx.eval([arrays_of(layer) for layer in coming], [is_finite] if done == len(layers) else [])
+            mx.eval([arrays_of(layer) for layer in coming], [is_finite] if portions.is_last else [])
             step_s = time.perf_counter() - began
-            layer_s = max(step_s, 1e-9) / len(coming)
+            portions.note(step_s)
             took_s += step_s
         if not is_finite.item():
             raise NotFiniteError

@@ -25,7 +25,7 @@ from tests.worker.rounding import agree
 from worker.cache.branch_in_use import BranchInUse
 from worker.cache.prompt_cache import PromptCache
 from worker.decoding import chunk
-from worker.decoding.chunk import ChunkReader
+from worker.decoding.chunk import ChunkReader, Portions
 from worker.language_model import LanguageModel, UnreadModel
 from worker.layers import Layers, arrays_of, quantized
 from worker.models.folder import find_model
@@ -116,6 +116,29 @@ def test_a_stopped_chunk_leaves_quantized_positions_as_they_were(bits: int):
         whole.read(token_ids[start:end])
         stopped.read(token_ids[start:end])
     assert np.array_equal(whole.logits_after(token_ids[74]), stopped.logits_after(token_ids[74]))
+
+
+@pytest.mark.parametrize("is_known", [False, True])
+@pytest.mark.parametrize("keys_share", [0.01, 0.25, 1.0])
+@pytest.mark.parametrize("layer_s", [0.001, 0.02, 0.04, 0.2, 2.0])
+def test_a_step_takes_a_quarter_of_a_second_or_one_layer(
+    layer_s: float, keys_share: float, is_known: bool, monkeypatch: pytest.MonkeyPatch
+):
+    """A step evaluates the layers before its last one, and the keys of that one. Layers may become dearer."""
+    monkeypatch.setattr(chunk, "_STEP_S", 0.05)
+    costs = [layer_s] * 30 + [3 * layer_s] * 30
+    portions = Portions(len(costs), layer_s if is_known else None)
+    num_steps = done = 0
+    while not portions.is_last:
+        coming = portions.begin_next()
+        assert coming.start == done < coming.stop
+        done, num_steps = coming.stop, num_steps + 1
+        whole = [*costs[max(0, coming.start - 1) : coming.stop - 1], keys_share * costs[coming.stop - 1]]
+        took_s = sum(whole) - (keys_share * costs[coming.start - 1] if coming.start else 0)
+        assert took_s <= max(0.25, 3 * layer_s)
+        portions.note(took_s)
+    assert done == len(costs)
+    assert num_steps <= 8 + sum(costs) / 0.02
 
 
 # --- through the engine ------------------------------------------------------------------------------------
