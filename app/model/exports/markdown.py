@@ -21,8 +21,6 @@ import re
 from collections.abc import Iterable, Iterator
 
 import msgspec
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
 
 from app.model.exports.captions import (
     ROLES,
@@ -36,16 +34,13 @@ from app.model.exports.captions import (
 )
 from app.model.exports.excerpt import Excerpt, Options, Section
 from app.model.exports.files import Piece
+from app.model.exports.open_block import end_of_open_block
 from app.model.message import Message, MessageId
 
 FORMAT = "bough-markdown"
 VERSION = 1
 HEADING = re.compile(rf"## (?P<role>{'|'.join(ROLES.values())})(?: · (?P<model>.*) · (?P<when>[^·]*))?")
 """The heading of a message in a document without comments."""
-
-_RAW_TAGS = ("script", "pre", "style", "textarea")
-_HTML_ENDS = (">", "?>", "-->", "]]>")
-"""Ends of HTML blocks that an empty line does not end."""
 
 
 def to_markdown(name: str, path: Iterable[Message]) -> str:
@@ -107,7 +102,7 @@ def _is_plain(sections: list[Section], texts: list[str]) -> bool:
         and not text.startswith("\n")
         and not text.endswith("\n")
         and "\r" not in text
-        and not any(HEADING.fullmatch(line) for line in text.split("\n"))
+        and not ("## " in text and any(HEADING.fullmatch(line) for line in text.split("\n")))
         and closed(text) == text
         for text in texts
     )
@@ -125,20 +120,5 @@ def _mark(key: str, values: dict[str, object]) -> str:
 
 def closed(text: str) -> str:
     """Return the text, with an open fence or HTML block closed, so that a heading can follow."""
-    block = _open_block(text)
-    if block is None:
-        return text
-    return next((closed for end in _ends(block) if _open_block(closed := f"{text}\n{end}") is None), text)
-
-
-def _open_block(text: str) -> Token | None:
-    """Return the fence or HTML block at the end of the text that is still open."""
-    parser = MarkdownIt("commonmark")
-    parser.core.ruler.disable("inline")
-    last = parser.parse(f"{text}\n\n## what follows")[-1]
-    return last if last.type in {"fence", "html_block"} else None
-
-
-def _ends(block: Token) -> Iterator[str]:
-    yield from (f"</{tag}>" for tag in _RAW_TAGS if f"<{tag}" in block.content.lower())
-    yield from (block.markup, *_HTML_ENDS)
+    end = end_of_open_block(text)
+    return text if end is None else f"{text}\n{end}"
