@@ -15,7 +15,7 @@ PYTEST := $(BIN)/python -m pytest -n 3 --dist loadfile --max-worker-restart 0
 # processes, and each would compile its modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run starter test test-real test-long test-kernels check lint format setup bench tour pictures readme-pictures guide-model translations lock wheel clean
+.PHONY: help run starter test test-real test-long test-long-part test-kernels check lint format setup bench tour pictures readme-pictures guide-model translations lock wheel clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 17
@@ -41,6 +41,11 @@ test-real: $(READY) ## Run the proofs on real weights, which need the starter mo
 
 test-long: $(READY) ## Run what takes long: more rounds of random tests, and tests of minutes each
 	@QT_QPA_PLATFORM=offscreen $(PYTEST) -m long --timeout 3600
+
+test-long-part: $(READY) ## Run as many of the long tests as MINUTES allow (8), in an order that each commit changes
+	@seed=$$(git rev-parse HEAD 2>/dev/null || echo 0); echo "Long tests, in the order of the seed $$seed"; \
+	QT_QPA_PLATFORM=offscreen $(PYTEST) -p tests.part_of_long -m long --dist loadgroup --no-loadscope-reorder \
+	  --timeout 1200 --minutes $(or $(MINUTES),8) --seed $$seed
 
 test-kernels: $(READY) ## Run the worker's tests with each OpenBLAS kernel that this CPU can run
 	@QT_QPA_PLATFORM=offscreen packaging/test_kernels.sh $(PYTEST) -m "not long and not real"
