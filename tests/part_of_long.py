@@ -30,7 +30,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Draw the order. Tests that may take longer than there is time are skipped."""
-    minutes: float = config.getoption("--minutes")
+    minutes = _minutes(config)
     draw = random.Random(str(config.getoption("--seed")))
     groups: dict[str, list[list[pytest.Item]]] = defaultdict(list)
     for item in items:
@@ -51,8 +51,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip a test for which there is no time left, before its fixtures are made."""
-    if time.monotonic() - _began_at > 60 * item.config.getoption("--minutes"):
+    if time.monotonic() - _began_at > 60 * _minutes(item.config):
         pytest.skip("The time for long tests is over")
+
+
+def _minutes(config: pytest.Config) -> float:
+    return float(str(config.getoption("--minutes")))
 
 
 def _timeout_s(item: pytest.Item) -> float:
