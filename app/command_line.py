@@ -84,6 +84,11 @@ def _add_serve(serve: argparse.ArgumentParser) -> None:
     )
     serve.add_argument("--allow-load", action="store_true", help="let requests load other models")
     serve.add_argument(
+        "--keep",
+        action="store_true",
+        help='keep the requests as conversations, in the folder "Local API" of Bough\'s list',
+    )
+    serve.add_argument(
         "--allow-host",
         action="append",
         default=[],

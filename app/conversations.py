@@ -12,6 +12,7 @@ from app.answers.answers import Answers
 from app.model.cache_folder import CacheFolder
 from app.model.database import StoreError
 from app.model.history import History
+from app.model.kept_requests import KeptRequest
 from app.model.message import Conversation, MessageId
 from app.model.open_conversation import OpenConversation
 from app.model.store import Store
@@ -163,6 +164,19 @@ class Conversations(QObject):
                 "The conversation was permanently deleted. Other conversations share its messages and keep them."
             )
             self._report_deleted(num_messages, nothing)
+
+    def keep_request(self, request: KeptRequest) -> None:
+        """Keep a request of another program. The branch that a window shows stays, or grows at its end."""
+        store = self._store
+        with self._notices.report_store_errors():
+            place = store.kept_requests.conversation_of(request)
+            opened = None if place is None else self._opened.get(place[0])
+            is_chosen = opened is None or place is None or opened.leaf.id == place[1]
+            kept = store.keep_request(request, is_chosen=is_chosen)
+            if opened is not None:
+                opened.take(kept.messages, kept.choices)
+                self.tree_changed.emit(kept.conversation_id, None)
+            self.changed.emit()
 
     def restore(self, conversation_id: int, branch_id: MessageId | None = None) -> None:
         """Restore a conversation from the trash, or a pruned branch of it."""

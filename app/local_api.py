@@ -15,7 +15,9 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.answers.model_session import ModelSession
 from app.answers.worker_link import WorkerLink
+from app.model.kept_requests import KeptRequest
 from app.preferences import Preferences
+from app.serving.keeping import kept_request
 from app.serving.keys import Key, KeyProblemError, find_key, keep_key, made_key
 from app.serving.messages import (
     Listening,
@@ -137,10 +139,13 @@ class LocalApi(QObject):
         models: Callable[[], Sequence[ServedModel]],
         load: Callable[[str], None],
         why_not_load: Callable[[str], Sentence | None],
+        keep: Callable[[KeptRequest], None],
         note: Path,
         turns: Path,
     ) -> None:
         """`models` finds the models of this machine; it is called in threads. `load` loads one of them.
+
+        `keep` keeps a request as a conversation.
 
         `note`: the file that says that the keyring has a key. `turns`: the file that remembers written turns.
         """
@@ -150,6 +155,7 @@ class LocalApi(QObject):
         self._models = models
         self._load = load
         self._why_not_load = why_not_load
+        self._keep = keep
         self._note = note
         self._turns = turns
         self._owner: _Owner | None = None
@@ -211,6 +217,10 @@ class LocalApi(QObject):
     def set_allows_load(self, *, allows_load: bool) -> None:
         """Change whether requests may load other models."""
         self._change(allows_load=allows_load)
+
+    def set_keeps_requests(self, *, keeps_requests: bool) -> None:
+        """Keep requests as conversations from now on, or no longer."""
+        self._change(keeps_requests=keeps_requests)
 
     def make_key(self) -> None:
         """Replace the key; the old one is refused from now on."""
@@ -336,6 +346,10 @@ class LocalApi(QObject):
                     self._look()
             case Exchange():
                 self._session.note_useful()
+                if self._preferences.settings.local_api.keeps_requests:
+                    request = kept_request(news)
+                    if request is not None:
+                        self._keep(request)
                 self._look()
             case _Wanted():
                 self._want(news)

@@ -179,6 +179,7 @@ class Program(QObject):
             models=self._models_to_serve,
             load=self.answers.load,
             why_not_load=self._why_not_load,
+            keep=self.conversations.keep_request,
             note=self.preferences.folder / "api-key-is-kept",
             turns=self.models_folder.parent / "served-turns.sqlite3",
         )

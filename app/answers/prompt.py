@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from typing import Literal, TypeAlias
 
 import msgspec
 from msgspec import UNSET
@@ -18,9 +19,11 @@ from app.model.message import (
     Message,
     Record,
     SampledToken,
+    Sent,
     State,
     with_error,
 )
+from app.model.notes import fenced_text
 from worker import protocol
 from worker.protocol import Choice, Continuation, Finished, Generate, RequestId, Token
 from worker.sentence import Sentence, SentenceParts
@@ -35,6 +38,7 @@ def generate(request_id: RequestId, message: Message, prompt: Sequence[Message],
     return Generate(
         request_id=request_id,
         messages=turns(prompt),
+        tools=tools(prompt),
         template_options=record.template_options or UNSET,
         continuation=continuation_of(message),
         sampling=_sampling(record),
@@ -70,36 +74,95 @@ def worker_constraint(constraint: Constraint) -> protocol.Constraint:
     return protocol.Constraint(kind=constraint.kind, value=constraint.value, covers=constraint.covers)
 
 
+def tools(path: Sequence[Message]) -> list[protocol.Tool]:
+    """Return the tools that the answers of a branch may call: those of its system prompt."""
+    found = next((message.record.tools for message in path if message.role == "system" and message.record), ())
+    return [protocol.Tool(name=tool.name, description=tool.description, parameters=tool.parameters) for tool in found]
+
+
 def turns(path: Sequence[Message]) -> list[protocol.Message]:
     """Return the turns of a branch that the model reads.
 
-    Empty system prompts, notes and empty answers are left out. Consecutive questions become one turn.
+    Empty system prompts, notes and empty answers are left out. Consecutive questions become one turn. Messages that
+    another program sent are turns as it sent them, and the calls of an answer are a part of it.
     """
-    return [_turn(messages) for messages in _grouped(path)]
+    return [turn for messages in _grouped(path) if (turn := _turn(messages)) is not None]
+
+
+Place: TypeAlias = Literal["none", "joined", "new"]
+
+
+def place_of(message: Message, last: Sequence[Message]) -> Place:
+    """Return whether a message is part of no turn, of the last one (`last` are its messages), or begins a new one."""
+    sent = _sent(message)
+    if message.role == "root":
+        return "none"
+    if sent is not None:
+        is_call = sent.call is not None
+        return "new" if not is_call else "joined" if last and last[0].role == "assistant" else "none"
+    if message.role == "note" or (message.role == "system" and not message.text.strip()):
+        return "none"
+    if message.role == "assistant" and not message.text:
+        return "none"
+    return "joined" if message.role == "user" and last and last[-1].role == "user" else "new"
 
 
 def _grouped(path: Sequence[Message]) -> list[list[Message]]:
     """Return the messages that the model reads, grouped by turn."""
     groups: list[list[Message]] = []
     for message in path:
-        if message.role in {"root", "note"} or (message.role == "system" and not message.text.strip()):
-            continue
-        if message.role == "assistant" and not message.text:
-            continue
-        if message.role == "user" and groups and groups[-1][-1].role == "user":
-            groups[-1].append(message)
-        else:
-            groups.append([message])
+        match place_of(message, groups[-1] if groups else ()):
+            case "joined":
+                groups[-1].append(message)
+            case "new":
+                groups.append([message])
+            case "none":
+                pass
     return groups
 
 
-def _turn(messages: Sequence[Message]) -> protocol.Message:
-    first = messages[0]
-    if first.role == "assistant" and first.record is not None and first.record.token_ids:
-        return protocol.Message(role="assistant", content=first.text, token_ids=list(first.record.token_ids))
-    # Roots and notes never get here.
-    role = first.role if first.role != "root" and first.role != "note" else "system"
+def _sent(message: Message) -> Sent | None:
+    return None if message.record is None else message.record.sent
+
+
+def _turn(messages: Sequence[Message]) -> protocol.Message | None:
+    """Return a turn; None for an answer without text whose calls are all gone."""
+    first, sent = messages[0], _sent(messages[0])
+    if first.role == "assistant":
+        return _answer(messages)
+    if first.role == "note":
+        content = fenced_text(first.text)
+        if sent is not None and sent.role == "tool":
+            return protocol.Message(role="tool", content=content, tool_call_id=sent.call_id, name=sent.name)
+        return protocol.Message(role="system", content=content)
+    role = first.role if first.role != "root" else "system"
     return protocol.Message(role=role, content="\n\n".join(message.text for message in messages))
+
+
+def _answer(messages: Sequence[Message]) -> protocol.Message | None:
+    """Return the turn of an answer and the notes of its calls. Without one of them, its tokens are not known."""
+    first, sent = messages[0], _sent(messages[0]) or Sent()
+    calls = [
+        protocol.ToolCall(name=call.name, arguments=call.arguments, id=call.id)
+        for message in messages[1:]
+        if (record := message.record) is not None and record.sent is not None and (call := record.sent.call) is not None
+    ]
+    ids = sent.token_ids or (() if first.record is None else first.record.token_ids)
+    if len(calls) < sent.num_calls:
+        if not (first.text or calls):
+            return None
+        ids = ()
+    content = first.text if sent.content is None else sent.content
+    written = first.text if sent.written is None else sent.written
+    is_plain = written == content and not calls
+    return protocol.Message(
+        role="assistant",
+        content=content,
+        reasoning=sent.reasoning,
+        tool_calls=calls,
+        token_ids=list(ids) if ids else UNSET,
+        written=UNSET if is_plain or not ids else written,
+    )
 
 
 def _num_left_out(prompt: Sequence[Message], num_turns: int) -> int:

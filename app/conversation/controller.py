@@ -107,7 +107,7 @@ class Controller(QObject):
             return
         below = [lower for lower in opened.path if lower.role == "user"]
         with self._notices.report_store_errors(lambda: self.unsent.emit(text)), self.shown.step("Edit"):
-            added = opened.add(message.parent_id, message.role, text)
+            added = opened.add(message.parent_id, message.role, text, record=_as_sent(message))
             if message.role == "system" and below:
                 added = opened.add(added.id, "user", below[0].text)
             if added.role == "user":
@@ -374,3 +374,11 @@ class Controller(QObject):
             self._when_ended = None
             if waiting.opened is self.shown.opened:
                 waiting.act()
+
+
+def _as_sent(message: Message) -> Record | None:
+    """Return the record of another version of a message: the tools, and the turn that a note is, stay."""
+    record = message.record
+    if record is None or not (record.tools or (record.sent is not None and record.sent.role)):
+        return None
+    return Record(tools=record.tools, sent=record.sent)

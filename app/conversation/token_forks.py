@@ -159,5 +159,13 @@ def _begins_inside(message: Message, token_index: int) -> bool:
 
 def _unended(record: Record) -> Record:
     return structs.replace(
-        record, reason=None, stop=None, error=None, error_parts=None, ended_ms=0, hook_records=(), figures=Figures()
+        record,
+        reason=None,
+        stop=None,
+        error=None,
+        error_parts=None,
+        ended_ms=0,
+        hook_records=(),
+        figures=Figures(),
+        sent=None,
     )

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from msgspec import UNSET
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from app.answers.prompt import turns
+from app.answers.prompt import place_of, tools, turns
 from app.costs.worker_queries import UNLOADED, AskedModel, Cost, cost_of
 from app.model.message import Message, MessageId
 from worker import protocol
@@ -125,6 +125,11 @@ class Costs(QObject):
             return
         prompts = Prompts()
         lineages = [self._lineage(message_id) for message_id in asked]
+        # A query has one list of tools. Branches of other system prompts may have another one.
+        offered = tools(lineages[0])
+        alike = [tools(lineage) == offered for lineage in lineages]
+        asked = list(itertools.compress(asked, alike))
+        lineages = list(itertools.compress(lineages, alike))
         paths = [prompts.path(lineage) for lineage in lineages]
         self._rate_before = self._rate_before or _rate(lineages[0], self._session.name)
         # A branch without any text has no prompt.
@@ -137,7 +142,13 @@ class Costs(QObject):
         if not paths:
             self.want(self._wanted)
         elif self._session.send(
-            Plan(request_id=request_id, messages=prompts.messages, template_options=options, paths=paths)
+            Plan(
+                request_id=request_id,
+                messages=prompts.messages,
+                template_options=options,
+                tools=offered,
+                paths=paths,
+            )
         ):
             self._request_id = request_id
 
@@ -209,10 +220,10 @@ class Prompts:
 
     def __init__(self) -> None:
         self.messages: list[protocol.Message] = []
-        self._indexes: dict[tuple[MessageId, ...], int] = {}
-        """The index of the turn that consists of these messages."""
+        self._indexes: dict[tuple[MessageId, ...], list[int]] = {}
+        """The index of the turn that consists of these messages, in a list that is empty if there is none."""
         self._known: dict[MessageId, tuple[list[int], tuple[Message, ...]]] = {}
-        """The indexes of the branch to a message, and the messages of its last turn."""
+        """The indexes of the branch to a message without its last turn, and the messages of that turn."""
 
     def path(self, lineage: Sequence[Message]) -> list[int]:
         """Return the turn indexes of a branch."""
@@ -221,16 +232,21 @@ class Prompts:
             known -= 1
         path, last = self._known[lineage[known - 1].id] if known else ([], ())
         for message in lineage[known:]:
-            if turns([message]):
-                is_joined = bool(last) and len(turns([*last, message])) == 1
-                last = (*last, message) if is_joined else (message,)
-                path = [*(path[:-1] if is_joined else path), self._index(last)]
+            match place_of(message, last):
+                case "joined":
+                    last = (*last, message)
+                case "new":
+                    path, last = [*path, *self._index(last)], (message,)
+                case "none":
+                    pass
             self._known[message.id] = path, last
-        return path
+        return [*path, *self._index(last)]
 
-    def _index(self, turn: tuple[Message, ...]) -> int:
+    def _index(self, turn: tuple[Message, ...]) -> list[int]:
+        """Return the index of a turn; an empty list for one that the model does not read."""
         ids = tuple(message.id for message in turn)
         if ids not in self._indexes:
-            self._indexes[ids] = len(self.messages)
+            first = len(self.messages)
             self.messages += turns(turn)
+            self._indexes[ids] = list(range(first, len(self.messages)))
         return self._indexes[ids]

@@ -26,5 +26,9 @@ def fewest_tokens(prompt: Sequence[Message], model: str) -> int:
         if record is not None and record.model == model and record.figures.prompt_tokens:
             known, rest = record.figures.prompt_tokens + record.figures.new_tokens, prompt[number + 1 :]
             break
-    num_chars = sum(len(message.text) for message in rest if message.role not in {"root", "note"})
+    num_chars = sum(len(message.text) for message in rest if message.role not in {"root", "note"} or _is_turn(message))
     return known + num_chars // _CHARS_PER_TOKEN
+
+
+def _is_turn(note: Message) -> bool:
+    return note.record is not None and note.record.sent is not None

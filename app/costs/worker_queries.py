@@ -13,7 +13,7 @@ from msgspec import UNSET
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.answers.model_session import ModelSession
-from app.answers.prompt import continuation_of, turns, worker_constraint
+from app.answers.prompt import continuation_of, tools, turns, worker_constraint
 from app.answers.sessions import ModelInUse
 from app.model.generation_settings import AnswerFormat, Hook
 from app.model.message import Message
@@ -230,6 +230,7 @@ class PromptCosts(QObject):
         self._answer: Message | None = None
         self._slices: Iterator[Sequence[Message]] = iter(())
         self._messages: list[protocol.Message] = []
+        self._tools: list[protocol.Tool] = []
         """The converted messages. A long branch is converted in slices, so that the window does not freeze."""
         self._settling = QTimer(self, singleShot=True, interval=SETTLED_MS)
         self._settling.timeout.connect(self._begin)
@@ -255,7 +256,8 @@ class PromptCosts(QObject):
         self._query.forget()
 
     def _begin(self) -> None:
-        self._slices, self._messages = slices(self._path()), []
+        path = self._path()
+        self._slices, self._messages, self._tools = slices(path), [], tools(path)
         self._build()
 
     def _build(self) -> None:
@@ -265,7 +267,8 @@ class PromptCosts(QObject):
             return
         # A branch without any text has no prompt.
         if self._messages:
-            prompt = Prompt(messages=self._messages, template_options=dict(self._options) if self._options else UNSET)
+            options = dict(self._options) if self._options else UNSET
+            prompt = Prompt(messages=self._messages, template_options=options, tools=self._tools)
             continuation = None if self._answer is None else continuation_of(self._answer)
             self._query.ask(lambda request_id: Plan(request_id=request_id, prompts=[prompt], continuation=continuation))
 

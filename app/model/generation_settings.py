@@ -105,6 +105,7 @@ class GenerationSettings(Struct, frozen=True, kw_only=True, omit_defaults=True):
             hook_options=self._active_hook_options,
             draft=self.draft,
             top_logprobs=self.top_logprobs,
+            sent=None,
         )
 
     def options(self, thinking_option: str | None) -> dict[str, Any]:

@@ -18,8 +18,8 @@ MessageId: TypeAlias = int
 Role: TypeAlias = Literal["root", "system", "user", "assistant", "note"]
 """`root` is the parent of the system prompts, which can have siblings, too; it has no text.
 
-A `note` is not a turn but, for example, a tool call or its result, or a picture that was imported with a question. Its
-first line is its label. It is shown folded, and no model reads it.
+A `note` is, for example, a tool call or its result, or a picture that was imported with a question. Its first line is
+its label. It is shown folded. No model reads it unless its record has `sent`.
 """
 
 State: TypeAlias = Literal["complete", "streaming", "stopped", "cut", "failed"]
@@ -130,6 +130,47 @@ class HookRecord(Struct, frozen=True, gc=False, kw_only=True):
     """Whether it was switched off because it was too slow too often."""
 
 
+class Tool(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
+    """A tool that answers may call. `parameters` is the JSON schema of its arguments."""
+
+    name: str
+    description: str = ""
+    parameters: dict[str, Any] = {}
+
+
+class ToolCall(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
+    """A call of a tool."""
+
+    name: str
+    arguments: dict[str, Any] = {}
+    id: str = ""
+
+
+class Sent(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
+    """How a message stood in a request of another program, as far as its role and its text do not say it.
+
+    Such a message is a turn of its own, also if it is empty or follows another one of its role.
+    """
+
+    role: Literal["", "tool", "system"] = ""
+    """The role of a note that is a turn: a tool's result, or a system text after the beginning."""
+    call_id: str = ""
+    """The call that a tool's result belongs to."""
+    name: str = ""
+    """The tool whose result it is."""
+    call: ToolCall | None = None
+    """A note that is a call of the answer above it."""
+    num_calls: int = 0
+    """How many notes with calls follow this answer."""
+    content: str | None = None
+    """An answer without its reasoning and calls; None: its text."""
+    reasoning: str = ""
+    written: str | None = None
+    """An answer with its reasoning and calls as the model wrote it; None: its text."""
+    token_ids: tuple[int, ...] = ()
+    """The tokens of `written`; empty: those of the record."""
+
+
 class Record(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """How an answer was made. `token_ids` are the tokens of the whole turn as the model wrote and read it.
 
@@ -183,6 +224,16 @@ class Record(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     ended_ms: int = 0
     """When it ended, in milliseconds since 1970; 0 if it has not, or if the time is not known."""
     figures: Figures = Figures()
+    client: str = ""
+    """The program whose request it answered; empty: the user's."""
+    read_again: str = ""
+    """The first part of that request which had changed since the one before: "tools", "system text" or
+    "message 3 (user)"; "not kept" if none had, and it was read again all the same; empty if nothing was."""
+    dropped: tuple[str, ...] = ()
+    """The user's rules that left something out of that request."""
+    tools: tuple[Tool, ...] = ()
+    """Of a system prompt: the tools of the answers below it."""
+    sent: Sent | None = None
 
     @property
     def error_sentence(self) -> Sentence | None:
@@ -202,7 +253,14 @@ def numbered(record: Record, number: int) -> Record:
 
 def without_tokens(record: Record) -> Record:
     """Return a record without tokens, for a text of which not all tokens are known."""
+    record = without_written(record)
     return structs.replace(record, token_ids=(), token_chars=(), origins="", logprobs=(), alternatives=(), earlier=())
+
+
+def without_written(record: Record) -> Record:
+    """Return the record of an answer whose text is all of it: it no longer is as another program sent it."""
+    is_as_sent = record.sent is not None and not (record.sent.role or record.sent.call)
+    return structs.replace(record, sent=None) if is_as_sent else record
 
 
 class SampledToken(Struct, frozen=True, gc=False, array_like=True):

@@ -153,7 +153,30 @@ _SIXTH = """
 ALTER TABLE conversation ADD COLUMN model TEXT NOT NULL DEFAULT '';
 """
 
-MIGRATIONS = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH, _SIXTH)
+_SEVENTH = """
+-- The turns of other programs' requests that are kept as conversations, by the hash of all up to the turn.
+CREATE TABLE kept_turn (
+    key TEXT PRIMARY KEY,
+    -- The last message of the turn before.
+    above_id INTEGER NOT NULL REFERENCES message (id) ON DELETE CASCADE,
+    -- The turn's messages have all ids from the first to the last, each the parent of the next.
+    first_id INTEGER NOT NULL REFERENCES message (id) ON DELETE CASCADE,
+    last_id INTEGER NOT NULL REFERENCES message (id) ON DELETE CASCADE,
+    conversation_id INTEGER NOT NULL REFERENCES conversation (id) ON DELETE CASCADE
+) STRICT, WITHOUT ROWID;
+CREATE INDEX kept_turn_above ON kept_turn (above_id);
+CREATE INDEX kept_turn_first ON kept_turn (first_id);
+CREATE INDEX kept_turn_last ON kept_turn (last_id);
+CREATE INDEX kept_turn_conversation ON kept_turn (conversation_id);
+-- A turn with another text is another turn.
+CREATE TRIGGER kept_turn_changed AFTER UPDATE OF text ON message WHEN new.text <> old.text BEGIN
+    DELETE FROM kept_turn WHERE last_id = (SELECT min(last_id) FROM kept_turn WHERE last_id >= old.id)
+        AND first_id <= old.id;
+    DELETE FROM kept_turn WHERE above_id = old.id;
+END;
+"""
+
+MIGRATIONS = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH, _SIXTH, _SEVENTH)
 
 
 def migrate(database: sqlite3.Connection, steps: Sequence[str] | None = None) -> None:

@@ -98,6 +98,12 @@ class OpenConversation:
         """Update the tree with a message that was stored elsewhere."""
         self._put(message)
 
+    def take(self, messages: Sequence[Message], choices: Choices) -> None:
+        """Update the tree with messages that were stored elsewhere, and show those that were chosen there."""
+        for message in messages:
+            self._tree.put(message)
+        self._take_choices(choices)
+
     def choose(self, message_id: MessageId) -> None:
         """Show a message instead of its siblings."""
         parent_id = self._tree[message_id].parent_id

@@ -61,6 +61,8 @@ class LocalApiSettings(Struct, frozen=True, kw_only=True):
     port: Annotated[int, Meta(ge=1, le=65535)] = 2684
     allows_load: bool = False
     """Whether requests may load other models."""
+    keeps_requests: bool = False
+    """Whether requests are kept as conversations."""
 
 
 class WindowPlace(Struct, frozen=True, kw_only=True):

@@ -21,6 +21,7 @@ from app.model.conversation_table import ConversationTable
 from app.model.database import Database, SearchIndexError, StoreError
 from app.model.grafts import Grafts
 from app.model.history import Step, Unset
+from app.model.kept_requests import Kept, KeptRequest, KeptRequests
 from app.model.message import Conversation, Message, MessageId, Record, Role, State, with_error, without_tokens
 from app.model.message_table import MessageTable
 from app.model.preparations import Preparations
@@ -100,6 +101,8 @@ class Store:
         self.trash = Trash(self._database)
         self.preparations = Preparations(self._database, path.parent)
         """Drafts and generation settings of each conversation."""
+        self.kept_requests = KeptRequests(self._database, self.messages, self.conversations, self.preparations)
+        """Requests of other programs."""
 
     def close(self) -> None:
         self._database.close()
@@ -221,6 +224,11 @@ class Store:
             conversation = self.conversations.insert(name, message_id, model)
             self.conversations.choose(conversation.id, {message_id: None})
             return conversation
+
+    @_repairing_index
+    def keep_request(self, request: KeptRequest, *, is_chosen: bool = True) -> Kept:
+        """Keep a request of another program; see `KeptRequests.keep`."""
+        return self.kept_requests.keep(request, is_chosen=is_chosen)
 
     # --- deleting ------------------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ replies. Each message is a MessagePack frame.
 from __future__ import annotations
 
 import hashlib
+import re
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -62,6 +63,12 @@ class Client(Struct, frozen=True, kw_only=True):
     """From its User-Agent, for example "OpenAI/Python 3.54.0"; empty if it names none."""
     address: str = ""
     api: Literal["openai", "anthropic"] = "openai"
+
+    @property
+    def name(self) -> str:
+        """The program's name without its version, or its address."""
+        first = self.program.split(" ", 1)[0]
+        return re.sub(r"/v?\d.*", "", first) or self.address
 
 
 class Compared(Struct, frozen=True, kw_only=True):

@@ -24,6 +24,7 @@ from app.serving.messages import (
     Down,
     Listening,
     ListModels,
+    ModelStatus,
     NotListening,
     ServerSettings,
     Stop,
@@ -39,11 +40,15 @@ from worker.protocol import (
     Event,
     Failed,
     Finished,
+    Forked,
     Generate,
+    ModelLoaded,
     Plan,
     Planned,
     PrefillProgress,
     RequestId,
+    Retract,
+    Token,
     Tokenize,
     Tokenized,
     Validate,
@@ -54,6 +59,8 @@ from worker.sentence import Sentence
 _log = logging.getLogger(__name__)
 _MAX_END_TOKENS = 16
 """The most tokens of a prompt behind its last message, such as those that open the answer."""
+NOT_KEPT = "not kept"
+"""See `Record.read_again`."""
 _ENDS = (Finished, Failed, Tokenized, Planned, Validated)
 _DIED = Sentence("The model process stopped while it answered. It is being started again. Send the request once more.")
 _NO_WORKER = Sentence("There is no model process now. Try again in a moment.")
@@ -124,16 +131,22 @@ class Exchange:
     """The user's rules that left something out of it."""
     generate: Generate
     finished: Finished
+    begun_ms: int = 0
+    """The time of the request, in milliseconds since 1970."""
+    tokens: Sequence[Sequence[Token]] = ()
+    """The tokens of each answer as they were sampled."""
+    opens_reasoning: bool = False
+    """Whether the prompt ends inside the reasoning."""
+    loaded: ModelLoaded | None = None
+    """The worker's report on the model; None if it is not known any more."""
 
     @property
     def read_again(self) -> str:
-        """Why more was read than the new part of the request, for a log; empty if nothing was."""
-        usage = self.finished.usage
+        """The part of the request that had changed, so that what follows was read again; see `Record.read_again`."""
         if self.compared.changed:
-            return f"changed: {self.compared.changed}"
-        if usage.cached_tokens < self.compared.num_known_tokens - _MAX_END_TOKENS:
-            return "no longer kept, or rendered in another way by the template"
-        return ""
+            return self.compared.changed
+        is_kept = self.finished.usage.cached_tokens >= self.compared.num_known_tokens - _MAX_END_TOKENS
+        return "" if is_kept else NOT_KEPT
 
     @property
     def line(self) -> str:
@@ -142,11 +155,17 @@ class Exchange:
         parts = [
             f"{self.client.program or self.client.address}: prompt of {usage.prompt_tokens:,} tokens",
             f"{usage.cached_tokens:,} kept",
-            *([self.read_again] if self.read_again else []),
+            *_why(self.read_again),
             *(f"left out {rule!r}" for rule in self.dropped),
             f"wrote {usage.generated_tokens:,} at {timing.decode_tokens_per_s:.1f} tokens/s",
         ]
         return ", ".join(parts)
+
+
+def _why(read_again: str) -> list[str]:
+    if read_again == NOT_KEPT:
+        return ["no longer kept, or rendered in another way by the template"]
+    return [f"changed: {read_again}"] if read_again else []
 
 
 @dataclass
@@ -155,6 +174,10 @@ class _Open:
 
     served: Served | None = None
     generate: Generate | None = None
+    begun_ms: int = field(default_factory=lambda: time.time_ns() // 1_000_000)
+    tokens: dict[int, list[Token]] = field(default_factory=dict[int, "list[Token]"])
+    """The tokens of its answers, by their numbers."""
+    opens_reasoning: bool = False
 
 
 @dataclass
@@ -177,6 +200,8 @@ class Relay:
         self._owner = owner
         self._exchanged = exchanged
         self._prefix = settings.id_prefix
+        self._loaded: dict[str | None, ModelLoaded] = {}
+        """The models that were reported to the server, by their identities."""
         self._lock = threading.Lock()
         self._state = _State()
         self._process = ServerProcess(settings)
@@ -216,6 +241,8 @@ class Relay:
 
     def tell(self, message: Down) -> None:
         """Send a message to the server without waiting. It is lost if the server has ended."""
+        if isinstance(message, ModelStatus) and message.loaded is not None:
+            self._loaded[message.loaded.identity] = message.loaded
         data = encoded(message)
         with self._writing_lock:
             # Most messages go at once, which saves a switch of threads.
@@ -321,13 +348,32 @@ class Relay:
                 return None
             match event:
                 case PrefillProgress():
+                    found.opens_reasoning = event.opens_reasoning
                     served.num_read, served.num_prompt, served.num_cached = event.done, event.total, event.cached
                 case Chunk():
                     now = time.monotonic()
                     served.first_s, served.last_s = served.first_s or now, now
                     served.num_tokens += len(event.tokens)
+                    if found.generate is not None:
+                        found.tokens.setdefault(event.choice, []).extend(event.tokens)
+                case Retract():
+                    tokens = found.tokens.get(event.choice, [])
+                    del tokens[max(len(tokens) - event.num_tokens, 0) :]
+                case Forked():
+                    found.tokens[event.choice] = found.tokens.get(event.parent, [])[: event.num_tokens]
                 case Finished() if found.generate is not None:
-                    return Exchange(served.client, served.model, served.compared, served.dropped, found.generate, event)
+                    return Exchange(
+                        served.client,
+                        served.model,
+                        served.compared,
+                        served.dropped,
+                        found.generate,
+                        event,
+                        found.begun_ms,
+                        [found.tokens.get(number, []) for number in range(len(event.choices))],
+                        found.opens_reasoning,
+                        self._loaded.get(found.generate.identity),
+                    )
                 case _:
                     pass
         return None

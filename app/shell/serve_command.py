@@ -11,6 +11,8 @@ from typing import cast
 from app.catalog.facts import json_object
 from app.catalog.on_disk import find_models
 from app.catalog.places_of_models import usual_roots
+from app.model.database import StoreError
+from app.model.store import Store
 from app.places import Places
 from app.serving.drop_rules import DropRuleError, DropRules
 from app.serving.headless import Gone, HeadlessOwner, Loaded, NotLoaded
@@ -45,6 +47,8 @@ def serve(chosen: argparse.Namespace, places: Places) -> int:
     def models() -> Sequence[ServedModel]:
         return _models(places)
 
+    # Other programs may use the same conversations meanwhile, such as Bough's window.
+    store = Store(places.store) if chosen.keep else None
     owner = HeadlessOwner(
         settings,
         _load_name(chosen.model or _chosen_in_window(places), models),
@@ -53,14 +57,16 @@ def serve(chosen: argparse.Namespace, places: Places) -> int:
         cache_folder=places.cache / "prompt-cache",
     )
     try:
-        return _run(owner, made_key=key.text if key.source == "made" else "")
+        return _run(owner, made_key=key.text if key.source == "made" else "", store=store)
     except KeyboardInterrupt:
         return 0
     finally:
         owner.stop()
+        if store is not None:
+            store.close()
 
 
-def _run(owner: HeadlessOwner, made_key: str) -> int:
+def _run(owner: HeadlessOwner, made_key: str, store: Store | None) -> int:
     while True:
         match owner.news.get():
             case Listening(host=host, port=port):
@@ -72,12 +78,28 @@ def _run(owner: HeadlessOwner, made_key: str) -> int:
                 print_line(f"The model “{model.id}” is ready.")
             case Exchange() as exchange:
                 print_line(exchange.line)
+                if store is not None:
+                    _keep(exchange, store)
             case NotLoaded(why=why):
                 print_error(why)
             case NotListening(why=why) | Gone(why=why):
                 print_error(why)
                 return 1
         sys.stdout.flush()
+
+
+def _keep(exchange: Exchange, store: Store) -> None:
+    """Keep a request as a conversation, or print why it can't be kept."""
+    # Most starts keep nothing.
+    from app.serving.keeping import kept_request
+
+    request = kept_request(exchange)
+    if request is None:
+        return
+    try:
+        store.keep_request(request)
+    except StoreError as error:
+        print_error(f"The request of {exchange.client.name} was answered, but not kept. {error.sentence}")
 
 
 def _models(places: Places) -> Sequence[ServedModel]:

@@ -1969,6 +1969,22 @@
         <translation>Eine Anfrage nach einem anderen Modell lädt dieses an Stelle Ihres Modells, nach den laufenden Antworten.</translation>
     </message>
     <message>
+        <source>Requests as conversations</source>
+        <translation>Anfragen als Gespräche</translation>
+    </message>
+    <message>
+        <source>Do not keep them</source>
+        <translation>Nicht behalten</translation>
+    </message>
+    <message>
+        <source>Keep them</source>
+        <translation>Behalten</translation>
+    </message>
+    <message>
+        <source>An agent&apos;s session becomes a conversation in the folder “Local API”, with a branch wherever it went back. You can read it, and continue it here.</source>
+        <translation>Die Sitzung eines Agenten wird ein Gespräch im Ordner „Local API“, mit einem Zweig überall dort, wo er zurückging. Sie können es lesen und hier fortsetzen.</translation>
+    </message>
+    <message>
         <source>Hide</source>
         <translation>Verbergen</translation>
     </message>

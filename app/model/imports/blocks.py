@@ -12,8 +12,9 @@ from typing import NamedTuple, TypeAlias, cast
 
 import msgspec
 
-from app.model.imports.foreign import ForeignMessage, fenced, note
+from app.model.imports.foreign import ForeignMessage
 from app.model.imports.json_stream import Json
+from app.model.notes import fenced, note
 from worker.sentence import Sentence
 
 KEPT_AS_NOTES = Sentence("tool calls, tool results and messages of other roles, kept as notes")

@@ -11,10 +11,9 @@ from app.model.imports.foreign import (
     ForeignMessage,
     ForeignRole,
     UnreadableError,
-    fenced,
-    note,
 )
 from app.model.imports.json_stream import Json
+from app.model.notes import fenced, note
 from worker.sentence import Sentence
 
 NAME = "ChatGPT"

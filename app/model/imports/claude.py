@@ -6,8 +6,9 @@ from collections import Counter
 
 from app.model.imports import blocks
 from app.model.imports.blocks import id_of, list_of, ms_of, object_of, text_of
-from app.model.imports.foreign import ForeignConversation, ForeignMessage, ForeignRole, note
+from app.model.imports.foreign import ForeignConversation, ForeignMessage, ForeignRole
 from app.model.imports.json_stream import Json
+from app.model.notes import note
 from worker.sentence import Sentence
 
 NAME = "Claude"

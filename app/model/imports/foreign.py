@@ -15,6 +15,7 @@ from msgspec import Struct, field
 
 from app.model.grafts import Graft
 from app.model.message import Message, MessageId, Record, Role, State
+from app.model.notes import note
 from app.model.text import clean
 from app.model.titles import name_from
 from worker.sentence import Sentence, SentenceError
@@ -53,19 +54,6 @@ class ForeignConversation(Struct, kw_only=True):
     updated_ms: int | None = None
     remarks: Counter[Sentence] = field(default_factory=Counter[Sentence])
     """Changes made to the messages, and how often each was made."""
-
-
-def note(label: str, text: str) -> str:
-    """Return a note's text."""
-    return f"{' '.join(label.split())}\n\n{text}" if text else " ".join(label.split())
-
-
-def fenced(text: str, language: str = "") -> str:
-    """Return text as a code block, with a fence longer than any in the text."""
-    mark = "```"
-    while mark in text:
-        mark += "`"
-    return f"{mark}{language}\n{text}\n{mark}"
 
 
 def grafted(conversation: ForeignConversation, now_ms: int) -> Graft:

@@ -11,7 +11,8 @@ import msgspec
 from app.model.exports.captions import ROLES
 from app.model.exports.markdown import FORMAT, HEADING, VERSION
 from app.model.imports.blocks import chained, id_of, ms_of, object_of, text_of
-from app.model.imports.foreign import ForeignConversation, ForeignMessage, ForeignRole, UnreadableError, note
+from app.model.imports.foreign import ForeignConversation, ForeignMessage, ForeignRole, UnreadableError
+from app.model.notes import note
 from worker.sentence import Sentence
 
 NAME = "Markdown"

@@ -79,10 +79,22 @@ class LocalApiPage(SettingsPage):
         )
         self.models.choose(1 if settings.allows_load else 0)
         self._models_card = card(self.models.accessibleName(), "", self.models)
-        for one in (self._address_card, self._key_card, self._port_card, self._models_card):
+        self.keeping = RadioGroup(self.tr("Requests as conversations"))
+        self.keeping.add(self.tr("Do not keep them"))
+        self.keeping.add(
+            self.tr("Keep them"),
+            self.tr(
+                "An agent's session becomes a conversation in the folder “Local API”, with a branch wherever it went "
+                "back. You can read it, and continue it here."
+            ),
+        )
+        self.keeping.choose(1 if settings.keeps_requests else 0)
+        self._keeping_card = card(self.keeping.accessibleName(), "", self.keeping)
+        for one in (self._address_card, self._key_card, self._port_card, self._models_card, self._keeping_card):
             self.cards.addWidget(one)
         self.switch.changed.connect(self._set_on)
         self.models.changed.connect(self._set_models)
+        self.keeping.changed.connect(self._set_keeping)
         self.port.editingFinished.connect(self._set_port)
         self.show_key.toggled.connect(self._show)
         self.copy_address.clicked.connect(lambda: _copy(api.address))
@@ -103,6 +115,9 @@ class LocalApiPage(SettingsPage):
     def _set_models(self) -> None:
         self._api.set_allows_load(allows_load=self.models.chosen == 1)
 
+    def _set_keeping(self) -> None:
+        self._api.set_keeps_requests(keeps_requests=self.keeping.chosen == 1)
+
     def _set_port(self) -> None:
         self._api.set_port(self.port.value())
 
@@ -118,6 +133,7 @@ class LocalApiPage(SettingsPage):
         self._key_card.setVisible(api.state in {"on", "starting"} and api.key is not None)
         self._port_card.setVisible(is_on)
         self._models_card.setVisible(is_on)
+        self._keeping_card.setVisible(is_on)
         self.address.setText(api.address)
         self.state.setText(self._state_text())
         self.state.setVisible(bool(self.state.text()))

@@ -12,7 +12,6 @@ from typing_extensions import override
 
 from app.local_api import LocalApi
 from app.numbers import counted
-from app.serving.messages import Client
 from app.serving.relay import Served
 from app.ui.parts.labels import ElidedLabel, as_tool_tip, quiet_label
 from app.ui.parts.popover import Popover
@@ -45,7 +44,7 @@ class ServingLine(QPushButton):
         self.setVisible(bool(served))
         if not served:
             return
-        names = dict.fromkeys(name_of(one.client) for one in served)
+        names = dict.fromkeys(one.client.name for one in served)
         who = next(iter(names)) if len(names) == 1 else self.tr("%n program(s)", "", len(names))
         speed = sum(one.tokens_per_s for one in served)
         self._who, self._speed = who, f" · {_speed(speed)}" if speed else ""
@@ -134,7 +133,7 @@ class _Row(QFrame):
     def __init__(self, served: Served) -> None:
         super().__init__()
         self.setObjectName("bare")
-        name = name_of(served.client)
+        name = served.client.name
         who = ElidedLabel()
         who.show_text(f"{name} · {served.model}")
         self._state = quiet_label("")
@@ -158,12 +157,6 @@ class _Row(QFrame):
 
     def show_served(self, served: Served) -> None:
         self._state.setText(_state_of(served))
-
-
-def name_of(client: Client) -> str:
-    """Return a short name of a program: its User-Agent up to the version, or its address."""
-    first = client.program.split(" ", 1)[0]
-    return re.sub(r"/v?\d.*", "", first) or client.address
 
 
 def _state_of(served: Served) -> str:

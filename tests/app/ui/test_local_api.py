@@ -13,6 +13,7 @@ import keyring
 import openai
 import pytest
 from keyring.backend import KeyringBackend
+from openai.types.chat import ChatCompletionMessageParam
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QPushButton
@@ -249,3 +250,64 @@ def test_serving_keeps_an_idle_model_loaded(user: User, page: LocalApiPage) -> N
     api.stop_all()
     _wait_for(user, request)
     program.set_unload_after(0)
+
+
+def test_requests_are_kept_as_a_conversation_that_grows_without_moving_the_window(
+    user: User, page: LocalApiPage
+) -> None:
+    api = _switched_on(user, page)
+    assert page.keeping.chosen == 0
+    page.keeping.buttons[1].setFocus()
+    user.bot.keyClick(page.keeping.buttons[1], Qt.Key.Key_Space)
+    assert user.controller.program.settings.local_api.keeps_requests
+    shown = user.controller.shown
+    conversations = user.controller.program.conversations
+    first = _chat(user, api, [{"role": "user", "content": "How do I fork a message?"}])
+    (kept,) = conversations.all
+    assert (kept.name, kept.folder) == ("OpenAI/Python: How do I fork a message?", "Local API")
+    assert shown.conversation is None
+
+    shown.open_conversation(kept.id)
+    assert [message.text for message in shown.path] == ["", "How do I fork a message?", first]
+    session: list[ChatCompletionMessageParam] = [
+        {"role": "user", "content": "How do I fork a message?"},
+        {"role": "assistant", "content": first.strip()},
+        {"role": "user", "content": "And how do I edit one?"},
+    ]
+    second = _chat(user, api, session)
+    assert [message.text for message in shown.path][3:] == ["And how do I edit one?", second]
+    # A request that goes another way makes a branch, and the user goes on looking at this one.
+    _chat(user, api, [*session[:2], {"role": "user", "content": "How do I search?"}])
+    assert [message.text for message in shown.path][4] == second
+    question = shown.path[3]
+    assert len(shown.siblings(question.id)) == 2
+    assert [one.id for one in conversations.all] == [kept.id]
+
+    # An answer that the user asks for there has the same prompt, which was read before.
+    answer = shown.path[4]
+    user.controller.regenerate(answer.id)
+    user.bot.waitUntil(lambda: shown.streaming_message is None, timeout=PATIENCE_MS)
+    again = shown.path[4]
+    assert again.id != answer.id
+    assert again.record is not None
+    assert answer.record is not None
+    assert again.record.figures.prompt_tokens == answer.record.figures.prompt_tokens
+    assert again.record.figures.read_tokens <= 1
+    assert again.record.sampling == answer.record.sampling
+
+
+def _chat(user: User, api: LocalApi, messages: list[ChatCompletionMessageParam]) -> str:
+    """Send a request as another program does, and wait until it is kept."""
+    texts: list[str] = []
+
+    def ask() -> None:
+        with _client(api) as client:
+            reply = client.chat.completions.create(model="guide", messages=messages, max_tokens=12, temperature=0)
+            texts.append(reply.choices[0].message.content or "")
+
+    thread = threading.Thread(target=ask, daemon=True)
+    with user.bot.waitSignal(user.controller.program.conversations.changed, timeout=PATIENCE_MS):
+        thread.start()
+    user.bot.waitUntil(lambda: bool(texts), timeout=PATIENCE_MS)
+    thread.join()
+    return texts[0]

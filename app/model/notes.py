@@ -1,0 +1,26 @@
+"""The texts of notes: a label as the first line, and below it Markdown or a code block."""
+
+from __future__ import annotations
+
+
+def note(label: str, text: str) -> str:
+    """Return a note's text."""
+    return f"{' '.join(label.split())}\n\n{text}" if text else " ".join(label.split())
+
+
+def fenced(text: str, language: str = "") -> str:
+    """Return text as a code block, with a fence longer than any in the text."""
+    mark = "```"
+    while mark in text:
+        mark += "`"
+    return f"{mark}{language}\n{text}\n{mark}"
+
+
+def fenced_text(text: str) -> str:
+    """Return the text in the code block of a note, exactly; the whole text of a note without one."""
+    below = text.partition("\n\n")[2]
+    head, _, rest = below.partition("\n")
+    body, newline, tail = rest.rpartition("\n")
+    if newline and head.startswith("```") and tail and head.startswith(tail) and not tail.strip("`"):
+        return body
+    return below
