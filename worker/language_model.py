@@ -31,6 +31,7 @@ from worker.errors import (
     is_out_of_memory,
     is_panic,
 )
+from worker.huge_pages import use_huge_pages
 from worker.layers import Layers, bytes_per_token, num_bytes_at, quantized
 from worker.memory import free_bytes
 from worker.model_trial import check_model
@@ -140,6 +141,8 @@ class UnreadModel:
                 self._trials.start()
             with self._trials.sharing(self._budget):
                 model = LanguageModel(self._folder, self._model, self._tokenizer, self._config, self._trials, weights)
+            if self._on_cpu:
+                use_huge_pages((array for _, array in arrays_of(self._model)), model)
             model.notices += _notices(weights.odd, has_end=bool(model.vocabulary.eos_ids))
             yield model
 
