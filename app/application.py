@@ -38,8 +38,9 @@ if TYPE_CHECKING:
 
 _INTERRUPTED = Sentence("Bough was closed while this answer was being written. The text so far is kept.")
 _SAFE_MODE = Sentence(
-    "This is the safe mode: your settings, hooks, drafts, window places and the cache on disk are not used. "
-    "They stay as they are. Start Bough without --safe-mode to use them again."
+    "This is the safe mode: your settings, hooks, drafts, window places, chosen templates, measurements, unfinished "
+    "downloads and the cache on disk are not used. They stay as they are. Start Bough without --safe-mode to use them "
+    "again."
 )
 
 

@@ -30,13 +30,14 @@ from app.serving.messages import (
     ServedModel,
     ServerSettings,
     Suggested,
+    Unremembered,
     UseModel,
     digest,
 )
 from app.serving.model_names import find, load_name, served_model, suggested
 from app.serving.relay import Exchange, Relay, Served
 from worker.protocol import Command, Event, Generate, RequestId
-from worker.sentence import Sentence
+from worker.sentence import Sentence, verbatim
 
 State: TypeAlias = Literal["off", "starting", "on", "failed"]
 
@@ -128,6 +129,8 @@ class LocalApi(QObject):
     """Requests began, went on or ended; twice a second while there are any."""
     failed = Signal(object)
     """A `Sentence`: nobody can be served now, and why."""
+    set_aside = Signal(object)
+    """A `Sentence`: the file of written turns can't be used."""
     _said = Signal(object, object)
     _prepared = Signal(int, object)
 
@@ -323,6 +326,8 @@ class LocalApi(QObject):
             case Listening():
                 self.address = f"http://{news.host}:{news.port}/v1"
                 self._be("on")
+                if news.unremembered is not None:
+                    self.set_aside.emit(_unremembered(news.unremembered))
             case NotListening():
                 port = str(self._preferences.settings.local_api.port)
                 self._fail(
@@ -442,3 +447,19 @@ def _found_key(key: Key | None, note: Path, *, keeps: bool) -> Key | Sentence:
     if keeps and found.source == "made" and keep_key(found.text, note):
         return Key(found.text, "keyring")
     return found
+
+
+def _unremembered(found: Unremembered) -> Sentence:
+    if found.is_aside:
+        return Sentence(
+            "The turns that were written for other programs can't be read ({error}), so they are read again when they "
+            "come back. The file is kept as {file}.",
+            error=verbatim(found.error),
+            file=found.file,
+        )
+    return Sentence(
+        "The turns that were written for other programs can't be read or kept ({error}), so they are read again when "
+        "they come back. Check the file {file}, then switch the local API off and on again.",
+        error=verbatim(found.error),
+        file=found.file,
+    )

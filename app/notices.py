@@ -147,9 +147,9 @@ KINDS: tuple[Kind, ...] = ("information", "warning", "danger")
 Cause: TypeAlias = Literal[
     "store", "saving", "settings", "files", "drafts", "model", "worker", "local_api", "arrival", "transfer"
 ]
-"""A lasting state of the program: the store that was opened, text or settings that can't be saved, files or drafts that
-were set aside, a model that did not load, a worker that does not respond,
-models that have come or failed while no Models window was open."""
+"""A lasting state of the program: the store that was opened, text or settings that can't be saved, settings that were
+set aside, drafts and other files that were, a model that did not load, a worker that does not respond, models that have
+come or failed while no Models window was open."""
 
 
 @dataclass(frozen=True)

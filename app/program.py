@@ -75,6 +75,8 @@ class Program(QObject):
     """The `LocalApi` exists from now on."""
     empty_start_requested = Signal()
     """The program should start again with an empty store, which replaces the missing one."""
+    _set_aside_found = Signal(object)
+    """A `Sentence` for `report_set_aside`, emitted in any thread."""
     restore_requested = Signal(object)
     """All conversations should be replaced by this backup file."""
 
@@ -118,13 +120,14 @@ class Program(QObject):
         self._transfer_notices: TransferNotices | None = None
         """Made with the transfers."""
         self._first_models = Lazy(self._make_first_models)
-        self.templates = ChatTemplates(models_folder.parent / "chat_templates")
+        self.templates = ChatTemplates(models_folder.parent / "chat_templates", self._set_aside_found.emit)
         """The chat templates that the user chose for models without one."""
         self._set_aside: dict[Sentence, None] = {}
-        """The sentences about unsent texts that can't be shown, in the order in which they were said."""
+        """The sentences about files and unsent texts that can't be used, in the order in which they were said."""
         self._without_template: set[str] = set()
         """Models without a template for which a plain one was offered."""
-        self.measurements = Measurements(models_folder.parent / "measured.json")
+        measured = None if preferences.is_safe else models_folder.parent / "measured.json"
+        self.measurements = Measurements(measured, self._set_aside_found.emit)
         """The memory and the speeds of models on this machine."""
         self.measuring = Measuring(session, self.measurements)
         self._fits = Lazy(self._make_fits)
@@ -137,7 +140,8 @@ class Program(QObject):
         session.changed.connect(self._on_session_changed)
         session.load_failed.connect(self._on_load_failed)
         session.draft_of = self._draft_of
-        session.template_of = self.templates.of
+        if not preferences.is_safe:
+            session.template_of = self.templates.of
         session.kv_bits_of = self.of_models.kv_bits_of
         for watch in self.worker_watches:
             watch.got_stuck.connect(partial(self._on_worker_stuck, watch.session))
@@ -147,6 +151,7 @@ class Program(QObject):
             one.draft_refused.connect(self._on_draft_refused)
             one.noticed.connect(self._on_model_noticed)
             one.precision_refused.connect(self._on_precision_refused)
+        self._set_aside_found.connect(self.report_set_aside)
         preferences.changed.connect(self.settings_changed)
         preferences.not_saved.connect(self._on_settings_not_saved)
         preferences.saved_again.connect(partial(self.notices.end, "settings"))
@@ -184,6 +189,7 @@ class Program(QObject):
             turns=self.models_folder.parent / "served-turns.sqlite3",
         )
         api.failed.connect(self._on_local_api_failed)
+        api.set_aside.connect(self.report_set_aside)
         api.changed.connect(self._on_local_api_changed)
         api.served_changed.connect(self.idle_unloading.begin)
         self.idle_unloading.is_serving = lambda: bool(api.served)
@@ -295,7 +301,12 @@ class Program(QObject):
         from app.transfer_notices import TransferNotices
 
         places = Places.under(self.models_folder.parent)
-        transfers = Transfers(lambda on_change: FetchQueue(places, self._hub.get(), on_change))
+
+        def make_queue(on_change: Callable[[], None]) -> FetchQueue:
+            is_new = self.preferences.is_safe
+            return FetchQueue(places, self._hub.get(), on_change, report=self.report_set_aside, begins_empty=is_new)
+
+        transfers = Transfers(make_queue)
         # Windows first note which model has landed, while its transfer is still in their lists.
         transfers.landed.connect(self.local_models.look, Qt.ConnectionType.QueuedConnection)
         self._transfer_notices = TransferNotices(transfers, self.notices, self.session, self._is_first_model)
@@ -595,7 +606,7 @@ class Program(QObject):
         self.notices.post(Notice(text, "danger", cause="saving"))
 
     def report_set_aside(self, what: Sentence) -> None:
-        """Tell the user that unsent text can't be shown, and where it is kept."""
+        """Tell the user that a file or an unsent text can't be used, and where it is kept."""
         self._set_aside[what] = None
         self.notices.post(Notice(joined(self._set_aside, "\n"), "warning", cause="drafts"))
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
-from app.model.own_files import make_folder, read_own
+from app.model.own_files import make_folder
+from worker.regular_file import read_regular
+from worker.sentence import Sentence
 
 PLAIN = (
     "{% for message in messages %}{{ message['role'] | capitalize }}:\n{{ message['content'] }}{{ eos_token }}\n\n"
@@ -17,14 +20,28 @@ _MAX_BYTES = 1 << 20
 class ChatTemplates:
     """A file for each model, which the user may edit."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, report: Callable[[Sentence], None] = lambda _: None) -> None:
+        """`report` is called with a sentence on a template that can't be read."""
         self.folder = folder
+        self._report = report
 
     def of(self, name: str) -> str | None:
         """Return the template for a model; None if there is none, or if it can't be read."""
+        file = self._file(name)
         try:
-            return read_own(self._file(name), _MAX_BYTES).decode("utf-8") or None
-        except (OSError, ValueError):
+            return read_regular(file, _MAX_BYTES).decode("utf-8") or None
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError) as error:
+            self._report(
+                Sentence(
+                    "The chat template that you chose for “{model}” can't be read ({error}), so the model goes on "
+                    "without one. The file is {file}. Choose a template again on the model's page.",
+                    model=name,
+                    error=error,
+                    file=file,
+                )
+            )
             return None
 
     def use_plain(self, name: str) -> None:

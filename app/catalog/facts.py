@@ -16,6 +16,7 @@ from app.catalog.entry import Shape
 from app.catalog.layer_memory import layers_of, text_config
 from worker.models.weight_file import EMBEDDING, WeightFile
 from worker.printable import one_line
+from worker.regular_file import read_regular
 
 _MAX_BYTES = 16 << 20
 _MAX_README_BYTES = 16 << 10
@@ -40,9 +41,7 @@ class _TokenizerConfig(Struct):
 def json_object(file: Path) -> dict[str, Any]:
     """Return the JSON object in a file; empty if there is none."""
     try:
-        if file.stat().st_size > _MAX_BYTES:
-            return {}
-        found: object = msgspec.json.decode(file.read_bytes())
+        found: object = msgspec.json.decode(read_regular(file, _MAX_BYTES))
     except (OSError, ValueError, RecursionError):
         return {}
     return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
@@ -188,9 +187,9 @@ def has_template(folder: Path, files: Collection[str]) -> bool:
 def template_text(folder: Path) -> str:
     """Return a model's chat template, the first one if it has several; empty if none can be read."""
     try:
-        file = folder / "chat_template.jinja"
-        if file.is_file() and file.stat().st_size <= _MAX_TEMPLATE_BYTES:
-            return file.read_text(encoding="utf-8", errors="replace")
+        return read_regular(folder / "chat_template.jinja", _MAX_TEMPLATE_BYTES).decode("utf-8", "replace")
+    except FileNotFoundError:
+        pass
     except OSError:
         return ""
     for name in ("chat_template.json", "tokenizer_config.json"):
@@ -218,9 +217,7 @@ def _is_id(value: object) -> bool:
 def _tokenizer_config(folder: Path) -> _TokenizerConfig:
     file = folder / "tokenizer_config.json"
     try:
-        if file.stat().st_size > _MAX_BYTES:
-            return _TokenizerConfig()
-        return msgspec.json.decode(file.read_bytes(), type=_TokenizerConfig)
+        return msgspec.json.decode(read_regular(file, _MAX_BYTES), type=_TokenizerConfig)
     except (OSError, ValueError, RecursionError):
         return _TokenizerConfig()
 

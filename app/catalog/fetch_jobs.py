@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import os
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -22,8 +23,10 @@ from app.catalog.entry import LocalGguf, RemoteModel
 from app.catalog.fetch_events import Phase
 from app.catalog.hub_folder import HubFolder, places
 from app.catalog.places_of_models import hub_cache
-from app.model.own_files import make_folder, read_own
+from app.model.own_files import make_folder, set_aside
+from app.model.settings import write_atomically
 from app.places import Places
+from worker.regular_file import read_regular
 from worker.sentence import Sentence, SentenceError, SentenceParts, received, verbatim
 
 _log = logging.getLogger(__name__)
@@ -94,8 +97,10 @@ class _Saved(Struct):
 class FetchJobs:
     """The entries' folders."""
 
-    def __init__(self, bough: Places) -> None:
+    def __init__(self, bough: Places, report: Callable[[Sentence], None] = lambda _: None) -> None:
+        """`report` is called with a sentence on each entry that can't be read."""
         self._folder = bough.data / "fetching"
+        self._report = report
         self._written: dict[str, bytes] = {}
         """The content of each entry's file when this program last wrote or read it."""
 
@@ -106,15 +111,19 @@ class FetchJobs:
     def load(self) -> list[Fetch]:
         """Return the entries of earlier runs, in their order. All are paused or have failed."""
         found: list[tuple[int, Fetch]] = []
-        for path in sorted(self._folder.glob(f"*/{_FILE}")):
+        for folder in sorted(self._folder.glob("*")):
+            path = folder / _FILE
+            if not os.path.lexists(path):
+                continue
             try:
-                text = read_own(path, _MAX_BYTES)
+                text = read_regular(path, _MAX_BYTES)
                 saved = msgspec.json.decode(text, type=_Saved, dec_hook=decoded)
             except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-                _log.warning("%s is ignored: %s", path, error)
+                self._set_aside(path, str(error))
                 continue
             model = saved.model or saved.file
             if model is None:
+                self._set_aside(path, "it names no model")
                 continue
             failure = received("", saved.failure) if saved.failure else None
             fetch = Fetch(
@@ -129,6 +138,16 @@ class FetchJobs:
             self._written[fetch.id] = text
             found.append((saved.order, self.measured(fetch)))
         return [fetch for _, fetch in sorted(found, key=lambda item: item[0])]
+
+    def _set_aside(self, path: Path, why: str) -> None:
+        self._report(
+            Sentence(
+                "A model that was on its way can't be resumed, because its entry can't be read ({error}). "
+                "The entry is kept as {file}. Fetch or convert the model again.",
+                error=why,
+                file=set_aside(path) or path,
+            )
+        )
 
     def save(self, fetches: Sequence[Fetch]) -> None:
         """Write the entries that changed and have not landed."""
@@ -151,9 +170,7 @@ class FetchJobs:
                 continue  # another program removed it
             try:
                 make_folder(path.parent)
-                new = path.with_suffix(".new")
-                new.write_bytes(text)
-                new.replace(path)
+                write_atomically(path, text, is_own=True, waits=False)
                 self._written[fetch.id] = text
             except OSError as error:
                 _log.warning("%s could not be written: %s", path, error)

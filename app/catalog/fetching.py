@@ -54,12 +54,18 @@ class FetchQueue:
         hub: Hub,
         on_change: Callable[[], None] = lambda: None,
         *,
+        report: Callable[[Sentence], None] = lambda _: None,
+        begins_empty: bool = False,
         stall_s: float = 20.0,
         first_wait_s: float = 1.0,
     ) -> None:
-        """`on_change` is called after every change of `fetches`, in any thread."""
+        """`on_change` is called after every change of `fetches`, in any thread.
+
+        `report` is called here with a sentence on each entry of an earlier start that can't be read.
+        `begins_empty`: leave the entries of earlier starts alone.
+        """
         self._models = places.models
-        self._jobs = FetchJobs(places)
+        self._jobs = FetchJobs(places, report)
         self._hub = hub
         self._on_change = on_change
         self._stall_s = stall_s
@@ -72,7 +78,7 @@ class FetchQueue:
         self._is_closed = False
         self._threads: dict[bool, threading.Thread] = {}
         """One for fetches and one for conversions of local files, which do not wait for each other."""
-        self._fetches: list[Fetch] = self._jobs.load()
+        self._fetches: list[Fetch] = [] if begins_empty else self._jobs.load()
 
     @property
     def fetches(self) -> tuple[Fetch, ...]:

@@ -15,7 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.catalog.entry import RemoteFile, RemoteModel
+from worker.regular_file import read_regular
 
+_MAX_REVISION_BYTES = 1 << 10
 _PART = ".bough.incomplete"
 """huggingface_hub's own unfinished files end in `.incomplete`, too."""
 
@@ -35,6 +37,11 @@ class Place:
             with contextlib.suppress(OSError):
                 return min(path.stat().st_size, self.file.num_bytes)
         return 0
+
+
+def main_revision(repository: Path) -> str:
+    """Return the commit of the branch main in a repository's folder. Raises `OSError` and `ValueError`."""
+    return read_regular(repository / "refs" / "main", _MAX_REVISION_BYTES).decode("ascii").strip()
 
 
 def places(model: RemoteModel, cache: Path, folder: Path) -> list[Place]:

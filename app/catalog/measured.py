@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -11,7 +11,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from app.catalog.entry import KvBits, Memory, Shape
-from app.model.own_files import make_folder, read_own
+from app.model.own_files import make_folder, set_aside
+from app.model.settings import write_atomically
+from worker.regular_file import read_regular
+from worker.sentence import Sentence
 
 _log = logging.getLogger(__name__)
 
@@ -71,8 +74,10 @@ class Answered(Struct, frozen=True, kw_only=True):
 class Measurements:
     """The measurements of all models, by the names that `load_model` takes. Nothing is raised."""
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path | None, report: Callable[[Sentence], None] = lambda _: None) -> None:
+        """`file` None: they are kept until Bough ends. `report` is called, in any thread, if the file is damaged."""
         self._file = file
+        self._report = report
         self._known: dict[str, Measured] | None = None
         """None before the file was read."""
 
@@ -102,10 +107,24 @@ class Measurements:
     @property
     def _all(self) -> dict[str, Measured]:
         if self._known is None:
-            self._known = {}
-            with contextlib.suppress(OSError, ValueError, RecursionError):
-                self._known = msgspec.json.decode(read_own(self._file, _MAX_BYTES), type=dict[str, Measured])
+            self._known = {} if self._file is None else self._read(self._file)
         return self._known
+
+    def _read(self, file: Path) -> dict[str, Measured]:
+        try:
+            return msgspec.json.decode(read_regular(file, _MAX_BYTES), type=dict[str, Measured])
+        except FileNotFoundError:
+            pass
+        except (OSError, ValueError, RecursionError) as error:
+            self._report(
+                Sentence(
+                    "The measured memory and speeds of your models can't be read ({error}). They are measured again. "
+                    "The file is kept as {file}.",
+                    error=error,
+                    file=set_aside(file) or file,
+                )
+            )
+        return {}
 
     def _set(self, name: str, measured: Measured) -> None:
         known = self._all
@@ -115,12 +134,12 @@ class Measurements:
         known[name] = measured
         for oldest in list(known)[:-_MAX_MODELS]:
             del known[oldest]
+        if self._file is None:
+            return
         try:
             make_folder(self._file.parent)
-            # This is called after each answer, so it does not wait for the disk. A damaged file is ignored.
-            new = self._file.with_suffix(".new")
-            new.write_bytes(msgspec.json.encode(known))
-            new.replace(self._file)
+            # This is called after each answer, so it does not wait for the disk.
+            write_atomically(self._file, msgspec.json.encode(known), is_own=True, waits=False)
         except (OSError, UnicodeError) as error:
             # The measurements are used until Bough ends, and made again later.
             _log.warning("%s could not be written: %s", self._file, error)

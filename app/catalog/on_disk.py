@@ -16,8 +16,10 @@ from msgspec import Struct
 
 from app.catalog import facts, gguf_facts
 from app.catalog.entry import LocalModel
+from app.catalog.hub_folder import main_revision
 from app.catalog.places_of_models import Root, hub_cache
 from worker.models.folder import check_folder
+from worker.regular_file import read_regular
 from worker.sentence import Sentence, SentenceError, verbatim
 
 _MAX_DEPTH = 6
@@ -207,7 +209,7 @@ def _repo_of(folder: Path, root: Root, depth: int) -> str:
 def _snapshot(repo: Path) -> tuple[Path | None, bool]:
     """Return the folder of a repository's files in the hub's cache, and whether it is that of the branch main."""
     try:
-        revision = (repo / "refs" / "main").read_text(encoding="utf-8").strip()
+        revision = main_revision(repo)
         if _REVISION.fullmatch(revision) and (repo / "snapshots" / revision).is_dir():
             return repo / "snapshots" / revision, True
     except (OSError, ValueError):
@@ -341,9 +343,7 @@ def _ollama_model(manifest: Path, root: Root) -> LocalModel | None:
     """Return the model of a manifest; None if it is no chat model or not on this machine."""
     host, namespace, model, tag = manifest.parts[-4:]
     try:
-        if manifest.stat().st_size > _MAX_MANIFEST_BYTES:
-            return None
-        found = msgspec.json.decode(manifest.read_bytes(), type=_Manifest)
+        found = msgspec.json.decode(read_regular(manifest, _MAX_MANIFEST_BYTES), type=_Manifest)
     except (OSError, ValueError, RecursionError):
         return None
     blobs = root.path / "blobs"

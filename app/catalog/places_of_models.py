@@ -11,6 +11,9 @@ from typing import Literal, TypeAlias
 
 from app.catalog.entry import Source
 from app.catalog.facts import json_object
+from worker.regular_file import read_regular
+
+_MAX_POINTER_BYTES = 1 << 14
 
 Layout: TypeAlias = Literal["folders", "hub", "ollama"]
 """`folders`: models anywhere below. `hub`: the cache of huggingface_hub. `ollama`: manifests and blobs."""
@@ -79,7 +82,7 @@ def _of_lm_studio(home: Path) -> list[Path]:
     """Return LM Studio's folders: of each home that it had, and the one that its settings name."""
     homes = [home / ".lmstudio", home / ".cache" / "lm-studio"]
     try:
-        pointed = _path((home / ".lmstudio-home-pointer").read_text(encoding="utf-8").strip(), home)
+        pointed = _path(read_regular(home / ".lmstudio-home-pointer", _MAX_POINTER_BYTES).decode("utf-8").strip(), home)
     except (OSError, ValueError):
         pointed = None
     if pointed is not None:

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from app.catalog.facts import json_object
-from app.catalog.hub_folder import HubFolder
+from app.catalog.hub_folder import HubFolder, main_revision
 from app.catalog.places_of_models import hub_cache
 from app.model.message import Sampling
 
@@ -77,7 +77,7 @@ def _folder_of(name: str) -> Path:
         return Path("/nonexistent")
     folder = HubFolder(name, hub_cache())
     try:
-        revision = (folder.path / "refs" / "main").read_text(encoding="ascii").strip()
+        revision = main_revision(folder.path)
     except (OSError, ValueError):
         return folder.path
     return HubFolder(name, hub_cache(), revision).snapshot if revision.isalnum() else folder.path

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import stat
+import time
 from pathlib import Path
 
 RETRY_MS = 5000
@@ -35,13 +35,11 @@ def open_own(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NONBLOCK, 0o600)
 
 
-def read_own(path: Path, max_bytes: int) -> bytes:
-    """Return the bytes of a file. Raises `OSError`, also for a folder, a pipe, a device or a larger file."""
-    handle = open_own(str(path), os.O_RDONLY)
-    with os.fdopen(handle, "rb") as file:
-        found = os.fstat(handle)
-        if not stat.S_ISREG(found.st_mode):
-            raise OSError(errno.EINVAL, "it is not a file")
-        if found.st_size > max_bytes:
-            raise OSError(errno.EFBIG, f"it has more than {max_bytes >> 20} MB")
-        return file.read(max_bytes)
+def set_aside(path: Path) -> Path | None:
+    """Rename a file, so that it is not read again; return its new path, or None if that is not possible."""
+    for kept in (path.with_suffix(".damaged"), path.with_suffix(f".{time.time_ns()}.damaged")):
+        with contextlib.suppress(OSError):
+            if not os.path.lexists(kept):
+                path.rename(kept)
+                return kept
+    return None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
@@ -15,8 +14,9 @@ from msgspec import Meta, Struct, field, structs
 from app.model.generation_settings import GenerationSettings, Preset
 from app.model.message import Overflow
 from app.model.model_settings import ModelSettings
-from app.model.own_files import make_folder, read_own, restrict
+from app.model.own_files import make_folder, restrict, set_aside
 from app.model.valid_parts import parsed, with_valid_fields
+from worker.regular_file import read_regular
 from worker.sentence import Sentence
 
 _MAX_BYTES = 16 << 20
@@ -164,7 +164,7 @@ def load_settings(path: Path, report: Callable[[Sentence], None] = lambda _: Non
     """
     try:
         restrict(path)
-        found = parsed(read_own(path, _MAX_BYTES))
+        found = parsed(read_regular(path, _MAX_BYTES))
     except FileNotFoundError:
         return Settings()
     except (OSError, ValueError, RecursionError) as error:
@@ -173,7 +173,7 @@ def load_settings(path: Path, report: Callable[[Sentence], None] = lambda _: Non
         left_out, why = [], ""
         settings = with_valid_fields(Settings, found, "", left_out)
     if left_out:
-        kept = _set_aside(path)
+        kept = set_aside(path)
         if settings != Settings():
             with contextlib.suppress(OSError):
                 save_settings(path, settings)
@@ -196,26 +196,17 @@ def _said(names: str, why: str, kept: Path) -> Sentence:
     )
 
 
-def _set_aside(path: Path) -> Path | None:
-    """Rename a file, so that it is not read again; return its new path, or None if that is not possible."""
-    for kept in (path.with_suffix(".damaged"), path.with_suffix(f".{time.time_ns()}.damaged")):
-        with contextlib.suppress(OSError):
-            if not os.path.lexists(kept):
-                path.rename(kept)
-                return kept
-    return None
-
-
 def save_settings(path: Path, settings: Settings) -> None:
     """Write the settings atomically. Raises `OSError`."""
     make_folder(path.parent)
     write_atomically(path, msgspec.json.format(msgspec.json.encode(settings), indent=2), is_own=True)
 
 
-def write_atomically(path: Path, data: bytes, *, is_own: bool = False) -> None:
+def write_atomically(path: Path, data: bytes, *, is_own: bool = False, waits: bool = True) -> None:
     """Replace the file at `path`, or leave it unchanged. Raises `OSError`.
 
     `is_own`: only the user may read it; otherwise it gets the usual permissions of the user's files.
+    `waits`: until it is on the disk, so that it survives a power failure.
     """
     temporary = path.with_name(f".bough-{os.urandom(8).hex()}")
     try:
@@ -223,7 +214,8 @@ def write_atomically(path: Path, data: bytes, *, is_own: bool = False) -> None:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
             file.flush()
-            os.fsync(file.fileno())
+            if waits:
+                os.fsync(file.fileno())
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)

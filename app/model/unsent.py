@@ -10,6 +10,7 @@ from pathlib import Path
 from msgspec import Struct, structs
 
 from app.model.text import clean
+from worker.regular_file import read_regular
 from worker.sentence import Sentence, SentenceError
 
 
@@ -72,7 +73,7 @@ def read_attachment(path: Path, others: Iterable[Attachment] = ()) -> Attachment
                     max_bytes=MAX_BYTES,
                 )
             )
-        data = path.read_bytes()
+        data = read_regular(path, room)
     except OSError as error:
         raise NotAttachedError(
             Sentence("“{name}” can't be read ({error}).", name=path.name, error=error.strerror or error)

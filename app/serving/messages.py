@@ -136,11 +136,21 @@ class UseModel(Struct, frozen=True, kw_only=True, tag_field="type", tag="use_mod
     """As a client names it."""
 
 
+class Unremembered(Struct, frozen=True, kw_only=True):
+    """The file of written turns can't be used, so those of earlier starts are not known."""
+
+    error: str
+    file: str
+    is_aside: bool
+    """Whether it was renamed to `file`, and a new one is used."""
+
+
 class Listening(Struct, frozen=True, kw_only=True, tag_field="type", tag="listening"):
     """The server accepts requests."""
 
     host: str
     port: int
+    unremembered: Unremembered | None = None
 
 
 class NotListening(Struct, frozen=True, kw_only=True, tag_field="type", tag="not_listening"):

@@ -88,7 +88,8 @@ def _shape(scope: Scope) -> Shape:
 async def _run(settings: ServerSettings, up: Connection, down: Connection) -> None:
     stopped = asyncio.Event()
     link = OwnerLink(up, down, settings.id_prefix, stopped.set)
-    service = Service(link, settings, Turns(settings.turns))
+    turns = Turns(settings.turns)
+    service = Service(link, settings, turns)
     try:
         listener = _listener(settings)
     except OSError as error:
@@ -114,7 +115,7 @@ async def _run(settings: ServerSettings, up: Connection, down: Connection) -> No
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopped.set)
     serving = asyncio.ensure_future(server.serve(sockets=[listener]))
     host, port = listener.getsockname()[:2]
-    link.send(Listening(host=host, port=port))
+    link.send(Listening(host=host, port=port, unremembered=turns.problem))
     await asyncio.wait(
         {serving, stopping := asyncio.ensure_future(stopped.wait())}, return_when=asyncio.FIRST_COMPLETED
     )

@@ -20,7 +20,9 @@ import msgspec
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
+from app.model.own_files import set_aside
 from app.serving.history import chained, digest_of, digest_of_tools
+from app.serving.messages import Unremembered
 from worker.protocol import Message, ModelLoaded, Tool, ToolCall
 from worker.tools.turn_parts import CallBroken, Content, Part, Reasoning, calls_in
 
@@ -58,7 +60,7 @@ class Turns:
     def __init__(self, path: Path | None, max_bytes: int = _MAX_BYTES) -> None:
         """`path`: the file to keep them in; None: they are kept until the process ends."""
         self._max_bytes = max_bytes
-        self._database = _opened(path)
+        self._database, self.problem = _opened(path)
         self._use = self._number("SELECT coalesce(max(used), 0) FROM turns")
         self._num_bytes = self._number("SELECT coalesce(sum(length(turn) + length(ids)), 0) FROM turns")
 
@@ -187,26 +189,23 @@ def _reported() -> Generator[None]:
         _log.warning("Written turns could not be looked up or kept (%s). They are tokenized again.", error)
 
 
-def _opened(path: Path | None) -> sqlite3.Connection:
+def _opened(path: Path | None) -> tuple[sqlite3.Connection, Unremembered | None]:
     """Return the database; in memory if its file can't be used. A damaged file is set aside."""
-    if path is not None:
-        try:
-            return _opened_file(path)
-        except sqlite3.DatabaseError as error:
-            if isinstance(error, sqlite3.OperationalError):
-                _log.warning("%s can't be used (%s). Written turns are kept until Bough ends.", path.name, error)
-                return _prepared(sqlite3.connect(":memory:"))
-            aside = path.with_suffix(".damaged")
-            _log.warning("%s is damaged (%s). It is kept as %s.", path.name, error, aside.name)
-        except OSError as error:
-            _log.warning("%s can't be used (%s). Written turns are kept until Bough ends.", path.name, error)
-            return _prepared(sqlite3.connect(":memory:"))
-        with contextlib.suppress(OSError, sqlite3.Error):
-            path.replace(aside)
-            for suffix in ("-wal", "-shm"):
-                path.with_name(path.name + suffix).unlink(missing_ok=True)
-            return _opened_file(path)
-    return _prepared(sqlite3.connect(":memory:"))
+    if path is None:
+        return _prepared(sqlite3.connect(":memory:")), None
+    try:
+        return _opened_file(path), None
+    except (sqlite3.Error, OSError) as error:
+        is_damaged = isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError)
+        aside = set_aside(path) if is_damaged else None
+        problem = Unremembered(error=str(error), file=str(aside or path), is_aside=aside is not None)
+        _log.warning("%s can't be used (%s). Turns of earlier starts are not known.", problem.file, problem.error)
+        if aside is not None:
+            with contextlib.suppress(OSError, sqlite3.Error):
+                for suffix in ("-wal", "-shm"):
+                    path.with_name(path.name + suffix).unlink(missing_ok=True)
+                return _opened_file(path), problem
+    return _prepared(sqlite3.connect(":memory:")), problem
 
 
 def _opened_file(path: Path) -> sqlite3.Connection:

@@ -4804,10 +4804,6 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
         <translation>Das ist keine Antwort eines Modells.</translation>
     </message>
     <message>
-        <source>This is the safe mode: your settings, hooks, drafts, window places and the cache on disk are not used. They stay as they are. Start Bough without --safe-mode to use them again.</source>
-        <translation>Dies ist der abgesicherte Modus: Ihre Einstellungen, Hooks, Entwürfe, Fensterplätze und der Cache auf dem Datenträger werden nicht verwendet. Sie bleiben, wie sie sind. Starten Sie Bough ohne --safe-mode, um sie wieder zu verwenden.</translation>
-    </message>
-    <message>
         <source>This model does not support a {num_bits}-bit cache, so it uses full precision. The answers are as good, but they take more memory. To avoid this message, choose “Full precision” in the settings.</source>
         <translation>Dieses Modell unterstützt keinen Cache mit {num_bits} Bit und verwendet deshalb volle Genauigkeit. Die Antworten sind genauso gut, brauchen aber mehr Speicher. Damit diese Meldung nicht mehr erscheint, wählen Sie „Volle Genauigkeit“ in den Einstellungen.</translation>
     </message>
@@ -4938,6 +4934,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>er macht Text tausendmal so lang oder noch länger</translation>
     </message>
     <message>
+        <source>A model that was on its way can&apos;t be resumed, because its entry can&apos;t be read ({error}). The entry is kept as {file}. Fetch or convert the model again.</source>
+        <translation>Ein Modell, das unterwegs war, kann nicht fortgesetzt werden, weil sein Eintrag nicht gelesen werden kann ({error}). Der Eintrag bleibt als {file} erhalten. Laden oder konvertieren Sie das Modell noch einmal.</translation>
+    </message>
+    <message>
         <source>An error in Bough stopped this ({kind}). Try again.</source>
         <translation>Ein Fehler in Bough hat das beendet ({kind}). Versuchen Sie es noch einmal.</translation>
     </message>
@@ -5066,6 +5066,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Die Chatvorlage dieses Modells hat keinen Platz für Werkzeuge; Bough hat sie im Systemprompt beschrieben. Das Modell ruft sie vielleicht weniger gut auf.</translation>
     </message>
     <message>
+        <source>The chat template that you chose for “{model}” can&apos;t be read ({error}), so the model goes on without one. The file is {file}. Choose a template again on the model&apos;s page.</source>
+        <translation>Die Chatvorlage, die Sie für „{model}“ gewählt haben, kann nicht gelesen werden ({error}); das Modell arbeitet deshalb ohne. Die Datei ist {file}. Wählen Sie auf der Seite des Modells noch einmal eine Vorlage.</translation>
+    </message>
+    <message>
         <source>The config.json of this model holds values that are not finite numbers: {numbers}. Its answers may make no sense. Download the model again, or choose another one.</source>
         <translation>Die config.json dieses Modells enthält Werte, die keine endlichen Zahlen sind: {numbers}. Seine Antworten ergeben vielleicht keinen Sinn. Laden Sie das Modell noch einmal herunter, oder wählen Sie ein anderes.</translation>
     </message>
@@ -5100,6 +5104,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>The local API&apos;s process stopped (exit code {code}). Your conversations are safe. Switch the local API off and on again in the settings.</source>
         <translation>Der Prozess der lokalen API wurde beendet (Exit-Code {code}). Ihre Gespräche sind sicher. Schalten Sie die lokale API in den Einstellungen aus und wieder ein.</translation>
+    </message>
+    <message>
+        <source>The measured memory and speeds of your models can&apos;t be read ({error}). They are measured again. The file is kept as {file}.</source>
+        <translation>Die Messwerte zu Speicher und Tempo Ihrer Modelle können nicht gelesen werden ({error}). Sie werden neu gemessen. Die Datei bleibt als {file} erhalten.</translation>
     </message>
     <message>
         <source>The model computed values that are not finite numbers, so the answer ended. The text so far is kept. Its weights or its config.json are probably damaged. Download it again, or choose another model.</source>
@@ -5154,6 +5162,14 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Die Werkzeuge können nicht verwendet werden: {reason}</translation>
     </message>
     <message>
+        <source>The turns that were written for other programs can&apos;t be read ({error}), so they are read again when they come back. The file is kept as {file}.</source>
+        <translation>Die Antworten, die für andere Programme geschrieben wurden, können nicht gelesen werden ({error}); kommen sie zurück, liest das Modell sie noch einmal. Die Datei bleibt als {file} erhalten.</translation>
+    </message>
+    <message>
+        <source>The turns that were written for other programs can&apos;t be read or kept ({error}), so they are read again when they come back. Check the file {file}, then switch the local API off and on again.</source>
+        <translation>Die Antworten, die für andere Programme geschrieben wurden, können nicht gelesen oder behalten werden ({error}); kommen sie zurück, liest das Modell sie noch einmal. Prüfen Sie die Datei {file}, und schalten Sie dann die lokale API aus und wieder ein.</translation>
+    </message>
+    <message>
         <source>The weights are in a format that can contain program code, which Bough does not read. Choose a version of this model with safetensors.</source>
         <translation>Die Gewichte haben ein Format, das Programmcode enthalten kann und das Bough nicht liest. Wählen Sie eine Fassung dieses Modells mit safetensors.</translation>
     </message>
@@ -5176,6 +5192,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>There is no model process now. Try again in a moment.</source>
         <translation>Es gibt gerade keinen Prozess des Modells. Versuchen Sie es gleich noch einmal.</translation>
+    </message>
+    <message>
+        <source>This is the safe mode: your settings, hooks, drafts, window places, chosen templates, measurements, unfinished downloads and the cache on disk are not used. They stay as they are. Start Bough without --safe-mode to use them again.</source>
+        <translation>Dies ist der abgesicherte Modus: Ihre Einstellungen, Hooks, Entwürfe, Fensterplätze, gewählten Vorlagen, Messwerte, unfertigen Downloads und der Cache auf der Festplatte werden nicht benutzt. Sie bleiben, wie sie sind. Starten Sie Bough ohne --safe-mode, um sie wieder zu benutzen.</translation>
     </message>
     <message>
         <source>This model computes values that are not finite numbers, though its weights are sound. Its config.json is probably wrong. Download the model again, or choose another one.</source>

@@ -207,7 +207,7 @@ def test_a_hook_that_is_refused_is_told_how_to_ask(trial: Trial):
 
 def test_a_pipe_among_the_hooks_is_a_sentence(trial: Trial):
     (pipe,) = [hook for hook in trial.hooks if hook["name"] == "pipe"]
-    assert pipe["problem"] == "pipe.py can't be read: it is no file with a program."
+    assert pipe["problem"] == "pipe.py can't be read: it is not a file."
 
 
 def test_python_keeps_what_it_compiles(tmp_path: Path):

@@ -6,18 +6,13 @@ import contextlib
 import json
 import os
 import random
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-from PySide6.QtCore import QEvent
 from PySide6.QtWidgets import QApplication
 
-from app.application import Application, Places
-from app.catalog.entry import RemoteModel
-from app.catalog.fetch_jobs import Fetch, FetchJobs, id_of
 from app.model.generation_settings import AnswerFormat, GenerationSettings, Preset
 from app.model.message import Sampling
 from app.model.preparations import Prepared
@@ -26,6 +21,7 @@ from app.model.store import Store
 from app.model.unsent import NOTHING, Attachment, Unsent
 from tests.app.model.stores import sql
 from tests.app.trees import plant
+from tests.attacks.conftest import Starter
 from tests.attacks.mutations import changed_bytes, changed_json
 from tests.long import in_long_runs
 from worker.sentence import Sentence
@@ -140,41 +136,6 @@ def test_what_is_no_file_is_set_aside(tmp_path: Path, kind: str) -> None:
 
 
 # --- the window ------------------------------------------------------------------------------------------------
-
-
-class Starter:
-    """Opens Bough without its worker, which would take most of the time."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._open: list[Application] = []
-
-    def start(self, *, is_safe: bool = False) -> Application:
-        application = Application(Places.under(self._folder), is_safe=is_safe)
-        application.window.first_paint.over.disconnect()
-        self._open.append(application)
-        application.windows.show()
-        QApplication.processEvents()
-        return application
-
-    def end(self) -> None:
-        for application in self._open:
-            windows = application.windows.all
-            application.windows.close_all()
-            application.close()
-            # The translators of a closed program would translate the next one.
-            application.windows._language.switch_to("en")  # pyright: ignore[reportPrivateUsage]
-            for window in windows:
-                window.deleteLater()
-        self._open.clear()
-        QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
-
-
-@pytest.fixture
-def bough(qapp: QApplication, tmp_path: Path) -> Iterator[Starter]:
-    starter = Starter(tmp_path)
-    yield starter
-    starter.end()
 
 
 def _write(folder: Path, settings: bytes, prepared: tuple[str, str | None] | None = None) -> None:
@@ -311,18 +272,3 @@ def test_bough_starts_with_any_settings_and_drafts(bough: Starter, tmp_path: Pat
         window.action("sampling").trigger()
         QApplication.processEvents()
         bough.end()
-
-
-@pytest.mark.parametrize("content", [b'{"order": 1, "model": {"repo": "\xff"}}', b"[" * 100_000, b"", None])
-def test_a_damaged_entry_of_the_queue_of_fetches_is_ignored(
-    tmp_path: Path, content: bytes | None, caplog: pytest.LogCaptureFixture
-) -> None:
-    places = Places.under(tmp_path)
-    model = RemoteModel(repo="owner/name")
-    FetchJobs(places).save([Fetch(id=id_of(model), model=model)])
-    (job,) = tmp_path.rglob("job.json")
-    job.unlink()
-    os.mkfifo(job) if content is None else job.write_bytes(content)
-    assert FetchJobs(places).load() == []
-    assert "is ignored" in caplog.text
-    caplog.clear()

@@ -7,7 +7,6 @@ of its class `Hook`.
 from __future__ import annotations
 
 import ast
-import errno
 import inspect
 import warnings
 from collections.abc import Callable, Iterator
@@ -17,6 +16,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from worker.protocol import HookOption, ListedHook
+from worker.regular_file import read_regular
 from worker.sentence import Sentence, verbatim
 from worker.values import NEEDS, Need
 
@@ -100,10 +100,7 @@ def _module_in(file: Path) -> ast.Module:
 
 def source_of(file: Path) -> bytes:
     """Return the bytes of a hook's file, which may declare its encoding. Raises `OSError`."""
-    # A pipe would make this wait, and a device may never end.
-    if not file.is_file() or file.stat().st_size > _MAX_SOURCE_BYTES:
-        raise OSError(errno.EFBIG, "it is no file with a program")
-    return file.read_bytes()
+    return read_regular(file, _MAX_SOURCE_BYTES)
 
 
 def _listed(name: str, doc: str, options: list[HookOption], *, is_own: bool) -> ListedHook:

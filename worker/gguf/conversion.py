@@ -38,6 +38,7 @@ from worker.gguf.weight_files import (
 )
 from worker.gguf.words import token_ids, word_files
 from worker.models.folder import check_folder
+from worker.regular_file import read_regular
 from worker.sentence import Sentence
 
 RECORD = "bough.json"
@@ -46,6 +47,7 @@ RECORD = "bough.json"
 _JOURNAL = "conversion.json"
 _LOCK = ".lock"
 _VERSION = 1
+_MAX_RECORD_BYTES = 16 << 20
 """Increase this when the same file would be converted to something else."""
 _SPARE_BYTES = 64 << 20
 _INDEX = "model.safetensors.index.json"
@@ -194,8 +196,8 @@ def kept_bytes(folder: Path) -> int:
 def record_of(folder: Path) -> Conversion | None:
     """Return how a folder was converted; None if it was not, or if that can't be read."""
     try:
-        return msgspec.json.decode((folder / RECORD).read_bytes(), type=Conversion)
-    except (OSError, ValueError):
+        return msgspec.json.decode(read_regular(folder / RECORD, _MAX_RECORD_BYTES), type=Conversion)
+    except (OSError, ValueError, RecursionError):
         return None
 
 
@@ -356,8 +358,8 @@ def _empty(partial: Path) -> None:
 def _journal_of(partial: Path) -> _Journal | None:
     """Return the list of an unfinished folder's finished files; None if it has none that can be read."""
     try:
-        return msgspec.json.decode((partial / _JOURNAL).read_bytes(), type=_Journal)
-    except (OSError, ValueError):
+        return msgspec.json.decode(read_regular(partial / _JOURNAL, _MAX_RECORD_BYTES), type=_Journal)
+    except (OSError, ValueError, RecursionError):
         return None
 
 
