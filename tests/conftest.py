@@ -33,7 +33,10 @@ settings.load_profile("bough")
 
 from app.qt_runtime import GarbageCollector, collect_due_garbage
 from tests.driver import StdioWorker
+from tests.forking import fork_workers
 from tests.models import byte_level_tokenizer, sentencepiece_tokenizer, write_random_llama, write_scripted_model
+
+fork_workers()
 
 
 def pytest_collection_finish() -> None:

@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
+from tests.forking import IS_POSSIBLE, WorkerProgram
+
 ROOT = Path(__file__).parent.parent
 TERMINAL = {
     *("model_loaded", "finished", "planned", "validated", "tokenized", "cache_stats", "hooks_listed", "done", "failed")
@@ -26,22 +28,16 @@ Event = dict[str, Any]
 class StdioWorker:
     """A worker process. Every event is kept in `events`; waiting for one never sleeps."""
 
-    def __init__(self, cache_folder: Path | None = None, arguments: Sequence[str] = ()) -> None:
+    def __init__(
+        self, cache_folder: Path | None = None, arguments: Sequence[str] = (), *, is_forked: bool = True
+    ) -> None:
         """`cache_folder` is for the disk cache; None means a temporary folder.
 
-        `arguments` are further arguments of the command line.
+        `arguments` are further arguments of the command line. If not `is_forked`, the worker is a program of its own.
         """
         self._own_folder = tempfile.TemporaryDirectory(prefix="bough-cache-")
-        self.process = subprocess.Popen(
-            [
-                *(sys.executable, "-m", "worker", "--stdio"),
-                *("--cache-folder", str(cache_folder or self._own_folder.name), *arguments),
-            ],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
+        arguments = ["--stdio", "--cache-folder", str(cache_folder or self._own_folder.name), *arguments]
+        self.process = WorkerProgram(arguments, ROOT) if is_forked and IS_POSSIBLE else _started(arguments)
         self.events: list[Event] = []
         self.errors: list[str] = []
         """The lines of standard error."""
@@ -134,6 +130,16 @@ class StdioWorker:
         assert self.process.stderr is not None
         for line in self.process.stderr:
             self.errors.append(line.decode("utf-8", "replace").rstrip())
+
+
+def _started(arguments: Sequence[str]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "worker", *arguments],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
 
 
 def shown_text(events: list[Event], choice: int = 0) -> str:

@@ -7,6 +7,8 @@ import threading
 import psutil
 from PySide6.QtWidgets import QApplication
 
+from tests.forking import server_pid
+
 
 class Leaks:
     """Remembers what existed when it was made."""
@@ -24,8 +26,12 @@ class Leaks:
 
 def _processes() -> set[psutil.Process]:
     children = psutil.Process().children(recursive=True)
-    # multiprocessing keeps one process until the end of this one.
-    return {child for child in children if not any("resource_tracker" in word for word in _command_line(child))}
+    # These processes live until the end of this one.
+    return {
+        child
+        for child in children
+        if child.pid != server_pid() and not any("resource_tracker" in word for word in _command_line(child))
+    }
 
 
 def _command_line(process: psutil.Process) -> list[str]:

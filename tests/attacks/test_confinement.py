@@ -148,7 +148,7 @@ class Trial:
         # No hook: the worker must not wait for a writer.
         os.mkfifo(folder / "hooks" / "pipe.py")
         options = ["--hooks-folder", str(folder / "hooks"), "--hook-patience-s", "200"]
-        with StdioWorker(folder / "cache", options) as worker:
+        with StdioWorker(folder / "cache", options, is_forked=False) as worker:
             self.loaded = worker.load("guide")
             request = {"text": "Hello, what is a branch?", "max_tokens": 3}
             failed = worker.result("generate", hooks=["tries"], **request)
@@ -229,7 +229,8 @@ def test_a_hook_gets_what_it_asks_for(tmp_path: Path):
     (tmp_path / "hooks").mkdir()
     code = "import socket\nNEEDS = ['network']\ndef hook(step):\n    socket.socket().close()\n    open({!r}, 'w')\n"
     (tmp_path / "hooks" / "online.py").write_text(code.format(str(tmp_path / "x")))
-    with StdioWorker(tmp_path / "cache", ["--hooks-folder", str(tmp_path / "hooks")]) as worker:
+    options = ["--hooks-folder", str(tmp_path / "hooks")]
+    with StdioWorker(tmp_path / "cache", options, is_forked=False) as worker:
         loaded = worker.load("guide")
         failed = worker.result("generate", text="Hello", max_tokens=2, hooks=["online"])
     assert loaded["confinement"] == {"network": False, "files": True, "why_not": "hooks"}
