@@ -62,7 +62,7 @@ def _sampling(record: Record) -> protocol.Sampling:
 def continuation_of(message: Message) -> Continuation | None:
     """Return the beginning of an answer for the worker to continue; None if it is empty."""
     record = message.record or Record()
-    if record.origins.endswith(ORIGINS["chosen"]):
+    if record.origins.endswith(ORIGINS["chosen"]) and sum(record.token_chars) == len(message.text):
         # The user chose the last token itself, not its text.
         return Continuation(token_ids=list(record.token_ids))
     # The ids are exact as far as they spell the text. After a worker's death they may spell more or less of it; then

@@ -16,7 +16,7 @@ from app.conversation.token_forks import TokenForks
 from app.costs.costs import Costs
 from app.costs.prompt_size import fewest_tokens, question
 from app.model.generation_settings import GenerationSettings
-from app.model.message import Message, MessageId, Record, numbered, without_tokens
+from app.model.message import Message, MessageId, numbered
 from app.model.open_conversation import OpenConversation
 from app.model.text import clean
 from app.model.titles import name_from, title_of
@@ -115,6 +115,17 @@ class Controller(QObject):
             else:
                 self.shown.announce_growth()
 
+    def edit_and_continue(self, message_id: MessageId, text: str) -> None:
+        """Add a sibling of an answer with another text, and let the model continue it.
+
+        An unchanged answer is continued as it is.
+        """
+        text = clean(text)
+        if text == self.shown.message(message_id).text:
+            self.continue_answer(message_id)
+        else:
+            self.forks.continue_with(message_id, text)
+
     def replace(self, message_id: MessageId, text: str) -> None:
         """Replace the text of a message. Everything below it stays, although it followed the old text."""
         text = clean(text)
@@ -175,16 +186,11 @@ class Controller(QObject):
         self.send(text)
 
     def continue_answer(self, message_id: MessageId) -> None:
-        """Continue a stopped or cut answer. If there are messages below it, its continuation becomes a sibling."""
+        """Continue an answer from its end. If there are messages below it, its continuation becomes a sibling."""
         message = self.shown.message(message_id)
         if not self.shown.can_continue(message):
             return
-        before = message.record or Record()
-        # Token ids of another model mean other tokens.
-        known = before if before.model == self.model.name else without_tokens(before)
-        record = self.preparation.record_to_continue(
-            msgspec.structs.replace(known, error=None, error_parts=None, ended_ms=0)
-        )
+        record = self.forks.record_at_end(message)
         opened = self.shown.require_open()
         with self._notices.report_store_errors(), self.shown.step("Continue"):
             if opened.is_leaf(message.id):

@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, Signal
 from app.answers.sessions import GUIDE, ModelInUse
 from app.conversation.preparation import Preparation
 from app.model.database import StoreError
-from app.model.message import CAN_CONTINUE, Conversation, Message, MessageId
+from app.model.message import Conversation, Message, MessageId
 from app.model.open_conversation import OpenConversation
 from app.model.titles import says_little, title_of
 from app.model.token_pieces import TokenPiece
@@ -121,7 +121,7 @@ class ShownConversation(QObject):
         )
 
     def can_continue(self, message: Message) -> bool:
-        is_answer = message.role == "assistant" and message.state in CAN_CONTINUE and bool(message.text)
+        is_answer = message.role == "assistant" and bool(message.text.strip())
         return is_answer and not self.is_streaming(message.id)
 
     def waits_for(self, message_id: MessageId) -> str | None:

@@ -1,7 +1,9 @@
-"""Answers that continue from inside another one: with another token at some position, or from a text position."""
+"""Answers that continue another one: with another token at some position, from a text position, or from its end."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from msgspec import structs
@@ -54,25 +56,30 @@ class TokenForks:
         else:
             self._add(message, beginning, "Fork at token")
 
-    def fork_at_position(self, message_id: MessageId, num_chars: int) -> None:
-        """Add an answer that begins with the first characters of this one and continues in another way."""
-        message = self._shown.message(message_id)
-        beginning = at_position(message, num_chars)
-        if beginning is None:
-            self._program.notices.post(
-                Notice(Sentence("Put the cursor into an answer, after the words that you want to keep."))
-            )
-        else:
-            self._add(message, beginning, "Go on from here")
+    def continue_with(self, message_id: MessageId, text: str) -> None:
+        """Add an answer that begins with `text`, such as the edited text or the beginning of this one, and continue it.
 
-    def beginning_at(self, message_id: MessageId, num_chars: int) -> Message | None:
-        """Return the answer that `fork_at_position` would continue, before its continuation; None if it adds none."""
+        A blank text adds nothing.
+        """
         message = self._shown.message(message_id)
-        beginning = at_position(message, num_chars)
-        if beginning is None or not self._can_fork(message):
+        if text.strip() and self._can_fork(message):
+            self._add(message, Beginning(text, self._known_record(message, text)), "Continue")
+
+    def beginning(self, message_id: MessageId, num_chars: int | None = None) -> Message | None:
+        """Return the answer that would be continued after `num_chars` characters, or from its end: before that.
+
+        None if it can't be continued there.
+        """
+        message = self._shown.message(message_id)
+        text = message.text[:num_chars]
+        if not text.strip() or not self._can_fork(message):
             return None
-        record = self._preparation.record_to_continue(self._known(message, beginning))
-        return Message(id=0, parent_id=message.parent_id, role="assistant", text=beginning.text, record=record)
+        record = self._preparation.record_to_continue(self._known_record(message, text))
+        return Message(id=0, parent_id=message.parent_id, role="assistant", text=text, record=record)
+
+    def record_at_end(self, message: Message) -> Record:
+        """Return the record of an answer that is continued from its end."""
+        return self._preparation.record_to_continue(self._known_record(message, message.text))
 
     def _is_by_another_model(self, message: Message) -> bool:
         return message.record is None or message.record.model != self._model.name
@@ -81,21 +88,27 @@ class TokenForks:
         is_streaming = self._shown.is_streaming(message.id)
         return message.role == "assistant" and message.parent_id is not None and not is_streaming
 
-    def _known(self, message: Message, beginning: Beginning) -> Record:
-        """Return the record of a beginning; without its tokens if another model wrote them."""
-        return without_tokens(beginning.record) if self._is_by_another_model(message) else beginning.record
+    def _known_record(self, message: Message, text: str) -> Record:
+        """Return the record of a beginning, with the tokens that the model wrote or read.
+
+        The tokens of an edited answer are those of the version whose beginning it shares, so they are not read again.
+        """
+        own = message.record
+        if own is not None and message.text == text and own.token_ids and own.model == self._model.name:
+            return _unended(own)
+        versions = [self._shown.message(other) for other in self._shown.siblings(message.id)]
+        return known_tokens(text, own, [other for other in versions if not self._is_by_another_model(other)])
 
     def _add(self, message: Message, beginning: Beginning, name: str) -> None:
         if not self._can_fork(message):
             return
         assert message.parent_id is not None
-        known = self._known(message, beginning)
         opened = self._shown.require_open()
         with self._program.notices.report_store_errors(), self._shown.step(name):
             if beginning.is_whole:
-                opened.add(message.parent_id, "assistant", beginning.text, record=known)
+                opened.add(message.parent_id, "assistant", beginning.text, record=beginning.record)
             else:
-                record = self._preparation.record_to_continue(known)
+                record = self._preparation.record_to_continue(beginning.record)
                 added = opened.add(message.parent_id, "assistant", beginning.text, state="streaming", record=record)
                 self._program.answers.ask([added], opened.lineage(added.id)[:-1], opened.conversation.id)
             self._shown.announce_growth()
@@ -136,15 +149,23 @@ def at_token(message: Message, token_index: int, token_id: int) -> Beginning | N
     )
 
 
-def at_position(message: Message, num_chars: int) -> Beginning | None:
-    """Return the first characters of an answer as the beginning of another one; None if they are blank."""
-    text = message.text[:num_chars]
-    if not text.strip():
-        return None
-    record = message.record or Record()
-    whole = [piece for piece in token_pieces(message) if piece.end <= num_chars]
-    kept = with_first_tokens(record, len(whole)) if whole else without_tokens(record)
-    return Beginning(text, _unended(kept))
+def known_tokens(text: str, own: Record | None, versions: Sequence[Message]) -> Record:
+    """Return the record of a text that an answer begins with, with as many of its tokens as the versions have.
+
+    `own` is the record of the answer, None if the user wrote it; its prompt and its format stay.
+    """
+    longest, num_known = next((version.record for version in versions if version.record is not None), None), 0
+    for version in versions:
+        num_same = len(os.path.commonprefix([text, version.text]))
+        whole = [piece for piece in token_pieces(version) if piece.end <= num_same]
+        if len(whole) > num_known:
+            longest, num_known = version.record, len(whole)
+    if longest is None or (own is not None and not num_known):
+        return _unended(without_tokens(own or Record()))
+    known = with_first_tokens(longest, num_known) if num_known else without_tokens(longest)
+    if own is not None:
+        known = structs.replace(known, constraint=own.constraint, template_options=own.template_options)
+    return _unended(known)
 
 
 def _begins_inside(message: Message, token_index: int) -> bool:

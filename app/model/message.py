@@ -46,8 +46,6 @@ Draft: TypeAlias = Literal["auto", "tree", "off"]
 ThoughtMarks: TypeAlias = tuple[Annotated[str, Meta(max_length=200)], Annotated[str, Meta(max_length=200)]]
 """The texts before and after a model's reasoning. If the first is empty, all text before the second is reasoning."""
 
-CAN_CONTINUE: frozenset[State] = frozenset({"stopped", "cut", "failed"})
-
 
 class Sampling(Struct, frozen=True, gc=False, kw_only=True):
     """The sampling settings of an answer: those of the worker's protocol, by the same names, and its limits."""

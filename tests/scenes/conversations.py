@@ -108,7 +108,7 @@ def going_on(stage: Stage) -> QWidget:
     cursor.setPosition(30)
     text.setTextCursor(cursor)
     window = _menu(stage, "Message")
-    stage.wait(lambda: "(" in stage.window.action("go_on_from_here").text())
+    stage.wait(lambda: "(" in stage.window.action("continue").text())
     return window
 
 

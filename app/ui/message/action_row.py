@@ -47,6 +47,7 @@ class ActionRow(QWidget):
         self._buttons: dict[MessageAction, QToolButton] = {}
         self._actions: Sequence[MessageAction] = ()
         self._regenerate_label = ""
+        self._continue_label = _label_of(MessageAction.CONTINUE)
         self._more: QToolButton | None = None
         self._marks: MessageMarks | None = None
 
@@ -87,6 +88,17 @@ class ActionRow(QWidget):
         self._regenerate_label = _regenerate_label(message)
         if MessageAction.REGENERATE in self._buttons:
             self._buttons[MessageAction.REGENERATE].setText(self._regenerate_label)
+
+    def show_place_to_continue(self, *, is_inside: bool) -> None:
+        """Set whether the answer would be continued from the cursor inside it, and not from its end."""
+        label = continue_label(is_inside=is_inside)
+        if label == self._continue_label:
+            return
+        self._continue_label = label
+        if MessageAction.CONTINUE in self._buttons:
+            self._buttons[MessageAction.CONTINUE].setText(label)
+            self._buttons[MessageAction.CONTINUE].setToolTip(f"{label} ({LETTERS[MessageAction.CONTINUE]})")
+            self._fit()
 
     def show_buttons(self, shown: bool) -> None:
         if shown and not self._buttons:
@@ -135,6 +147,8 @@ class ActionRow(QWidget):
             button = QToolButton()
             button.setObjectName("action")
             label = _label_of(action)
+            if action == MessageAction.CONTINUE:
+                label = self._continue_label
             button.setText(self._regenerate_label if action == MessageAction.REGENERATE else label)
             button.setToolTip(f"{label} ({LETTERS.get(action, _COPY_KEY)})")
             button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
@@ -257,6 +271,13 @@ def _label_of(action: MessageAction) -> str:
         MessageAction.COPY: QCoreApplication.translate("ActionRow", "Copy"),
     }
     return labels[action]
+
+
+def continue_label(*, is_inside: bool) -> str:
+    """Return the label of Continue, which says whether the answer goes on from the cursor inside it."""
+    if is_inside:
+        return QCoreApplication.translate("ActionRow", "Continue from here")
+    return _label_of(MessageAction.CONTINUE)
 
 
 def _regenerate_label(message: Message) -> str:

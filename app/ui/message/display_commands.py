@@ -1,4 +1,4 @@
-"""The commands for the display of messages: tokens, source text, thoughts, links, and going on from the cursor."""
+"""The commands for the display of messages: tokens, source text, thoughts, links, and the cost of continuing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from app.costs.worker_queries import Cost, PromptCosts
 from app.lazy import Lazy
 from app.model.message import MessageId
 from app.ui.menus import Menus
-from app.ui.message.message_action import DisplayAction
+from app.ui.message.action_row import continue_label
+from app.ui.message.message_action import DisplayAction, MessageAction
 from app.ui.parts.cost_text import cost_text
 from app.ui.theme import Theme
 from app.ui.transcript.transcript import Transcript
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from app.ui.text.token_tint import TokenLegend
 
 
-_GO_ON = DisplayAction.GO_ON_FROM_HERE.value
+_CONTINUE = MessageAction.CONTINUE.value
 _LONG_COST = Cost(num_read=10_000, num_kept=10_000, tier="cold", seconds=10.0)
 """A cost with a long text, to reserve room in the menu."""
 
@@ -45,6 +46,7 @@ class DisplayCommands(QObject):
         self._menus = menus
         self._theme = theme
         self._legend = Lazy(self._make_legend)
+        self._label = ""
         self._costs = PromptCosts(controller.model, self)
         self._costs.known.connect(self._show_cost)
         controller.program.settings_changed.connect(self._show_tokens)
@@ -70,14 +72,16 @@ class DisplayCommands(QObject):
         if self._legend.made is not None:
             self._legend.made.set_theme(theme)
 
-    # --- going on from here --------------------------------------------------------------------------------
+    # --- continuing ----------------------------------------------------------------------------------------
 
     def _ask_cost(self, message_id: MessageId | None) -> None:
-        """Show in the menu what going on from the cursor in an answer would cost, once the worker has said."""
+        """Show in the menu what continuing an answer would cost, once the worker has said."""
         menu, forks = self._menus.menu("Message"), self._controller.forks
         view = self._transcript.view(message_id) if message_id is not None else None
-        answer = None if view is None else forks.beginning_at(view.message.id, view.text.source_position)
-        self._menus.set_text(_GO_ON, "")
+        num_chars = None if view is None else view.position_to_continue
+        answer = None if view is None else forks.beginning(view.message.id, num_chars)
+        self._label = continue_label(is_inside=num_chars is not None)
+        self._menus.set_text(_CONTINUE, self._label)
         menu.setMinimumWidth(0)
         if answer is None or answer.record is None:
             self._costs.forget()
@@ -85,13 +89,13 @@ class DisplayCommands(QObject):
         # The open menu keeps its width when the cost arrives.
         self._show_cost(_LONG_COST)
         menu.setMinimumWidth(menu.sizeHint().width())
-        self._menus.set_text(_GO_ON, "")
+        self._menus.set_text(_CONTINUE, self._label)
         path, parent_id = self._controller.shown.path, answer.parent_id
         above = path[: next((number for number, message in enumerate(path, 1) if message.id == parent_id), 0)]
         self._costs.ask(lambda: above, answer.record.template_options, answer)
 
     def _show_cost(self, cost: Cost) -> None:
-        self._menus.set_text(_GO_ON, f"{self._menus.own_text(_GO_ON)} ({cost_text(cost)})")
+        self._menus.set_text(_CONTINUE, f"{self._label} ({cost_text(cost)})")
 
     # --- tokens --------------------------------------------------------------------------------------------
 

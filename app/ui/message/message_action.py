@@ -30,12 +30,12 @@ class MessageAction(Enum):
     COMPARE = "compare"
     KEEP_ONLY = "keep_only"
     STOP = "stop"
+    REPLACE = "replace"
 
 
 class DisplayAction(Enum):
     """An action of the Message menu that the message's view carries out itself."""
 
-    GO_ON_FROM_HERE = "go_on_from_here"
     TOGGLE_RAW = "raw"
     TOGGLE_THOUGHT = "thought"
     WALK_LINKS = "links"
@@ -43,6 +43,12 @@ class DisplayAction(Enum):
 
 class SaveVersion(Struct, frozen=True):
     """Add a sibling with this text."""
+
+    text: str
+
+
+class SaveAndContinue(Struct, frozen=True):
+    """Add a sibling of an answer with this text, and continue it."""
 
     text: str
 
@@ -66,7 +72,7 @@ class ForkAtToken(Struct, frozen=True):
     token_id: int
 
 
-class GoOnAfter(Struct, frozen=True):
+class ContinueAfter(Struct, frozen=True):
     """Continue in a new answer after this many characters."""
 
     num_chars: int
@@ -78,7 +84,9 @@ class OpenMenu(Struct, frozen=True):
     position: QPoint
 
 
-MessageRequest: TypeAlias = MessageAction | SaveVersion | ReplaceText | ShowSibling | ForkAtToken | GoOnAfter | OpenMenu
+MessageRequest: TypeAlias = (
+    MessageAction | SaveVersion | SaveAndContinue | ReplaceText | ShowSibling | ForkAtToken | ContinueAfter | OpenMenu
+)
 
 ROW_ACTIONS = (
     MessageAction.EDIT,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from PySide6.QtCore import QT_TRANSLATE_NOOP, QCoreApplication, QObject, QPoint, Qt, Signal
 from PySide6.QtGui import QGuiApplication
@@ -22,17 +22,22 @@ from app.ui.message.message_action import (
     ROW_ACTIONS,
     TREE_ACTIONS,
     VERSION_ACTIONS,
+    ContinueAfter,
     ForkAtToken,
-    GoOnAfter,
     MessageAction,
     MessageRequest,
     OpenMenu,
     ReplaceText,
+    SaveAndContinue,
     SaveVersion,
     ShowSibling,
 )
 from app.ui.parts.labels import as_label, as_tool_tip
 from app.ui.transcript.transcript import Transcript
+
+if TYPE_CHECKING:
+    from app.ui.message.message_editor import MessageEditor
+    from app.ui.message.message_view import MessageView
 
 STEPS = (
     QT_TRANSLATE_NOOP("Steps", "Send"),
@@ -41,7 +46,6 @@ STEPS = (
     QT_TRANSLATE_NOOP("Steps", "Regenerate"),
     QT_TRANSLATE_NOOP("Steps", "Continue"),
     QT_TRANSLATE_NOOP("Steps", "Fork at token"),
-    QT_TRANSLATE_NOOP("Steps", "Go on from here"),
     QT_TRANSLATE_NOOP("Steps", "Star"),
     QT_TRANSLATE_NOOP("Steps", "Unstar"),
     QT_TRANSLATE_NOOP("Steps", "Pin branch"),
@@ -74,6 +78,8 @@ class MessageCommands(QObject):
         transcript.action_requested.connect(self.act)
         menus.menu("Message").aboutToShow.connect(self._update)
         controller.shown.history_changed.connect(self._update_tree_actions)
+        transcript.editor_opened.connect(partial(self._show_replace, True))
+        self._show_replace(False)
 
     def slots(self) -> dict[str, Callable[[], object]]:
         """Return the slot of each action, by the action's name in the menus."""
@@ -104,7 +110,7 @@ class MessageCommands(QObject):
                 controller.fork(message_id)
                 self._composer.text.setFocus()
             case MessageAction.CONTINUE:
-                controller.continue_answer(message_id)
+                self._continue(message_id)
             case MessageAction.COPY:
                 QGuiApplication.clipboard().setText(controller.shown.message(message_id).text)
             case MessageAction.STAR:
@@ -131,14 +137,18 @@ class MessageCommands(QObject):
                 controller.stop()
             case SaveVersion(text):
                 controller.edit(message_id, text)
+            case MessageAction.REPLACE:
+                self._replace()
+            case SaveAndContinue(text):
+                controller.edit_and_continue(message_id, text)
             case ReplaceText(text):
                 controller.replace(message_id, text)
             case ShowSibling(step):
                 self._transcript.step_sibling(message_id, step)
             case ForkAtToken(token_index, token_id):
                 controller.forks.fork_at_token(message_id, token_index, token_id)
-            case GoOnAfter(num_chars):
-                controller.forks.fork_at_position(message_id, num_chars)
+            case ContinueAfter(num_chars):
+                controller.forks.continue_with(message_id, controller.shown.message(message_id).text[:num_chars])
             case OpenMenu(position):
                 self._menus.menu("Message").popup(position)
             case _:
@@ -208,6 +218,7 @@ class MessageCommands(QObject):
         for action in ROW_ACTIONS:
             self._menus[action.value].setEnabled(action in possible)
         self._menus[MessageAction.REGENERATE_WITH.value].setEnabled(MessageAction.REGENERATE in possible)
+        self._show_replace(self._edited() is not None)
         self._update_tree_actions()
         # Counting takes a moment in a large tree, so it is done for the open menu only.
         for action in (MessageAction.PRUNE, MessageAction.KEEP_ONLY):
@@ -236,6 +247,30 @@ class MessageCommands(QObject):
             self._controller.shown.go_to(message_id)
         if (view := self._transcript.reveal(message_id)) is not None:
             view.begin_edit()
+
+    def _continue(self, message_id: MessageId) -> None:
+        """Continue an answer from the cursor that the user placed inside it, else from its end."""
+        view = self._transcript.view(message_id)
+        num_chars = None if view is None else view.position_to_continue
+        if num_chars is None:
+            self._controller.continue_answer(message_id)
+        else:
+            self.act(message_id, ContinueAfter(num_chars))
+
+    def _edited(self) -> MessageView | None:
+        """Return the view with the open editor that has the focus, else with the first one."""
+        edited = [view for view in self._transcript.views if view.is_edited]
+        focus = self._transcript.window().focusWidget()
+        with_focus = [view for view in edited if focus is not None and view.isAncestorOf(focus)]
+        return next(iter([*with_focus, *edited]), None)
+
+    def _show_replace(self, shown: bool, _editor: MessageEditor | None = None) -> None:
+        self._menus[MessageAction.REPLACE.value].setVisible(shown)
+
+    def _replace(self) -> None:
+        view = self._edited()
+        if view is not None:
+            view.replace_text()
 
     def _open_regenerate_menu(self, message_id: MessageId) -> None:
         view = self._transcript.reveal(message_id)

@@ -15,7 +15,7 @@ from app.conversation.controller import Controller
 from app.costs.worker_queries import Cost, PromptCosts
 from app.model.message import Message
 from app.ui.composer.writing_field import WritingField
-from app.ui.message.message_action import ReplaceText, SaveVersion
+from app.ui.message.message_action import ReplaceText, SaveAndContinue, SaveVersion
 from app.ui.parts.cost_text import cost_text
 from app.ui.parts.labels import ElidedLabel
 
@@ -32,11 +32,11 @@ _SAMPLE_QUESTION = Message(id=0, parent_id=0, role="user", text="?")
 class MessageEditor(QWidget):
     """A text field with the old text, and buttons.
 
-    Enter saves a new version, Ctrl+Enter replaces the old one, Shift+Enter breaks the line, Esc cancels.
+    Enter saves a new version, Ctrl+Enter saves it and asks the model, Shift+Enter breaks the line, Esc cancels.
     """
 
     finished = Signal(object)
-    """`SaveVersion` or `ReplaceText`; None if the edit was cancelled or changed nothing."""
+    """`SaveVersion`, `SaveAndContinue` or `ReplaceText`; None if the edit was cancelled or changed nothing."""
     refused = Signal(str)
     """Why the field did not accept a pasted text."""
 
@@ -71,17 +71,25 @@ class MessageEditor(QWidget):
     def _new_buttons(self) -> QHBoxLayout:
         cancel = QPushButton(self.tr("Cancel"))
         cancel.clicked.connect(self._cancel)
-        replace = QPushButton(self.tr("Replace"))
-        replace.setToolTip(self.tr("Replace the old version (Ctrl+Enter); Undo restores it"))
-        replace.clicked.connect(self._replace)
-        is_question = self.message.role == "user"
-        save = QPushButton(self.tr("Ask again") if is_question else self.tr("Save as new version"))
-        save.setObjectName("primary")
+        shown = [cancel]
+        if self.message.role == "user":
+            save = QPushButton(self.tr("Ask again"))
+            save.setToolTip(self.tr("Enter or Ctrl+Enter"))
+        else:
+            save = QPushButton(self.tr("Save"))
+            save.setToolTip(self.tr("Save as a new version (Enter)"))
         save.clicked.connect(self._save)
+        shown.append(save)
+        if self.message.role == "assistant":
+            save_and_continue = QPushButton(self.tr("Save and continue"))
+            save_and_continue.setToolTip(self.tr("Save as a new version that the model continues (Ctrl+Enter)"))
+            save_and_continue.clicked.connect(self._save_and_ask)
+            shown.append(save_and_continue)
+        shown[-1].setObjectName("primary")
         buttons = QHBoxLayout()
         buttons.setSpacing(8)
         buttons.addStretch(1)
-        for button in (cancel, replace, save):
+        for button in shown:
             buttons.addWidget(button)
         return buttons
 
@@ -112,7 +120,15 @@ class MessageEditor(QWidget):
     def _save(self) -> None:
         self.finished.emit(None if self.draft is None else SaveVersion(self.draft))
 
-    def _replace(self) -> None:
+    def _save_and_ask(self) -> None:
+        """Save a new version and ask the model: about a question as with Enter, about an answer to continue it."""
+        if self.message.role == "assistant":
+            self.finished.emit(SaveAndContinue(self._old_text if self.draft is None else self.draft))
+        else:
+            self._save()
+
+    def replace(self) -> None:
+        """Replace the old version."""
         self.finished.emit(None if self.draft is None else ReplaceText(self.draft))
 
     def _cancel(self) -> None:
@@ -161,8 +177,11 @@ class MessageEditor(QWidget):
                 self._cancel()
                 return True
             if is_enter and event.modifiers() & Qt.KeyboardModifier.ControlModifier:
-                self._replace()
-                return True
+                if not event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+                    self._save_and_ask()
+                    return True
+                # A shortcut of the window.
+                return False
             if is_enter and not event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
                 self._save()
                 return True
@@ -186,7 +205,7 @@ class InPlaceEdit(QObject):
     closed = Signal()
     """Emitted before `finished` or `cancelled`."""
     finished = Signal(object)
-    """`SaveVersion` or `ReplaceText`."""
+    """`SaveVersion`, `SaveAndContinue` or `ReplaceText`."""
     cancelled = Signal(str)
     """The text of the cancelled edit, if it changed anything."""
     refused = Signal(str)
@@ -225,7 +244,12 @@ class InPlaceEdit(QObject):
         if draft is None:
             editor.text.setFocus()
 
-    def _on_finished(self, request: SaveVersion | ReplaceText | None) -> None:
+    def replace(self) -> None:
+        """Replace the old version by the text in the editor, if it is open."""
+        if self._editor is not None:
+            self._editor.replace()
+
+    def _on_finished(self, request: SaveVersion | SaveAndContinue | ReplaceText | None) -> None:
         editor, draft = self._editor, self.draft
         if editor is None:
             return

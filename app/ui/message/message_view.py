@@ -19,9 +19,9 @@ from app.ui.message.action_row import ActionRow
 from app.ui.message.foldable_parts import FoldableParts, ThoughtView
 from app.ui.message.message_action import (
     ROW_ACTIONS,
+    ContinueAfter,
     DisplayAction,
     ForkAtToken,
-    GoOnAfter,
     MessageAction,
     MessageRequest,
     OpenMenu,
@@ -88,6 +88,7 @@ class MessageView(QFrame):
         self.text.key_pressed.connect(self._on_key)
         self.text.token_chosen.connect(self._fork_at_token)
         self.text.tab_stops_changed.connect(self._order_tabs)
+        self.text.cursor_moved.connect(self._show_place_to_continue)
         self._foldable.tab_stops_changed.connect(self._order_tabs)
         self._edit.opened.connect(self._on_edit_opened)
         self._edit.closed.connect(self._on_edit_closed)
@@ -139,6 +140,7 @@ class MessageView(QFrame):
         self._row.show_siblings(shown.siblings, message.id)
         self._row.show_marks(message)
         self._row.show_actions(shown.actions, message)
+        self._show_place_to_continue()
         self._show_buttons()
         self.text.setAccessibleName(shown.name)
 
@@ -197,6 +199,9 @@ class MessageView(QFrame):
 
     def _show_foldable(self) -> None:
         self._foldable.show_message(self.shown, self.modes, self.text.thought)
+
+    def _show_place_to_continue(self) -> None:
+        self._row.show_place_to_continue(is_inside=self.text.is_cursor_inside)
 
     def _show_buttons(self) -> None:
         is_editable = not self.shown.is_streaming and not self._edit.is_open
@@ -273,8 +278,6 @@ class MessageView(QFrame):
                 self.toggle_thought()
             case DisplayAction.WALK_LINKS:
                 self.text.links.show_next()
-            case DisplayAction.GO_ON_FROM_HERE:
-                self.go_on_from_here()
 
     def toggle_raw(self) -> None:
         """Show an answer as plain source text, or formatted again."""
@@ -285,15 +288,25 @@ class MessageView(QFrame):
     def toggle_thought(self) -> None:
         self._foldable.toggle_thought()
 
-    def go_on_from_here(self) -> None:
-        """Request a new answer that continues from the cursor."""
-        if self.message.role == "assistant" and not self.shown.is_streaming:
-            self._request(GoOnAfter(self.text.source_position))
+    @property
+    def position_to_continue(self) -> int | None:
+        """The number of characters before the user's cursor inside the answer; None: it is continued from its end."""
+        if self.message.role != "assistant" or not self.text.is_cursor_inside:
+            return None
+        num_chars = self.text.source_position
+        text = self.message.text
+        return num_chars if text[:num_chars].strip() and text[num_chars:].strip() else None
+
+    def replace_text(self) -> None:
+        """Replace the old text by that in the editor, if it is open."""
+        self._edit.replace()
 
     def _request(self, request: MessageRequest) -> None:
         if isinstance(request, OpenMenu):
             # The menu works on the focused message.
             self.text.setFocus()
+        if request is MessageAction.CONTINUE and (num_chars := self.position_to_continue) is not None:
+            request = ContinueAfter(num_chars)
         self.action_requested.emit(self.message.id, request)
 
     def _stop(self) -> None:
@@ -326,7 +339,7 @@ class MessageView(QFrame):
             menu.popup(event.globalPos())
             return
         if event.reason() == QContextMenuEvent.Reason.Mouse and text.rect().contains(position):
-            # "Go on from here" works from the clicked position.
+            # "Continue" works from the clicked position.
             text.setTextCursor(text.cursorForPosition(position))
         self._request(OpenMenu(event.globalPos()))
 

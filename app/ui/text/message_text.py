@@ -8,6 +8,7 @@ from typing import Any
 
 from PySide6.QtCore import QEvent, QMimeData, QPoint, QSize, Qt, QUrl, Signal
 from PySide6.QtGui import (
+    QFocusEvent,
     QKeyEvent,
     QKeySequence,
     QMouseEvent,
@@ -38,6 +39,12 @@ _MANY_BLOCKS, _MANY_FRAMES = 200, 20
 """A text with more paragraphs, lines of code and the like, or frames is long."""
 _MAX_DESCRIBED = 200
 """The number of formulas that a message is described with."""
+_LEAVING_REASONS = {
+    Qt.FocusReason.MouseFocusReason,
+    Qt.FocusReason.ShortcutFocusReason,
+    Qt.FocusReason.OtherFocusReason,
+}
+"""The focus went elsewhere for good, not to the buttons below the text, a menu or another window."""
 _MAX_HEIGHT_PX = 10_000_000
 """Qt limits the height of widgets to 16,777,215 pixels."""
 
@@ -86,6 +93,8 @@ class MessageText(QTextBrowser):
     tab_stops_changed = Signal()
     grown = Signal()
     """Another slice of a long text was written."""
+    cursor_moved = Signal()
+    """The user placed the cursor, or it was removed."""
     key_pressed = Signal(QKeyEvent)
     """A key that does not move the cursor or copy."""
 
@@ -96,7 +105,7 @@ class MessageText(QTextBrowser):
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        # The text cursor marks the position for “Go on from here”.
+        # The text cursor marks the position for “Continue from here”.
         self.setTextInteractionFlags(self.textInteractionFlags() | Qt.TextInteractionFlag.TextSelectableByKeyboard)
         self.viewport().setAutoFillBackground(False)
         self._theme = theme
@@ -190,6 +199,12 @@ class MessageText(QTextBrowser):
         if self._is_rendered:
             return source_position(self.textCursor(), self._content, self._visible.start)
         return raw_position(self.textCursor(), self._content)
+
+    @property
+    def is_cursor_inside(self) -> bool:
+        """Whether the user placed the cursor after the beginning of the text and before its end."""
+        cursor = self.textCursor()
+        return self._is_cursor_placed and not cursor.atStart() and not cursor.atEnd()
 
     def position_at(self, y: int, ancestor: QWidget) -> int:
         """Return the position in the document of the line `y` pixels below the top of an ancestor widget."""
@@ -423,19 +438,36 @@ class MessageText(QTextBrowser):
             return
         self._is_cursor_placed = True
         super().keyPressEvent(ev)
-        self.viewport().update()
+        self._show_cursor()
 
     @override
     def setTextCursor(self, cursor: QTextCursor) -> None:
         self._is_cursor_placed = True
         super().setTextCursor(cursor)
         self._frames.reveal(cursor)
+        self._show_cursor()
+
+    def _show_cursor(self) -> None:
+        self.viewport().update()
+        self.cursor_moved.emit()
+
+    def forget_cursor(self) -> None:
+        """Remove the user's cursor."""
+        if self._is_cursor_placed:
+            self._is_cursor_placed = False
+            self._show_cursor()
+
+    @override
+    def focusOutEvent(self, e: QFocusEvent) -> None:
+        super().focusOutEvent(e)
+        if e.reason() in _LEAVING_REASONS:
+            self.forget_cursor()
 
     @override
     def mousePressEvent(self, e: QMouseEvent) -> None:
         self._is_cursor_placed = True
         super().mousePressEvent(e)
-        self.viewport().update()
+        self._show_cursor()
 
     @override
     def wheelEvent(self, e: QWheelEvent) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.conversation import token_forks
-from app.model.message import Alternative, Earlier, Figures, HookRecord, Message, Record, Sampling
+from app.model.message import Alternative, Constraint, Earlier, Figures, HookRecord, Message, Record, Sampling
 
 
 def _message(chars: tuple[int, ...], text: str, alternatives: tuple[tuple[Alternative, ...], ...] = ()) -> Message:
@@ -63,13 +63,19 @@ def test_no_token_can_be_chosen_inside_a_character() -> None:
     assert token_forks.at_token(_message((1, 0, 1), "a京", others), 1, 77) is None
 
 
-def test_whole_tokens_before_a_position_are_kept() -> None:
+def test_the_text_of_a_continued_answer_keeps_its_whole_tokens() -> None:
     message = _message((1, 2, 2), "a b c")
-    begun = token_forks.at_position(message, 4)
-    assert begun is not None
-    assert begun.text == "a b "
-    assert begun.record.token_ids == (10, 11)
-    assert token_forks.at_position(message, 0) is None
-    unknown = token_forks.at_position(Message(id=1, parent_id=0, role="assistant", text="a b"), 2)
-    assert unknown is not None
-    assert unknown.record.token_ids == ()
+    begun = token_forks.known_tokens("a b ", None, [message])
+    assert begun.token_ids == (10, 11)
+    assert (begun.reason, begun.ended_ms, begun.figures) == (None, 0, Figures())
+    assert token_forks.known_tokens("other", None, [message]).token_ids == ()
+    assert token_forks.known_tokens("a b", None, []).token_ids == ()
+
+
+def test_the_tokens_come_from_the_version_that_shares_most_and_the_format_from_the_answer() -> None:
+    short, long = _message((1, 2), "a b"), _message((1, 2, 2), "a b d")
+    own = Record(model="other", token_ids=(7,), constraint=Constraint(kind="regex", value="a.*"))
+    begun = token_forks.known_tokens("a b d!", own, [short, long])
+    assert begun.token_ids == (10, 11, 12)
+    assert begun.constraint == own.constraint
+    assert token_forks.known_tokens("z", own, [short, long]) == Record(model="other", constraint=own.constraint)

@@ -137,16 +137,9 @@ def test_continuing_from_the_cursor_keeps_the_text_before_it(user: User) -> None
     view.text.setFocus()
     kept = answer.text[: view.text.source_position]
     assert kept.endswith(words[4][:2])
-    user.bot.keyClick(view.text, Qt.Key.Key_G)
+    user.bot.keyClick(view.text, Qt.Key.Key_C)
     fork = _fork_of(user, answer)
     assert fork.text.startswith(kept)
     # Greedy sampling gives the same text as before.
     assert fork.text == answer.text
     assert user.controller.shown.message(answer.id).text == answer.text
-
-
-def test_continuing_without_a_cursor_shows_an_instruction(user: User) -> None:
-    answer = user.ask("What is a branch?")
-    user.view(answer.id).go_on_from_here()
-    assert "cursor" in user.window.banner.label.text()
-    assert len(user.controller.shown.siblings(answer.id)) == 1

@@ -205,7 +205,7 @@ def _cost_in_menu(user: User, message_id: int, num_chars: int) -> _Cost:
     cursor = text.textCursor()
     cursor.setPosition(num_chars)
     text.setTextCursor(cursor)
-    menu, action = user.window.menus.menu("Message"), user.window.action("go_on_from_here")
+    menu, action = user.window.menus.menu("Message"), user.window.action("continue")
     menu.popup(user.window.mapToGlobal(QPoint(0, 0)))
     width = menu.width()
     assert "kept" not in action.text()
@@ -221,15 +221,16 @@ def test_continuing_from_the_cursor_costs_as_much_as_the_menu_shows(asker: User)
     shown = _cost_in_tree(asker, question.id)
     half = len(asker.view(answer.id).text.document().toRawText()) // 2
     cost = _cost_in_menu(asker, answer.id, half)
-    asker.window.action("go_on_from_here").trigger()
+    asker.window.action("continue").trigger()
     paid = _paid(asker.answer())
     assert cost == paid
     assert paid.num_kept >= shown.num_kept
-    # A cut word has a cost too. At the beginning of the answer no cost is shown.
+    # A cut word has a cost too. With the cursor at the beginning, the answer is continued from its end.
     again = asker.controller.shown.path[-1]
     assert _cost_in_menu(asker, again.id, half + 1).num_read == 1
     cursor = asker.view(again.id).text.textCursor()
     cursor.setPosition(0)
     asker.view(again.id).text.setTextCursor(cursor)
     asker.window.menus.menu("Message").aboutToShow.emit()
-    assert "(" not in asker.window.action("go_on_from_here").text()
+    assert asker.window.action("continue").text().startswith("Continue\t")
+    asker.bot.waitUntil(lambda: "kept" in asker.window.action("continue").text(), timeout=PATIENCE_MS)
