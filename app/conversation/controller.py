@@ -62,9 +62,12 @@ class Controller(QObject):
         self._answers = program.answers
         self._notices = program.notices
         self._when_ended: _WhenEnded | None = None
+        self._continued: dict[MessageId, int] = {}
+        """How long each answer was when it was continued."""
         self.preparation.generation_changed.connect(self.costs.check_options)
         # The shown conversation handles the end of an answer first.
         self._answers.ended.connect(self._act_if_ended)
+        self._answers.ended.connect(self._report_if_nothing_added)
 
     # --- messages --------------------------------------------------------------------------------------
 
@@ -200,6 +203,7 @@ class Controller(QObject):
                 # The messages below it followed its old text, so the old text stays.
                 assert message.parent_id is not None
                 message = opened.add(message.parent_id, "assistant", message.text, state="streaming", record=record)
+            self._continued[message.id] = len(message.text)
             self._answers.ask([message], opened.lineage(message.id)[:-1], opened.conversation.id)
             self.shown.announce_growth()
 
@@ -373,6 +377,15 @@ class Controller(QObject):
         for message_id in answers:
             self._answers.stop(message_id)
         self._act_if_ended()
+
+    def _report_if_nothing_added(self, answer: Message) -> None:
+        num_before = self._continued.pop(answer.id, -1)
+        if answer.state == "complete" and len(answer.text) == num_before:
+            why = Sentence(
+                "The model has nothing to add: it ended the answer where you continued it. Nothing was changed. "
+                "Edit the end of the answer, or continue from an earlier place in it."
+            )
+            self._notices.post(Notice(why))
 
     def _act_if_ended(self) -> None:
         waiting = self._when_ended

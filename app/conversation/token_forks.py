@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -156,7 +155,7 @@ def known_tokens(text: str, own: Record | None, versions: Sequence[Message]) -> 
     """
     longest, num_known = next((version.record for version in versions if version.record is not None), None), 0
     for version in versions:
-        num_same = len(os.path.commonprefix([text, version.text]))
+        num_same = _num_same(text, version.text)
         whole = [piece for piece in token_pieces(version) if piece.end <= num_same]
         if len(whole) > num_known:
             longest, num_known = version.record, len(whole)
@@ -166,6 +165,14 @@ def known_tokens(text: str, own: Record | None, versions: Sequence[Message]) -> 
     if own is not None:
         known = structs.replace(known, constraint=own.constraint, template_options=own.template_options)
     return _unended(known)
+
+
+def _num_same(one: str, other: str) -> int:
+    """Return the number of characters that two texts begin with in common."""
+    shorter = min(len(one), len(other))
+    if one[:shorter] == other[:shorter]:
+        return shorter
+    return next(number for number, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
 
 
 def _begins_inside(message: Message, token_index: int) -> bool:

@@ -28,6 +28,10 @@
         <translation>Kopieren</translation>
     </message>
     <message>
+        <source>Continue from here</source>
+        <translation>Von hier fortsetzen</translation>
+    </message>
+    <message>
         <source>Answer</source>
         <translation>Beantworten</translation>
     </message>
@@ -2346,6 +2350,10 @@
         <translation>Nachricht kopieren</translation>
     </message>
     <message>
+        <source>Replace in place</source>
+        <translation>An Ort und Stelle ersetzen</translation>
+    </message>
+    <message>
         <source>Star</source>
         <translation>Stern</translation>
     </message>
@@ -2372,10 +2380,6 @@
     <message>
         <source>Keep only this version</source>
         <translation>Nur diese Version behalten</translation>
-    </message>
-    <message>
-        <source>Go on from here</source>
-        <translation>Von hier weiterschreiben</translation>
     </message>
     <message>
         <source>Show source text</source>
@@ -2546,16 +2550,24 @@
         <translation>Noch einmal fragen</translation>
     </message>
     <message>
-        <source>Save as new version</source>
-        <translation>Als neue Version speichern</translation>
+        <source>Enter or Ctrl+Enter</source>
+        <translation>Enter oder Strg+Enter</translation>
     </message>
     <message>
-        <source>Replace</source>
-        <translation>Ersetzen</translation>
+        <source>Save</source>
+        <translation>Speichern</translation>
     </message>
     <message>
-        <source>Replace the old version (Ctrl+Enter); Undo restores it</source>
-        <translation>Alte Version ersetzen (Strg+Eingabe); „Rückgängig“ stellt sie wieder her</translation>
+        <source>Save as a new version (Enter)</source>
+        <translation>Als neue Version speichern (Enter)</translation>
+    </message>
+    <message>
+        <source>Save and continue</source>
+        <translation>Speichern und fortsetzen</translation>
+    </message>
+    <message>
+        <source>Save as a new version that the model continues (Ctrl+Enter)</source>
+        <translation>Als neue Version speichern, die das Modell fortsetzt (Strg+Enter)</translation>
     </message>
 </context>
 <context>
@@ -4470,10 +4482,6 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
         <translation>Andere Gewichte, eine andere Konfiguration oder eine andere Art von Gerät.</translation>
     </message>
     <message>
-        <source>Put the cursor into an answer, after the words that you want to keep.</source>
-        <translation>Setzen Sie den Cursor in eine Antwort, hinter die Wörter, die Sie behalten möchten.</translation>
-    </message>
-    <message>
         <source>Some settings are invalid and were set aside: {names}. The others are used. The file is kept as {file}.</source>
         <translation>Einige Einstellungen sind ungültig und wurden beiseitegelegt: {names}. Die übrigen gelten. Die Datei bleibt als {file} erhalten.</translation>
     </message>
@@ -5112,6 +5120,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>The model computed values that are not finite numbers, so the answer ended. The text so far is kept. Its weights or its config.json are probably damaged. Download it again, or choose another model.</source>
         <translation>Das Modell hat Werte berechnet, die keine endlichen Zahlen sind, daher wurde die Antwort beendet. Der bisherige Text bleibt erhalten. Wahrscheinlich sind seine Gewichte oder seine config.json beschädigt. Laden Sie es noch einmal herunter, oder wählen Sie ein anderes Modell.</translation>
+    </message>
+    <message>
+        <source>The model has nothing to add: it ended the answer where you continued it. Nothing was changed. Edit the end of the answer, or continue from an earlier place in it.</source>
+        <translation>Das Modell hat nichts hinzuzufügen: Es hat die Antwort dort beendet, wo Sie sie fortgesetzt haben. Nichts wurde geändert. Bearbeiten Sie das Ende der Antwort, oder setzen Sie sie von einer früheren Stelle aus fort.</translation>
     </message>
     <message>
         <source>The model in {path} can&apos;t be loaded: {reason}. The cause is probably in its config.json: {numbers}. Download the model again, or choose another one.</source>
@@ -6125,10 +6137,6 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
     <message>
         <source>Fork at token</source>
         <translation>Am Token abzweigen</translation>
-    </message>
-    <message>
-        <source>Go on from here</source>
-        <translation>Von hier weiterschreiben</translation>
     </message>
     <message>
         <source>Star</source>

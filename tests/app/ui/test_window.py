@@ -111,7 +111,7 @@ def test_an_answer_can_be_edited_without_a_new_request(user: User) -> None:
     editor = user.window.focusWidget()
     assert isinstance(editor, QPlainTextEdit)
     editor.setPlainText("Mine.")
-    user.bot.mouseClick(user.button(user.view(answer.id), "Save as new version"), Qt.MouseButton.LeftButton)
+    user.bot.mouseClick(user.button(user.view(answer.id), "Save"), Qt.MouseButton.LeftButton)
     assert user.controller.shown.path[-1].text == "Mine."
     assert user.controller.shown.streaming_message is None
 
