@@ -312,18 +312,21 @@ def test_the_last_shared_answer_of_a_fork_continues_in_the_fork_alone(desk: Desk
     assert labels(desk.controller.shown.path) == "u1-half"
 
 
-@pytest.mark.parametrize("ending", ["complete", "streaming", "empty", "question"])
-def test_only_an_unfinished_answer_continues(desk: Desk, ending: str) -> None:
-    message_id: MessageId
-    if ending == "complete":
-        message_id = desk.ask("u1", "a1").id
-    else:
-        desk.controller.send("u1")
-        message_id = desk.controller.shown.path[-1 if ending != "question" else -2].id
-        if ending == "empty":
-            desk.link.failed(desk.link.asked[-1])
-        elif ending == "streaming":
-            desk.link.chunk(desk.link.asked[-1], "half")
+def test_a_complete_answer_continues(desk: Desk) -> None:
+    answer = desk.ask("u1", "a1")
+    desk.controller.continue_answer(answer.id)
+    assert desk.link.asked[-1].continuation is not None
+    assert desk.controller.shown.streaming_message is not None
+
+
+@pytest.mark.parametrize("ending", ["streaming", "empty", "question"])
+def test_only_an_answer_that_has_ended_with_text_continues(desk: Desk, ending: str) -> None:
+    desk.controller.send("u1")
+    message_id: MessageId = desk.controller.shown.path[-1 if ending != "question" else -2].id
+    if ending == "empty":
+        desk.link.failed(desk.link.asked[-1])
+    elif ending == "streaming":
+        desk.link.chunk(desk.link.asked[-1], "half")
     num_asked = len(desk.link.asked)
     desk.controller.continue_answer(message_id)
     assert len(desk.link.asked) == num_asked

@@ -10,7 +10,6 @@ from PySide6.QtWidgets import QLabel, QMenu, QWidget
 
 from app.model.message import MessageId
 from app.ui.menus import key_of
-from app.ui.message.message_editor import MessageEditor
 from app.ui.theme import icon, system_scheme, theme
 from tests.app.ui.conftest import User
 from tests.waiting import PATIENCE_MS
@@ -136,18 +135,6 @@ def test_a_replaced_text_can_be_undone(user: User) -> None:
     assert _texts(user) == ["What is a sibling?", answer.text]
     user.window.action("undo").trigger()
     assert _texts(user) == ["What is a branch?", answer.text]
-
-
-def test_ctrl_enter_in_the_editor_replaces_the_text(user: User) -> None:
-    user.ask("What is a branch?")
-    question, answer = user.controller.shown.path[1:]
-    user.press(question.id, "e")
-    editor = user.window.findChild(MessageEditor)
-    assert editor is not None
-    editor.text.setPlainText("What is a sibling?")
-    user.bot.keyClick(editor.text, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
-    assert [message.id for message in user.controller.shown.path[1:]] == [question.id, answer.id]
-    assert _texts(user) == ["What is a sibling?", answer.text]
 
 
 def _marks(user: User, message_id: MessageId) -> set[str]:
