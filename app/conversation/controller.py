@@ -16,7 +16,7 @@ from app.conversation.token_forks import TokenForks
 from app.costs.costs import Costs
 from app.costs.prompt_size import fewest_tokens, question
 from app.model.generation_settings import GenerationSettings
-from app.model.message import Message, MessageId, numbered
+from app.model.message import Message, MessageId, Record, numbered
 from app.model.open_conversation import OpenConversation
 from app.model.text import clean
 from app.model.titles import name_from, title_of
