@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
@@ -72,10 +73,12 @@ class ShownToken(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """The model reads the prompt."""
+    """The model reads the prompt. The first step, unless the answer fails before it."""
 
     done: int
     total: int
+    cached: int
+    """How many of its tokens were kept from earlier requests."""
 
 
 class Delta(NamedTuple):
@@ -173,8 +176,11 @@ class Service:
         command = Answer(client=client, model=model.id, generate=generate, compared=compared, dropped=dropped)
         return Answering(self, command, model.info, note_num_tokens)
 
-    async def num_tokens(self, prompt: Prompt) -> int:
-        """Return how many tokens a prompt has. Raises `ProblemError`."""
+    async def num_tokens(self, model: LoadedModel, prompt: Prompt) -> int:
+        """Return how many tokens a prompt has, as it would be read. Raises `ProblemError`."""
+        if prompt.messages is not UNSET:
+            messages, _ = self._drop_rules.applied(prompt.messages)
+            prompt = replace(prompt, messages=self._turns.recalled(model.info, prompt.tools, messages))
         request_id = self._link.new_id()
         reply = await self._asked(
             Tokenize(
@@ -332,7 +338,7 @@ class Answering:
 
     async def __aiter__(self) -> AsyncIterator[Step]:
         """Yield the steps of the answer. Raises `ProblemError`."""
-        last_s = time.monotonic()
+        last_s = -math.inf
         while not self._has_ended:
             try:
                 async with asyncio.timeout(self._service.ping_s):
@@ -348,9 +354,9 @@ class Answering:
 
     def _steps(self, event: Down) -> list[Step]:
         match event:
-            case PrefillProgress(done=done, total=total, opens_reasoning=opens_reasoning):
+            case PrefillProgress(done=done, total=total, cached=cached, opens_reasoning=opens_reasoning):
                 self.opens_reasoning = self.opens_reasoning or opens_reasoning
-                return [Reading(done, total)]
+                return [Reading(done, total, cached)]
             case Chunk(choice=choice, text=text, tokens=tokens):
                 return self._growing(choice).grown(text, tokens)
             case Answered(choice=choice, reason=reason, stop=stop):

@@ -28,6 +28,7 @@ from app.serving.endpoints import Endpoint, client_of, decoded
 from app.serving.messages import ServedModel, ServerSettings
 from app.serving.problems import ProblemError, ProblemKind, refusal
 from app.serving.replies import Events, Reply, event
+from app.serving.shared_bodies import text_of, unusable
 from worker.protocol import (
     Constraint,
     Continuation,
@@ -149,13 +150,13 @@ class _Messages:
             template_options=_thinking(body, model) or UNSET,
             **({"tools": tools["tools"]} if (tools := _tools(body, model)) else {}),
         )
-        await reply.whole({"input_tokens": await self._service.num_tokens(prompt)})
+        await reply.whole({"input_tokens": await self._service.num_tokens(model, prompt)})
 
     async def _write(self, answer: Answering, writer: _Writer, reply: Reply | None) -> None:
         async for step in answer:
             match step:
-                case Reading(total=total):
-                    writer.begin(total)
+                case Reading(total=total, cached=cached):
+                    writer.begin(total, cached)
                 case Delta(parts=parts):
                     writer.take(parts)
                 case Ended(reason=reason, stop=stop, num_calls=num_calls):
@@ -187,7 +188,7 @@ def _command(body: MessageBody, model: LoadedModel) -> Generate:
         messages=messages,
         continuation=continuation,
         template_options=_thinking(body, model) or UNSET,
-        sampling=sampling_of(model, temperature=body.temperature, top_p=body.top_p, top_k=body.top_k),
+        sampling=sampling_of(model, body),
         stop=stops_of(body.stop_sequences),
         max_tokens=body.max_tokens,
         constraint=None if wanted is None else _constraint(wanted.type, wanted.schema),
@@ -238,7 +239,7 @@ def _messages(body: CountBody) -> list[Message]:
         raise ProblemError("invalid", "The request has no messages.", param="messages")
     messages: list[Message] = []
     if body.system:
-        messages.append(Message(role="system", content=_text(body.system, "system")))
+        messages.append(Message(role="system", content=text_of(body.system, "system")))
     for number, turn in enumerate(body.messages):
         path = f"messages[{number}].content"
         blocks = [Block(type="text", text=turn.content)] if isinstance(turn.content, str) else turn.content
@@ -255,13 +256,13 @@ def _given(turn: Turn, blocks: Sequence[Block], before: Sequence[Message], path:
     texts: list[Block] = []
     for number, block in enumerate(blocks):
         if block.type == "tool_result" and block.tool_use_id is not None:
-            text = _text(block.content or "", f"{path}[{number}].content")
+            text = text_of(block.content, f"{path}[{number}].content")
             text = f"Error: {text}" if block.is_error else text
             results.append(result_of(block.tool_use_id, text, before, f"{path}[{number}].tool_use_id"))
         else:
             texts.append(block)
     # Blocks of another kind are refused with the others.
-    return [*results, *([Message(role=turn.role, content=_text(texts, path))] if texts or not results else [])]
+    return [*results, *([Message(role=turn.role, content=text_of(texts, path))] if texts or not results else [])]
 
 
 def _answer(blocks: Sequence[Block], path: str) -> Message:
@@ -280,27 +281,8 @@ def _answer(blocks: Sequence[Block], path: str) -> Message:
             case Block(type="tool_use", id=str() as call_id, name=str() as name):
                 calls.append(ToolCall(name=name, arguments=block.input or {}, id=call_id))
             case _:
-                raise _unusable(block, f"{path}[{number}]")
+                raise unusable(block, f"{path}[{number}]")
     return Message(role="assistant", content="".join(texts), reasoning="".join(thoughts), tool_calls=calls)
-
-
-def _text(content: str | Sequence[Block], path: str) -> str:
-    if isinstance(content, str):
-        return content
-    texts: list[str] = []
-    for number, block in enumerate(content):
-        if block.type != "text" or block.text is None:
-            raise _unusable(block, f"{path}[{number}]")
-        texts.append(block.text)
-    return "\n".join(texts)
-
-
-def _unusable(block: Block, path: str) -> ProblemError:
-    return ProblemError(
-        "invalid",
-        f"Bough's models read text only: a block `{block.type}` like this can't be used. Send the message without it.",
-        param=path,
-    )
 
 
 # --- from the answer to the reply --------------------------------------------------------------------------
@@ -326,14 +308,14 @@ class _Writer:
             "content": self._blocks,
             "stop_reason": None,
             "stop_sequence": None,
-            "usage": {"input_tokens": 0, "output_tokens": 0},
+            "usage": _usage(0, 0, 0),
         }
 
-    def begin(self, num_prompt: int = 0) -> None:
-        """Begin the reply, once. `num_prompt`: the tokens of the prompt; what was cached is known at the end."""
+    def begin(self, num_prompt: int = 0, num_cached: int = 0) -> None:
+        """Begin the reply, once."""
         if not self._has_begun:
             self._has_begun = True
-            self.message["usage"]["input_tokens"] = num_prompt
+            self.message["usage"] = _usage(num_prompt, num_cached, 0)
             self._event("message_start", message=self.message)
 
     def take(self, parts: Sequence[Part]) -> None:
@@ -371,13 +353,8 @@ class _Writer:
             self.message["stop_reason"] = "end_turn"
 
     def end_all(self, usage: Usage) -> None:
-        """End the reply. The three numbers of the input add up to the prompt."""
-        self.message["usage"] = {
-            "input_tokens": usage.prompt_tokens - usage.cached_tokens,
-            "cache_creation_input_tokens": 0,
-            "cache_read_input_tokens": usage.cached_tokens,
-            "output_tokens": usage.generated_tokens,
-        }
+        """End the reply."""
+        self.message["usage"] = _usage(usage.prompt_tokens, usage.cached_tokens, usage.generated_tokens)
         if self.message["stop_reason"] == "max_tokens" and usage.generated_tokens < self._max_tokens:
             self.message["stop_reason"] = "model_context_window_exceeded"
         ends = {name: self.message[name] for name in ("stop_reason", "stop_sequence")}
@@ -425,6 +402,16 @@ class _Writer:
 
     def _event(self, kind: str, **fields: Any) -> None:
         self.events.add({"type": kind, **fields}, kind)
+
+
+def _usage(num_prompt: int, num_cached: int, num_new: int) -> dict[str, int]:
+    """Return numbers of tokens. The three numbers of the input add up to the prompt."""
+    return {
+        "input_tokens": num_prompt - num_cached,
+        "cache_creation_input_tokens": 0,
+        "cache_read_input_tokens": num_cached,
+        "output_tokens": num_new,
+    }
 
 
 def _arguments(text: str) -> dict[str, Any]:

@@ -10,13 +10,12 @@ from typing import Annotated, Any, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from app.serving.problems import refused
+from app.serving.shared_bodies import Part, SamplingFields
 
 
-class Block(Struct, frozen=True):
+class Block(Part, frozen=True):
     """A part of a message."""
 
-    type: str
-    text: str | None = None
     thinking: str | None = None
     id: str | None = None
     name: str | None = None
@@ -61,7 +60,7 @@ class OutputConfig(Struct, frozen=True):
     format: OutputFormat | None = None
 
 
-class CountBody(Struct, frozen=True, kw_only=True):
+class CountBody(SamplingFields, frozen=True, kw_only=True):
     """The body of a request to count_tokens."""
 
     model: str | None = None
@@ -83,8 +82,5 @@ class MessageBody(CountBody, frozen=True, kw_only=True):
     max_tokens: Annotated[int, Meta(ge=1)]
     stream: bool | None = None
     stop_sequences: Annotated[list[str], Meta(max_length=64)] | None = None
-    temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
-    top_p: Annotated[float, Meta(ge=0, le=1)] | None = None
-    top_k: Annotated[int, Meta(ge=0)] | None = None
     output_config: OutputConfig | None = None
     output_format: OutputFormat | None = None

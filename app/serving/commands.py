@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal, TypeVar
 
 import msgspec
@@ -10,6 +10,7 @@ from msgspec import UNSET
 
 from app.serving.answering import LoadedModel
 from app.serving.problems import ProblemError
+from app.serving.shared_bodies import SamplingFields
 from worker.protocol import Constraint, Message, NamedTool, Sampling, Tool, ToolCall
 
 _T = TypeVar("_T")
@@ -19,36 +20,24 @@ _ALL_TOKENS = 4096
 """The worker's longest context for penalties."""
 
 
-def sampling_of(
-    model: LoadedModel,
-    *,
-    temperature: float | None = None,
-    top_p: float | None = None,
-    top_k: int | None = None,
-    min_p: float | None = None,
-    repetition_penalty: float | None = None,
-    presence_penalty: float | None = None,
-    frequency_penalty: float | None = None,
-    logit_bias: Mapping[int, float] | None = None,
-    seed: int | None = None,
-) -> Sampling:
+def sampling_of(model: LoadedModel, asked: SamplingFields) -> Sampling:
     """Return the sampling that a client asks for. The model's makers suggest the rest.
 
     The penalties cover the answer alone, as in OpenAI's API. Seeds may be negative there.
     """
     suggested = model.suggested
     return Sampling(
-        temperature=_chosen(temperature, suggested.temperature, 1.0),
-        top_p=max(_chosen(top_p, suggested.top_p, 1.0), _MIN_TOP_P),
-        top_k=_chosen(top_k, suggested.top_k, 0),
-        min_p=_chosen(min_p, suggested.min_p, 0.0),
-        repetition_penalty=_chosen(repetition_penalty, suggested.repetition_penalty, 1.0),
-        presence_penalty=presence_penalty or 0.0,
-        frequency_penalty=frequency_penalty or 0.0,
+        temperature=_chosen(asked.temperature, suggested.temperature, 1.0),
+        top_p=max(_chosen(asked.top_p, suggested.top_p, 1.0), _MIN_TOP_P),
+        top_k=_chosen(asked.top_k, suggested.top_k, 0),
+        min_p=_chosen(asked.min_p, suggested.min_p, 0.0),
+        repetition_penalty=_chosen(asked.repetition_penalty, suggested.repetition_penalty, 1.0),
+        presence_penalty=asked.presence_penalty or 0.0,
+        frequency_penalty=asked.frequency_penalty or 0.0,
         penalty_context=_ALL_TOKENS,
         penalty_covers="new",
-        logit_bias=dict(logit_bias or {}),
-        seed=None if seed is None else seed & (2**63 - 1),
+        logit_bias=dict(asked.logit_bias or {}),
+        seed=None if asked.seed is None else asked.seed & (2**63 - 1),
     )
 
 

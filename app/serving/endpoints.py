@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Awaitable, Callable
 from typing import Literal, TypeAlias, TypeVar
 
@@ -13,11 +12,10 @@ from starlette.types import Receive, Scope, Send
 
 from app.serving.access import too_large
 from app.serving.messages import Client, ServerSettings
-from app.serving.problems import ProblemError
+from app.serving.problems import ProblemError, worded
 from app.serving.replies import Reply, Replying, Shape
 
 _B = TypeVar("_B")
-_PATH = re.compile(r" - at `(?P<path>[^`]*)`")
 
 Method: TypeAlias = Callable[[Request, bytes, Reply], Awaitable[None]]
 """It gets a request, the request's body and the reply to write."""
@@ -49,10 +47,8 @@ def decoded(data: bytes, kind: type[_B]) -> _B:
     try:
         return msgspec.json.decode(data, type=kind)
     except msgspec.ValidationError as error:
-        text = str(error)
-        found = _PATH.search(text)
-        param = found["path"].removeprefix("$").removeprefix(".") if found else None
-        raise ProblemError("invalid", f"{text}.", param=param or None) from None
+        text, param = worded(error)
+        raise ProblemError("invalid", text, param=param) from None
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise ProblemError("invalid", f"The request's body is not valid JSON ({error}).") from None
 

@@ -26,6 +26,7 @@ def routes(service: Service, settings: ServerSettings) -> list[Route]:
         Route("/v1/chat/completions", Endpoint(Chat(service).create, SHAPE, settings), methods=["POST"]),
         Route("/v1/completions", Endpoint(Completions(service).create, SHAPE, settings), methods=["POST"]),
         Route("/v1/responses", Endpoint(responses.create, SHAPE, settings), methods=["POST"]),
+        Route("/v1/responses/input_tokens", Endpoint(responses.count, SHAPE, settings), methods=["POST"]),
         Route("/v1/responses/{name}", Endpoint(responses.retrieve, SHAPE, settings), methods=["GET"]),
         Route("/v1/responses/{name}", Endpoint(responses.delete, SHAPE, settings), methods=["DELETE"]),
         Route("/v1/models", Endpoint(models.list_all, SHAPE, settings), methods=["GET"]),

@@ -7,27 +7,20 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypeAlias
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from app.serving.problems import refusal, refused
+from app.serving.shared_bodies import Part, SamplingFields
 from worker.protocol import TokenId
 
 Stop: TypeAlias = str | Annotated[list[str], Meta(max_length=4)] | None
-Bias: TypeAlias = dict[TokenId, Annotated[float, Meta(ge=-100, le=100)]]
 
 
-_SAMPLING = (
-    *("temperature", "top_p", "top_k", "min_p", "repetition_penalty"),
-    *("presence_penalty", "frequency_penalty", "logit_bias", "seed"),
+_OTHERS = (
+    *("grammar", "json_schema", "guided_json", "guided_regex", "guided_choice", "guided_grammar"),
+    *("structured_outputs", "use_beam_search", "ignore_eos", "min_tokens", "stop_token_ids"),
 )
-
-
-class TurnPart(Struct, frozen=True):
-    """A part of a message."""
-
-    type: str
-    text: str | None = None
-    refusal: str | None = None
+"""Other servers' fields, which would change the answer."""
 
 
 class CalledFunction(Struct, frozen=True):
@@ -47,7 +40,7 @@ class Turn(Struct, frozen=True):
     """A message."""
 
     role: Literal["system", "developer", "user", "assistant", "tool"]
-    content: str | list[TurnPart] | None = None
+    content: str | list[Part] | None = None
     reasoning_content: str | None = None
     """Other servers' addition: the reasoning of an earlier answer."""
     tool_calls: list[ToolCall] | None = None
@@ -91,7 +84,7 @@ class ToolChoice(Struct, frozen=True):
     function: NamedFunction | None = None
 
 
-class SamplingBody(Struct, frozen=True, kw_only=True):
+class SamplingBody(SamplingFields, frozen=True, kw_only=True):
     """The fields that chat completions and completions share."""
 
     model: str | None = None
@@ -99,22 +92,21 @@ class SamplingBody(Struct, frozen=True, kw_only=True):
     stream_options: StreamOptions | None = None
     n: Annotated[int, Meta(ge=1, le=64)] | None = None
     stop: Stop = None
-    seed: Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)] | None = None
     max_tokens: Annotated[int, Meta(ge=1)] | None = None
-    temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
-    top_p: Annotated[float, Meta(ge=0, le=1)] | None = None
-    presence_penalty: Annotated[float, Meta(ge=-2, le=2)] | None = None
-    frequency_penalty: Annotated[float, Meta(ge=-2, le=2)] | None = None
-    logit_bias: Bias | None = None
-    # Other servers' additions.
-    top_k: Annotated[int, Meta(ge=0)] | None = None
-    min_p: Annotated[float, Meta(ge=0, le=1)] | None = None
-    repetition_penalty: Annotated[float, Meta(gt=0, le=100)] | None = None
+    grammar: Any = None
+    json_schema: Any = None
+    guided_json: Any = None
+    guided_regex: Any = None
+    guided_choice: Any = None
+    guided_grammar: Any = None
+    structured_outputs: Any = None
+    use_beam_search: Any = None
+    ignore_eos: Any = None
+    min_tokens: Any = None
+    stop_token_ids: Any = None
 
-    @property
-    def sampling(self) -> dict[str, Any]:
-        """The fields on sampling, by their names in `sampling_of`."""
-        return {name: getattr(self, name) for name in _SAMPLING}
+    def __post_init__(self) -> None:
+        refused(self, *_OTHERS)
 
     @property
     def includes_usage(self) -> bool:
@@ -125,7 +117,7 @@ class SamplingBody(Struct, frozen=True, kw_only=True):
 class ChatBody(SamplingBody, frozen=True, kw_only=True):
     """The body of a request to chat completions."""
 
-    messages: list[Turn] = []
+    messages: list[Turn] = field(default_factory=list[Turn])
     max_completion_tokens: Annotated[int, Meta(ge=1)] | None = None
     logprobs: bool | None = None
     top_logprobs: Annotated[int, Meta(ge=0, le=20)] | None = None
@@ -141,11 +133,13 @@ class ChatBody(SamplingBody, frozen=True, kw_only=True):
     functions: Any = None
     function_call: Any = None
     web_search_options: Any = None
+    continue_final_message: Any = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.modalities is not None and self.modalities != ["text"]:
             raise refusal("modalities", "Bough's models write text only")
-        refused(self, "audio", "functions", "function_call", "web_search_options")
+        refused(self, "audio", "functions", "function_call", "web_search_options", "continue_final_message")
 
 
 class CompletionBody(SamplingBody, frozen=True, kw_only=True):
@@ -158,6 +152,7 @@ class CompletionBody(SamplingBody, frozen=True, kw_only=True):
     suffix: str | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         refused(self, "suffix")
         if self.best_of is not None and self.best_of != (self.n or 1):
             raise refusal("best_of", "Bough returns each answer that it writes")

@@ -28,10 +28,11 @@ from app.serving.commands import (
     tools_of,
 )
 from app.serving.endpoints import client_of, decoded
-from app.serving.openai_bodies import ChatBody, OfferedTool, ResponseFormat, ToolChoice, Turn, TurnPart
+from app.serving.openai_bodies import ChatBody, OfferedTool, ResponseFormat, ToolChoice, Turn
 from app.serving.openai_shape import finish_reason, head_of, logprob_of, thinks_at, usage_of
 from app.serving.problems import ProblemError, refusal
 from app.serving.replies import Events, Reply
+from app.serving.shared_bodies import text_of
 from worker.protocol import Constraint, Generate, Message, NamedTool, Tool, Usage
 from worker.tools.turn_parts import CallArguments, CallBroken, CallEnded, CallStarted, Content, Part, Reasoning
 
@@ -60,8 +61,10 @@ class Chat:
                         writer.end(choice, finish_reason(reason, num_calls))
                     case AllEnded(usage=usage, num_reasoning=num_reasoning):
                         writer.end_all(usage, num_reasoning)
-                    case Reading(done=done, total=total):
+                    case Reading(done=done, total=total) if done < total:
                         writer.events.comment(f"reading {done} of {total} tokens")
+                    case Reading():
+                        pass
                     case Waiting():
                         writer.events.comment("waiting")
                 if body.stream and (events := writer.events.taken()):
@@ -84,7 +87,7 @@ def _command(body: ChatBody, model: LoadedModel) -> Generate:
         request_id="",
         messages=_messages(body.messages),
         template_options=options or UNSET,
-        sampling=sampling_of(model, **body.sampling),
+        sampling=sampling_of(model, body),
         stop=stops_of(body.stop),
         max_tokens=body.max_completion_tokens or body.max_tokens,
         n=body.n or 1,
@@ -98,7 +101,7 @@ def _messages(turns: Sequence[Turn]) -> list[Message]:
     messages: list[Message] = []
     for number, turn in enumerate(turns):
         path = f"messages[{number}]"
-        text = _text(turn.content, f"{path}.content")
+        text = text_of(turn.content, f"{path}.content")
         match turn.role:
             case "tool":
                 messages.append(result_of(turn.tool_call_id or "", text, messages, f"{path}.tool_call_id"))
@@ -140,23 +143,6 @@ def _choice(body: ChatBody) -> Literal["none", "auto", "required"] | NamedTool |
             return choice
 
 
-def _text(content: str | list[TurnPart] | None, path: str) -> str:
-    """Return the text of a message. Raises `ProblemError` for images, sounds and files."""
-    if content is None or isinstance(content, str):
-        return content or ""
-    texts: list[str] = []
-    for number, part in enumerate(content):
-        text = part.text if part.type == "text" else part.refusal if part.type == "refusal" else None
-        if text is None:
-            raise ProblemError(
-                "invalid",
-                f"Bough's models read text only: `{part.type}` can't be used. Send the message without it.",
-                param=f"{path}[{number}]",
-            )
-        texts.append(text)
-    return "\n".join(texts)
-
-
 def _constraint(wanted: ResponseFormat | None) -> Constraint | None:
     match wanted:
         case None | ResponseFormat(type="text"):
@@ -182,16 +168,9 @@ class _Choice:
         self._reasoning: list[str] = []
         self._calls: list[tuple[str, str, list[str]]] = []
         """The id, the name and the pieces of the arguments of each call."""
-        self._has_begun = False
+        self.has_begun = False
         self.logprobs: list[dict[str, Any]] = []
         self.reason = "stop"
-
-    def begin(self) -> dict[str, Any]:
-        """Return the beginning of its first event; empty for later ones."""
-        if self._has_begun:
-            return {}
-        self._has_begun = True
-        return {"role": "assistant", "content": ""}
 
     def add(self, part: Part, delta: dict[str, Any]) -> None:
         """Add a part to the whole and to an event."""
@@ -244,7 +223,8 @@ class _Writer:
 
     def take(self, number: int, parts: Sequence[Part], tokens: Sequence[ShownToken]) -> None:
         choice = self._choices[number]
-        delta = choice.begin()
+        self._begin(number)
+        delta: dict[str, Any] = {}
         for part in parts:
             choice.add(part, delta)
         logprobs = [logprob_of(token, self._body.top_logprobs or 0) for token in tokens]
@@ -253,9 +233,9 @@ class _Writer:
             self._chunk(number, delta, None, logprobs)
 
     def end(self, number: int, reason: str) -> None:
-        choice = self._choices[number]
-        choice.reason = reason
-        self._chunk(number, choice.begin(), reason, [])
+        self._begin(number)
+        self._choices[number].reason = reason
+        self._chunk(number, {}, reason, [])
 
     def end_all(self, usage: Usage, num_reasoning: int) -> None:
         self._usage = usage_of([usage], num_reasoning)
@@ -274,6 +254,12 @@ class _Writer:
             for number, choice in enumerate(self._choices)
         ]
         return {**self._head, "choices": choices, "usage": self._usage}
+
+    def _begin(self, number: int) -> None:
+        """Write an answer's first event, once. As in the original, it has the role alone."""
+        if not self._choices[number].has_begun:
+            self._choices[number].has_begun = True
+            self._chunk(number, {"role": "assistant", "content": ""}, None, [])
 
     def _chunk(self, number: int, delta: dict[str, Any], reason: str | None, logprobs: list[Any]) -> None:
         if not self._body.stream:

@@ -13,8 +13,10 @@ from app.serving.answering import (
     Delta,
     Ended,
     LoadedModel,
+    Reading,
     Service,
     ShownToken,
+    Waiting,
     side_by_side,
 )
 from app.serving.commands import sampling_of, stops_of
@@ -58,8 +60,10 @@ class Completions:
                         writer.end(prompt * (body.n or 1) + choice, finish_reason(reason))
                     case AllEnded(usage=usage):
                         writer.end_prompt(usage)
-                    case _:
-                        writer.events.comment("working")
+                    case Waiting():
+                        writer.events.comment("waiting")
+                    case Reading():
+                        pass
                 if body.stream and (events := writer.events.taken()):
                     await reply.send(events)
         if body.stream:
@@ -93,7 +97,7 @@ def _command(body: CompletionBody, model: LoadedModel, prompt: str | list[int]) 
         request_id="",
         text=prompt if isinstance(prompt, str) else UNSET,
         token_ids=UNSET if isinstance(prompt, str) else prompt,
-        sampling=sampling_of(model, **body.sampling),
+        sampling=sampling_of(model, body),
         stop=stops_of(body.stop),
         max_tokens=body.max_tokens or _MAX_TOKENS,
         n=body.n or 1,
@@ -177,8 +181,11 @@ class _Writer:
         return {
             "tokens": [token.text for token in tokens],
             "token_logprobs": [number_of(token.logprob) for token in tokens],
-            "top_logprobs": [
-                {text: number_of(logprob) for text, logprob in token.top[: self._body.logprobs]} for token in tokens
-            ],
+            "top_logprobs": [_likeliest(token, self._body.logprobs) for token in tokens],
             "text_offset": offsets,
         }
+
+
+def _likeliest(token: ShownToken, num_top: int) -> dict[str, float]:
+    """Return the likeliest tokens at a token's place, and the token itself if it is not among them."""
+    return {text: number_of(logprob) for text, logprob in [*token.top[:num_top], (token.text, token.logprob)]}

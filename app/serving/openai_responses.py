@@ -27,7 +27,8 @@ from app.serving.endpoints import client_of, decoded
 from app.serving.openai_shape import error_of, logprob_of, thinks_at
 from app.serving.problems import ProblemError, refusal
 from app.serving.replies import Events, Reply
-from app.serving.responses_bodies import Item, ItemPart, ResponseBody, ResponseToolChoice
+from app.serving.responses_bodies import Item, ResponseBody, ResponseToolChoice
+from app.serving.shared_bodies import text_of
 from worker.protocol import Constraint, Generate, Message, NamedTool, Tool, Usage
 from worker.tools.turn_parts import CallArguments, CallBroken, CallEnded, CallStarted, Content, Part, Reasoning
 
@@ -79,6 +80,13 @@ class Responses:
         else:
             await reply.whole(writer.response)
 
+    async def count(self, _request: Request, data: bytes, reply: Reply) -> None:
+        """Count the tokens of a prompt. Raises `ProblemError`."""
+        body = decoded(data, ResponseBody)
+        generate = _command(body, model := await self._service.model(body.model), _messages(body, self._before(body)))
+        num_tokens = await self._service.num_tokens(model, generate.prompt)
+        await reply.whole({"object": "response.input_tokens", "input_tokens": num_tokens})
+
     async def retrieve(self, request: Request, _data: bytes, reply: Reply) -> None:
         """Return a response that is kept. Raises `ProblemError`."""
         await reply.whole(self._named(request.path_params["name"]).response)
@@ -100,8 +108,10 @@ class Responses:
                     writer.end(is_cut=reason == "length")
                 case AllEnded(usage=usage, num_reasoning=num_reasoning):
                     writer.end_all(usage, num_reasoning)
-                case Reading(done=done, total=total):
+                case Reading(done=done, total=total) if done < total:
                     writer.events.comment(f"reading {done} of {total} tokens")
+                case Reading():
+                    pass
                 case Waiting():
                     writer.events.comment("waiting")
             events = writer.events.taken()
@@ -148,7 +158,7 @@ def _command(body: ResponseBody, model: LoadedModel, messages: list[Message]) ->
         request_id="",
         messages=[*instructions, *messages],
         template_options=options or UNSET,
-        sampling=sampling_of(model, temperature=body.temperature, top_p=body.top_p),
+        sampling=sampling_of(model, body),
         max_tokens=body.max_output_tokens,
         constraint=_constraint(body),
         top_logprobs=max(body.top_logprobs or 0, 1) if has_logprobs else 0,
@@ -217,13 +227,15 @@ def _belong_together(last: Message, message: Message) -> bool:
 def _message(item: Item, path: str, before: Sequence[Message]) -> Message:
     match item:
         case Item(type="message", role=str() as role):
-            return Message(role="system" if role == "developer" else role, content=_text(item.content, path))
+            return Message(
+                role="system" if role == "developer" else role, content=text_of(item.content, f"{path}.content")
+            )
         case Item(type="function_call", name=str() as name, call_id=str() as call_id):
             return Message(
                 role="assistant", content="", tool_calls=[call_of(name, item.arguments or "{}", call_id, path)]
             )
         case Item(type="function_call_output", call_id=str() as call_id):
-            return result_of(call_id, _text(item.output, path), before, f"{path}.call_id")
+            return result_of(call_id, text_of(item.output, f"{path}.output"), before, f"{path}.call_id")
         case Item(type="reasoning"):
             parts = item.content if isinstance(item.content, list) and item.content else item.summary or []
             return Message(role="assistant", content="", reasoning="".join(part.text or "" for part in parts))
@@ -233,22 +245,6 @@ def _message(item: Item, path: str, before: Sequence[Message]) -> Message:
                 f"Bough can't use an item `{item.type}` like this. Send the input without it.",
                 param=path,
             )
-
-
-def _text(content: str | list[ItemPart] | None, path: str) -> str:
-    if content is None or isinstance(content, str):
-        return content or ""
-    texts: list[str] = []
-    for number, part in enumerate(content):
-        text = part.text if part.type in {"input_text", "output_text", "text"} else part.refusal
-        if text is None:
-            raise ProblemError(
-                "invalid",
-                f"Bough's models read text only: `{part.type}` can't be used. Send the input without it.",
-                param=f"{path}.content[{number}]",
-            )
-        texts.append(text)
-    return "\n".join(texts)
 
 
 # --- from the answer to the reply --------------------------------------------------------------------------

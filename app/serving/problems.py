@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, ValidationError
 
 from worker.protocol import Failed
 
@@ -43,6 +44,23 @@ class ProblemError(Exception):
         self.param = param
         self.code = code
         self.retry_s = retry_s
+
+
+_CODE = re.compile("`[^`]*`")
+_PATH = re.compile(r"`\$\.?(?P<path>[^`]*)`")
+_TYPE = re.compile(r"\b(int|float|str|bool)\b")
+_TYPES = {"int": "integer", "float": "number", "str": "string", "bool": "boolean"}
+
+
+def worded(error: ValidationError) -> tuple[str, str | None]:
+    """Return why a body can't be decoded, in the words of JSON, and the path of the field at fault, if it has one."""
+    why, _, where = str(error).partition(" - at ")
+    why = _CODE.sub(lambda code: _TYPE.sub(lambda kind: _TYPES[kind[0]], code[0]), why)
+    found = _PATH.search(where)
+    if found is None or not found["path"]:
+        return f"{why}.", None
+    place = "a key of " if where.startswith("`key`") else ""
+    return f"{why} in {place}`{found['path']}`.", found["path"]
 
 
 def problem_of(failed: Failed) -> ProblemError:

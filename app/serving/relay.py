@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from msgspec import MsgspecError, msgpack
+from msgspec import MsgspecError, ValidationError, msgpack
 
 from app.serving.messages import (
     Answer,
@@ -32,6 +32,7 @@ from app.serving.messages import (
     encoded,
     up_from,
 )
+from app.serving.problems import worded
 from app.serving.process import ServerProcess
 from worker.protocol import (
     Cancel,
@@ -317,7 +318,8 @@ class Relay:
         except (MsgspecError, AttributeError, LookupError):
             _log.error("The server process sent an invalid message: %s", error)
             return
-        self.tell(Failed(request_id=request_id, kind="bad_request", message=f"{error}. Nothing was done."))
+        why = worded(error)[0] if isinstance(error, ValidationError) else f"{error}."
+        self.tell(Failed(request_id=request_id, kind="bad_request", message=f"{why} Nothing was done."))
 
     def _send(self, command: Generate | Tokenize | Plan | Validate, opened: _Open) -> None:
         with self._lock:

@@ -7,14 +7,7 @@ from typing import Annotated, Any, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from app.serving.problems import refusal, refused
-
-
-class ItemPart(Struct, frozen=True):
-    """A part of an item's content."""
-
-    type: str
-    text: str | None = None
-    refusal: str | None = None
+from app.serving.shared_bodies import Part, SamplingFields
 
 
 class Item(Struct, frozen=True):
@@ -22,12 +15,12 @@ class Item(Struct, frozen=True):
 
     type: str = "message"
     role: Literal["system", "developer", "user", "assistant"] | None = None
-    content: str | list[ItemPart] | None = None
+    content: str | list[Part] | None = None
     name: str | None = None
     arguments: str | None = None
     call_id: str | None = None
-    output: str | list[ItemPart] | None = None
-    summary: list[ItemPart] | None = None
+    output: str | list[Part] | None = None
+    summary: list[Part] | None = None
 
 
 class TextFormat(Struct, frozen=True):
@@ -57,7 +50,7 @@ class ResponseToolChoice(Struct, frozen=True):
     name: str | None = None
 
 
-class ResponseBody(Struct, frozen=True, kw_only=True):
+class ResponseBody(SamplingFields, frozen=True, kw_only=True):
     """The body of a request."""
 
     model: str | None = None
@@ -67,8 +60,6 @@ class ResponseBody(Struct, frozen=True, kw_only=True):
     stream: bool | None = None
     store: bool | None = None
     max_output_tokens: Annotated[int, Meta(ge=1)] | None = None
-    temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
-    top_p: Annotated[float, Meta(ge=0, le=1)] | None = None
     top_logprobs: Annotated[int, Meta(ge=0, le=20)] | None = None
     include: list[str] | None = None
     text: TextOptions | None = None

@@ -57,7 +57,7 @@ def application(service: Service, settings: ServerSettings) -> ASGIApp:
     async def on_unknown(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         problem = (
-            ProblemError("no_such_path", f"Bough has no {request.method} {request.url.path}.")
+            ProblemError("no_such_path", _no_such_path(request.method, request.url.path))
             if error.status_code in {404, 405}
             else ProblemError("invalid", str(error.detail))
         )
@@ -77,6 +77,15 @@ class _Refusing(Response):
     @override
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
         await self._refusal(scope, receive, send)
+
+
+def _no_such_path(method: str, path: str) -> str:
+    """Return a sentence on a path that does not exist. Most such requests come from a wrong base URL."""
+    if path.startswith("/v1/v1/"):
+        return f"Bough has no {method} {path}. Set a base URL without /v1 for this program."
+    if not path.startswith("/v1/"):
+        return f"Bough has no {method} {path}. Set a base URL that ends with /v1 for this program."
+    return f"Bough has no {method} {path}."
 
 
 def _shape(scope: Scope) -> Shape:
