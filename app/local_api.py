@@ -42,6 +42,7 @@ from worker.sentence import Sentence, verbatim
 State: TypeAlias = Literal["off", "starting", "on", "failed"]
 
 _LOOK_MS = 500
+_PING_MS = 1000
 
 
 class _Wanted(NamedTuple):
@@ -169,6 +170,8 @@ class LocalApi(QObject):
         self._suggested: Suggested | None = None
         self._timer = QTimer(self, interval=_LOOK_MS)
         self._timer.timeout.connect(self._look)
+        self._pings = QTimer(self, interval=_PING_MS)
+        self._pings.timeout.connect(self._ping)
         self.state: State = "off"
         self.problem: Sentence | None = None
         """Why it can't be switched on, or has stopped; None unless `failed`."""
@@ -272,6 +275,7 @@ class LocalApi(QObject):
     def _forget_relay(self) -> Relay | None:
         """Return the relay, which the caller must stop."""
         relay, self._owner = self._relay, None
+        self._pings.stop()
         self._session.link.takes_first = _takes_none
         self._waiting = []
         self.address = ""
@@ -317,6 +321,22 @@ class LocalApi(QObject):
         self._be("failed", why)
         self.failed.emit(why)
 
+    def _ping(self) -> None:
+        """Look whether the server process responds. A blocked window or a sleeping computer counts as one look."""
+        if self._relay is None:
+            return
+        was_silent = self._relay.is_silent
+        self._relay.ping()
+        if self._relay.is_silent and not was_silent:
+            self.failed.emit(
+                Sentence(
+                    "The local API's process does not respond, so other programs get no answers. Wait, or switch the "
+                    "local API off and on again in the settings."
+                )
+            )
+        elif was_silent and not self._relay.is_silent:
+            self.changed.emit()
+
     # --- the relay's news ----------------------------------------------------------------------------------
 
     def _on_said(self, owner: _Owner, news: _News) -> None:
@@ -325,6 +345,7 @@ class LocalApi(QObject):
         match news:
             case Listening():
                 self.address = f"http://{news.host}:{news.port}/v1"
+                self._pings.start()
                 self._be("on")
                 if news.unremembered is not None:
                     self.set_aside.emit(_unremembered(news.unremembered))

@@ -61,6 +61,10 @@ class Waiting(Struct, frozen=True, tag=True):
     seconds: float
 
 
+class Alive(Struct, frozen=True, tag=True):
+    """Sent each second: the process runs."""
+
+
 class Landed(Struct, frozen=True, tag=True):
     name: str
     """The name that `load_model` takes."""
@@ -72,4 +76,4 @@ class FetchFailed(Struct, frozen=True, tag=True):
     why: SentenceParts
 
 
-FetchEvent: TypeAlias = Planned | Began | Progressed | Waiting | Landed | FetchFailed
+FetchEvent: TypeAlias = Planned | Began | Progressed | Waiting | Alive | Landed | FetchFailed

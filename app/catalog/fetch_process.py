@@ -25,6 +25,7 @@ import msgspec
 
 from app.catalog.entry import LocalGguf, RemoteModel
 from app.catalog.fetch_events import (
+    Alive,
     Began,
     FetchEvent,
     FetchFailed,
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection as Pipe
 
 _log = logging.getLogger(__name__)
+_BEAT_S = 1.0
 _REPORT_S = 0.1
 _FILES_AT_ONCE = 4
 _SPARE_BYTES = 64 << 20
@@ -75,6 +77,7 @@ def main(order: FetchOrder, token: str | None, pipe: Pipe) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, name="parent watch", daemon=True).start()
     fetcher = _Fetcher(order, token, pipe)
+    threading.Thread(target=fetcher.beat, name="heartbeat", daemon=True).start()
     try:
         name, path = fetcher.run()
         fetcher.emit(Landed(name, str(path)))
@@ -112,6 +115,12 @@ class _Fetcher:
                 self._pipe.send_bytes(msgspec.msgpack.encode(event, enc_hook=str))
         except OSError:
             os._exit(0)
+
+    def beat(self) -> None:
+        """Send signs of life until the process ends."""
+        while True:
+            self.emit(Alive())
+            time.sleep(_BEAT_S)
 
     def run(self) -> tuple[str, Path]:
         """Fetch or convert the model; return what `load_model` takes, and its folder."""

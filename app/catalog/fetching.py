@@ -22,6 +22,7 @@ from msgspec.structs import replace
 
 from app.catalog.entry import LocalGguf, RemoteModel
 from app.catalog.fetch_events import (
+    Alive,
     Began,
     FetchEvent,
     FetchFailed,
@@ -41,6 +42,10 @@ from worker.sentence import Sentence, received
 
 _log = logging.getLogger(__name__)
 
+_SILENCE_S = 3.0
+"""A process that sends nothing for this long does not respond."""
+_STARTING_SILENCE_S = 15.0
+_SILENT = Sentence("Its process does not respond. Wait, or pause it and resume it: the finished part is kept.")
 _SPEED_S = 5.0
 """The time over which speed is averaged."""
 
@@ -257,15 +262,29 @@ class FetchQueue:
         self._on_change()
         speed = _Speed()
         end: Landed | FetchFailed | None = None
+        # While the process starts, it imports libraries.
+        patience_s = _STARTING_SILENCE_S
         with receiver, contextlib.suppress(EOFError, OSError):
             while True:
+                if not receiver.poll(patience_s):
+                    self._note_silence(fetch.id, is_silent=True)
+                    receiver.poll(None)
+                    self._note_silence(fetch.id, is_silent=False)
+                patience_s = _SILENCE_S
                 event = msgspec.msgpack.decode(receiver.recv_bytes(), type=FetchEvent, dec_hook=decoded)
                 if isinstance(event, Landed | FetchFailed):
                     end = event
-                else:
+                elif not isinstance(event, Alive):
                     self._take(fetch.id, event, speed)
         process.join()
         self._note_end(fetch.id, end)
+
+    def _note_silence(self, id_: str, *, is_silent: bool) -> None:
+        with self._changed:
+            fetch = self.fetch(id_)
+            if fetch is not None and fetch.state == "running" and (is_silent or fetch.waiting == _SILENT):
+                self._replace(replace(fetch, bytes_per_s=None, waiting=_SILENT if is_silent else None))
+        self._on_change()
 
     def _take(self, id_: str, event: Planned | Began | Progressed | Waiting, speed: _Speed) -> None:
         with self._changed:

@@ -153,13 +153,17 @@ class Listening(Struct, frozen=True, kw_only=True, tag_field="type", tag="listen
     unremembered: Unremembered | None = None
 
 
+class Alive(Struct, frozen=True, kw_only=True, tag_field="type", tag="alive"):
+    """The reply to `Ping`."""
+
+
 class NotListening(Struct, frozen=True, kw_only=True, tag_field="type", tag="not_listening"):
     """The server can't listen, for example because another program has the port. Its process ends."""
 
     why: str
 
 
-Up: TypeAlias = Answer | Cancel | Tokenize | Plan | Validate | ListModels | UseModel | Listening | NotListening
+Up: TypeAlias = Answer | Cancel | Tokenize | Plan | Validate | ListModels | UseModel | Listening | NotListening | Alive
 
 
 # --- downwards ---------------------------------------------------------------------------------------------
@@ -201,11 +205,15 @@ class ModelRefused(Struct, frozen=True, kw_only=True, tag_field="type", tag="mod
     why: str
 
 
+class Ping(Struct, frozen=True, kw_only=True, tag_field="type", tag="ping"):
+    """The owner asks for a sign of life. The server replies with `Alive`."""
+
+
 class Stop(Struct, frozen=True, kw_only=True, tag_field="type", tag="stop"):
     """End all streams, free the port and exit."""
 
 
-Down: TypeAlias = Event | ModelStatus | ModelsListed | ModelUsed | ModelRefused | Stop
+Down: TypeAlias = Event | ModelStatus | ModelsListed | ModelUsed | ModelRefused | Ping | Stop
 
 _up = msgspec.msgpack.Decoder(Up)
 _down = msgspec.msgpack.Decoder(Down)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec import MsgspecError
 
 from app.serving.frames import FrameReader, framed
-from app.serving.messages import Down, ModelStatus, Stop, Up, down_from, encoded
+from app.serving.messages import Alive, Down, ModelStatus, Ping, Stop, Up, down_from, encoded
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -68,6 +68,8 @@ class OwnerLink:
         match message:
             case ModelStatus():
                 self.status = message
+            case Ping():
+                self.send(Alive())
             case Stop():
                 self._on_stop()
             case _:

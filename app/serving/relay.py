@@ -18,6 +18,7 @@ from typing import Protocol
 from msgspec import MsgspecError, ValidationError, msgpack
 
 from app.serving.messages import (
+    Alive,
     Answer,
     Client,
     Compared,
@@ -26,6 +27,7 @@ from app.serving.messages import (
     ListModels,
     ModelStatus,
     NotListening,
+    Ping,
     ServerSettings,
     Stop,
     UseModel,
@@ -58,6 +60,7 @@ from worker.protocol import (
 from worker.sentence import Sentence
 
 _log = logging.getLogger(__name__)
+_MAX_MISSED = 3
 _MAX_END_TOKENS = 16
 """The most tokens of a prompt behind its last message, such as those that open the answer."""
 NOT_KEPT = "not kept"
@@ -201,6 +204,9 @@ class Relay:
         self._owner = owner
         self._exchanged = exchanged
         self._prefix = settings.id_prefix
+        self._has_replied = True
+        """Whether the last `Ping` was answered."""
+        self._num_missed = 0
         self._loaded: dict[str | None, ModelLoaded] = {}
         """The models that were reported to the server, by their identities."""
         self._lock = threading.Lock()
@@ -265,9 +271,23 @@ class Relay:
         """Stop answering a request, for the user."""
         self._owner.send(Cancel(request_id=f"{self._prefix}stop-{time.monotonic_ns()}", target=request_id))
 
+    def ping(self) -> bool:
+        """Ask the server process for a sign of life. Return whether the last one that was asked for has come."""
+        has_replied, self._has_replied = self._has_replied, False
+        self._num_missed = 0 if has_replied else self._num_missed + 1
+        if has_replied:
+            self.tell(Ping())
+        return has_replied
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether several calls of `ping` in a row were not answered."""
+        return self._num_missed >= _MAX_MISSED
+
     def stop(self, patience_s: float = 3.0) -> None:
-        """End all streams and the server process; kill it after `patience_s` seconds."""
+        """End all streams and the server process; kill it after `patience_s` seconds, a silent one at once."""
         self._state.is_stopping = True
+        patience_s = 0.0 if self.is_silent else patience_s
         self.tell(Stop())
         self._process.end(patience_s)
         self._queue.put(None)
@@ -307,6 +327,8 @@ class Relay:
                 self._owner.list_models(message)
             case UseModel():
                 self._owner.use_model(message)
+            case Alive():
+                self._has_replied = True
             case Listening() | NotListening():
                 self._owner.on_listening(message)
 

@@ -5038,6 +5038,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Sein Anfang ist lesbar.</translation>
     </message>
     <message>
+        <source>Its process does not respond. Wait, or pause it and resume it: the finished part is kept.</source>
+        <translation>Der zuständige Prozess antwortet nicht. Warten Sie, oder halten Sie an und setzen Sie fort: Der fertige Teil bleibt erhalten.</translation>
+    </message>
+    <message>
         <source>No model would fit now.</source>
         <translation>Zurzeit würde kein Modell passen.</translation>
     </message>
@@ -5108,6 +5112,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>The local API can&apos;t be switched on, because port {port} can&apos;t be used: another program may have it. Choose another port in the settings.</source>
         <translation>Die lokale API lässt sich nicht einschalten, weil Port {port} nicht nutzbar ist: vielleicht hat ihn ein anderes Programm. Wählen Sie in den Einstellungen einen anderen Port.</translation>
+    </message>
+    <message>
+        <source>The local API&apos;s process does not respond, so other programs get no answers. Wait, or switch the local API off and on again in the settings.</source>
+        <translation>Der Prozess der lokalen API antwortet nicht; andere Programme bekommen deshalb keine Antworten. Warten Sie, oder schalten Sie die lokale API in den Einstellungen aus und wieder ein.</translation>
     </message>
     <message>
         <source>The local API&apos;s process stopped (exit code {code}). Your conversations are safe. Switch the local API off and on again in the settings.</source>

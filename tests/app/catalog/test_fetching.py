@@ -148,6 +148,28 @@ def test_the_process_is_killed_at_random_moments(
     assert_landed(desk.end_of(fetch.id), tmp_path, small)
 
 
+def test_a_process_that_does_not_respond_is_said_and_can_be_replaced(
+    desk: Desk, hub_server: HubServer, small: Repository, tmp_path: Path
+) -> None:
+    hub_server.bytes_per_s = 1e5
+    fetch = desk.queue.add(RemoteModel(repo=REPO))
+    desk.wait_until(lambda: desk.queue.fetches[0].num_bytes > 0)
+    for is_replaced in (False, True):
+        (process,) = multiprocessing.active_children()
+        assert process.pid is not None
+        os.kill(process.pid, signal.SIGSTOP)
+        desk.wait_until(lambda: "does not respond" in str(desk.queue.fetches[0].waiting))
+        assert desk.queue.fetches[0].bytes_per_s is None
+        if not is_replaced:
+            os.kill(process.pid, signal.SIGCONT)
+            desk.wait_until(lambda: desk.queue.fetches[0].waiting is None)
+            continue
+        desk.queue.pause(fetch.id)
+        hub_server.bytes_per_s = None
+        desk.queue.resume(fetch.id)
+    assert_landed(desk.end_of(fetch.id), tmp_path, small)
+
+
 _PROGRAM = """
 import sys, threading
 from pathlib import Path

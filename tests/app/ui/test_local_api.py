@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import multiprocessing
 import os
+import signal
 import socket
 import threading
 from collections.abc import Iterator
@@ -311,3 +313,26 @@ def _chat(user: User, api: LocalApi, messages: list[ChatCompletionMessageParam])
     user.bot.waitUntil(lambda: bool(texts), timeout=PATIENCE_MS)
     thread.join()
     return texts[0]
+
+
+def test_a_server_process_that_does_not_respond_is_said_and_ends_at_once(user: User, page: LocalApiPage) -> None:
+    api = _switched_on(user, page)
+    notices = user.controller.program.notices
+
+    def is_said() -> bool:
+        return any("process does not respond" in notice.text for notice in notices.lasting)
+
+    for is_continued in (True, False):
+        (process,) = [one for one in multiprocessing.active_children() if one.name == "bough-server"]
+        assert process.pid is not None
+        os.kill(process.pid, signal.SIGSTOP)
+        user.bot.waitUntil(is_said, timeout=PATIENCE_MS)
+        if is_continued:
+            os.kill(process.pid, signal.SIGCONT)
+            user.bot.waitUntil(lambda: not is_said(), timeout=PATIENCE_MS)
+    # As the notice says: off and on again.
+    api.set_on(is_on=False)
+    user.bot.waitUntil(lambda: not is_said(), timeout=PATIENCE_MS)
+    api.set_on(is_on=True)
+    user.bot.waitUntil(lambda: api.state == "on", timeout=PATIENCE_MS)
+    assert _wait_for(user, _Request(api)).text
