@@ -53,6 +53,7 @@ class Branch:
     def __init__(
         self,
         sequence: Sequence[int],
+        num_read: int,
         sampler: Sampler,
         mask: Mask,
         max_tokens: int,
@@ -61,7 +62,9 @@ class Branch:
         steer: Steer | None = None,
         guesses: Guesses | None = None,
     ) -> None:
-        """`sequence` was already read. `num_top` alternatives are reported; 0 means no log-probabilities.
+        """The layers hold the first `num_read` tokens of `sequence`.
+
+        `num_top` alternatives are reported; 0 means no log-probabilities.
 
         `steer` is consulted before each token, in addition to `mask`. Guessed tokens are read together with known ones.
         """
@@ -78,7 +81,7 @@ class Branch:
         """Which tokens were allowed for the last token; None means all tokens. Only for a steered branch."""
         self._masked: tuple[npt.NDArray[np.bool_], mx.array] | None = None
         """The last mask and its MLX array, kept because the next mask is often the same."""
-        self.ids = list(sequence)
+        self.ids = list(sequence[:num_read])
         """The tokens that the layers hold."""
         self.num_left = max_tokens
         """How many more tokens may be sampled or appended."""
@@ -90,7 +93,7 @@ class Branch:
         """The position of the next token to be sampled."""
         self._logits: mx.array | None = None
         self._draw: PendingToken | None = None
-        self._unread: list[int] = []
+        self._unread = list(sequence[num_read:])
         self._marks: deque[tuple[int, States]] = deque(maxlen=MAX_MARKS)
         """The layers' states after its latest tokens, while it is a row of a batch."""
 

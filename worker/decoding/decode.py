@@ -65,17 +65,21 @@ class Decoder:
         """Branches whose first token was not examined yet."""
         self.branches: list[Branch] = []
 
-    def join(self, branches: Sequence[Branch], logits: mx.array) -> None:
-        """Continue `branches`, which all begin with the tokens of the working layers. `logits` are those after them."""
-        for branch in branches:
-            branch.begin(logits)
+    def join(self, branches: Sequence[Branch], logits: mx.array | None) -> None:
+        """Continue `branches`, which all begin with the tokens of the working layers.
+
+        `logits` are those after these tokens; None if the branches have unread tokens.
+        """
+        if logits is not None:
+            for branch in branches:
+                branch.begin(logits)
+            self._new += branches
         if self.branches or len(branches) > 1:
             assert self._batch is not None or not self.branches
             self._batch = self._batch or Batch()
             is_shared = self.can_share(len(branches), len(branches[0].ids))
             self._batch.add(self._cache.branch.layers, len(branches), is_shared=is_shared)
         self.branches += branches
-        self._new += branches
         # The first step makes room for many positions.
         self._num_steps = 0
         self._count_bytes()

@@ -1,12 +1,13 @@
 """The engine: answers several requests with one model, step by step. Independent of transports and of the server.
 
 Prompts are read one after another, in chunks, in the prompt cache's working layers. All running answers get one token a
-step. A few layers of a chunk are computed between two such steps, so that answers keep streaming.
+step. Some layers of a chunk are computed between two such steps, so that answers keep streaming.
 """
 
 from __future__ import annotations
 
 import logging
+import time
 from array import array
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing
@@ -37,6 +38,7 @@ from worker.requests.beginning import read_of
 from worker.requests.prompts import Prompts
 from worker.requests.queue import Queue, SequenceGroup
 from worker.requests.request import Request, Ticket
+from worker.requests.turns import Turns
 from worker.sentence import Sentence
 from worker.trial import StoppedError
 
@@ -58,11 +60,12 @@ class Engine:
         *,
         looks_ahead: bool | None = None,
         pulse: Pulse | None = None,
+        turns: Turns | None = None,
     ) -> None:
         """`cache` None means a new cache without a disk tier; `hooks` None means Bough's own hooks alone.
 
         `draft` is the draft model, if there is one. For `looks_ahead` see `Decoder`.
-        `pulse` is notified of each activity.
+        `pulse` is notified of each activity. `turns` None means turns by the time that steps take.
         """
         self.model = model
         self.cache = PromptCache(model.new_layers, default_limit_bytes(model.weights_bytes)) if cache is None else cache
@@ -77,7 +80,7 @@ class Engine:
         self._num_read = 0
         """The number of tokens read so far of the sequence that is being read."""
         self._running: dict[Branch, tuple[Request, int]] = {}
-        self._has_just_decoded = False
+        self._turns = turns or Turns()
         self._admission = Admission(model, self.cache)
 
     def guess_with(self, draft: DraftModel | None) -> None:
@@ -154,13 +157,14 @@ class Engine:
         yield from self._end_cancelled()
         if self._reading is None:
             yield from self._begin_reading()
-        if self._running and not (self._reading and self._has_just_decoded):
-            self._has_just_decoded = True
+        began = time.perf_counter()
+        if self._running and (self._reading is None or self._turns.is_for_decoding):
             yield from self._decode()
-            return
-        self._has_just_decoded = False
-        if self._reading is not None:
+            num_waiting = self.num_waiting + len(self._queue.groups) + (self._reading is not None)
+            self._turns.note_decoded(time.perf_counter() - began, num_waiting)
+        elif self._reading is not None:
             yield from self._read(*self._reading)
+            self._turns.note_read(time.perf_counter() - began)
 
     def _end_cancelled(self) -> Iterator[Event]:
         yield from self._queue.drop_cancelled()
@@ -257,7 +261,8 @@ class Engine:
             except Exception as error:  # noqa: BLE001 (the answer is the same without guesses)
                 log.warning("A draft failed; the answer continues without it: %s", error)
                 draft = None
-        logits = self._prefill.forward(sequence[-1:])
+        # Beside other answers, the last token is read in their next step, which costs little more than without it.
+        logits = None if self._running and len(group.choices) == 1 else self._prefill.forward(sequence[-1:])
         request.note_read(len(sequence) - 1, len(sequence))
         self._reading = None
         yield self._join(group, logits, draft)
@@ -276,13 +281,19 @@ class Engine:
 
     # --- decode --------------------------------------------------------------------------------------------
 
-    def _join(self, group: SequenceGroup, logits: mx.array, draft: Draft | None) -> list[Event]:
-        """Continue as many answers of a group as fit in memory. The working layers hold its sequence."""
+    def _join(self, group: SequenceGroup, logits: mx.array | None, draft: Draft | None) -> list[Event]:
+        """Continue as many answers of a group as fit in memory.
+
+        The working layers hold its sequence; if `logits` is None, all but its last token.
+        """
         num_more = 1
         while num_more < len(group.choices) and self._admits(num_more + 1, group):
             num_more += 1
-        branches = [group.request.branch(choice, group.sequence, draft) for choice in group.choices[:num_more]]
-        if self._running or len(branches) > 1:
+        num_read = len(group.sequence) - (logits is None)
+        branches = [
+            group.request.branch(choice, group.sequence, num_read, draft) for choice in group.choices[:num_more]
+        ]
+        if logits is not None and (self._running or len(branches) > 1):
             # A failure here concerns only this request.
             mx.eval(logits)
         try:
@@ -291,6 +302,7 @@ class Engine:
             # The state of the other rows is unknown after a failure.
             self._restart()
             raise
+        self._turns.note_joined()
         for branch, choice in zip(branches, group.choices, strict=False):
             self._running[branch] = (group.request, choice)
         del group.choices[:num_more]

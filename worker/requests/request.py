@@ -152,8 +152,8 @@ class Request:
     def request_id(self) -> RequestId:
         return self.command.request_id
 
-    def branch(self, choice: int, sequence: Sequence[int], draft: Draft | None) -> Branch:
-        """Return the branch that continues an answer after `sequence`, which was read.
+    def branch(self, choice: int, sequence: Sequence[int], num_read: int, draft: Draft | None) -> Branch:
+        """Return the branch that continues an answer after `sequence`, whose first `num_read` tokens were read.
 
         `draft` None means no guesses.
         """
@@ -162,6 +162,7 @@ class Request:
             self._draftings.append(Drafting(draft, writing.answer.constraint))
         return Branch(
             sequence,
+            num_read,
             self._samplers[choice],
             writing.answer.mask,
             writing.num_left,

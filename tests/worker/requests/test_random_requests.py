@@ -60,6 +60,7 @@ from worker.protocol import (
 )
 from worker.requests.engine import Engine
 from worker.requests.request import Request, Ticket
+from worker.requests.turns import Turns
 from worker.server import Server
 
 NUM_TALKS = int(os.environ.get("BOUGH_FUZZ_TALKS", "5"))
@@ -103,6 +104,19 @@ class Oracle:
         return self._known[key]
 
 
+class TurnsByChance(Turns):
+    """Turns of reading and decoding that no clock decides, so that a seed repeats them."""
+
+    def __init__(self, dice: random.Random) -> None:
+        super().__init__()
+        self._dice = dice
+        self._share = dice.random()
+
+    @property
+    def is_for_decoding(self) -> bool:
+        return self._dice.random() < self._share
+
+
 class Talk:
     """One server with one cache, and all commands and events."""
 
@@ -116,7 +130,8 @@ class Talk:
             DiskCache(disk_folder, self.model.identity(), dice.choice([None, 60_000])) if dice.random() < 0.4 else None
         )
         cache = PromptCache(self.model.new_layers, self.limit_bytes, disk)
-        self.engine = Engine(self.model, cache, looks_ahead=dice.random() < 0.5)
+        turns = TurnsByChance(random.Random(dice.random()))
+        self.engine = Engine(self.model, cache, looks_ahead=dice.random() < 0.5, turns=turns)
         self.inbox = Inbox()
         self.server = Server(self.inbox, self.emit)
         self.server._host._engine = self.engine  # pyright: ignore[reportPrivateUsage]

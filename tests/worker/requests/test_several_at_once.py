@@ -31,10 +31,22 @@ from worker.decoding.branch import Branch
 from worker.decoding.sampled_token import SampledToken
 from worker.language_model import LanguageModel, UnreadModel
 from worker.models.folder import find_model
-from worker.protocol import Answered, Choice, Chunk, Continuation, Failed, Finished, Generate, Sampling, Segment
+from worker.protocol import (
+    Answered,
+    Choice,
+    Chunk,
+    Continuation,
+    Failed,
+    Finished,
+    Generate,
+    PrefillProgress,
+    Sampling,
+    Segment,
+)
 from worker.protocol import Event as WorkerEvent
 from worker.requests.engine import Engine
 from worker.requests.request import Request, Ticket
+from worker.requests.turns import Turns
 
 CONFIGS: dict[str, Callable[[int], dict[str, Any]]] = {
     "llama": small_llama,
@@ -219,10 +231,62 @@ def test_an_answer_streams_on_while_another_prompt_is_read(shared_worker: StdioW
     assert shared_worker.events_until_end(first)[-1]["choices"][0]["reason"] == "cancelled"
     kinds = [event["type"] for event in shared_worker.events[start:]]
     reading = kinds[: len(kinds) - kinds[::-1].index("prefill_progress")]
-    # There is a token after each chunk of the prompt, except where the decoder begins to launch steps ahead: it does so
-    # whenever a step was short, and this first launch gives no token yet. The next step gives one in any case.
     assert reading.count("prefill_progress") > 3
-    assert "ppp" not in "".join(kind[0] for kind in reading)
+    assert "chunk" in reading[reading.index("prefill_progress") :]
+
+
+def test_prompts_that_come_at_once_are_read_first_and_answered_together(llama: LanguageModel, monkeypatch: Any):
+    """The last token of each is read in a step of the answers that run, not in a step of its own."""
+    shapes: list[list[int]] = []
+    forward = llama.forward
+
+    def noted(tokens: mx.array, layers: Any) -> mx.array:
+        shapes.append(tokens.shape)
+        return forward(tokens, layers)
+
+    assert llama.can_batch
+    monkeypatch.setattr(llama, "forward", noted)
+    requests = [
+        Generate(request_id=number, token_ids=list(range(40 + number, 80 + number)), max_tokens=12)
+        for number in range(8)
+    ]
+    events = list(events_of(Engine(llama, looks_ahead=False, turns=ReadsFirst()), *requests))
+    answers = ended(events)
+    for request in requests:
+        *_, alone = events_of(Engine(llama), request)
+        assert isinstance(alone, Finished)
+        assert agree(llama, request, answers[request.request_id].choices, alone.choices)
+        assert answers[request.request_id].usage.prefilled_tokens == 40
+    kinds = [type(event) for event in events if not isinstance(event, PrefillProgress)]
+    assert kinds.index(Finished) >= 8 * 2
+    steps = [shape for shape in shapes if shape[1] == 1][: len(kinds)]
+    assert steps[:9] == [(1, 1), *((rows, 1) for rows in range(2, 9)), (8, 1)]
+
+
+class ReadsFirst(Turns):
+    """A prompt is read without a pause, and each answer gets its first token at once."""
+
+    def note_decoded(self, took_s: float, num_waiting: int) -> None:
+        super().note_decoded(1, num_waiting)
+
+    def note_read(self, took_s: float) -> None:
+        pass
+
+
+def test_reading_takes_a_multiple_of_the_time_of_a_step():
+    turns = Turns()
+    for num_waiting, num_read in ((0, 4), (1, 4), (6, 6), (7, 7), (100, 8)):
+        turns.note_decoded(0.5, num_waiting)
+        for _ in range(num_read):
+            assert not turns.is_for_decoding
+            turns.note_read(0.5)
+        assert turns.is_for_decoding
+    turns.note_decoded(0.5, 1)
+    turns.note_joined()
+    assert turns.is_for_decoding
+    turns.note_decoded(1e6, 1)
+    turns.note_read(60)
+    assert turns.is_for_decoding
 
 
 def test_two_requests_stream_side_by_side(shared_worker: StdioWorker, endless_model: Path):
