@@ -1,7 +1,7 @@
 """Several answers at once, of one request and of several: each as if it were alone, and nothing is read twice.
 
-The guarantee: with the same seed, an answer in a batch equals the one generated alone within rounding; its first token
-is equal to the last bit. Afterwards each answer is a branch of its own.
+The guarantee: with the same seed, an answer in a batch equals the one generated alone within rounding. Afterwards each
+answer is a branch of its own.
 """
 
 from __future__ import annotations
@@ -237,7 +237,7 @@ def test_an_answer_streams_on_while_another_prompt_is_read(shared_worker: StdioW
 
 def test_prompts_that_come_at_once_are_read_first_and_answered_together(llama: LanguageModel, monkeypatch: Any):
     """The last token of each is read in a step of the answers that run, not in a step of its own."""
-    shapes: list[list[int]] = []
+    shapes: list[tuple[int, ...]] = []
     forward = llama.forward
 
     def noted(tokens: mx.array, layers: Any) -> mx.array:
