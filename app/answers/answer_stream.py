@@ -5,13 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import msgspec
+from msgspec import Struct
 
 from app.answers.model_session import ModelSession
 from app.answers.prompt import sampled
 from app.model.message import Message, SampledToken, without_tokens
 from app.model.message_table import StreamedText
 from app.model.token_pieces import GrowingPieces, TokenPiece
-from worker.protocol import RequestId, Token
+from worker.protocol import PrefillProgress, RequestId, Token
+
+
+class Reading(Struct, frozen=True):
+    """How far a prompt is read, in tokens. `done` counts the kept ones and the work on the next ones."""
+
+    done: int
+    total: int
+    kept: int
+    tokens_per_s: float | None = None
+    """How fast the model has lately read prompts; None if that is not known."""
+
+    @classmethod
+    def reported(cls, event: PrefillProgress) -> Reading:
+        return cls(event.done + event.partly, event.total, event.cached, event.tokens_per_s)
 
 
 class AnswerStream:

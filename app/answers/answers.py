@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import msgspec
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from app.answers.answer_stream import AnswerStream
+from app.answers.answer_stream import AnswerStream, Reading
 from app.answers.model_session import ModelSession
 from app.answers.prompt import broken_off, finished, generate
 from app.answers.sessions import Sessions
@@ -79,8 +79,8 @@ class Answers(QObject):
     """A message has stopped growing, though others of the same request still grow."""
     branched = Signal(int, int, object)
     """A conversation id, a growing message in it, and the `Message` that a hook forked from it."""
-    reading = Signal(int, int, int, int)
-    """A message whose prompt is being read; then the numbers of tokens read, in all, and kept."""
+    reading = Signal(int, object)
+    """A message whose prompt is being read, and a `Reading`."""
     ended = Signal(object)
     """A message whose answer has ended, for any reason."""
     saving_failed = Signal(object)
@@ -226,6 +226,11 @@ class Answers(QObject):
         """Return whether an answer waits for another one in its prompt, or for its model."""
         stream = self._streams.get(message_id)
         return stream is not None and stream.request_id is None
+
+    def is_without_new_text(self, message_id: MessageId) -> bool:
+        """Return whether an answer was requested and no text has come yet."""
+        stream = self._streams.get(message_id)
+        return stream is not None and not stream.has_ended and not stream.new_text
 
     def waits_for(self, message_id: MessageId) -> int | None:
         """Return the conversation whose answer a message waits for; None if it waits for none."""
@@ -424,7 +429,7 @@ class Answers(QObject):
             case PrefillProgress():
                 for message_id in ids.values():
                     self._streams[message_id].has_begun = True
-                    self.reading.emit(message_id, event.done, event.total, event.cached)
+                    self.reading.emit(message_id, Reading.reported(event))
             case Chunk() | Retract() | Forked() | Answered():
                 self._on_choice(ids, event)
             case Finished():

@@ -31,7 +31,8 @@ class ShownConversation(QObject):
     message_changed = Signal(int)
     """The state or the record of a visible message changed. Growing text is reported by `text_appended`."""
     text_appended = Signal(int, str)
-    reading = Signal(int, int, int, int)
+    reading = Signal(int, object)
+    """A message whose prompt is being read, and a `Reading`."""
     revealed = Signal(int)
     """Views should bring this message into sight: it changed, or the user went to it."""
     history_changed = Signal()
@@ -102,6 +103,10 @@ class ShownConversation(QObject):
 
     def is_streaming(self, message_id: MessageId) -> bool:
         return self._answers.is_streaming(message_id)
+
+    def is_without_new_text(self, message_id: MessageId) -> bool:
+        """Whether an answer was requested and no text has come yet."""
+        return self._answers.is_without_new_text(message_id)
 
     def is_saved(self, message_id: MessageId) -> bool:
         """Whether a message is in the store with all its text."""

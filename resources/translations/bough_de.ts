@@ -3329,10 +3329,6 @@
 <context>
     <name>PrefillProgress</name>
     <message>
-        <source>reading {done} of {total} · {kept} kept</source>
-        <translation>liest {done} von {total} · {kept} behalten</translation>
-    </message>
-    <message>
         <source>Reading</source>
         <translation>Lesen</translation>
     </message>
@@ -3343,6 +3339,22 @@
     <message>
         <source>Cancel this answer; your message stays (Esc)</source>
         <translation>Diese Antwort abbrechen; Ihre Nachricht bleibt (Esc)</translation>
+    </message>
+    <message>
+        <source>computes the first word</source>
+        <translation>berechnet das erste Wort</translation>
+    </message>
+    <message>
+        <source>reading {done} of {total}</source>
+        <translation>liest {done} von {total}</translation>
+    </message>
+    <message>
+        <source>{kept} kept</source>
+        <translation>{kept} behalten</translation>
+    </message>
+    <message>
+        <source>stopping…</source>
+        <translation>wird angehalten …</translation>
     </message>
 </context>
 <context>
@@ -6629,6 +6641,10 @@ Gelöschte Gespräche und gestutzte Zweige bleiben 30 Tage hier. So lange könne
     <message>
         <source>loads {model}: {stage}</source>
         <translation>lädt {model}: {stage}</translation>
+    </message>
+    <message>
+        <source>prepares the prompt</source>
+        <translation>bereitet den Prompt vor</translation>
     </message>
     <message>
         <source>waits for the answer in “{name}”, then loads {model}</source>

@@ -6,6 +6,7 @@ import multiprocessing
 
 from PySide6.QtWidgets import QCheckBox, QMenu, QToolButton, QWidget
 
+from app.answers.answer_stream import Reading
 from app.ui.composer.format_popover import FormatPopover
 from app.ui.composer.sampling_panel import SamplingPanel
 from app.ui.composer.system_prompt_popover import SystemPromptPopover
@@ -25,7 +26,7 @@ def reading(stage: Stage) -> QWidget:
     stage.open("stopped")
     stage.let_worker_rest()
     stage.controller.regenerate(stage.controller.shown.path[-1].id)
-    stage.view(stage.controller.shown.path[-1]).show_reading(1_204, 3_880, 1_000)
+    stage.view(stage.controller.shown.path[-1]).show_reading(Reading(1_204, 3_880, 1_000, 700.0))
     return stage.window
 
 

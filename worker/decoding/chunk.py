@@ -83,6 +83,8 @@ class ChunkReader:
         """`forward` reads tokens into the layers of a branch, lazily."""
         self._forward = forward
         self.pace = Pace()
+        self.num_partly = 0
+        """The work on the present chunk that is done, as a number of tokens; 0 between two chunks."""
 
     def read(self, token_ids: Sequence[int], branch: BranchInUse) -> Generator[None]:
         """Read tokens after those that the layers hold; yield between two steps.
@@ -97,6 +99,8 @@ class ChunkReader:
         except BaseException:
             undo.restore()
             raise
+        finally:
+            self.num_partly = 0
         branch.extend(token_ids)
         mx.clear_cache()
 
@@ -114,6 +118,7 @@ class ChunkReader:
         portions = Portions(len(layers), len(token_ids) / pace / len(layers) if pace else None)
         while not portions.is_last:
             if portions.end:
+                self.num_partly = len(token_ids) * portions.end // len(layers)
                 yield
             began = time.perf_counter()
             coming = layers[portions.begin_next()]

@@ -34,6 +34,11 @@ class Prefill:
     def pace(self) -> Pace:
         return self._chunks.pace
 
+    @property
+    def num_partly(self) -> int:
+        """The work on the chunk that is being read, as a number of tokens."""
+        return self._chunks.num_partly
+
     def read(self, sequence: Sequence[int]) -> Generator[int]:
         """Read all tokens but the last one; kept ones are not read again. Yield how many are read or kept so far.
 

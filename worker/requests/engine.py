@@ -44,6 +44,8 @@ from worker.trial import StoppedError
 
 log = logging.getLogger(__name__)
 
+_PROGRESS_S = 0.25
+"""While a chunk of a prompt is read, this is the time between two reports."""
 _MAX_LOOK_UP = 1 << 14
 """At most this many tokens of other answers are searched for guesses."""
 
@@ -243,14 +245,21 @@ class Engine:
         request, sequence = group.request, group.sequence
         is_first = not request.num_read
         before: int | None = None
-        with closing(self._prefill.read(sequence)) as steps:
+        reported_s = 0.0
+        prefill = self._prefill
+        with closing(prefill.read(sequence)) as steps:
             for done in steps:
                 if before is not None:
                     request.note_read(before, done)
                 elif is_first:
                     request.num_kept = done
                 # A sequence that is read again after a failure reports no progress.
-                yield [request.progress(done)] if is_first and done != before else []
+                is_news = done != before or time.monotonic() - reported_s > _PROGRESS_S
+                if is_first and is_news:
+                    reported_s = time.monotonic()
+                    yield [request.progress(done, prefill.num_partly, prefill.pace.tokens_per_s)]
+                else:
+                    yield []
                 before = self._num_read = done
         draft = self._draft_for(group)
         if draft is not None:

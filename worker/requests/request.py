@@ -208,14 +208,16 @@ class Request:
         writing.go_on()
         return self._prompt_ids + writing.answer.kept_ids
 
-    def progress(self, done: int) -> PrefillProgress:
-        """Return the event that reports how much of the prompt is read."""
+    def progress(self, done: int, num_partly: int, tokens_per_s: float | None) -> PrefillProgress:
+        """Return the event that reports how much of the prompt is read, and how fast."""
         return PrefillProgress(
             request_id=self.request_id,
             done=done,
             total=len(self.sequence),
             cached=self.num_kept,
             opens_reasoning=self._opens_reasoning,
+            partly=num_partly,
+            tokens_per_s=tokens_per_s,
         )
 
     def note_read(self, start: int, end: int) -> None:

@@ -23,7 +23,7 @@ _MIN_LINES_PX = 100
 _BUTTON_PX = 32
 _MIN_TARGET_PX = 28
 _GAP_PX = 4
-_STOPPING_MS = 150
+_STOPPING_MS = 100
 
 
 class Composer(QWidget):

@@ -10,21 +10,21 @@ from typing import Literal, TypeAlias
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
 
+from app.answers.answer_stream import Reading
 from app.model.message import Message
 from app.numbers import counted
 from app.ui.message.answer_summary import ending, statistics, statistics_in_sentences
 from app.ui.parts.cost_text import seconds_text
+from app.ui.theme import is_animated
 
 MissingTokenData: TypeAlias = Literal["", "tokens", "probabilities"]
 """The data that the token display needs but the answer lacks."""
 
 _BAR_STEPS = 1000
-_MIN_SHOWN_TOKENS = 64
-"""A shorter prompt is read before the user could notice."""
 
 
 class PrefillProgress(QWidget):
-    """A progress bar while the prompt is read, or a line saying what the answer waits for; with a Cancel button."""
+    """A moving bar and a line while an answer has no text yet: what it waits for, or how much of its prompt is read."""
 
     cancelled = Signal()
 
@@ -35,6 +35,7 @@ class PrefillProgress(QWidget):
         self._clock = clock
         self._start: tuple[float, int] | None = None
         """The time of the first report on this prompt, and the number of tokens read by then."""
+        self._last_done = 0
         self._bar = QProgressBar()
         self._bar.setTextVisible(False)
         self._bar.setAccessibleName(self.tr("Reading"))
@@ -42,45 +43,61 @@ class PrefillProgress(QWidget):
         self._label.setObjectName("quiet")
         self._label.setTextFormat(Qt.TextFormat.PlainText)
         self._label.setWordWrap(True)
-        cancel = QPushButton(self.tr("Cancel"))
-        cancel.setToolTip(self.tr("Cancel this answer; your message stays (Esc)"))
-        cancel.clicked.connect(self.cancelled)
+        self._cancel = QPushButton(self.tr("Cancel"))
+        self._cancel.setToolTip(self.tr("Cancel this answer; your message stays (Esc)"))
+        self._cancel.clicked.connect(self.cancelled)
+        keeps_height = self._cancel.sizePolicy()
+        keeps_height.setRetainSizeWhenHidden(True)
+        self._cancel.setSizePolicy(keeps_height)
         row = QHBoxLayout()
         row.setSpacing(12)
         row.addWidget(self._label, 1)
-        row.addWidget(cancel)
+        row.addWidget(self._cancel)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 4, 0, 4)
         layout.setSpacing(4)
         layout.addWidget(self._bar)
         layout.addLayout(row)
 
-    def show_progress(self, done: int, total: int, kept: int) -> None:
-        """Show that `done` of `total` prompt tokens are read; `kept` of them were in the cache."""
-        if total - kept <= _MIN_SHOWN_TOKENS:
-            self.setVisible(False)
-            return
+    def show_reading(self, reading: Reading) -> None:
+        """Show how much of the prompt is read, and about how long the rest takes."""
+        done, total, kept = reading.done, reading.total, reading.kept
         now = self._clock()
-        if self._start is None or done <= self._start[1]:
+        if self._start is None or done < self._last_done:
             self._start = now, done
-        self._bar.setVisible(True)
-        self._bar.setMaximum(total - kept)
-        self._bar.setValue(done - kept)
-        text = self.tr("reading {done} of {total} · {kept} kept").format(
-            done=counted(done), total=counted(total), kept=counted(kept)
-        )
+        self._last_done = done
+        if total - done <= 1:
+            # The last token is read with the first word.
+            self.show_waiting(self.tr("computes the first word"))
+            return
         start_s, start_done = self._start
-        left_s = (now - start_s) * (total - done) / (done - start_done) if done > start_done else 0.0
-        self._label.setText(f"{text} · {seconds_text(left_s, 0)}" if left_s >= 1 else text)
-        self.setVisible(True)
+        text = self.tr("reading {done} of {total}").format(done=counted(done), total=counted(total))
+        parts = [text, self.tr("{kept} kept").format(kept=counted(kept))] if kept else [text]
+        left_s = 0.0
+        if done > start_done:
+            left_s = (now - start_s) * (total - done) / (done - start_done)
+        elif reading.tokens_per_s:
+            left_s = (total - done) / reading.tokens_per_s
+        if left_s >= 1:
+            parts.append(seconds_text(left_s, 0))
+        self._show(" · ".join(parts), (done - kept) / max(total - kept, 1))
 
     def show_waiting(self, text: str, fraction: float | None = None) -> None:
-        """Show what the answer is waiting for, and the fraction of it that is done; None shows no bar."""
-        self._bar.setVisible(fraction is not None)
+        """Show what the answer is waiting for, and the fraction of it that is done; None if that is not known."""
+        self._show(text, fraction)
+
+    def show_stopping(self) -> None:
+        """Show that the user has stopped the answer."""
+        self._show(self.tr("stopping…"), None, can_cancel=False)
+
+    def _show(self, text: str, fraction: float | None, *, can_cancel: bool = True) -> None:
+        # A bar of unknown length moves all the time.
+        self._bar.setVisible(fraction is not None or is_animated(self))
+        self._bar.setMaximum(0 if fraction is None else _BAR_STEPS)
         if fraction is not None:
-            self._bar.setMaximum(_BAR_STEPS)
             self._bar.setValue(round(fraction * _BAR_STEPS))
         self._label.setText(text)
+        self._cancel.setVisible(can_cancel)
         self.setVisible(True)
 
 
@@ -100,10 +117,19 @@ class MessageFooter(QObject):
         self.cost: QLabel | None = None
 
     def show_message(
-        self, message: Message, *, is_streaming: bool, missing: MissingTokenData = "", is_saved: bool = True
+        self,
+        message: Message,
+        *,
+        is_streaming: bool,
+        is_waiting: bool = False,
+        missing: MissingTokenData = "",
+        is_saved: bool = True,
     ) -> None:
-        """Show how a message ended and what it cost, after it has ended, and whether it is still unsaved."""
-        if not is_streaming or message.text:
+        """Show how a message ended and what it cost, after it has ended, and whether it is still unsaved.
+
+        `is_waiting`: it streams, but no text has come yet.
+        """
+        if not is_waiting:
             self.hide_progress()
         text, kind = ("", "quiet") if is_streaming else ending(message)
         if not is_saved:
@@ -112,11 +138,14 @@ class MessageFooter(QObject):
         self._show_ending(text, kind)
         self._show_cost(None if is_streaming else message, missing)
 
-    def show_progress(self, done: int, total: int, kept: int) -> None:
-        self._made_progress().show_progress(done, total, kept)
+    def show_reading(self, reading: Reading) -> None:
+        self._made_progress().show_reading(reading)
 
     def show_waiting(self, text: str, fraction: float | None = None) -> None:
         self._made_progress().show_waiting(text, fraction)
+
+    def show_stopping(self) -> None:
+        self._made_progress().show_stopping()
 
     def hide_progress(self) -> None:
         if self._progress is not None:

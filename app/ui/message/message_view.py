@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QFrame, QLabel, QVBoxLayout, QWidget
 from shiboken6 import isValid
 from typing_extensions import override
 
+from app.answers.answer_stream import Reading
 from app.model.message import Message, Role
 from app.model.token_pieces import are_tokens_known, token_pieces
 from app.ui.composer.writing_field import why_not_editable
@@ -136,7 +137,13 @@ class MessageView(QFrame):
         self._tokens.show(shown, modes, are_shown=are_tokens_shown)
         self._show_foldable()
         missing = self._tokens.missing(shown, modes)
-        self.footer.show_message(message, is_streaming=shown.is_streaming, missing=missing, is_saved=shown.is_saved)
+        self.footer.show_message(
+            message,
+            is_streaming=shown.is_streaming,
+            is_waiting=self._is_without_new_text,
+            missing=missing,
+            is_saved=shown.is_saved,
+        )
         self._row.show_siblings(shown.siblings, message.id)
         self._row.show_marks(message)
         self._row.show_actions(shown.actions, message)
@@ -162,15 +169,24 @@ class MessageView(QFrame):
             self._show_foldable()
         return True
 
-    def show_reading(self, done: int, total: int, kept: int) -> None:
+    def show_reading(self, reading: Reading) -> None:
         """Show how many tokens of the prompt are read, until the answer starts."""
-        if not self.text.content:
-            self.footer.show_progress(done, total, kept)
+        if self._is_without_new_text:
+            self.footer.show_reading(reading)
 
     def show_waiting(self, text: str, fraction: float | None = None) -> None:
         """Show what the answer is waiting for, until it starts, and the fraction of it that is done if known."""
-        if not self.text.content:
+        if self._is_without_new_text:
             self.footer.show_waiting(text, fraction)
+
+    def show_stopping(self) -> None:
+        """Show that the answer is being stopped, if it has not started."""
+        if self._is_without_new_text:
+            self.footer.show_stopping()
+
+    @property
+    def _is_without_new_text(self) -> bool:
+        return self.shown.is_waiting and not self._unrendered and len(self.text.content) <= len(self.shown.text)
 
     def forget_long_texts(self) -> None:
         """Take long texts off the page until the next `set_theme`, so that nothing lays them out again."""

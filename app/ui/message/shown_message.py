@@ -71,6 +71,8 @@ class ShownMessage(Struct, frozen=True):
     """None means the default modes."""
     is_saved: bool = True
     """Whether the store has all its text."""
+    is_waiting: bool = False
+    """Whether it streams, but no text has come yet."""
 
     @property
     def text(self) -> str:

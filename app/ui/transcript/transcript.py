@@ -20,12 +20,13 @@ from app.ui.transcript.message_list import MessageList
 from app.ui.transcript.message_selection import MessageSelection
 
 if TYPE_CHECKING:
+    from app.answers.answer_stream import Reading
     from app.ui.message.message_editor import MessageEditor
     from app.ui.message.message_view import MessageView
 
 _TICK_MS = 33
-_SHOW_WAITING_MS = 400
-"""Shorter waits are not worth showing."""
+_SHOW_WAITING_MS = 100
+"""The time until a line says what an answer waits for, and between two looks at it."""
 _MAX_ADDED = 3
 """The most messages that one request adds: a system prompt, a question and its answer."""
 
@@ -63,7 +64,6 @@ class Transcript(MessageList):
         controller.shown.branch_changed.connect(self.show_branch)
         controller.shown.message_changed.connect(self._show_changed)
         controller.shown.text_appended.connect(self._on_text)
-        controller.shown.reading.connect(self._on_reading)
         controller.shown.revealed.connect(self.reveal)
         controller.program.of_models.marks_changed.connect(self.show_branch)
         WaitingAnswers(controller, self)
@@ -190,11 +190,6 @@ class Transcript(MessageList):
         if not self._ticker.isActive():
             self._ticker.start()
 
-    def _on_reading(self, message_id: MessageId, done: int, total: int, kept: int) -> None:
-        view = self.view(message_id)
-        if view is not None:
-            view.show_reading(done, total, kept)
-
     def _render(self) -> None:
         rendered = [message_id for message_id, view in self._views.items() if view.render_appended()]
         for message_id in rendered:
@@ -220,6 +215,7 @@ class Transcript(MessageList):
             siblings=tuple(self._conversation.siblings(message_id)),
             actions=row_actions(message, can_continue=can_continue, is_last=is_last),
             is_streaming=self._conversation.is_streaming(message_id),
+            is_waiting=self._conversation.is_without_new_text(message_id),
             is_last=is_last,
             modes=self.modes,
             is_saved=self._conversation.is_saved(message_id),
@@ -262,39 +258,71 @@ def _num_same(before: Sequence[MessageId], after: Sequence[MessageId]) -> int:
 
 
 class WaitingAnswers(QObject):
-    """Shows what an answer that has not started is waiting for: the model, or the answer in another conversation."""
+    """Shows below an answer without text what goes on: its model is loaded, it waits, or its prompt is read.
+
+    The line appears `_SHOW_WAITING_MS` after the request, and is then kept up to date.
+    """
 
     def __init__(self, controller: Controller, transcript: Transcript) -> None:
         super().__init__(transcript)
         self._controller = controller
         self._transcript = transcript
+        self._readings: dict[MessageId, Reading] = {}
+        """How far the prompts of answers without text are read."""
         self._timer = QTimer(self, singleShot=True, interval=_SHOW_WAITING_MS)
         self._timer.timeout.connect(self._update)
-        controller.shown.branch_changed.connect(self._timer.start)
+        controller.shown.branch_changed.connect(self._start)
+        controller.shown.reading.connect(self._on_reading)
+        controller.program.answers.stopping.connect(self._show_stopping)
+        controller.program.answers.ended.connect(self._on_ended)
+
+    def _start(self) -> None:
+        if not self._timer.isActive() and self._waiting is not None:
+            self._timer.start()
+
+    @property
+    def _waiting(self) -> Message | None:
+        waiting = self._controller.shown.streaming_message
+        return waiting if waiting is not None and self._controller.shown.is_without_new_text(waiting.id) else None
+
+    def _on_reading(self, message_id: MessageId, reading: Reading) -> None:
+        self._readings[message_id] = reading
+
+    def _on_ended(self, message: Message) -> None:
+        self._readings.pop(message.id, None)
+
+    def _show_stopping(self, message_id: MessageId) -> None:
+        view = self._transcript.view(message_id)
+        if view is not None:
+            view.show_stopping()
 
     def _update(self) -> None:
-        waiting = self._controller.shown.streaming_message
-        if waiting is None or waiting.text:
+        waiting = self._waiting
+        if waiting is None:
             return
         view = self._transcript.view(waiting.id)
-        text = self._waits_for(waiting)
-        if text and view is not None:
-            session = self._session_of(waiting)
-            view.show_waiting(text, session.fraction if session.state == "loading" else None)
+        if view is not None:
+            self._show(view, waiting)
         self._timer.start()
 
-    def _waits_for(self, waiting: Message) -> str:
+    def _show(self, view: MessageView, waiting: Message) -> None:
         session, model = self._session_of(waiting), _model_of(waiting)
-        if session.state == "loading" and session.name == model:
-            stage = stage_text(session.stage)
-            return self.tr("loads {model}: {stage}").format(model=model_label(model), stage=stage)
+        reading = self._readings.get(waiting.id)
         name = self._controller.shown.waits_for(waiting.id)
-        if name is None:
-            return ""
-        if session.name != model:
+        if self._controller.program.answers.is_stopping(waiting.id):
+            view.show_stopping()
+        elif session.state == "loading" and session.name == model:
+            text = self.tr("loads {model}: {stage}").format(model=model_label(model), stage=stage_text(session.stage))
+            view.show_waiting(text, session.fraction)
+        elif reading is not None:
+            view.show_reading(reading)
+        elif name is None:
+            view.show_waiting(self.tr("prepares the prompt"))
+        elif session.name != model:
             text = self.tr("waits for the answer in “{name}”, then loads {model}")
-            return text.format(name=name, model=model_label(model))
-        return self.tr("waits for the answer in “{name}”").format(name=name)
+            view.show_waiting(text.format(name=name, model=model_label(model)))
+        else:
+            view.show_waiting(self.tr("waits for the answer in “{name}”").format(name=name))
 
     def _session_of(self, waiting: Message) -> ModelSession:
         return self._controller.program.sessions.of(_model_of(waiting))

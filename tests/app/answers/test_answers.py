@@ -7,6 +7,7 @@ import sqlite3
 import pytest
 from msgspec import UNSET, structs
 
+from app.answers.answer_stream import Reading
 from app.answers.answers import SAVE_INTERVAL_MS
 from app.answers.prompt import generate, turns
 from app.model.message import Alternative as Kept
@@ -407,7 +408,7 @@ def test_signals_report_what_happens_to_which_message(desk: Desk) -> None:
     desk.link.chunk(request, "a")
     desk.link.chunk(request, "")
     desk.link.finished(request, "a")
-    assert heard == [(answer.id, 5, 10, 4), (answer.id, "a"), (answer.id,)]
+    assert heard == [(answer.id, Reading(5, 10, 4)), (answer.id, "a"), (answer.id,)]
 
 
 def test_turns_leave_out_empty_answers() -> None:

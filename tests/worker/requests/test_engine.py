@@ -385,12 +385,23 @@ def test_prefill_progress_counts_up_to_the_token_before_the_last(model: Language
     engine = Engine(model)
     events = list(events_of(engine, Generate(request_id="r", token_ids=[50] * 1300, max_tokens=1)))
     progress = [event for event in events if isinstance(event, PrefillProgress)]
-    assert [event.done for event in progress] == [0, 512, 1024, 1299]
+    assert [event.done for event in progress if not event.partly] == [0, 512, 1024, 1299]
     assert {event.total for event in progress} == {1300}
     assert {event.cached for event in progress} == {0}
     events = list(events_of(engine, Generate(request_id="r", token_ids=[50] * 1302, max_tokens=1)))
     progress = [event for event in events if isinstance(event, PrefillProgress)]
     assert [(event.done, event.cached) for event in progress] == [(1300, 1300), (1301, 1300)]
+
+
+def test_progress_within_a_chunk_only_grows(model: LanguageModel, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("worker.requests.engine._PROGRESS_S", -1.0)
+    events = list(events_of(Engine(model), Generate(request_id="r", token_ids=[50] * 1300, max_tokens=1)))
+    progress = [event for event in events if isinstance(event, PrefillProgress)]
+    work = [event.done + event.partly for event in progress]
+    assert work == sorted(work)
+    assert work[-1] == 1299
+    assert any(event.partly for event in progress) == (len(model.new_layers()) > 1)
+    assert progress[-1].tokens_per_s
 
 
 def test_times_are_plausible(model: LanguageModel):

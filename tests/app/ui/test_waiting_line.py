@@ -1,0 +1,76 @@
+"""The line below an answer that has no text yet, with the real worker paused: what goes on, and that it is stopped."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QAccessible
+from PySide6.QtWidgets import QProgressBar
+
+from app.model.message import Message
+from app.ui.message.message_footer import PrefillProgress
+from tests.app.ui import screen_reader
+from tests.app.ui.conftest import User
+from tests.waiting import PATIENCE_MS
+
+
+@pytest.fixture
+def asked(user: User) -> Iterator[Message]:
+    """An answer whose worker is paused before it reads the question."""
+    user.ask("What is a branch?")
+    pid = user.application.link.pid
+    assert pid is not None
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        user.type("How do I fork?")
+        user.bot.keyClick(user.window.composer.text, Qt.Key.Key_Return)
+        waiting = user.controller.shown.streaming_message
+        assert waiting is not None
+        yield waiting
+    finally:
+        os.kill(pid, signal.SIGCONT)
+        user.answer()
+
+
+def _line(user: User, answer: Message) -> PrefillProgress | None:
+    shown = [line for line in user.view(answer.id).findChildren(PrefillProgress) if line.isVisible()]
+    return shown[0] if shown else None
+
+
+def _texts(user: User, answer: Message) -> set[str]:
+    return set(screen_reader.found(user.view(answer.id), QAccessible.Role.StaticText))
+
+
+def test_a_line_and_a_moving_bar_say_what_an_answer_waits_for(user: User, asked: Message) -> None:
+    user.bot.waitUntil(lambda: _line(user, asked) is not None, timeout=PATIENCE_MS)
+    line = _line(user, asked)
+    assert line is not None
+    bar = line.findChild(QProgressBar)
+    assert bar is not None
+    assert bar.isVisible()
+    assert bar.maximum() == 0
+    assert "prepares the prompt" in _texts(user, asked)
+    pid = user.application.link.pid
+    assert pid is not None
+    os.kill(pid, signal.SIGCONT)
+    user.answer()
+    assert _line(user, asked) is None
+
+
+@pytest.mark.parametrize("way", ["mouse", "keys", "reader"])
+def test_stop_says_so_at_once(user: User, asked: Message, way: str) -> None:
+    user.bot.waitUntil(lambda: _line(user, asked) is not None, timeout=PATIENCE_MS)
+    match way:
+        case "mouse":
+            user.bot.mouseClick(user.window.composer.send_button, Qt.MouseButton.LeftButton)
+        case "keys":
+            user.bot.keyClick(user.window.composer.text, Qt.Key.Key_Escape)
+        case _:
+            screen_reader.press(user.bot, user.view(asked.id), "Cancel")
+    assert "stopping…" in _texts(user, asked)
+    assert user.window.composer.send_button.accessibleName() == "Stopping…"
+    assert "Cancel" not in screen_reader.found(user.view(asked.id), QAccessible.Role.Button)
