@@ -238,6 +238,11 @@ class Branch:
         return np.array(self._drawn_from)[0]
 
     @property
+    def pending_token(self) -> mx.array | None:
+        """The next token, shape [1], if it was sampled and all tokens before it were read."""
+        return None if self._draw is None or self._unread else self._draw.token
+
+    @property
     def is_ready(self) -> bool:
         """Whether a token is pending, or can be sampled."""
         return self._draw is not None or self._logits is not None

@@ -1,8 +1,9 @@
 """The decode loop: one token of each branch a step. Independent of text and stop conditions.
 
 The next step is launched before the last token is examined, so that the model computes while Python decides (as in
-mlx-lm's `generate_step`). If a mask depends on that token, only the logits are computed ahead. A CPU gains almost
-nothing from this, so with long steps on a CPU each token is examined as soon as it is sampled.
+mlx-lm's `generate_step`). If a mask depends on that token, only the logits are computed ahead. A CPU gains little from
+this, so with long steps on a CPU each token is examined as soon as it is sampled. The next step is then only prepared:
+Python builds it while the model still computes the logits.
 
 A single branch runs in the prompt cache's working layers. Several branches run side by side in a `Batch` of copies,
 which are entered into the cache when each branch leaves.
@@ -13,6 +14,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import mlx.core as mx
 
@@ -21,7 +23,7 @@ from worker.cache.prompt_cache import PromptCache
 from worker.decoding.branch import Branch
 from worker.decoding.sampled_token import SampledToken
 from worker.language_model import LanguageModel
-from worker.layers import Layers, arrays_of, has_finite_end
+from worker.layers import Layers, Undo, arrays_of, has_finite_end
 
 _SHORT_STEP_S = 0.02
 """On a CPU, steps are launched ahead only if they are shorter.
@@ -45,6 +47,16 @@ _COUNT_EVERY = 16
 """In steps. Rows grow by many positions at once."""
 
 
+class _Prepared(NamedTuple):
+    """A step of a single branch that was built and not launched. The working layers already hold its token."""
+
+    num_read: int
+    """How many tokens come before it."""
+    token: mx.array
+    logits: mx.array
+    undo: Undo
+
+
 class Decoder:
     """All branches that are being continued."""
 
@@ -61,6 +73,7 @@ class Decoder:
         self._holds_prefixes = False
         """Whether prefixes that branches share are held by them alone. At first the working layers hold them, too."""
         self._num_steps = 0
+        self._prepared: _Prepared | None = None
         self._new: list[Branch] = []
         """Branches whose first token was not examined yet."""
         self.branches: list[Branch] = []
@@ -96,11 +109,17 @@ class Decoder:
                 self._cache.branch.drop_beyond()
 
     def _drop_guesses(self) -> None:
-        """Drop all guesses from the working layers."""
+        """Drop all guesses, and a step that was prepared, from the working layers."""
+        self._drop_prepared()
         self._catch_up()
         if self._batch is None and self.branches and (branch := self.branches[0]).is_ahead:
             branch.forget_ahead()
             self._cache.branch.drop_beyond()
+
+    def _drop_prepared(self) -> None:
+        prepared, self._prepared = self._prepared, None
+        if prepared is not None:
+            prepared.undo.restore()
 
     def move_out(self) -> None:
         """Free the working layers for others."""
@@ -163,6 +182,9 @@ class Decoder:
         coming = [branch.coming(most) for branch in self.branches]
         numbers = [tokens.size for tokens in coming]
         if self._batch is None:
+            logits = self._take_prepared(self.branches[0], coming[0])
+            if logits is not None:
+                return [logits], numbers
             self._cache.branch.make_room(numbers[0])
             return self._forward_alone(self.branches[0], coming[0]), numbers
         logits = self._model.forward(mx.stack(coming), self._batch.layers)
@@ -179,6 +201,29 @@ class Decoder:
         branch.note_ahead(guesses, rows[1:])
         return rows[:1]
 
+    def _take_prepared(self, branch: Branch, coming: mx.array) -> mx.array | None:
+        """Return the logits of the step that was prepared, if it reads what is coming. Otherwise drop it."""
+        prepared = self._prepared
+        if prepared is None:
+            return None
+        if len(branch.ids) == prepared.num_read and coming.size == 1 and coming.item() == prepared.token.item():
+            # Without the old arrays, MLX changes them in place.
+            self._prepared = None
+            return prepared.logits
+        self._drop_prepared()
+        return None
+
+    def _prepare(self) -> None:
+        """Build the step that reads the pending token of a single branch, if it is simple to drop again."""
+        if not self.is_alone:
+            return
+        branch, working = self.branches[0], self._cache.branch
+        token = branch.pending_token
+        if token is None or branch.num_left < 2 or branch.guesses_ahead or not working.can_drop(1):
+            return
+        undo = Undo(working.layers)
+        self._prepared = _Prepared(len(branch.ids), token, self._model.forward(token[None], working.layers), undo)
+
     def _look_at_next(self) -> list[tuple[Branch, SampledToken]]:
         logits, numbers = self._forward()
         for branch, after, number in zip(self.branches, logits, numbers, strict=True):
@@ -186,8 +231,12 @@ class Decoder:
         if any(branch.is_masked for branch in self.branches):
             # Masks are computed at the same time.
             mx.async_eval(logits)
-        mx.eval(logits, [branch.draw() for branch in self.branches])
+        draws = [branch.draw() for branch in self.branches]
+        # This returns when nearly all is computed.
+        mx.async_eval(logits, draws)
         self._note_read(numbers)
+        self._prepare()
+        mx.eval(logits, draws)
         return self._look(self.branches)
 
     def _look_ahead(self) -> list[tuple[Branch, SampledToken]]:
@@ -302,6 +351,7 @@ class Decoder:
 
     def dissolve(self) -> list[Branch]:
         """Give up all branches, for example after a failed step. Return them; their `sequence`s can be read again."""
+        self._drop_prepared()
         was_alone = self.is_alone
         branches, self.branches, self._new, self._batch = self.branches, [], [], None
         self._cache.reserved_bytes = 0
