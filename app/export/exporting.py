@@ -37,7 +37,7 @@ _TEXT_FORMATS = {
     "sharegpt-jsonl": sharegpt_records,
     "preference-jsonl": preference_records,
 }
-_PREVIEW_CHARACTERS = 20_000
+_PREVIEW_CHARACTERS, _PREVIEW_LINES = 20_000, 500
 _PREVIEW_CHARACTERS_PER_LINE = 2_000
 
 
@@ -198,8 +198,10 @@ def make_preview(store: Store, request: ExportRequest, pixels_per_px: float) -> 
         return Preview(page=page, is_all=page.is_all and request.scope.is_one)
     text, is_all = _beginning(excerpt, request.format, request.options)
     most = _PREVIEW_CHARACTERS_PER_LINE
-    lines = [line if len(line) <= most else f"{line[:most]}…" for line in text.split("\n")]
-    return Preview(text="\n".join(lines), is_all=is_all and request.scope.is_one)
+    lines = text[:_PREVIEW_CHARACTERS].split("\n", _PREVIEW_LINES)
+    is_all = is_all and len(text) <= _PREVIEW_CHARACTERS and len(lines) <= _PREVIEW_LINES
+    shown = [line if len(line) <= most else f"{line[:most]}…" for line in lines[:_PREVIEW_LINES]]
+    return Preview(text="\n".join(shown), is_all=is_all and request.scope.is_one)
 
 
 def _beginning(excerpt: Excerpt, format_: Format, options: Options) -> tuple[str, bool]:

@@ -74,11 +74,10 @@ class Pages(QStackedWidget):
         page.closed.connect(self._on_versions_closed)
         return page
 
-    def forget_long_texts(self) -> None:
-        """Take long texts off the page until the next `set_theme`, so that nothing lays them out again."""
-        self.transcript.forget_long_texts()
-        if self._side_by_side.made is not None:
-            self._side_by_side.made.forget_long_texts()
+    def forget_long_texts(self) -> bool:
+        """Take parts of long texts off the page until the next `set_theme`; return whether there were any."""
+        versions = self._side_by_side.made
+        return any([self.transcript.forget_long_texts(), versions is not None and versions.forget_long_texts()])
 
     def set_theme(self, theme: Theme) -> None:
         self._theme = theme

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import structs
-from PySide6.QtCore import Signal
+from PySide6.QtCore import QTimer, Signal
 from PySide6.QtGui import QAction, QCloseEvent, QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import QDialog, QHBoxLayout, QMainWindow, QVBoxLayout, QWidget
 from typing_extensions import override
@@ -324,9 +324,15 @@ class MainWindow(QMainWindow):
             has_less_motion=settings.motion == "less",
         )
 
+    def _change_theme(self) -> None:
+        # To take long texts off the page takes some turns of the event loop.
+        if self._pages.forget_long_texts():
+            QTimer.singleShot(0, self, self._change_theme)
+        else:
+            self._apply_theme()
+
     def _apply_theme(self) -> None:
         chosen = self._theme
-        self._pages.forget_long_texts()
         set_text_scale(chosen.text_scale)
         QGuiApplication.setPalette(chosen.palette())
         self.setStyleSheet(chosen.style_sheet())
@@ -349,7 +355,7 @@ class MainWindow(QMainWindow):
         chosen = self._chosen_theme()
         if chosen != self._theme:
             self._theme = chosen
-            self._apply_theme()
+            self._change_theme()
 
     # --- sidebar and closing -----------------------------------------------------------------------------
 

@@ -76,7 +76,9 @@ def _act(way: str, on_stage: Stage, _watchdog: Watchdog) -> None:
 # --- what makes the steps short: sizes and limits, not times ---------------------------------------------------
 
 
-def test_frames_are_made_a_few_at_a_time_and_gone_when_they_are_not_seen(on_stage: Stage) -> None:
+def test_frames_are_made_a_few_at_a_time_and_gone_when_they_are_not_seen(
+    monkeypatch: pytest.MonkeyPatch, on_stage: Stage
+) -> None:
     on_stage.desk.controller.shown.open_conversation(on_stage.plant(_FENCES))
     view = on_stage.view
     made = [0, len(view.text.frames.code)]
@@ -86,10 +88,19 @@ def test_frames_are_made_a_few_at_a_time_and_gone_when_they_are_not_seen(on_stag
     of_a_slice = next_slice(_FENCES)[0] // len(_FENCE) + 1
     assert max(after - before for before, after in itertools.pairwise(made)) <= MAX_FRAMES_AT_ONCE + of_a_slice
     assert len(view.findChildren(CopyButton)) == made[-1] == _FENCES.count(_FENCE)
-    # A theme reaches only the beginning; the rest is written again.
+    # They go a few at a time before a theme, which reaches each widget, and are made again.
+    counts: list[int] = []
+    set_sheet = on_stage.window.setStyleSheet
+
+    def spy(sheet: str) -> None:
+        counts.append(len(view.findChildren(CopyButton)))
+        set_sheet(sheet)
+
+    monkeypatch.setattr(on_stage.window, "setStyleSheet", spy)
     on_stage.window.action("theme_dark").trigger()
-    assert len(view.findChildren(CopyButton)) <= MAX_FRAMES_AT_ONCE + of_a_slice
+    assert 0 < len(view.findChildren(CopyButton)) < made[-1]
     on_stage.settle()
+    assert counts == [0]
     assert len(view.findChildren(CopyButton)) == made[-1]
     # A hidden view keeps no long text.
     on_stage.show(on_stage.short)

@@ -81,10 +81,9 @@ class SideBySide(QWidget):
         controller.shown.branch_changed.connect(self._on_branch)
         self.set_theme(theme)
 
-    def forget_long_texts(self) -> None:
-        """Take long texts off the page until the next `set_theme`, so that nothing lays them out again."""
-        for card in self._cards.values():
-            card.view.forget_long_texts()
+    def forget_long_texts(self) -> bool:
+        """Take parts of long texts off the page until the next `set_theme`; return whether there were any."""
+        return sum(card.view.forget_long_texts() for card in self._cards.values()) > 0
 
     def set_theme(self, theme: Theme) -> None:
         self._theme = theme

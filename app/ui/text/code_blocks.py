@@ -151,9 +151,10 @@ class CodeHighlighter(QObject):
     def _continue(self, job: _Job, end: float) -> None:
         cursor = QTextCursor(job.span.start.document())
         start = job.span.start.position()
+        formats = TextFormats(self._theme)
         cursor.beginEditBlock()
         for piece in job.pieces:
-            job.done = apply_pieces(cursor, start + job.done, (piece,), TextFormats(self._theme)) - start
+            job.done = apply_pieces(cursor, start + job.done, (piece,), formats) - start
             if time.monotonic() >= end:
                 break
         else:

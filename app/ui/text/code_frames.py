@@ -33,6 +33,7 @@ from app.ui.theme import SMALL_PX, Theme, icon, text_font
 _CORNER_PX = 10
 _BUTTON_PX = 28
 _COPIED_MS = 2_000
+_DROPPED_AT_ONCE = 60
 _MIN_NAME_PX = 40
 """With less room the name of the language is hidden."""
 
@@ -241,6 +242,13 @@ class Frames:
             frame.show(span, width_px)
         self._stops = self.tab_stops
         return self._stops != before
+
+    def drop_some(self) -> bool:
+        """Remove some frames of a text that is no longer shown; return whether there were any."""
+        has_any = bool(self.code or self.tables)
+        self._resize(self.code, max(0, len(self.code) - _DROPPED_AT_ONCE), CodeFrame)
+        self._resize(self.tables, max(0, len(self.tables) - _DROPPED_AT_ONCE), TableFrame)
+        return has_any
 
     def _resize(self, frames: list[_Frame], count: int, new: Callable[[QWidget, Theme], _Frame]) -> None:
         while len(frames) > count:

@@ -37,9 +37,9 @@ from app.ui.text.slices import (
     FIRST_SLICE,
     MAX_BLOCK_CHARS,
     MAX_CELLS,
-    MAX_CODES,
     MAX_FORMATTED_COST,
     MAX_FORMULAS,
+    MAX_FRAMES,
     MAX_FRAMES_AT_ONCE,
     MAX_LINE_CHARS,
     next_slice,
@@ -289,10 +289,10 @@ class MarkdownDocument(QObject):
     @property
     def _is_too_much(self) -> bool:
         """Whether there is already too much text to format more of it."""
-        is_too_costly = self._cost > MAX_FORMATTED_COST or len(self.spans) > MAX_CODES
+        is_too_costly = self._cost > MAX_FORMATTED_COST or self._num_frames > MAX_FRAMES
         if isinstance(self._growing, GrowingCode):
             # More lines of code cost little, but a line is laid out as a whole.
-            return len(self.spans) > MAX_CODES or self._growing.num_unfinished > MAX_LINE_CHARS
+            return self._num_frames > MAX_FRAMES or self._growing.num_unfinished > MAX_LINE_CHARS
         num_cells = sum(table.rows() * table.columns() for table in self.tables)
         return is_too_costly or num_cells > MAX_CELLS or len(self._formulas) > MAX_FORMULAS
 

@@ -179,12 +179,17 @@ class MessageText(QTextBrowser):
         self._markdown.append(text)
         self._fit()
 
-    def forget_long(self) -> None:
-        """Take a long text off the page until the next `set_theme` or `set_text`, so that nothing lays it out again."""
+    def forget_long(self) -> bool:
+        """Take a part of a long text off the page until the next `set_theme`, so that nothing lays it out again.
+
+        Return whether there was any. Its room stays.
+        """
         if self.is_long:
+            self._is_fitting = True
             self._markdown.set_plain("")
+            self._is_fitting = False
             self._is_forgotten = True
-            self._fit()
+        return self._is_forgotten and self._frames.drop_some()
 
     @property
     def is_long(self) -> bool:

@@ -24,8 +24,9 @@ _MORE_CHARS, _MORE_BLOCKS = 100_000, 4_000
 MAX_FORMATTED_COST = 600_000
 """Beyond this cost, the rest of a text is shown as its source. An ordinary answer of 100,000 characters costs less than
 half of it."""
-MAX_CODES, MAX_CELLS, MAX_FORMULAS = 300, 6_000, 2_000
-"""Beyond these numbers of code blocks, table cells and formulas, the rest is also shown as its source."""
+MAX_FRAMES, MAX_CELLS, MAX_FORMULAS = 300, 6_000, 2_000
+"""Beyond these numbers of frames around code and tables, of table cells and of formulas, the rest is also shown as its
+source."""
 MAX_BLOCK_CHARS = 4_000
 """A longer line of plain text is written as several blocks, because Qt lays out a block as a whole."""
 MAX_LINE_CHARS = 10_000

@@ -20,17 +20,20 @@ CONTINUES_LINE = QUOTE_DEPTH + 4
 
 
 class TextFormats:
-    """Creates character formats in a theme's colours."""
+    """Creates character formats in a theme's colours and with the text's present size."""
 
     def __init__(self, theme: Theme) -> None:
         self._theme = theme
+        # To ask the system for its fonts takes longer than all the rest.
+        self._text: dict[bool, QTextCharFormat] = {}
+        self._code: dict[tuple[str | None, bool, bool], QTextCharFormat] = {}
 
     def text(self, *, is_quoted: bool) -> QTextCharFormat:
-        format_ = QTextCharFormat()
-        format_.setFont(text_font())
-        colour = self._theme.quiet_text if is_quoted else self._theme.text
-        format_.setForeground(QColor(colour))
-        return format_
+        if is_quoted not in self._text:
+            format_ = self._text[is_quoted] = QTextCharFormat()
+            format_.setFont(text_font())
+            format_.setForeground(QColor(self._theme.quiet_text if is_quoted else self._theme.text))
+        return QTextCharFormat(self._text[is_quoted])
 
     def heading(self, px: int, *, is_quoted: bool) -> QTextCharFormat:
         format_ = self.text(is_quoted=is_quoted)
@@ -40,20 +43,24 @@ class TextFormats:
         return format_
 
     def code(self) -> QTextCharFormat:
-        format_ = QTextCharFormat()
-        format_.setFont(code_font())
-        format_.setForeground(QColor(self._theme.text))
-        return format_
+        key = None, False, False
+        if key not in self._code:
+            format_ = self._code[key] = QTextCharFormat()
+            format_.setFont(code_font())
+            format_.setForeground(QColor(self._theme.text))
+        return QTextCharFormat(self._code[key])
 
     def piece(self, piece: Piece) -> QTextCharFormat:
         """Return the format of a highlighted piece of code."""
-        format_ = self.code()
-        if piece.colour is not None:
-            format_.setForeground(QColor(piece.colour))
-        if piece.is_bold:
-            format_.setFontWeight(QFont.Weight.Bold)
-        format_.setFontItalic(piece.is_italic)
-        return format_
+        key = piece.colour or "", piece.is_bold, piece.is_italic
+        if key not in self._code:
+            format_ = self._code[key] = self.code()
+            if piece.colour is not None:
+                format_.setForeground(QColor(piece.colour))
+            if piece.is_bold:
+                format_.setFontWeight(QFont.Weight.Bold)
+            format_.setFontItalic(piece.is_italic)
+        return QTextCharFormat(self._code[key])
 
     def code_inline(self, base: QTextCharFormat) -> QTextCharFormat:
         format_ = QTextCharFormat(base)

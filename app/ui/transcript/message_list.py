@@ -106,9 +106,9 @@ class MessageList(SmoothScrollArea):
         self._makes_ahead = True
         self._idle_timer.start()
 
-    def forget_long_texts(self) -> None:
-        """Take long texts off the page until the next `set_theme`, so that nothing lays them out again."""
-        self._views.forget_long_texts()
+    def forget_long_texts(self) -> bool:
+        """Take parts of long texts off the page until the next `set_theme`; return whether there were any."""
+        return self._views.forget_long_texts()
 
     def set_theme(self, theme: Theme) -> None:
         self._views.set_theme(theme)

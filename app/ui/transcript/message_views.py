@@ -112,10 +112,12 @@ class MessageViews(Mapping[MessageId, "MessageView"]):
         self._spare.setdefault(role, []).append(view)
         return True
 
-    def forget_long_texts(self) -> None:
-        """Take long texts off the page until the next `set_theme`, so that nothing lays them out again."""
-        for view in self.values():
-            view.forget_long_texts()
+    def forget_long_texts(self) -> bool:
+        """Take parts of long texts off the page until the next `set_theme`, so that nothing lays them out again.
+
+        Return whether there were any.
+        """
+        return sum(view.forget_long_texts() for view in self.values()) > 0
 
     def set_theme(self, theme: Theme) -> None:
         self._theme = theme

@@ -76,6 +76,19 @@ def test_one_conversation_is_previewed_and_exported_to_one_file_in_every_format(
     assert shown.is_all
 
 
+@pytest.mark.parametrize("text", ["x\n" * 5_000, "word " * 20_000])
+def test_the_preview_of_a_long_message_is_its_beginning(
+    archive: Archive, store: Store, qtbot: QtBot, text: str
+) -> None:
+    conversation, _ = store.create_conversation("Long", "", text)
+    request = _request("txt", conversation.id)
+    shown = _result_of(archive.read(lambda store: make_preview(store, request, 0.5)), qtbot)
+    assert not shown.is_all
+    assert text[:300].split("\n")[0] in shown.text
+    assert shown.text.count("\n") < 500
+    assert len(shown.text) < 21_000
+
+
 def test_several_conversations_are_exported_to_a_folder_without_replacing_files(
     archive: Archive, store: Store, qtbot: QtBot, tmp_path: Path
 ) -> None:
