@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from msgspec import structs
 from PySide6.QtCore import QObject, Signal
 
@@ -11,6 +13,11 @@ from app.model.generation_settings import GenerationSettings
 from app.model.message import Sampling, ThoughtMarks
 from app.model.model_settings import ModelSettings
 from app.preferences import Preferences
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from app.catalog.sampling_defaults import SamplingDefaults
 
 _NONE = ModelSettings()
 
@@ -27,7 +34,7 @@ class SettingsOfModels(QObject):
         super().__init__()
         self._preferences = preferences
         self._session = session
-        self._suggested: dict[str, tuple[int, Sampling]] = {}
+        self._suggested: dict[str, tuple[int, SamplingDefaults]] = {}
         """The sampling that the files of each model suggest, and when they were written."""
 
     def of(self, name: str) -> ModelSettings:
@@ -94,11 +101,18 @@ class SettingsOfModels(QObject):
 
     def suggested_sampling(self, name: str) -> Sampling:
         """Return the default sampling with the values that a model's files suggest."""
+        return self._suggestions_of(name).applied_to(Sampling())
+
+    def unused_suggestions(self, name: str) -> Sequence[str]:
+        """Return the parameters for which a model's files suggest values that make no sense."""
+        return self._suggestions_of(name).unused
+
+    def _suggestions_of(self, name: str) -> SamplingDefaults:
         from app.catalog.sampling_defaults import sampling_defaults, written_ns
 
         now = written_ns(name)
-        before, sampling = self._suggested.get(name, (-1, Sampling()))
-        if now != before:
-            sampling = sampling_defaults(name).applied_to(Sampling())
-            self._suggested[name] = now, sampling
-        return sampling
+        before, found = self._suggested.get(name, (-1, None))
+        if found is None or now != before:
+            found = sampling_defaults(name)
+            self._suggested[name] = now, found
+        return found

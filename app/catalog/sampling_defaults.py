@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any, cast
 
 import msgspec
 from msgspec import Struct
@@ -11,7 +13,9 @@ from app.catalog.facts import json_object
 from app.catalog.hub_folder import HubFolder, main_revision
 from app.catalog.places_of_models import hub_cache
 from app.model.message import Sampling
+from worker.regular_file import read_regular
 
+_MAX_BYTES = 1 << 20
 _NAMES = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty")
 
 
@@ -24,36 +28,60 @@ class SamplingDefaults(Struct, frozen=True, kw_only=True):
     min_p: float | None = None
     repetition_penalty: float | None = None
 
+    unused: tuple[str, ...] = ()
+    """The suggestions whose values make no sense, or the name of the file if it can't be read."""
+
     def applied_to(self, sampling: Sampling) -> Sampling:
-        """Return a sampling with the suggested values in place of its own. Values beyond its limits are left out."""
-        for name in _NAMES:
-            value = getattr(self, name)
-            if value is not None:
-                values = msgspec.structs.asdict(sampling) | {name: value}
-                try:
-                    sampling = msgspec.convert(values, Sampling)
-                except msgspec.ValidationError:
-                    continue
-        return sampling
+        """Return a sampling with the suggested values in place of its own."""
+        values = {name: value for name in _NAMES if (value := getattr(self, name)) is not None}
+        return msgspec.structs.replace(sampling, **values)
 
 
 def sampling_defaults(name: str) -> SamplingDefaults:
-    """Return what the model of this name suggests. Reads one small file; nothing is raised."""
-    found = json_object(_file_of(name))
-    values: dict[str, float | int] = {}
+    """Return what the model of this name suggests. Reads small files; nothing is raised."""
+    file = _file_of(name)
+    try:
+        found = _parsed(read_regular(file, _MAX_BYTES))
+    except (FileNotFoundError, NotADirectoryError):
+        found = {}
+    except (OSError, ValueError, RecursionError):
+        return SamplingDefaults(unused=(file.name,))
+    values: dict[str, Any] = {}
+    unused: list[str] = []
     for key in _NAMES:
-        value = found.get(key)
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            values[key] = value
+        if (value := found.get(key)) is None:
+            continue
+        try:
+            values[key] = _usable(key, value)
+        except ValueError:
+            unused.append(key)
     if found.get("do_sample") is False:
         values = {key: value for key, value in values.items() if key == "repetition_penalty"} | {"temperature": 0.0}
-    top_k = values.get("top_k")
-    if top_k is not None and int(top_k) != top_k:
-        del values["top_k"]
+    record = json_object(file.with_name("bough.json")).get("unused_sampling")
+    left_out = cast("list[object]", record) if isinstance(record, list) else []
+    return SamplingDefaults(**values, unused=tuple(key for key in _NAMES if key in unused or key in left_out))
+
+
+def _parsed(data: bytes) -> dict[str, Any]:
+    """Parse a JSON object. NaN becomes a text. Raises `ValueError` and `RecursionError`."""
     try:
-        return msgspec.convert(values, SamplingDefaults, strict=False)
-    except msgspec.ValidationError:
-        return SamplingDefaults()
+        found: object = msgspec.json.decode(data)
+    except msgspec.DecodeError:
+        found = json.loads(data, parse_constant=str)
+    if not isinstance(found, dict):
+        raise ValueError("it is not a JSON object")  # noqa: TRY004 (see above)
+    return cast("dict[str, Any]", found)
+
+
+def _usable(key: str, value: object) -> float | int:
+    """Return a value as `Sampling` takes it. Raises `ValueError` for others."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError("it is not a number")  # noqa: TRY004 (see above)
+    if key == "top_k" and int(value) == value:
+        value = int(value)
+    sampling = msgspec.convert(msgspec.structs.asdict(Sampling()) | {key: value}, Sampling)
+    usable: float | int = getattr(sampling, key)
+    return usable
 
 
 def written_ns(name: str) -> int:

@@ -52,7 +52,7 @@ class Sampling(Struct, frozen=True, gc=False, kw_only=True):
 
     temperature: Annotated[float, Meta(ge=0, le=100)] = 0.8
     top_p: Annotated[float, Meta(gt=0, le=1)] = 1.0
-    top_k: Annotated[int, Meta(ge=0)] = 0
+    top_k: Annotated[int, Meta(ge=0, le=2**63 - 1)] = 0
     """0 means all tokens."""
     min_p: Annotated[float, Meta(ge=0, le=1)] = 0.0
     """The probability that a token must have, as a share of the highest one."""
@@ -64,7 +64,7 @@ class Sampling(Struct, frozen=True, gc=False, kw_only=True):
     # Only requests of other programs have these two; the window offers neither.
     penalty_covers: Literal["all", "new"] = "all"
     logit_bias: dict[Annotated[int, Meta(ge=0, le=2**31 - 1)], Annotated[float, Meta(ge=-100, le=100)]] = {}
-    max_tokens: Annotated[int, Meta(ge=1)] = 1024
+    max_tokens: Annotated[int, Meta(ge=1, le=2**63 - 1)] = 1024
     stop: tuple[Annotated[str, Meta(min_length=1)], ...] = ()
     seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] | None = None
     """None means a new one for each answer."""

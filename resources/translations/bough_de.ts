@@ -2921,6 +2921,10 @@
         <translation>{size}: quantisiert, denn {needed} für entpackte Gewichte waren nicht frei</translation>
     </message>
     <message>
+        <source>not used, because the value makes no sense: {names}</source>
+        <translation>nicht benutzt, weil der Wert keinen Sinn ergibt: {names}</translation>
+    </message>
+    <message>
         <source>Settings</source>
         <translation>Einstellungen</translation>
     </message>

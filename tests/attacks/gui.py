@@ -54,7 +54,7 @@ class Stage:
     def turn(self) -> None:
         QEventLoop().processEvents(QEventLoop.ProcessEventsFlag.AllEvents, 10)
 
-    def settle(self, patience_s: float = 120) -> None:
+    def settle(self, patience_s: float = 900) -> None:
         """Wait until the page is complete."""
         end = time.monotonic() + patience_s
         num_quiet = 0

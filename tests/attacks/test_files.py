@@ -78,6 +78,7 @@ _HOSTILE: dict[str, tuple[bytes, str]] = {
     "a long name": (_json(model="m" * 1_000_000), "model"),
     "not a number": (_json(text_percent=float("nan")), "text_percent"),
     "too much": (_json(text_percent=float("inf")), "text_percent"),
+    "a number beyond 64 bits": (_json(asking={"sampling": {"top_k": 10**300}}), "asking.sampling.top_k"),
     "a wrong type": (_json(presets={"a": 1}, theme=["dark"]), "presets, theme"),
     "one bad preset": (_json(presets=[{"name": ""}, json.loads(msgspec.json.encode(_SETTINGS.presets[0]))]), "presets"),
     "deep options": (_json(asking=0).replace(b'"asking": 0', b'"asking": {"template_options": %s}' % _DEEP), "asking"),

@@ -129,7 +129,6 @@ ATTACKS = [
     Attack("an architecture that is a number", entry("general.architecture", 4, 7), "general.architecture"),
     Attack("a context that is a text", entry("llama.context_length", TEXT, "many"), "llama.context_length"),
     Attack("a context of 10^15", entry("llama.context_length", 10, 10**15), "llama.context_length"),
-    Attack("a temperature of NaN", entry("general.sampling.temp", 6, float("nan")), "general.sampling.temp", "convert"),
     Attack("another architecture", entry("general.architecture", TEXT, "mamba9"), "architecture mamba9", "convert"),
     Attack("an image model", entry("general.architecture", TEXT, "clip"), "architecture clip", "convert"),
     Attack("no tokens", without(TOKENS), "contains no tokenizer", "convert"),

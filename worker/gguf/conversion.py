@@ -85,6 +85,8 @@ class Conversion(Struct, frozen=True):
     losses: tuple[ConvertedType, ...]
     """Types whose numbers were changed. Those of all others are the file's own."""
     files: dict[str, WrittenFile]
+    unused_sampling: tuple[str, ...] = ()
+    """Sampling parameters that the file recommends with values that make no sense."""
 
 
 class _Finished(Struct, frozen=True):
@@ -118,6 +120,8 @@ class GgufModel:
     licence: str | None
     identity: str
     """A hash that changes with the file; `Conversion.source_identity` is the same."""
+    unused_sampling: tuple[str, ...] = ()
+    """Sampling parameters that it recommends with values that make no sense."""
 
 
 @dataclass(frozen=True)
@@ -215,6 +219,7 @@ def _described(path: Path, files: GgufFiles) -> GgufModel:
         files=files.paths,
         licence=_one_line(said.text("general.license") or "") or None,
         identity=files.identity,
+        unused_sampling=sampling_of(said)[1],
     )
 
 
@@ -242,7 +247,7 @@ def _planned(files: GgufFiles) -> tuple[dict[str, str], list[Plan]]:
     plans = plan_weights(weights)
     _add_quantization(config, plans)
     texts["config.json"] = json.dumps(config, indent=2)
-    sampling = sampling_of(files.metadata)
+    sampling, _ = sampling_of(files.metadata)
     if sampling:
         texts["generation_config.json"] = json.dumps(sampling, indent=2)
     return texts, plans
@@ -309,6 +314,7 @@ class _Building:
             licence=model.licence,
             losses=tuple(self._converted_types()),
             files=files,
+            unused_sampling=model.unused_sampling,
         )
 
     def _converted_types(self) -> Iterator[ConvertedType]:

@@ -18,12 +18,17 @@ _RANGES = {
 """Names in the file → names in generation_config.json, with their bounds."""
 
 
-def sampling_of(said: Metadata) -> dict[str, Any]:
-    """Return the recommended parameters; those out of bounds are left out. Raises `ModelInvalidError`."""
+def sampling_of(said: Metadata) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return the recommended parameters, and the names of those whose values make no sense and are left out."""
     found: dict[str, Any] = {}
+    unused: list[str] = []
     for key, (name, least, most) in _RANGES.items():
-        value = said.number(f"general.sampling.{key}")
-        if value is not None and least <= value <= most:
+        value = said.values.get(f"general.sampling.{key}")
+        if value is None:
+            continue
+        if isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most:
             # The shortest number that is the same in 32 bits: 0.95, not 0.9499999880790710.
             found[name] = int(value) if name == "top_k" else float(str(np.float32(value)))
-    return {"do_sample": found.get("temperature") != 0, **found} if found else {}
+        else:
+            unused.append(name)
+    return {"do_sample": found.get("temperature") != 0, **found} if found else {}, tuple(unused)

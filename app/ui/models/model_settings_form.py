@@ -298,7 +298,14 @@ class ModelSettingsForm(QWidget):
         }
         values = ((name, getattr(found, field)) for field, name in names.items()
                   if getattr(found, field) != getattr(usual, field))  # fmt: skip
-        return ", ".join(f"{name} {shortened(float(value))}" for name, value in values)
+        text = ", ".join(f"{name} {shortened(float(value))}" for name, value in values)
+        unused = ", ".join(
+            names.get(each, each) for each in self._program.of_models.unused_suggestions(self._model.name)
+        )
+        if not unused:
+            return text
+        left_out = self.tr("not used, because the value makes no sense: {names}").format(names=unused)
+        return f"{text}; {left_out}" if text else left_out
 
     # --- changes -------------------------------------------------------------------------------------------
 

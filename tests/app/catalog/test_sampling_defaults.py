@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -12,19 +11,33 @@ from app.model.message import Sampling
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    ("text", "expected", "unused"),
     [
-        (json.dumps({"temperature": 0.6, "top_p": 0.95, "top_k": 20}), Sampling(temperature=0.6, top_p=0.95, top_k=20)),
-        (json.dumps({"do_sample": False, "temperature": 0.6}), Sampling(temperature=0.0)),
-        (json.dumps({"temperature": -1, "top_p": 7, "top_k": 1.5, "min_p": True}), Sampling()),
-        (json.dumps({"temperature": "hot", "repetition_penalty": 1.1}), Sampling(repetition_penalty=1.1)),
-        ("[]", Sampling()),
-        ("{", Sampling()),
+        ('{"temperature": 0.6, "top_p": 0.95, "top_k": 20.0}', Sampling(temperature=0.6, top_p=0.95, top_k=20), ()),
+        ('{"do_sample": false, "temperature": 0.6, "top_k": null}', Sampling(temperature=0.0), ()),
+        (
+            '{"temperature": -1, "top_p": 7, "top_k": 1.5, "min_p": true}',
+            Sampling(),
+            ("temperature", "top_p", "top_k", "min_p"),
+        ),
+        ('{"temperature": "hot", "repetition_penalty": 1.1}', Sampling(repetition_penalty=1.1), ("temperature",)),
+        ('{"temperature": NaN, "top_k": -5, "min_p": 0.1}', Sampling(min_p=0.1), ("temperature", "top_k")),
+        ('{"temperature": 1e999, "top_k": 1e300}', Sampling(), ("temperature", "top_k")),
+        ("[]", Sampling(), ("generation_config.json",)),
+        ("{", Sampling(), ("generation_config.json",)),
     ],
 )
-def test_what_a_file_suggests(tmp_path: Path, text: str, expected: Sampling) -> None:
+def test_what_a_file_suggests(tmp_path: Path, text: str, expected: Sampling, unused: tuple[str, ...]) -> None:
     (tmp_path / "generation_config.json").write_text(text)
-    assert sampling_defaults(str(tmp_path)).applied_to(Sampling()) == expected
+    defaults = sampling_defaults(str(tmp_path))
+    assert defaults.applied_to(Sampling()) == expected
+    assert defaults.unused == unused
+
+
+def test_what_a_gguf_file_suggested_is_named_though_its_folder_does_not_have_it(tmp_path: Path) -> None:
+    (tmp_path / "generation_config.json").write_text('{"top_k": 20}')
+    (tmp_path / "bough.json").write_text('{"unused_sampling": ["min_p", 7, "<b>"]}')
+    assert sampling_defaults(str(tmp_path)) == SamplingDefaults(top_k=20, unused=("min_p",))
 
 
 @pytest.mark.parametrize("name", ["guide", "no/such", "../..", "a/b/c", ""])

@@ -120,10 +120,14 @@ def test_recommended_sampling_is_kept(tmp_path: Path) -> None:
         writer.add_float32("general.sampling.top_p", 0.95)
         writer.add_int32("general.sampling.top_k", 20)
         writer.add_float32("general.sampling.min_p", 7.0)
+        writer.add_float32("general.sampling.penalty_repeat", float("nan"))
 
     folder = made(write_llama(tmp_path / "m.gguf", change=change), tmp_path / "m")
     said = json.loads((folder / "generation_config.json").read_text())
     assert said == {"do_sample": True, "temperature": 0.7, "top_p": 0.95, "top_k": 20}
+    record = record_of(folder)
+    assert record is not None
+    assert record.unused_sampling == ("min_p", "repetition_penalty")
 
 
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
