@@ -15,13 +15,13 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import openai
 import psutil
 import pytest
 
 from tests.app.serving.owned import Owned
 from tests.app.serving.running import KEY, Bough
 from tests.driver import PATIENCE_S
+from tests.later import openai
 from tests.long import in_long_runs
 
 _STRESS_S = float(os.environ.get("BOUGH_STRESS_S", "60"))

@@ -6,11 +6,11 @@ import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
-import openai
 import pytest
 from tokenizers import AddedToken
 
 from tests.app.serving.running import Bough
+from tests.later import openai
 from tests.models import byte_level_tokenizer, write_scripted_model
 
 _TEMPLATE = """\

@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-import openai
 from typing_extensions import override
 
 from app.serving.headless import Gone, HeadlessOwner, Loaded, News, NotLoaded
@@ -17,6 +16,7 @@ from app.serving.messages import Listening, NotListening, ServedModel, ServerSet
 from app.serving.relay import Exchange
 from tests.app.serving.running import KEY
 from tests.driver import PATIENCE_S
+from tests.later import openai
 from worker.protocol import Event
 
 _T = TypeVar("_T")

@@ -13,9 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
-import openai
-
 from tests.driver import PATIENCE_S, ROOT
+from tests.later import openai
 
 KEY = "key-of-the-tests"
 

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import anthropic
 import pytest
 
 from tests.app.serving.owned import Owned
 from tests.app.serving.running import KEY, Bough
 from tests.driver import PATIENCE_S
+from tests.later import anthropic
 
 _ASKED: dict[str, Any] = {
     "model": "guide",

@@ -9,7 +9,6 @@ import threading
 from pathlib import Path
 from typing import Any
 
-import openai
 import psutil
 import pytest
 
@@ -18,6 +17,7 @@ from app.serving.messages import NotListening, ServedModel
 from tests.app.serving.owned import Owned
 from tests.app.serving.running import Bough
 from tests.driver import PATIENCE_S
+from tests.later import openai
 from worker.protocol import Finished
 
 pytestmark = pytest.mark.long

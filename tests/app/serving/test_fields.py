@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias, cast
 
-import anthropic
-import openai
 import pytest
-from openai.types import Completion
-from openai.types.chat import ChatCompletion
-from openai.types.responses import Response
 
 from tests.app.serving.running import KEY, Bough
 from tests.driver import PATIENCE_S
+from tests.later import anthropic, openai
 
 _ASK: list[Any] = [{"role": "user", "content": "How do I fork a conversation?"}]
 _FUNCTION: dict[str, Any] = {"name": "f", "parameters": {"type": "object", "properties": {}}}
@@ -55,9 +51,9 @@ def apis(bough: Bough) -> Iterator[dict[str, Ask]]:
 def _written(answer: Any) -> Any:
     """Return the part of a reply that is not different each time."""
     match answer:
-        case ChatCompletion() | Completion():
+        case openai.types.chat.ChatCompletion() | openai.types.Completion():
             return answer.choices
-        case Response():
+        case openai.types.responses.Response():
             return answer.output_text, answer.status
         case anthropic.types.Message():
             return answer.content, answer.stop_reason

@@ -6,15 +6,17 @@ import copy
 import http.client
 import json
 import random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import openai
 import psutil
 import pytest
-from openai.types.chat import ChatCompletionMessageParam
 
 from tests.app.serving.running import KEY, Bough
 from tests.driver import PATIENCE_S
+from tests.later import openai
+
+if TYPE_CHECKING:
+    from openai.types.chat import ChatCompletionMessageParam
 
 _QUESTION: list[ChatCompletionMessageParam] = [{"role": "user", "content": "How do I fork a conversation?"}]
 

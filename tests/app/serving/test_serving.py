@@ -12,13 +12,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import openai
 import psutil
 import pytest
 
 from tests.app.serving.owned import Owned
 from tests.app.serving.running import KEY
 from tests.driver import PATIENCE_S, ROOT
+from tests.later import openai
 from worker.protocol import Chunk, Finished
 
 _MAX_REQUESTS = 3

@@ -10,12 +10,11 @@ import signal
 import socket
 import threading
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import keyring
-import openai
 import pytest
 from keyring.backend import KeyringBackend
-from openai.types.chat import ChatCompletionMessageParam
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QPushButton
@@ -27,8 +26,12 @@ from app.ui.settings.local_api_page import LocalApiPage
 from app.ui.settings.settings_window import SettingsWindow
 from tests.app.ui.conftest import User
 from tests.driver import PATIENCE_S
+from tests.later import openai
 from tests.waiting import PATIENCE_MS
 from worker.models.folder import guide_path
+
+if TYPE_CHECKING:
+    from openai.types.chat import ChatCompletionMessageParam
 
 _EOS: int = json.loads((guide_path() / "config.json").read_bytes())["eos_token_id"]
 _NEVER_ENDS = {str(_EOS): -100}
