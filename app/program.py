@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from app.supply.first_models import FirstModels
     from app.supply.fits import Fits
     from app.supply.hub_search import HubSearch
-    from app.supply.load_check import LoadCheck
+    from app.supply.load_check import LoadCheck, Refused
     from app.supply.local_models import LocalModels
     from app.supply.memory_check import MemoryCheck
     from app.supply.transfers import Transfers
@@ -386,8 +386,11 @@ class Program(QObject):
         if refused is None:
             self.answers.load(name)
         else:
-            action = FreeMemory(name) if refused.can_be_freed else LoadAnyway(name)
-            self.notices.post(Notice(refused.why, "danger", action=action, cause="model"))
+            self._say_why_not_loaded(name, refused)
+
+    def _say_why_not_loaded(self, name: str, refused: Refused) -> None:
+        action = FreeMemory(name) if refused.can_be_freed else LoadAnyway(name)
+        self.notices.post(Notice(refused.why, "danger", action=action, cause="model"))
 
     def _why_not_load(self, name: str) -> Sentence | None:
         """Return why the model of an answer should not be loaded."""
@@ -434,9 +437,17 @@ class Program(QObject):
         self.session.unload()
 
     def load_last_model(self) -> None:
-        """Load the model that was loaded last, with its draft model."""
+        """Load the model that was loaded last, with its draft model. If it does not fit now, a notice says so."""
+        from app.supply.load_check import is_small
+
         name = self._first_model
-        self.session.load(name, self.settings.cache_settings, self._draft_of(name))
+        # The check takes a tenth of a second, so models that fit for certain do without.
+        refused = None if name == GUIDE or is_small(name) else self._load_check.get().refusal(name)
+        if refused is None:
+            self.session.load(name, self.settings.cache_settings, self._draft_of(name))
+        else:
+            self.session.expect(name, self._draft_of(name))
+            self._say_why_not_loaded(name, refused)
 
     def expect_last_model(self) -> None:
         """Let windows show the name of the last model before it is loaded."""

@@ -56,7 +56,7 @@ class Controller(QObject):
         """The costs of going to a message of the open conversation."""
         self.shown = ShownConversation(program, self.preparation, self.model, self)
         """The open conversation."""
-        self.forks = TokenForks(program, self.preparation, self.shown, self.model)
+        self.forks = TokenForks(program, self.preparation, self.shown, self.model, self._is_continuation_refused)
         """Answers that continue from a position inside another one."""
         self._store = program.store
         self._answers = program.answers
@@ -195,6 +195,8 @@ class Controller(QObject):
             return
         record = self.forks.record_at_end(message)
         opened = self.shown.require_open()
+        if self._is_continuation_refused(opened.lineage(message.id)[:-1], message.text):
+            return
         with self._notices.report_store_errors(), self.shown.step("Continue"):
             if opened.is_leaf(message.id):
                 message = msgspec.structs.replace(message, state="streaming", record=record)
@@ -332,6 +334,10 @@ class Controller(QObject):
         why = Sentence("{why} Nothing was asked, and your text is kept.", why=found.sentence)
         self._notices.post(Notice(why, "danger", action=AllowLargeAnswers(self.model.name)))
         return True
+
+    def _is_continuation_refused(self, prompt: Sequence[Message], text: str) -> bool:
+        """The same for one answer that begins with `text`."""
+        return self._is_refused(prompt, text, num_answers=1)
 
     def _ask(
         self,

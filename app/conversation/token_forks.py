@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from msgspec import structs
@@ -32,7 +32,16 @@ class Beginning(NamedTuple):
 class TokenForks:
     """Adds these answers as siblings of the original; the controller owns it."""
 
-    def __init__(self, program: Program, preparation: Preparation, shown: ShownConversation, model: ModelInUse) -> None:
+    def __init__(
+        self,
+        program: Program,
+        preparation: Preparation,
+        shown: ShownConversation,
+        model: ModelInUse,
+        is_refused: Callable[[Sequence[Message], str], bool],
+    ) -> None:
+        """`is_refused` says whether an answer behind a prompt, that begins with a text, can't fit into memory."""
+        self._is_refused = is_refused
         self._program = program
         self._preparation = preparation
         self._shown = shown
@@ -103,6 +112,8 @@ class TokenForks:
             return
         assert message.parent_id is not None
         opened = self._shown.require_open()
+        if not beginning.is_whole and self._is_refused(opened.lineage(message.parent_id), beginning.text):
+            return
         with self._program.notices.report_store_errors(), self._shown.step(name):
             if beginning.is_whole:
                 opened.add(message.parent_id, "assistant", beginning.text, record=beginning.record)

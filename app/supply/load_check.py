@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+from pathlib import Path
 from typing import NamedTuple
 
 from app.answers.sessions import Sessions
@@ -18,6 +20,20 @@ class Refused(NamedTuple):
     why: Sentence
     can_be_freed: bool = False
     """Whether it would fit without the guide's process, which is idle."""
+
+
+_MOST_TIMES = 16
+"""Weights of 2 bits take this many times their size on the disk when they are unpacked."""
+
+
+def is_small(folder: str) -> bool:
+    """Return whether a model's folder is so small that it fits into half of this computer's memory, however loaded."""
+    try:
+        num_bytes = sum(entry.stat().st_size for entry in os.scandir(Path(folder)) if entry.is_file())
+        memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (OSError, ValueError):
+        return False
+    return num_bytes * _MOST_TIMES < memory_bytes // 2
 
 
 class LoadCheck:

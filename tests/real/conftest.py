@@ -21,6 +21,8 @@ from worker.models.folder import find_model
 
 NUM_TOKENS = 20
 """The length of the greedy answers that several tests share."""
+_AT_ONCE = 128
+"""Requests; the worker lets 256 wait."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -101,7 +103,11 @@ def asked(question: str) -> list[dict[str, str]]:
 
 
 def ask_all(worker: StdioWorker, requests: list[dict[str, Any]]) -> list[Event]:
-    """Send all requests at once, as several conversations do. Return their ends, in order."""
+    """Send requests at once, as several conversations do, but no more than may wait. Return their ends, in order."""
+    return [end for first in range(0, len(requests), _AT_ONCE) for end in _ask(worker, requests[first:][:_AT_ONCE])]
+
+
+def _ask(worker: StdioWorker, requests: list[dict[str, Any]]) -> list[Event]:
     request_ids = [worker.send("generate", **request) for request in requests]
     pending = set(request_ids)
     ends: dict[str, Event] = {}

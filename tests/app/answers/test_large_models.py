@@ -9,6 +9,7 @@ import pytest
 from app.catalog.chat_templates import PLAIN
 from app.catalog.entry import Memory
 from app.notices import FreeMemory, LoadAnyway, UsePlainTemplate
+from app.supply.load_check import is_small
 from tests.app.catalog.layouts import write_model
 from tests.app.desk import Desk
 from worker.protocol import Choice, Finished, Timing, Usage
@@ -41,6 +42,33 @@ def test_a_model_that_is_too_large_is_refused(desk: Desk, tmp_path: Path, monkey
     desk.program.unload_model()
     desk.controller.regenerate(answer.id)
     assert len(desk.link.loads) == before + 2
+
+
+def test_the_last_model_is_not_loaded_at_the_start_if_it_no_longer_fits(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = str(write_model(tmp_path / "large"))
+    assert is_small(folder)
+    assert not is_small(str(tmp_path / "gone"))
+    desk.program.load_model(folder)
+    desk.link.loaded()
+    before = len(desk.link.loads)
+
+    def little(reusable_bytes: int = 0) -> Memory:
+        return Memory(total_bytes=50_000_000, available_bytes=40_000_000 + reusable_bytes)
+
+    def nothing(folder: str) -> bool:
+        return False
+
+    monkeypatch.setattr("app.catalog.machine_memory.machine_memory", little)
+    monkeypatch.setattr("app.supply.load_check.is_small", nothing)
+    desk.program.unload_model()
+    desk.program.load_last_model()
+    assert len(desk.link.loads) == before
+    (notice,) = [notice for notice in desk.notices if notice.cause == "model"]
+    assert notice.action == LoadAnyway(folder)
+    desk.program.load_model(folder, anyway=True)
+    assert desk.link.loads[-1].model == folder
 
 
 def test_the_guides_idle_process_is_ended_for_a_model_that_fits_without_it(

@@ -103,3 +103,17 @@ def test_several_answers_that_can_not_fit_are_refused_in_a_notice(
     user.controller.regenerate(answer.id)
     user.bot.waitUntil(lambda: not user.application.answers.has_pending, timeout=PATIENCE_MS)
     assert len(user.controller.shown.siblings(answer.id)) == 2
+
+
+def test_what_continues_an_answer_is_refused_too(user: User, set_memory: Callable[[int, int], None]) -> None:
+    posted: list[Notice] = []
+    set_memory(8000, 4000)
+    answer = user.ask("Hello")
+    user.controller.program.notices.posted.connect(posted.append)
+    set_memory(100, 0)
+    user.controller.continue_answer(answer.id)
+    user.controller.edit_and_continue(answer.id, "Another beginning")
+    assert user.controller.shown.siblings(answer.id) == [answer.id]
+    assert user.controller.shown.message(answer.id) == answer
+    assert len(posted) == 2
+    assert all("Nothing was asked" in notice.text for notice in posted)
