@@ -7,9 +7,9 @@ READY := $(VENV)/.ready
 LOCK := packaging/requirements.lock
 SOURCES := app worker packaging tests
 # Three processes, because tests wait for events for a part of their time. Each runs whole files, whose tests share a
-# window or a worker process.
+# window or a worker process. Files start in the order of their collection (tests/conftest.py).
 # If a test process crashes, it is not restarted and the run fails.
-PYTEST := $(BIN)/python -m pytest -n 3 --dist loadfile --max-worker-restart 0
+PYTEST := $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 
 # Python keeps the modules that it compiles, also where the user's environment forbids it. The tests start hundreds of
 # processes, and each would compile its modules again.

@@ -39,6 +39,11 @@ from tests.models import byte_level_tokenizer, sentencepiece_tokenizer, write_ra
 fork_workers()
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of whole programs run first, because one of them may take as long as a hundred others."""
+    items.sort(key=lambda item: "end_to_end" not in item.path.parts)
+
+
 def pytest_collection_finish() -> None:
     """Modules and tests live as long as this process. Looking for garbage among them takes half a second each time."""
     gc.collect()
