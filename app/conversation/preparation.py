@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from app.answers.sessions import ModelInUse
 from app.model.database import StoreError
 from app.model.generation_settings import GenerationSettings
-from app.model.message import Record
+from app.model.message import MessageId, Record
 from app.model.preparations import Prepared
 from app.model.unsent import Unsent
 from app.program import Program
@@ -110,6 +110,11 @@ class Preparation(QObject):
     def set_unsent(self, unsent: Unsent) -> None:
         """Remember what the user has typed. It is stored soon."""
         self._change(structs.replace(self._prepared, unsent=unsent.cleaned))
+
+    def keep_edit(self, message_id: MessageId, text: str | None) -> None:
+        """Remember the changed text in the open editor of a message; None: it is closed or unchanged."""
+        if text != self.unsent.edit_of(message_id):
+            self.set_unsent(self.unsent.with_edit(message_id, text))
 
     def replace_unsent(self, unsent: Unsent) -> None:
         """Show other unsent texts than the user has typed."""

@@ -1,4 +1,4 @@
-"""The user's unsent text, files and system prompt. Reads the files."""
+"""The user's unsent text, files and system prompt, and the texts of open editors. Reads the files."""
 
 from __future__ import annotations
 
@@ -21,24 +21,44 @@ class Attachment(Struct, frozen=True, kw_only=True):
     text: str
 
 
+class Edit(Struct, frozen=True, kw_only=True):
+    """The changed text in the open editor of a message."""
+
+    message_id: int
+    text: str
+
+
 class Unsent(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The contents of a composer."""
+    """The contents of a composer, and of the editors in its conversation."""
 
     text: str = ""
     attachments: tuple[Attachment, ...] = ()
     system_prompt: str | None = None
     """The system prompt of a conversation that has not begun; None means that of the model's settings."""
+    edits: tuple[Edit, ...] = ()
 
     @property
     def num_chars(self) -> int:
-        return len(self.text) + len(self.system_prompt or "") + sum(len(one.text) for one in self.attachments)
+        texts = sum(len(one.text) for one in (*self.attachments, *self.edits))
+        return len(self.text) + len(self.system_prompt or "") + texts
+
+    def edit_of(self, message_id: int) -> str | None:
+        """Return the changed text in the open editor of a message; None without one."""
+        return next((edit.text for edit in self.edits if edit.message_id == message_id), None)
+
+    def with_edit(self, message_id: int, text: str | None) -> Unsent:
+        """Return the same with this text in the open editor of a message; None means without one."""
+        others = tuple(edit for edit in self.edits if edit.message_id != message_id)
+        edits = others if text is None else (*others, Edit(message_id=message_id, text=text))
+        return structs.replace(self, edits=edits)
 
     @property
     def cleaned(self) -> Unsent:
         """The same with texts that can be stored and sent."""
         attachments = tuple(Attachment(name=clean(one.name), text=clean(one.text)) for one in self.attachments)
         prompt = None if self.system_prompt is None else clean(self.system_prompt)
-        return structs.replace(self, text=clean(self.text), attachments=attachments, system_prompt=prompt)
+        edits = tuple(Edit(message_id=one.message_id, text=clean(one.text)) for one in self.edits)
+        return structs.replace(self, text=clean(self.text), attachments=attachments, system_prompt=prompt, edits=edits)
 
 
 NOTHING = Unsent()

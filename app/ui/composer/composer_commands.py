@@ -113,7 +113,7 @@ class ComposerCommands(QObject):
         unsent = structs.replace(self._preparation.unsent, text=self._composer.text.content)
         text = with_attachments(unsent.text, unsent.attachments)
         self._sent = text, unsent
-        self._preparation.replace_unsent(Unsent(system_prompt=unsent.system_prompt))
+        self._preparation.replace_unsent(structs.replace(unsent, text="", attachments=()))
         self._controller.send(text)
 
     def _give_back(self, text: str) -> None:

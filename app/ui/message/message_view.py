@@ -42,6 +42,8 @@ class MessageView(QFrame):
     action_requested = Signal(int, object)
     """The message's id and a `MessageRequest`."""
     editor_opened = Signal(object)
+    draft_changed = Signal(int, object)
+    """A message's id, and the changed text in its editor; None if it is closed or unchanged."""
     """The `MessageEditor`."""
     edit_cancelled = Signal(int)
     """The message's id. The next edit of the message starts with the text of this one."""
@@ -275,9 +277,15 @@ class MessageView(QFrame):
     def _on_edit_opened(self, editor: MessageEditor) -> None:
         self._card.show_text(self.shown, is_edited=True)
         self._show_buttons()
+        editor.text.textChanged.connect(self._announce_draft)
+        self._announce_draft()
         self.editor_opened.emit(editor)
 
+    def _announce_draft(self) -> None:
+        self.draft_changed.emit(self.message.id, self.draft)
+
     def _on_edit_closed(self) -> None:
+        self._announce_draft()
         self.show_message(self.shown)
         self.text.setFocus()
 

@@ -53,6 +53,10 @@ class MessageList(SmoothScrollArea):
         """Return a message as it is to be shown now."""
         raise NotImplementedError
 
+    def draft_of(self, message_id: MessageId) -> str | None:
+        """Return the text of an open edit in a message that has no view now; None without one."""
+        raise NotImplementedError
+
     def all_messages(self) -> Sequence[Message]:
         raise NotImplementedError
 
@@ -171,7 +175,7 @@ class MessageList(SmoothScrollArea):
         message_id = self._ids[index]
         view = self._views.get(message_id)
         if view is None:
-            view = self._views.make(self.shown(message_id))
+            view = self._views.make(self.shown(message_id), self.draft_of(message_id))
             self._column.invalidate(index)
             # Screen readers see only messages with views, so each says its number in the conversation.
             view.text.setAccessibleDescription(self.tr("Message {number}").format(number=counted(index + 1)))

@@ -37,8 +37,6 @@ class MessageViews(Mapping[MessageId, "MessageView"]):
         self._connect = connect
         self._views: dict[MessageId, MessageView] = {}
         self._spare: dict[Role, list[MessageView]] = {}
-        self._drafts: dict[MessageId, str] = {}
-        """The text of open edits in messages that have no view now."""
 
     @override
     def __getitem__(self, key: MessageId) -> MessageView:
@@ -62,8 +60,11 @@ class MessageViews(Mapping[MessageId, "MessageView"]):
         """Return the message that has this view; None if the widget is no view."""
         return next((message_id for message_id, view in self.items() if view is widget), None)
 
-    def make(self, shown: ShownMessage) -> MessageView:
-        """Return a visible view for a message that had none, a spare one if possible."""
+    def make(self, shown: ShownMessage, draft: str | None = None) -> MessageView:
+        """Return a visible view for a message that had none, a spare one if possible.
+
+        `draft` is the text of an edit that continues.
+        """
         message_id = shown.message.id
         if spare := self._spare.get(shown.message.role):
             view = spare.pop()
@@ -71,18 +72,16 @@ class MessageViews(Mapping[MessageId, "MessageView"]):
         else:
             view = self._new(shown)
         self._views[message_id] = view
-        if (draft := self._drafts.pop(message_id, None)) is not None:
+        if draft is not None:
             view.begin_edit(draft)
         view.show()
         return view
 
     def release(self, message_id: MessageId) -> None:
-        """Hide the view of a message, if it has one, and keep it for another message. The draft of an edit is kept."""
+        """Hide the view of a message, if it has one, and keep it for another message."""
         view = self._views.pop(message_id, None)
         if view is None:
             return
-        if view.draft is not None:
-            self._drafts[message_id] = view.draft
         focus = self._page.window().focusWidget()
         if focus is not None and view.isAncestorOf(focus):
             focus.clearFocus()

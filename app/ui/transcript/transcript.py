@@ -49,6 +49,7 @@ class Transcript(MessageList):
 
     def __init__(self, controller: Controller, theme: Theme) -> None:
         self._conversation = controller.shown
+        self._preparation = controller.preparation
         self.modes = DisplayModes(controller.shown.tokens_so_far, controller.program.of_models.marks_of)
         super().__init__(theme)
         self.selection = MessageSelection(self)
@@ -222,6 +223,10 @@ class Transcript(MessageList):
         )
 
     @override
+    def draft_of(self, message_id: MessageId) -> str | None:
+        return self._preparation.unsent.edit_of(message_id)
+
+    @override
     def all_messages(self) -> Sequence[Message]:
         return self._conversation.path
 
@@ -231,6 +236,7 @@ class Transcript(MessageList):
         self.selection.watch(view)
         view.action_requested.connect(self.action_requested)
         view.editor_opened.connect(self._on_editor_opened)
+        view.draft_changed.connect(self._preparation.keep_edit)
         view.edit_cancelled.connect(self.edit_cancelled)
         view.refused.connect(self.refused)
 

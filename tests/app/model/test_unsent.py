@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
-from app.model.unsent import MAX_BYTES, Attachment, NotAttachedError, read_attachment, with_attachments
+from app.model.unsent import MAX_BYTES, NOTHING, Attachment, NotAttachedError, read_attachment, with_attachments
 
 
 @pytest.mark.parametrize(
@@ -78,3 +78,10 @@ def test_no_file_can_close_its_fence(seed: int) -> None:
         "Question",
         *(f"{file.name}:" for file in files),
     ]
+
+
+def test_each_message_has_one_edit() -> None:
+    unsent = NOTHING.with_edit(3, "a").with_edit(4, "b\ud83d").with_edit(3, "c").cleaned
+    assert [unsent.edit_of(message_id) for message_id in (3, 4, 5)] == ["c", "b\ufffd", None]
+    assert unsent.num_chars == 3
+    assert unsent.with_edit(4, None).with_edit(3, None).with_edit(5, None) == NOTHING

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 from functools import partial
+from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QGuiApplication, QKeyEvent, QTextCursor
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QPushButton
 
 from app.model.message import Message
+from app.model.unsent import NOTHING
 from app.ui.composer.writing_field import WritingField
+from app.ui.message.message_editor import MessageEditor
+from app.ui.window import MainWindow
+from tests.app.desk import Desk
 from tests.app.ui.conftest import User
+from tests.driver import ROOT
 from tests.waiting import PATIENCE_MS
 
 
@@ -72,6 +82,56 @@ def test_an_edit_is_restored_when_its_conversation_is_opened_again(user: User) -
     user.controller.shown.new_conversation()
     user.controller.shown.open_conversation(conversation.id)
     assert user.view(question.id).findChild(WritingField) is None
+
+
+_KILLED = """
+import os, signal, sys
+from pathlib import Path
+from app.application import make_qt_application
+from app.ui.composer.writing_field import WritingField
+from tests.attacks.gui import Stage
+application = make_qt_application([])
+stage = Stage(Path(sys.argv[1]))
+stage.view.begin_edit()
+stage.view.findChild(WritingField).setPlainText("half an edit")
+stage.desk.controller.preparation._timer.timeout.connect(lambda: os.kill(os.getpid(), signal.SIGKILL))
+application.exec()
+"""
+
+
+@pytest.mark.long
+def test_an_edit_survives_a_kill(qapp: QApplication, tmp_path: Path) -> None:
+    assert qapp is not None
+    command = [sys.executable, "-c", _KILLED, str(tmp_path)]
+    killed = subprocess.run(command, cwd=ROOT, timeout=120, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    desk = Desk(tmp_path)
+    (conversation,) = desk.store.conversations.all()
+    window = MainWindow(desk.controller, tmp_path)
+    window.show()
+    desk.controller.shown.open_conversation(conversation.id)
+    (editor,) = window.transcript.findChildren(MessageEditor)
+    assert editor.draft == "half an edit"
+    editor.text.setPlainText("Hello.")
+    assert desk.controller.preparation.unsent == NOTHING
+    editor.text.setPlainText("another")
+    QTest.keyClick(editor.text, Qt.Key.Key_Escape)
+    assert desk.controller.preparation.unsent == NOTHING
+    window.close()
+    window.deleteLater()
+    desk.close()
+
+
+def test_an_open_edit_is_stored_and_a_sent_message_leaves_it_alone(user: User) -> None:
+    user.ask("What is a branch?")
+    question = user.controller.shown.path[1]
+    _begin(user, question).setPlainText("a draft")
+    user.ask("How do I fork?")
+    user.controller.preparation.save()
+    conversation = user.controller.shown.conversation
+    assert conversation is not None
+    stored = user.controller.program.store.preparations.get(conversation.id)
+    assert stored.unsent.edit_of(question.id) == "a draft"
 
 
 def test_an_unchanged_edit_adds_no_message(user: User) -> None:
