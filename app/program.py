@@ -358,7 +358,7 @@ class Program(QObject):
         if self.session.name == GUIDE:
             self.load_model(name)
         else:
-            self.notices.post(Notice(Sentence("{model} is here.", model=name), action=ChatWith(name)))
+            self.notices.post(Notice(Sentence("{model} can be used now.", model=name), action=ChatWith(name)))
 
     def close(self) -> None:
         """End background work."""

@@ -51,7 +51,7 @@ class TransferNotices(QObject):
     def _on_landed(self, key: str, name: str) -> None:
         if self._num_windows or self._is_followed(key):
             return
-        self._came[name] = Sentence("{model} is here.", model=self._titles.get(key) or name)
+        self._came[name] = Sentence("{model} can be used now.", model=self._titles.get(key) or name)
         self._say_what_came()
 
     def _say_what_came(self) -> None:

@@ -63,7 +63,7 @@ def _place(array: mx.array) -> tuple[int, int]:
 
 
 def whole_pages(places: Iterable[tuple[int, int]], size: int) -> list[int]:
-    """Return the addresses of all pages of this size that lie within the places, which are starts and ends."""
+    """Return the addresses of all whole pages of this size inside `places`, which are (start, end) addresses."""
     pieces: list[tuple[int, int]] = []
     for start, end in sorted(places):
         if pieces and start - pieces[-1][1] <= _MAX_GAP_BYTES:

@@ -103,7 +103,7 @@ class LocalModel(Struct, frozen=True, kw_only=True):
     """In tokens; None if unknown."""
     num_parameters: int | None = None
     licence: str = ""
-    """As the model's page names it, such as "apache-2.0"; empty if unknown."""
+    """The licence that the model's page names, such as "apache-2.0"; empty if unknown."""
     has_template: bool = True
     """Whether it has a chat template."""
     has_end_token: bool = True

@@ -59,7 +59,7 @@ class Fetch(Struct, frozen=True, kw_only=True):
     failure_kind: str = ""
     """A kind of `HubError`, or "disk", "internal"."""
     name: str = ""
-    """The name that `load_model` takes, once all of it is here."""
+    """The name that `load_model` takes, once all files are fetched."""
     path: str = ""
     """The folder of the model, once it has landed."""
 

@@ -255,7 +255,9 @@ def _locked(path: Path, title: str) -> Generator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise HubError(
-                Sentence("Another Bough is fetching or converting {title} now. Wait until it is here.", title=title),
+                Sentence(
+                    "Another Bough is fetching or converting {title} now. Wait until it has finished.", title=title
+                ),
                 "busy",
             ) from None
         yield

@@ -305,7 +305,7 @@ class FetchQueue:
                     if num_bytes != fetch.num_bytes:
                         waiting = None
                     elif speed.still_s > self._stall_s and waiting is None:
-                        waiting = Sentence("Nothing has come for a while. Pause and resume it if this goes on.")
+                        waiting = Sentence("No data has arrived for a while. If this goes on, pause and resume.")
                     fetch = replace(
                         fetch,
                         phase=phase,

@@ -148,7 +148,7 @@ def read_facts(path: Path, num_bytes: int, name: str = "") -> GgufFacts | None:
 
 
 def _config(said: Metadata, architecture: str) -> Mapping[str, Any]:
-    """Return the values of a config.json that decide about memory."""
+    """Return the values of a config.json on which the memory depends."""
 
     def value(name: str) -> int | None:
         found = said.values.get(f"{architecture}.{name}")

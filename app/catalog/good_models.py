@@ -43,7 +43,7 @@ class _Listed(Struct, forbid_unknown_fields=True):
     licence: str
     context_length: int
     config: dict[str, Any]
-    """The values of config.json that decide about memory."""
+    """The values of config.json on which the memory depends."""
     is_quick_on_cpu: bool = False
 
 

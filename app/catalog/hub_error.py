@@ -10,7 +10,7 @@ from worker.sentence import Sentence, SentenceError
 
 Kind: TypeAlias = Literal["offline", "unreachable", "gone", "gated", "refused", "busy", "failed", "invalid"]
 """`offline`: by a setting; `gone`: deleted, or private; `gated`: its owner must allow it; `refused`: a wrong token;
-`busy`: asked too often; `failed`: an error of the server; `invalid`: what came is not what the hub sends."""
+`busy`: too many requests; `failed`: an error of the server; `invalid`: what came is not what the hub sends."""
 
 
 class HubError(SentenceError):
@@ -96,10 +96,10 @@ def refused(endpoint: str, repo: str, status: int, headers: Mapping[str, str], *
     if status == 429:
         wait_s = _wait_s(headers)
         sentence = (
-            Sentence("{host} has been asked too often. Try again in a few minutes.", host=site)
+            Sentence("{host} accepts no more requests for now. Try again in a few minutes.", host=site)
             if wait_s is None
             else Sentence(
-                "{host} has been asked too often. Try again in {num_seconds} seconds.",
+                "{host} accepts no more requests for now. Try again in {num_seconds} seconds.",
                 host=site,
                 num_seconds=round(wait_s),
             )

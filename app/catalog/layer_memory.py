@@ -25,7 +25,7 @@ _KINDS: Mapping[str, _Kind] = {
 }
 """By the names in `layer_types`."""
 _EVERY_NTH = {"gemma3": 6, "gemma3_text": 6, "cohere2": 4, "gpt_oss": 2, "olmo3": 4}
-"""Architectures with windows in all layers but each n-th one, if their configuration does not say more."""
+"""By architecture, which layers see the whole text: every n-th one. All others see a window. config.json may differ."""
 _ALL_STATES = frozenset({"mamba", "mamba2", "falcon_mamba", "rwkv7"})
 _EXPANDED_LATENT = frozenset({"deepseek_v2", "minicpm3", "youtu_llm"})
 """Architectures with latent attention that nevertheless keep keys and values of each head."""

@@ -63,7 +63,7 @@ class Answered(Struct, frozen=True, kw_only=True):
     """Whether it is the first one since the model was loaded, so that nothing else was in memory."""
     prefilled_tokens: int
     num_tokens: int
-    """The prompt and the answer."""
+    """The tokens of the prompt and of the answer."""
     generated_tokens: int
     prefill_ms: float
     answer_tokens_per_s: float

@@ -176,7 +176,7 @@ class Transfer:
         try:
             # A large file is sent by another host; the HTTP library does not send the token there.
             with get_session().stream("GET", self._address, headers=headers, timeout=connection.stall_s) as answer:
-                if answer.status_code == 416:  # more is here than there
+                if answer.status_code == 416:  # the file here is longer than the hub's
                     raise WrongBytesError
                 if answer.status_code >= 400:
                     has_token = "authorization" in headers
@@ -189,7 +189,7 @@ class Transfer:
                 # Some proxies compress all the same.
                 is_packed = answer.headers.get("Content-Encoding", "identity") != "identity"
                 for piece in answer.iter_bytes() if is_packed else answer.iter_raw():
-                    # A server that takes no ranges sends what is here once more.
+                    # A server without range requests sends the whole file again.
                     new = piece[max(0, offset - begin) :] if begin < offset else piece
                     begin += len(piece)
                     if new:

@@ -137,7 +137,7 @@ class UseModel(Struct, frozen=True, kw_only=True, tag_field="type", tag="use_mod
 
 
 class Unremembered(Struct, frozen=True, kw_only=True):
-    """The file of written turns can't be used, so those of earlier starts are not known."""
+    """The file of remembered turns can't be used, so only turns written since this start are known."""
 
     error: str
     file: str

@@ -146,7 +146,7 @@ class Exchange:
 
     @property
     def read_again(self) -> str:
-        """The part of the request that had changed, so that what follows was read again; see `Record.read_again`."""
+        """The first part of the request that had changed; all after it was read again. See `Record.read_again`."""
         if self.compared.changed:
             return self.compared.changed
         is_kept = self.finished.usage.cached_tokens >= self.compared.num_known_tokens - _MAX_END_TOKENS

@@ -28,7 +28,7 @@ class FirstModels(QObject):
 
     changed = Signal()
     landed = Signal(str)
-    """The offered model is here: the name by which it is loaded."""
+    """The offered model can be used: the name by which it is loaded."""
 
     def __init__(self, make_transfers: Callable[[], Transfers], run: Callable[[Callable[[], Steps]], Task]) -> None:
         """`make_transfers` returns the transfers of the program; it is called when the user first fetches a model.
@@ -75,7 +75,7 @@ class FirstModels(QObject):
             self.changed.emit()
 
     def cancel(self) -> None:
-        """Stop fetching. What is here is kept and used when the user fetches it again."""
+        """Stop fetching. The files so far are kept and used when the user fetches the model again."""
         if self._transfers is not None and self._key:
             self._transfers.pause(self._key)
             self._key = ""

@@ -97,7 +97,7 @@ class HubSearch(QObject):
             self.changed.emit()
 
     def known_details(self, repo: str) -> Sequence[RemoteModel] | SentenceError | None:
-        """Return the models in a repository, or why they can't be known; None if no answer is here."""
+        """Return the models in a repository, or why they can't be known; None until the hub has answered."""
         return self._details.get(repo)
 
     def details(self, repo: str) -> None:

@@ -10,7 +10,7 @@ from worker.protocol import Event, Finished
 
 
 class Measuring(QObject):
-    """Watches a session."""
+    """Passes what a session reports to `measurements`."""
 
     def __init__(self, session: ModelSession, measurements: Measurements) -> None:
         super().__init__()

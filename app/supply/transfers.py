@@ -58,7 +58,7 @@ class Transfers(QObject):
 
     changed = Signal()
     landed = Signal(str, str)
-    """A model is here: the key that its transfer had, and what `load_model` takes."""
+    """A model can be used: the key that its transfer had, and the name that `load_model` takes."""
     _poked = Signal()
     """Crosses from the queue's thread to the window's."""
 
@@ -109,7 +109,7 @@ class Transfers(QObject):
         self._queue.run_next(key)
 
     def cancel(self, key: str) -> int:
-        """Remove a transfer and what is here of it; return the bytes freed."""
+        """Remove a transfer and the files that it has fetched so far. Return the bytes freed."""
         return self._queue.cancel(key)
 
     def close(self) -> None:

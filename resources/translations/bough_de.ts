@@ -2063,8 +2063,8 @@
         <translation>Alle Modelle auf diesem Rechner</translation>
     </message>
     <message>
-        <source>A request for another model loads it in place of yours, after the running answers.</source>
-        <translation>Eine Anfrage nach einem anderen Modell lädt dieses an Stelle Ihres Modells, nach den laufenden Antworten.</translation>
+        <source>If a request names another model, Bough loads that one in place of yours when the running answers end.</source>
+        <translation>Nennt eine Anfrage ein anderes Modell, lädt Bough dieses anstelle Ihres Modells, sobald die laufenden Antworten beendet sind.</translation>
     </message>
     <message>
         <source>Requests as conversations</source>
@@ -4527,14 +4527,14 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>Ein anderes Bough hat diese Gespräche geöffnet, deshalb wurde nichts wiederhergestellt. Schließen Sie es, und stellen Sie die Sicherung dann noch einmal wieder her.</translation>
     </message>
     <message>
-        <source>Banned phrases: takes back a phrase before it is complete, and continues in another way.</source>
-        <translation>Verbotene Wendungen: nimmt eine Wendung zurück, bevor sie vollständig ist, und macht anders weiter.</translation>
+        <source>Banned phrases: takes back a banned phrase before it is complete, and goes on differently.</source>
+        <translation>Verbotene Wendungen: nimmt eine verbotene Wendung zurück, bevor sie vollständig ist, und schreibt anders weiter.</translation>
     </message>
     <message>
-        <source>Banned phrases: takes back a phrase before it is complete, and continues in another way.
+        <source>Banned phrases: takes back a banned phrase before it is complete, and goes on differently.
 
 Compares text, not tokens, and ignores case. A phrase may begin inside a word. Option: `phrases`.</source>
-        <translation>Verbotene Wendungen: nimmt eine Wendung zurück, bevor sie vollständig ist, und macht anders weiter.
+        <translation>Verbotene Wendungen: nimmt eine verbotene Wendung zurück, bevor sie vollständig ist, und schreibt anders weiter.
 
 Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wendung darf mitten in einem Wort beginnen. Option: `phrases`.</translation>
     </message>
@@ -4607,8 +4607,8 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
         <translation>Es ist kein Modell geladen, das die Antwort noch einmal ausführen kann. Warten Sie, bis eines geladen ist, oder laden Sie eines.</translation>
     </message>
     <message>
-        <source>No repeats: when an answer repeats itself, takes it back to where the repetition began, and continues in another way.</source>
-        <translation>Keine Wiederholungen: nimmt eine Antwort, die sich wiederholt, bis zum Beginn der Wiederholung zurück und macht anders weiter.</translation>
+        <source>No repeats: when an answer repeats itself, goes back to the start of the repetition, and goes on differently.</source>
+        <translation>Keine Wiederholungen: geht in einer Antwort, die sich wiederholt, zum Beginn der Wiederholung zurück und schreibt anders weiter.</translation>
     </message>
     <message>
         <source>None of it could be sampled again.</source>
@@ -4793,8 +4793,8 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
         <translation>Ein Fehler in Bough hat dies beendet ({kind}). Was fertig ist, bleibt. Versuchen Sie es noch einmal.</translation>
     </message>
     <message>
-        <source>Another Bough is fetching or converting {title} now. Wait until it is here.</source>
-        <translation>Ein anderes Bough holt {title} gerade oder wandelt es um. Warten Sie, bis es da ist.</translation>
+        <source>Another Bough is fetching or converting {title} now. Wait until it has finished.</source>
+        <translation>Ein anderes Bough holt {title} gerade oder wandelt es um. Warten Sie, bis es fertig ist.</translation>
     </message>
     <message>
         <source>The model&apos;s context ends at token {position}.</source>
@@ -5195,8 +5195,8 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Zurzeit würde kein Modell passen.</translation>
     </message>
     <message>
-        <source>Nothing has come for a while. Pause and resume it if this goes on.</source>
-        <translation>Seit einer Weile kommt nichts. Halten Sie es an und setzen Sie es fort, wenn das so bleibt.</translation>
+        <source>No data has arrived for a while. If this goes on, pause and resume.</source>
+        <translation>Seit einer Weile kommen keine Daten. Wenn das so bleibt, halten Sie den Vorgang an und setzen Sie ihn fort.</translation>
     </message>
     <message>
         <source>One answer at a time fits.</source>
@@ -5779,12 +5779,12 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>{host} hat ein Problem (HTTP {status}). Nichts ging verloren. Versuchen Sie es später noch einmal.</translation>
     </message>
     <message>
-        <source>{host} has been asked too often. Try again in a few minutes.</source>
-        <translation>{host} wurde zu oft gefragt. Versuchen Sie es in einigen Minuten noch einmal.</translation>
+        <source>{host} accepts no more requests for now. Try again in a few minutes.</source>
+        <translation>{host} nimmt vorerst keine Anfragen mehr an. Versuchen Sie es in einigen Minuten noch einmal.</translation>
     </message>
     <message>
-        <source>{host} has been asked too often. Try again in {num_seconds} seconds.</source>
-        <translation>{host} wurde zu oft gefragt. Versuchen Sie es in {num_seconds} Sekunden noch einmal.</translation>
+        <source>{host} accepts no more requests for now. Try again in {num_seconds} seconds.</source>
+        <translation>{host} nimmt vorerst keine Anfragen mehr an. Versuchen Sie es in {num_seconds} Sekunden noch einmal.</translation>
     </message>
     <message>
         <source>{host} refused this request (HTTP {status}). Nothing was changed. Look for a newer Bough.</source>
@@ -5795,8 +5795,8 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>{model} ist nicht gekommen: {why}</translation>
     </message>
     <message>
-        <source>{model} is here.</source>
-        <translation>{model} ist da.</translation>
+        <source>{model} can be used now.</source>
+        <translation>{model} kann jetzt verwendet werden.</translation>
     </message>
     <message>
         <source>{name} has the shape {shape}</source>
@@ -5931,8 +5931,8 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>{path} fehlen Gewichte ({name}). Wählen Sie die Datei eines Sprachmodells.</translation>
     </message>
     <message>
-        <source>{path} says something for `{key}` that Bough can&apos;t use ({value}). Download the file again, or choose another one.</source>
-        <translation>{path} gibt für `{key}` etwas an, was Bough nicht verwenden kann ({value}). Laden Sie die Datei noch einmal herunter oder wählen Sie eine andere.</translation>
+        <source>{path} has a value for `{key}` that Bough can&apos;t use ({value}). Download the file again, or choose another one.</source>
+        <translation>{path} enthält für `{key}` einen Wert, den Bough nicht verwenden kann ({value}). Laden Sie die Datei noch einmal herunter oder wählen Sie eine andere.</translation>
     </message>
     <message>
         <source>{path} splits text into words in a way that Bough can&apos;t do yet ({name}). Choose a model in MLX format, or another model.</source>
@@ -6027,12 +6027,12 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>„{repo}“ ist kein Name eines Repositorys. Geben Sie ihn als Eigentümer/Name ein.</translation>
     </message>
     <message>
-        <source>No repeats: when an answer repeats itself, takes it back to where the repetition began, and continues in another way.
+        <source>No repeats: when an answer repeats itself, goes back to the start of the repetition, and goes on differently.
 
 A repetition is a sequence of tokens that occurs `times` times in a row and has at least `fewest` tokens in all. The
 hook keeps its first occurrence and bans the token that began the second one there. Options: `times`, `fewest`,
 `longest` (tokens of one occurrence).</source>
-        <translation>Keine Wiederholungen: nimmt eine Antwort, die sich wiederholt, bis zum Beginn der Wiederholung zurück und macht anders weiter.
+        <translation>Keine Wiederholungen: geht in einer Antwort, die sich wiederholt, zum Beginn der Wiederholung zurück und schreibt anders weiter.
 
 Eine Wiederholung ist eine Folge von Token, die `times`-mal hintereinander vorkommt und insgesamt mindestens `fewest` Token hat.
 Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das zweite begann. Optionen: `times`, `fewest`,
@@ -6498,8 +6498,8 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
 <context>
     <name>TransferAnnouncements</name>
     <message>
-        <source>{model} is here</source>
-        <translation>{model} ist da</translation>
+        <source>{model} can be used now</source>
+        <translation>{model} kann jetzt verwendet werden</translation>
     </message>
     <message>
         <source>{model} is waiting</source>

@@ -209,7 +209,7 @@ class Metadata:
     def _odd(self, key: str) -> ModelInvalidError:
         return ModelInvalidError(
             Sentence(
-                "{path} says something for `{key}` that Bough can't use ({value}). "
+                "{path} has a value for `{key}` that Bough can't use ({value}). "
                 "Download the file again, or choose another one.",
                 path=self.path,
                 key=key,
@@ -501,7 +501,7 @@ class _File:
             if count > _MAX_TEXTS:
                 raise self.damaged(Sentence("`{key}` has {count} texts", key=key[:80], count=count))
             self._need(8 * count)
-            # Tokens may hold a part of a character, which can be told from other parts.
+            # A token may be a part of a character; different parts must stay different.
             return [self._text(_MAX_TEXT_BYTES, "surrogateescape") for _ in range(count)]
         if kind not in _NUMBERS:
             raise self.damaged(Sentence("`{key}` is a list of an unknown type ({kind})", key=key[:80], kind=str(kind)))
@@ -531,7 +531,7 @@ class _File:
         return bytes(self._buffer[self._at - length : self._at])
 
     def _need(self, length: int) -> None:
-        """Have `length` more bytes in the buffer."""
+        """Read from the file until the buffer holds `length` bytes that are not used yet."""
         end = self._at + length
         if end <= len(self._buffer):
             return

@@ -1,4 +1,4 @@
-"""Banned phrases: takes back a phrase before it is complete, and continues in another way.
+"""Banned phrases: takes back a banned phrase before it is complete, and goes on differently.
 
 Compares text, not tokens, and ignores case. A phrase may begin inside a word. Option: `phrases`.
 """

@@ -45,7 +45,7 @@ def _quoted(text: str) -> str:
 
 @dataclass
 class CallGrammar:
-    """Writes the grammars of calls of some tools."""
+    """Builds grammars that calls of the given tools must follow."""
 
     form: Form
     tools: Sequence[tuple[str, Mapping[str, Any]]]

@@ -36,7 +36,7 @@ class TransferAnnouncements(QObject):
     def _on_landed(self, key: str) -> None:
         title, _ = self._said.pop(key, ("", ""))
         if title:
-            self._announce(self.tr("{model} is here").format(model=title))
+            self._announce(self.tr("{model} can be used now").format(model=title))
 
     def _text(self, transfer: Transfer) -> str:
         match transfer.state:

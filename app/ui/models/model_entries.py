@@ -133,7 +133,7 @@ class ModelEntries(QObject):
         return Entry(transfer.key, model, None if model is None else self.fit_of(model), transfer=transfer)
 
     def _remote_section(self) -> tuple[str, list[Entry]]:
-        """Return the hits of the search; without words, good first models that fit, the largest first."""
+        """Return the hits of the search; if the search field is empty, good first models that fit, largest first."""
         if self._words.strip():
             return self.tr("On the hub"), self._remote_entries(self._program.hub_search.hits)
         from app.catalog.good_models import good_models

@@ -219,7 +219,7 @@ class ModelList(QListView):
 
     @override
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        """A click with the right button makes a row current; the keyboard's menu key concerns the current one."""
+        """Open the menu of the row that was right-clicked, or of the current row if the menu key was pressed."""
         place = event.globalPos()
         if event.reason() != QContextMenuEvent.Reason.Mouse:
             self.scrollTo(self.currentIndex())

@@ -86,7 +86,9 @@ class LocalApiPage(SettingsPage):
         self.models.add(self.tr("Only the loaded one"), self.tr("Requests for other models get an error."))
         self.models.add(
             self.tr("All models on this computer"),
-            self.tr("A request for another model loads it in place of yours, after the running answers."),
+            self.tr(
+                "If a request names another model, Bough loads that one in place of yours when the running answers end."
+            ),
         )
         self.models.choose(1 if settings.allows_load else 0)
         self._models_card = card(self.models.accessibleName(), "", self.models)

@@ -158,7 +158,7 @@ def test_a_closed_models_window_leaves_the_news_to_the_banner(user: User, window
     user.bot.waitUntil(banner.isHidden, timeout=PATIENCE_MS)
     program.transfers.fetch(RemoteModel(repo="mlx-community/Late-1B-4bit", title="Late-1B-4bit"))
     user.bot.waitUntil(lambda: banner.action == ChatWith("mlx-community/Late-1B-4bit"), timeout=PATIENCE_MS)
-    assert banner.label.text() == "Late-1B-4bit is here."
+    assert banner.label.text() == "Late-1B-4bit can be used now."
     user.window.action("models").trigger()
     assert banner.isHidden()
 

@@ -260,7 +260,7 @@ def test_progress_is_announced_and_every_control_has_a_name(hands: Hands) -> Non
     hands.hub.released.set()
     hands.wait(lambda: hands.window.list.chosen_key == "local:owner/Tiny-2")
     assert "Tiny-2 is being fetched: 0 %" in heard
-    assert heard[-1] == "Tiny-2 is here"
+    assert heard[-1] == "Tiny-2 can be used now"
     assert len(heard) == len(set(heard)) <= 7
 
 
