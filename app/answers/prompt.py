@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 import msgspec
 from msgspec import UNSET
 
+from app.model.attachment import text_read
 from app.model.message import (
     ORIGINS,
     Alternative,
@@ -28,6 +29,7 @@ from worker import protocol
 from worker.protocol import Choice, Continuation, Finished, Generate, RequestId, Token
 from worker.sentence import Sentence, SentenceParts
 
+_OF_USER = {"user", "file"}
 _STATES: dict[str, State] = {"length": "cut", "cancelled": "stopped"}
 
 
@@ -83,8 +85,8 @@ def tools(path: Sequence[Message]) -> list[protocol.Tool]:
 def turns(path: Sequence[Message]) -> list[protocol.Message]:
     """Return the turns of a branch that the model reads.
 
-    Empty system prompts, notes and empty answers are left out. Consecutive questions become one turn. Messages that
-    another program sent are turns as it sent them, and the calls of an answer are a part of it.
+    Empty system prompts, notes and empty answers are left out. Consecutive questions become one turn, with their files.
+    Messages that another program sent are turns as it sent them, and the calls of an answer are a part of it.
     """
     return [turn for messages in _grouped(path) if (turn := _turn(messages)) is not None]
 
@@ -104,7 +106,7 @@ def place_of(message: Message, last: Sequence[Message]) -> Place:
         return "none"
     if message.role == "assistant" and not message.text:
         return "none"
-    return "joined" if message.role == "user" and last and last[-1].role == "user" else "new"
+    return "joined" if message.role in _OF_USER and last and last[-1].role in _OF_USER else "new"
 
 
 def _grouped(path: Sequence[Message]) -> list[list[Message]]:
@@ -135,8 +137,9 @@ def _turn(messages: Sequence[Message]) -> protocol.Message | None:
         if sent is not None and sent.role == "tool":
             return protocol.Message(role="tool", content=content, tool_call_id=sent.call_id, name=sent.name)
         return protocol.Message(role="system", content=content)
-    role = first.role if first.role != "root" else "system"
-    return protocol.Message(role=role, content="\n\n".join(message.text for message in messages))
+    texts = [text_read(message) for message in messages]
+    role = "user" if first.role in _OF_USER else "system"
+    return protocol.Message(role=role, content="\n\n".join(text for text in texts if text))
 
 
 def _answer(messages: Sequence[Message]) -> protocol.Message | None:

@@ -14,7 +14,9 @@ from app.conversation.preparation import Preparation
 from app.conversation.shown_conversation import ShownConversation
 from app.conversation.token_forks import TokenForks
 from app.costs.costs import Costs
+from app.costs.file_sizes import FileSizes
 from app.costs.prompt_size import fewest_tokens, question
+from app.model.attachment import Attachment, file_message, unsent_files
 from app.model.generation_settings import GenerationSettings
 from app.model.message import Message, MessageId, Record, numbered
 from app.model.open_conversation import OpenConversation
@@ -54,6 +56,8 @@ class Controller(QObject):
         """The drafts and generation settings of the open conversation."""
         self.costs = Costs(self.model, self.preparation.template_options)
         """The costs of going to a message of the open conversation."""
+        self.file_sizes = FileSizes(self.model)
+        """The tokens of attached files."""
         self.shown = ShownConversation(program, self.preparation, self.model, self)
         """The open conversation."""
         self.forks = TokenForks(program, self.preparation, self.shown, self.model, self._is_continuation_refused)
@@ -71,20 +75,26 @@ class Controller(QObject):
 
     # --- messages --------------------------------------------------------------------------------------
 
-    def send(self, text: str) -> None:
-        """Add a question at the end of the visible branch and ask for an answer."""
+    def send(self, text: str, attached: Sequence[Attachment] = ()) -> None:
+        """Add a question at the end of the visible branch, below its files, and ask for an answer.
+
+        The text may be empty if there are files.
+        """
         text = clean(text)
-        if not text.strip():
+        if not text.strip() and not attached:
             return
         opened = self.shown.opened
-        if self._is_refused([] if opened is None else opened.path, text):
+        attached = [file.cleaned for file in attached]
+        if self._is_refused([*([] if opened is None else opened.path), *unsent_files(attached)], text):
             self.unsent.emit(text)
             return
+        files = [file_message(file) for file in attached]
         with self._notices.report_store_errors(lambda: self.unsent.emit(text)):
             if opened is None:
-                name = title_of(text) if self.program.settings.names_conversations else name_from(text)
+                topic = text if text.strip() else ", ".join(file.name for file in attached)
+                name = title_of(topic) if self.program.settings.names_conversations else name_from(topic)
                 conversation, question = self._store.create_conversation(
-                    name, self.preparation.system_prompt, text, self.model.name
+                    name, self.preparation.system_prompt, text, self.model.name, files
                 )
                 opened = self.shown.begin(conversation.id)
                 with self.shown.step("Send"):
@@ -92,7 +102,7 @@ class Controller(QObject):
                     self._ask(question.id)
             else:
                 with self.shown.step("Send"):
-                    question = opened.add(opened.leaf.id, "user", text)
+                    question = opened.add_question(opened.leaf.id, text, files)
                     self._ask(question.id)
 
     def edit(self, message_id: MessageId, text: str) -> None:
@@ -108,11 +118,13 @@ class Controller(QObject):
         if message.role != "assistant" and self._is_refused(opened.lineage(message.parent_id), text):
             self.unsent.emit(text)
             return
-        below = [lower for lower in opened.path if lower.role == "user"]
+        path = opened.path
+        first = next((number for number, lower in enumerate(path) if lower.role == "user"), None)
         with self._notices.report_store_errors(lambda: self.unsent.emit(text)), self.shown.step("Edit"):
             added = opened.add(message.parent_id, message.role, text, record=_as_sent(message))
-            if message.role == "system" and below:
-                added = opened.add(added.id, "user", below[0].text)
+            if message.role == "system" and first is not None:
+                files = [upper.text for upper in path[:first] if upper.role == "file"]
+                added = opened.add_question(added.id, path[first].text, files)
             if added.role == "user":
                 self._ask(added.id)
             else:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec import structs
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.answers.sessions import ModelInUse
+from app.model.attachment import Attachment
 from app.model.database import StoreError
 from app.model.generation_settings import GenerationSettings
 from app.model.message import MessageId, Record
@@ -115,6 +117,24 @@ class Preparation(QObject):
         """Remember the changed text in the open editor of a message; None: it is closed or unchanged."""
         if text != self.unsent.edit_of(message_id):
             self.set_unsent(self.unsent.with_edit(message_id, text))
+
+    @property
+    def conversation_id(self) -> int | None:
+        """The conversation that is prepared; None means the empty page."""
+        return self._conversation_id
+
+    def unsent_of(self, conversation_id: int | None) -> Unsent:
+        """Return the unsent texts of a conversation."""
+        return self.unsent if conversation_id == self._conversation_id else self._read(conversation_id).unsent
+
+    def attach(self, attachments: Sequence[Attachment], conversation_id: int | None) -> None:
+        """Replace the files of a conversation's unsent message."""
+        unsent = structs.replace(self.unsent_of(conversation_id), attachments=tuple(attachments))
+        if conversation_id == self._conversation_id:
+            self.set_unsent(unsent)
+        else:
+            self._unsaved[conversation_id] = structs.replace(self._read(conversation_id), unsent=unsent.cleaned)
+            self.save()
 
     def replace_unsent(self, unsent: Unsent) -> None:
         """Show other unsent texts than the user has typed."""

@@ -11,7 +11,6 @@ from PySide6.QtCore import QObject, Signal
 from app.costs.prompt_size import question
 from app.costs.worker_queries import AskedModel, Cost, PromptCosts, TokenCount
 from app.model.message import Message
-from app.model.unsent import Attachment, with_attachments
 from worker.sentence import Sentence
 
 NEARLY_FULL = 0.9
@@ -86,9 +85,9 @@ class ContextMeter(QObject):
         self._whole_cost: Cost | None = None
         """The cost of the whole prompt, if it was planned."""
         self._text = ""
-        self._attached: Sequence[Attachment] = ()
+        self._files: Sequence[Message] = ()
         self._num_typed = 0
-        self._num_attached = 0
+        self._num_in_files = 0
         session.changed.connect(self._on_session_changed)
 
     @property
@@ -99,7 +98,7 @@ class ContextMeter(QObject):
             return None
         if whole is not None:
             return Room(whole.num_tokens, whole.num_kept, info.context_length, whole.seconds)
-        num_used = cost.num_tokens - 1 + self._num_typed + self._num_attached
+        num_used = cost.num_tokens - 1 + self._num_typed + self._num_in_files
         seconds = None
         if cost.seconds is not None and cost.num_read:
             seconds = cost.seconds * (num_used - cost.num_kept) / cost.num_read
@@ -116,22 +115,21 @@ class ContextMeter(QObject):
         self._costs.ask(lambda: [*path(), question("?")], options)
         self._look_at_text()
 
-    def write(self, text: str, attached: Sequence[Attachment] = (), num_attached: int = 0) -> None:
-        """Measure this draft, too. `num_attached` is the number of tokens of the files."""
-        if (text, attached, num_attached) != (self._text, self._attached, self._num_attached):
-            self._text, self._attached, self._num_attached = text, attached, num_attached
+    def write(self, text: str, files: Sequence[Message] = (), num_in_files: int = 0) -> None:
+        """Measure this draft, too. `num_in_files` is the number of tokens of the files."""
+        if (text, files, num_in_files) != (self._text, self._files, self._num_in_files):
+            self._text, self._files, self._num_in_files = text, files, num_in_files
             self._look_at_text()
             self.changed.emit()
 
     def _look_at_text(self) -> None:
-        num_chars = len(self._text) + sum(len(file.text) for file in self._attached)
-        if num_chars <= _MAX_CHARS and self._num_messages <= _MAX_MESSAGES:
-            whole = with_attachments(self._text, self._attached)
-            if whole.strip():
-                self._count.forget()
-                path = self._path
-                self._whole_costs.ask(lambda: [*path(), question(whole)], self._options)
-                return
+        num_chars = len(self._text) + sum(len(file.text) for file in self._files)
+        is_short = num_chars <= _MAX_CHARS and self._num_messages <= _MAX_MESSAGES
+        if is_short and (self._text.strip() or self._files):
+            self._count.forget()
+            path, draft = self._path, [*self._files, question(self._text)]
+            self._whole_costs.ask(lambda: [*path(), *draft], self._options)
+            return
         self._whole_costs.forget()
         self._whole_cost = None
         if self._text.strip():

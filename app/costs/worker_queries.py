@@ -172,6 +172,8 @@ class TokenCount(QObject):
     """Counts the tokens of a text for the loaded model."""
 
     counted = Signal(int)
+    failed = Signal()
+    """The tokenizer can't handle the text."""
 
     def __init__(self, session: AskedModel, parent: QObject) -> None:
         super().__init__(parent)
@@ -188,6 +190,8 @@ class TokenCount(QObject):
     def _on_answered(self, event: Event) -> None:
         if isinstance(event, Tokenized):
             self.counted.emit(event.num_tokens)
+        else:
+            self.failed.emit()
 
 
 class HookList(QObject):

@@ -36,6 +36,7 @@ from app.model.exports.captions import (
     branch_title,
     first_words,
     heading,
+    is_folded,
     shown_sections,
     split_note,
     split_reasoning,
@@ -165,7 +166,7 @@ class _Writer:
 
     def message(self, message: Message) -> None:
         caption = heading(message)
-        if message.role == "note":
+        if is_folded(message):
             self.heading(caption, 1)
             self._insert(self._note(message))
             return

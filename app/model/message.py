@@ -15,11 +15,13 @@ from worker.sentence import Sentence, SentenceParts, received
 
 MessageId: TypeAlias = int
 
-Role: TypeAlias = Literal["root", "system", "user", "assistant", "note"]
+Role: TypeAlias = Literal["root", "system", "user", "assistant", "note", "file"]
 """`root` is the parent of the system prompts, which can have siblings, too; it has no text.
 
 A `note` is, for example, a tool call or its result, or a picture that was imported with a question. Its first line is
 its label. It is shown folded. No model reads it unless its record has `sent`.
+
+A `file` is an attached file above its question, and a part of the same turn. Its first line is the file's name.
 """
 
 State: TypeAlias = Literal["complete", "streaming", "stopped", "cut", "failed"]

@@ -76,9 +76,25 @@ class OpenConversation:
         self._take_choices({parent_id: message.id})
         return message
 
-    def count_as_added(self, message: Message) -> None:
-        """Add the first message of the conversation to the current step, so that undoing it removes the message."""
+    def add_question(self, parent_id: MessageId, text: str, files: Sequence[str]) -> Message:
+        """Add a question below its files, and choose it; return the question."""
+        self._widen_to(parent_id)
+        added = self._store.add_question(self.conversation.id, parent_id, text, files)
+        if self._step is not None:
+            # Hiding the topmost one hides all.
+            self._step.choices.setdefault(parent_id, chosen(self._choices, parent_id))
+            self._step.hide.append(added[0].id)
+        for message in added:
+            self._put(message)
+            assert message.parent_id is not None
+            self._take_choices({message.parent_id: message.id})
+        return added[-1]
+
+    def count_as_added(self, question: Message) -> None:
+        """Add the first question of the conversation to the current step, so that undoing it removes it."""
         assert self._step is not None
+        line = self.lineage(question.id)
+        message = next(message for message in line if message.role not in {"root", "system"})
         assert message.parent_id is not None
         self._step.choices[message.parent_id] = UNSET
         self._step.hide.append(message.id)

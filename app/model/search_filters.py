@@ -18,7 +18,7 @@ from app.model.text import clean
 Key: TypeAlias = Literal["from", "model", "is", "after", "before"]
 KEYS: tuple[Key, ...] = ("from", "model", "is", "after", "before")
 
-ROLES: dict[str, Role] = {"you": "user", "answer": "assistant", "system": "system", "note": "note"}
+ROLES: dict[str, Role] = {"you": "user", "answer": "assistant", "system": "system", "note": "note", "file": "file"}
 """Roles by their names in a query."""
 
 Mark: TypeAlias = Literal["starred", "pinned"]

@@ -156,6 +156,27 @@ class Store:
             self.conversations.mark_used(conversation_id, parent_id)
             return message
 
+    def add_question(
+        self, conversation_id: int, parent_id: MessageId, text: str, files: Sequence[str] = ()
+    ) -> list[Message]:
+        """Add a question below its files, and choose it; return the messages. They are on the disk on return."""
+        with self._database.durably():
+            self.conversations.pin_other_views(parent_id, conversation_id)
+            added = self._insert_question(conversation_id, parent_id, text, files)
+            self.conversations.mark_used(conversation_id, parent_id)
+            return added
+
+    def _insert_question(
+        self, conversation_id: int, parent_id: MessageId, text: str, files: Sequence[str]
+    ) -> list[Message]:
+        added: list[Message] = []
+        turn: list[tuple[Role, str]] = [*(("file", file) for file in files), ("user", text)]
+        for role, content in turn:
+            added.append(self.messages.insert(parent_id, role, content))
+            self.conversations.choose(conversation_id, {parent_id: added[-1].id})
+            parent_id = added[-1].id
+        return added
+
     @_repairing_index
     def update(self, *messages: Message) -> None:
         """Write the text, state and record of messages; they are on the disk on return."""
@@ -207,16 +228,18 @@ class Store:
 
     @_repairing_index
     def create_conversation(
-        self, name: str, system_prompt: str, first_text: str, model: str = ""
+        self, name: str, system_prompt: str, first_text: str, model: str = "", files: Sequence[str] = ()
     ) -> tuple[Conversation, Message]:
-        """Add a conversation with its system prompt, first question and model; return it and the question."""
+        """Add a conversation with its system prompt, first question and model; return it and the question.
+
+        `files` are the texts of the messages above the question, of the role `file`.
+        """
         with self._database.durably():
             root = self.messages.insert(None, "root", "")
             system = self.messages.insert(root.id, "system", system_prompt)
-            first = self.messages.insert(system.id, "user", first_text)
             conversation = self.conversations.insert(name, root.id, model)
-            self.conversations.choose(conversation.id, {root.id: system.id, system.id: first.id})
-            return conversation, first
+            self.conversations.choose(conversation.id, {root.id: system.id})
+            return conversation, self._insert_question(conversation.id, system.id, first_text, files)[-1]
 
     def fork_conversation(self, name: str, message_id: MessageId, model: str = "") -> Conversation:
         """Add a conversation that shares everything up to a message and ends there. Nothing is copied."""

@@ -13,7 +13,7 @@ _MAX_CHARS = 2_000
 """Only this many characters are examined, because later text seldom names the topic."""
 # `re` compiles these at their first use: with the first answer, not at the start.
 _FILE = r"(?m)^(\S[^\n]{0,200}\.\w{1,8}):\n\n(?=```)"
-"""The name of an attached file; see `with_attachments`."""
+"""The name of an attached file; as older conversations have it in their questions."""
 _FENCE = r"(?ms)^\s*(```|~~~).*?(^\s*\1|\Z)"
 _MARKS = r"^[\s#>*+\-–—•]+|[*_`]{2,}|`"
 _HEADING = r"(?m)^\s*#{1,6}\s+(.+?)\s*#*\s*$"

@@ -374,7 +374,7 @@ def attach_a_file(visitor: Visitor) -> dict[str, Any]:
     visitor.picture("attached")
     visitor.ask("What is in my notes?")
     answer = visitor.finished_answer()
-    expect(_NOTES.strip() in visitor.controller.shown.path[-2].text, "the file was not sent")
+    expect(_NOTES.strip() in visitor.controller.shown.path[-3].text, "the file was not sent")
     return figures_of(answer)
 
 

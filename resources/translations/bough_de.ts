@@ -41,53 +41,6 @@
     </message>
 </context>
 <context>
-    <name>AdvancedPart</name>
-    <message>
-        <source>Advanced</source>
-        <translation>Erweitert</translation>
-    </message>
-    <message>
-        <source>Where requests may come from</source>
-        <translation>Woher Anfragen kommen dürfen</translation>
-    </message>
-    <message>
-        <source>This computer</source>
-        <translation>Von diesem Computer</translation>
-    </message>
-    <message>
-        <source>Other computers, too</source>
-        <translation>Auch von anderen Computern</translation>
-    </message>
-    <message>
-        <source>Every program in your network that has the key can send requests. The connection is not encrypted: others in the network may read the key, the requests and the answers.</source>
-        <translation>Jedes Programm in Ihrem Netz, das den Schlüssel hat, kann Anfragen senden. Die Verbindung ist nicht verschlüsselt: Andere im Netz können den Schlüssel, die Anfragen und die Antworten mitlesen.</translation>
-    </message>
-    <message>
-        <source>Names that mean the loaded model</source>
-        <translation>Namen, die das geladene Modell meinen</translation>
-    </message>
-    <message>
-        <source>Parts left out of requests</source>
-        <translation>Was aus Anfragen weggelassen wird</translation>
-    </message>
-    <message>
-        <source>Apply</source>
-        <translation>Anwenden</translation>
-    </message>
-    <message>
-        <source>Requests that are being answered end.</source>
-        <translation>Anfragen, die gerade beantwortet werden, enden.</translation>
-    </message>
-    <message>
-        <source>One on each line, for programs that insist on their own names; * stands for any text.</source>
-        <translation>Einer pro Zeile, für Programme, die auf eigenen Namen bestehen; * steht für beliebigen Text.</translation>
-    </message>
-    <message>
-        <source>Regular expressions, one on each line. They leave text out of system prompts and first messages that changes with each request, such as a date, so that what follows it is not read again. The model does not see that text.</source>
-        <translation>Reguläre Ausdrücke, einer pro Zeile. Sie lassen aus Systemprompts und ersten Nachrichten Text weg, der sich mit jeder Anfrage ändert, zum Beispiel ein Datum; dann wird das Folgende nicht noch einmal gelesen. Das Modell sieht diesen Text nicht.</translation>
-    </message>
-</context>
-<context>
     <name>AlternativeRow</name>
     <message>
         <source>end here</source>
@@ -184,14 +137,6 @@
         <translation>Das Modell brauchte mit seinem Cache bis zu {size} Speicher.</translation>
     </message>
     <message>
-        <source>It answered a request of {program}.</source>
-        <translation>Sie beantwortete eine Anfrage von {program}.</translation>
-    </message>
-    <message>
-        <source>Left out of the request by your rule: {rule}</source>
-        <translation>Nach Ihrer Regel aus der Anfrage weggelassen: {rule}</translation>
-    </message>
-    <message>
         <source>Seed {seed}: the same seed and settings give the same answer.</source>
         <translation>Seed {seed}: Derselbe Seed und dieselben Einstellungen ergeben dieselbe Antwort.</translation>
     </message>
@@ -262,8 +207,8 @@
 <context>
     <name>AttachedFiles</name>
     <message>
-        <source>Attach text files</source>
-        <translation>Textdateien anhängen</translation>
+        <source>Attach files</source>
+        <translation>Dateien anhängen</translation>
     </message>
     <message>
         <source>Attach to the message</source>
@@ -272,6 +217,14 @@
     <message>
         <source>Import as conversations…</source>
         <translation>Als Gespräche importieren…</translation>
+    </message>
+    <message>
+        <source>{name} · reading…</source>
+        <translation>{name} · wird gelesen…</translation>
+    </message>
+    <message>
+        <source>{num} of {total} parts</source>
+        <translation>{num} von {total} Teilen</translation>
     </message>
     <message>
         <source>1 token</source>
@@ -432,6 +385,10 @@
     <message>
         <source>Remove (Delete)</source>
         <translation>Entfernen (Entf)</translation>
+    </message>
+    <message>
+        <source>Choose parts</source>
+        <translation>Teile auswählen</translation>
     </message>
 </context>
 <context>
@@ -1923,33 +1880,6 @@
     </message>
 </context>
 <context>
-    <name>LastRequests</name>
-    <message>
-        <source>Last requests</source>
-        <translation>Letzte Anfragen</translation>
-    </message>
-    <message>
-        <source>{} read</source>
-        <translation>{} gelesen</translation>
-    </message>
-    <message>
-        <source>{} kept</source>
-        <translation>{} behalten</translation>
-    </message>
-    <message>
-        <source>Left out by your rule: {}</source>
-        <translation>Nach Ihrer Regel weggelassen: {}</translation>
-    </message>
-    <message>
-        <source>first token {} s</source>
-        <translation>erstes Token {} s</translation>
-    </message>
-    <message>
-        <source>{} tokens/s</source>
-        <translation>{} Token/s</translation>
-    </message>
-</context>
-<context>
     <name>LinkPopover</name>
     <message>
         <source>Link</source>
@@ -2005,18 +1935,6 @@
     <message>
         <source>Copy the address</source>
         <translation>Die Adresse kopieren</translation>
-    </message>
-    <message>
-        <source>From other computers:</source>
-        <translation>Von anderen Computern:</translation>
-    </message>
-    <message>
-        <source>Address from other computers</source>
-        <translation>Adresse von anderen Computern aus</translation>
-    </message>
-    <message>
-        <source>Copy the address from other computers</source>
-        <translation>Adresse von anderen Computern aus kopieren</translation>
     </message>
     <message>
         <source>Programs that use Anthropic&apos;s API take it without “/v1”.</source>
@@ -2085,10 +2003,6 @@
     <message>
         <source>Hide</source>
         <translation>Verbergen</translation>
-    </message>
-    <message>
-        <source>Only programs that have the key can send requests, also from other computers.</source>
-        <translation>Nur Programme, die den Schlüssel haben, können Anfragen senden, auch von anderen Computern.</translation>
     </message>
     <message>
         <source>It is being started.</source>
@@ -2743,6 +2657,10 @@
         <translation>Notiz</translation>
     </message>
     <message>
+        <source>File</source>
+        <translation>Datei</translation>
+    </message>
+    <message>
         <source>It can be copied and exported, but not edited here.</source>
         <translation>Er kann kopiert und exportiert, aber hier nicht bearbeitet werden.</translation>
     </message>
@@ -3349,6 +3267,14 @@
         <translation>Notiz ein- oder ausblenden</translation>
     </message>
     <message>
+        <source>1 token</source>
+        <translation>1 Token</translation>
+    </message>
+    <message>
+        <source>{num} tokens</source>
+        <translation>{num} Token</translation>
+    </message>
+    <message>
         <source>Save “{name}” ({size})…</source>
         <translation>„{name}“ speichern ({size})…</translation>
     </message>
@@ -3415,6 +3341,37 @@
     <message>
         <source>Preset</source>
         <translation>Voreinstellung</translation>
+    </message>
+</context>
+<context>
+    <name>PartsPopover</name>
+    <message>
+        <source>Parts of the file</source>
+        <translation>Teile der Datei</translation>
+    </message>
+    <message>
+        <source>All</source>
+        <translation>Alle</translation>
+    </message>
+    <message>
+        <source>None</source>
+        <translation>Keines</translation>
+    </message>
+    <message>
+        <source>First ones that fit</source>
+        <translation>Die ersten, die passen</translation>
+    </message>
+    <message>
+        <source>about {num} tokens</source>
+        <translation>etwa {num} Tokens</translation>
+    </message>
+    <message>
+        <source>Chosen: about {num} tokens</source>
+        <translation>Ausgewählt: etwa {num} Tokens</translation>
+    </message>
+    <message>
+        <source>Chosen: about {num} tokens. There is room for {room}.</source>
+        <translation>Ausgewählt: etwa {num} Tokens. Platz ist für {room}.</translation>
     </message>
 </context>
 <context>
@@ -3540,41 +3497,6 @@
     <message>
         <source>Wild</source>
         <translation>Wild</translation>
-    </message>
-</context>
-<context>
-    <name>ReadAgain</name>
-    <message>
-        <source>Its tools had changed since its last request, so what follows was read again.</source>
-        <translation>Seine Werkzeuge hatten sich seit der letzten Anfrage geändert, daher wurde das Folgende noch einmal gelesen.</translation>
-    </message>
-    <message>
-        <source>It was read again, because it was no longer kept or the template changes it.</source>
-        <translation>Es wurde noch einmal gelesen, weil es nicht mehr behalten war oder die Vorlage es verändert.</translation>
-    </message>
-    <message>
-        <source>Its message {} had changed since its last request, so what follows was read again.</source>
-        <translation>Seine Nachricht {} hatte sich seit der letzten Anfrage geändert, daher wurde das Folgende noch einmal gelesen.</translation>
-    </message>
-    <message>
-        <source>Its system text had changed since its last request, so what follows was read again.</source>
-        <translation>Sein Systemtext hatte sich seit der letzten Anfrage geändert, daher wurde das Folgende noch einmal gelesen.</translation>
-    </message>
-    <message>
-        <source>tools changed</source>
-        <translation>Werkzeuge geändert</translation>
-    </message>
-    <message>
-        <source>no longer kept</source>
-        <translation>nicht mehr behalten</translation>
-    </message>
-    <message>
-        <source>message {} changed</source>
-        <translation>Nachricht {} geändert</translation>
-    </message>
-    <message>
-        <source>system text changed</source>
-        <translation>Systemtext geändert</translation>
     </message>
 </context>
 <context>
@@ -3884,6 +3806,10 @@
         <translation>Notiz</translation>
     </message>
     <message>
+        <source>File</source>
+        <translation>Datei</translation>
+    </message>
+    <message>
         <source>version {number} of {all}</source>
         <translation>Version {number} von {all}</translation>
     </message>
@@ -3949,6 +3875,10 @@
     <message>
         <source>Notes</source>
         <translation>Notizen</translation>
+    </message>
+    <message>
+        <source>Files</source>
+        <translation>Dateien</translation>
     </message>
     <message>
         <source>Any time</source>
@@ -4213,6 +4143,42 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
     <message>
         <source>“{name}” can&apos;t be read ({error}).</source>
         <translation>„{name}“ lässt sich nicht lesen ({error}).</translation>
+    </message>
+    <message>
+        <source>“{name}” can&apos;t be read, because its reader crashed. The file is probably damaged.</source>
+        <translation>„{name}“ kann nicht gelesen werden, weil das Leseprogramm abgestürzt ist. Die Datei ist wahrscheinlich beschädigt.</translation>
+    </message>
+    <message>
+        <source>“{name}” can&apos;t be read. It is damaged, or not what its name says.</source>
+        <translation>„{name}“ kann nicht gelesen werden. Die Datei ist beschädigt oder nicht das, was ihr Name sagt.</translation>
+    </message>
+    <message>
+        <source>“{name}” could not be read within {seconds} seconds. Attach a part of it, or save it as text.</source>
+        <translation>„{name}“ konnte nicht innerhalb von {seconds} Sekunden gelesen werden. Hängen Sie einen Teil davon an, oder speichern Sie die Datei als Text.</translation>
+    </message>
+    <message>
+        <source>“{name}” has no text. If its pages are pictures, a program for text recognition can read them.</source>
+        <translation>„{name}“ enthält keinen Text. Wenn die Seiten Bilder sind, kann ein Programm für Texterkennung sie lesen.</translation>
+    </message>
+    <message>
+        <source>“{name}” has {file_bytes}, but a file can have only {max_bytes}. Attach a part of it.</source>
+        <translation>„{name}“ hat {file_bytes}, aber eine Datei darf höchstens {max_bytes} haben. Hängen Sie einen Teil davon an.</translation>
+    </message>
+    <message>
+        <source>“{name}” has {num_chars} characters, but a message can hold only {max_chars} of files. Attach a part of it.</source>
+        <translation>„{name}“ hat {num_chars} Zeichen, aber eine Nachricht fasst höchstens {max_chars} Zeichen aus Dateien. Hängen Sie einen Teil davon an.</translation>
+    </message>
+    <message>
+        <source>“{name}” is not a file.</source>
+        <translation>„{name}“ ist keine Datei.</translation>
+    </message>
+    <message>
+        <source>“{name}” is protected by a password. Save a copy without one, and attach that.</source>
+        <translation>„{name}“ ist durch ein Passwort geschützt. Speichern Sie eine Kopie ohne Passwort, und hängen Sie diese an.</translation>
+    </message>
+    <message>
+        <source>“{name}” is too long: only the first {num_kept} of its {num_parts} parts are attached.</source>
+        <translation>„{name}“ ist zu lang: Nur die ersten {num_kept} der {num_parts} Teile sind angehängt.</translation>
     </message>
     <message>
         <source>“{name}” was archived.</source>
@@ -5207,6 +5173,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Schnell auf jedem Computer: zum Ausprobieren und für kurze, einfache Aufgaben.</translation>
     </message>
     <message>
+        <source>Reading “{name}” needs more than {limit_bytes} of memory. Attach a part of it, or save it as text.</source>
+        <translation>Das Lesen von „{name}“ braucht mehr als {limit_bytes} Speicher. Hängen Sie einen Teil davon an, oder speichern Sie die Datei als Text.</translation>
+    </message>
+    <message>
         <source>Small and quick: for short questions, summaries and drafts.</source>
         <translation>Klein und schnell: für kurze Fragen, Zusammenfassungen und Entwürfe.</translation>
     </message>
@@ -6011,10 +5981,6 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Diese Antwort hat „{model}“ geschrieben. Öffnen Sie dieses Modell, und führen Sie die Antwort dann noch einmal aus.</translation>
     </message>
     <message>
-        <source>“{name}” has {file_bytes}, but a message can hold only {max_bytes} of files. Attach a part of it.</source>
-        <translation>„{name}“ hat {file_bytes}, aber eine Nachricht fasst nur {max_bytes} an Dateien. Hängen Sie einen Teil davon an.</translation>
-    </message>
-    <message>
         <source>“{name}” is a folder. Attach files from it instead.</source>
         <translation>„{name}“ ist ein Ordner. Hängen Sie stattdessen Dateien daraus an.</translation>
     </message>
@@ -6045,13 +6011,16 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
 </context>
 <context>
     <name>ServingLine</name>
+    <message numerus="yes">
+        <source>%n program(s)</source>
+        <translation>
+            <numerusform>%n Programm</numerusform>
+            <numerusform>%n Programme</numerusform>
+        </translation>
+    </message>
     <message>
         <source>Serving {}</source>
         <translation>Für {}</translation>
-    </message>
-    <message>
-        <source>Serving</source>
-        <translation>Bedient</translation>
     </message>
 </context>
 <context>
@@ -6087,6 +6056,18 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
     <message>
         <source>{} tokens/s</source>
         <translation>{} Token/s</translation>
+    </message>
+    <message>
+        <source>Its tools changed since its last request, so what follows is read again.</source>
+        <translation>Seine Werkzeuge haben sich seit seiner letzten Anfrage geändert, darum wird alles danach neu gelesen.</translation>
+    </message>
+    <message>
+        <source>Its message {} changed since its last request, so what follows is read again.</source>
+        <translation>Seine Nachricht {} hat sich seit seiner letzten Anfrage geändert, darum wird alles danach neu gelesen.</translation>
+    </message>
+    <message>
+        <source>Its system text changed since its last request, so what follows is read again.</source>
+        <translation>Sein Systemtext hat sich seit seiner letzten Anfrage geändert, darum wird alles danach neu gelesen.</translation>
     </message>
 </context>
 <context>
@@ -6620,6 +6601,10 @@ Gelöschte Gespräche und gestutzte Zweige bleiben 30 Tage hier. So lange könne
     <message>
         <source>Note</source>
         <translation>Notiz</translation>
+    </message>
+    <message>
+        <source>File</source>
+        <translation>Datei</translation>
     </message>
     <message>
         <source>Beginning</source>

@@ -13,12 +13,13 @@ import msgspec
 import pytest
 from PySide6.QtWidgets import QApplication
 
+from app.model.attachment import Attachment
 from app.model.generation_settings import AnswerFormat, GenerationSettings, Preset
 from app.model.message import Sampling
 from app.model.preparations import Prepared
 from app.model.settings import CacheSettings, Settings, WindowPlace, load_settings, save_settings
 from app.model.store import Store
-from app.model.unsent import NOTHING, Attachment, Unsent
+from app.model.unsent import NOTHING, Unsent
 from tests.app.model.stores import sql
 from tests.app.trees import plant
 from tests.attacks.conftest import Starter
@@ -155,7 +156,7 @@ _DRAFTS: dict[str, tuple[str, str | None, str, Unsent]] = {
     "cut": ('{"text": "half a que', None, "unsent", NOTHING),
     "a number for the text": ('{"text": 5, "system_prompt": "Be brief."}', None, "unsent.text", _BRIEF),
     "one bad file": (
-        '{"attachments": [{"name": "a"}, {"name": "b", "text": "c"}]}',
+        '{"attachments": [{"text": "a"}, {"name": "b", "text": "c"}]}',
         None,
         "unsent.attachments",
         Unsent(attachments=(Attachment(name="b", text="c"),)),

@@ -7,7 +7,10 @@ import multiprocessing
 from PySide6.QtWidgets import QCheckBox, QMenu, QToolButton, QWidget
 
 from app.answers.answer_stream import Reading
+from app.model.attachment import Attachment, FilePart, file_message
+from app.model.unsent import Unsent
 from app.ui.composer.format_popover import FormatPopover
+from app.ui.composer.parts_popover import PartsPopover
 from app.ui.composer.sampling_panel import SamplingPanel
 from app.ui.composer.system_prompt_popover import SystemPromptPopover
 from app.ui.message.message_footer import PrefillProgress
@@ -77,6 +80,25 @@ def attached(stage: Stage) -> QWidget:
         return stage.window.composer.attachments.buttons
 
     stage.wait(lambda: all("oken" in button.accessibleName() for button in buttons()))
+    return stage.window
+
+
+def sent_files(stage: Stage) -> QWidget:
+    """A question below its files, and a document in the composer whose parts are being chosen."""
+    files = [Attachment(name="notes.txt", text="apples\n" * 400), Attachment(name="Report 2026.pdf", text="A\nB\nC")]
+    conversation, _ = stage.application.store.create_conversation(
+        "Files", "", "Do the notes agree with the report?", files=[file_message(file) for file in files]
+    )
+    stage.controller.shown.open_conversation(conversation.id)
+    chapters = tuple(FilePart(title=f"page {number}", text=f"apples {number} " * 90) for number in range(1, 30))
+    book = Attachment(name="A book.pdf", parts=chapters, num_parts=len(chapters), left_out=tuple(range(9, 29)))
+    preparation = stage.controller.preparation
+    preparation.replace_unsent(Unsent(attachments=(book,)))
+    attachments = stage.window.composer.attachments
+    stage.wait(lambda: "tokens" in attachments.openers[0].accessibleName())
+    stage.settle()
+    attachments.openers[0].click()
+    stage.shown(PartsPopover)
     return stage.window
 
 

@@ -44,6 +44,7 @@ SCENES: Mapping[str, Scene] = {
     "tree 3": partial(trees.tree, num_messages=3),
     "tree 300": partial(trees.tree, num_messages=300),
     "attached": asking.attached,
+    "sent files": asking.sent_files,
     "sampling": asking.sampling,
     "answer format": asking.answer_format,
     "system prompt": asking.system_prompt,

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from app.model.attachment import fenced_file, split_file
 from app.model.exports.excerpt import Excerpt, Options, Section
 from app.model.message import Message, Record
 from app.model.thoughts import thought_of
@@ -41,8 +42,8 @@ class Note(NamedTuple):
 
 def heading(message: Message) -> str:
     """Return the heading of a message: its role, and for answers the model and the time."""
-    if message.role == "note":
-        return f"Note: {split_note(message).label}"
+    if is_folded(message):
+        return f"{'Note' if message.role == 'note' else 'File'}: {split_note(message).label}"
     name = ROLES.get(message.role, message.role.capitalize())
     if message.role == "assistant" and message.record is not None and message.record.model:
         name += f" · {one_line(message.record.model)} · {when(message.created_ms)}"
@@ -81,8 +82,16 @@ def split_reasoning(message: Message) -> AnswerParts:
     )
 
 
+def is_folded(message: Message) -> bool:
+    """Whether a message is a note or an attached file: a label, and content that is not part of the talk."""
+    return message.role in {"note", "file"}
+
+
 def split_note(message: Message) -> Note:
-    """Split a note into its label, which is its first line, and its content."""
+    """Split a note or a file into its label, which is its first line, and its content as Markdown."""
+    if message.role == "file":
+        name, text = split_file(message)
+        return Note(name, fenced_file(name, text))
     label, _, text = message.text.partition("\n")
     text = text.strip("\n")
     found = _PICTURE.fullmatch(text)

@@ -11,13 +11,14 @@ from typing import NamedTuple
 
 import msgspec
 
+from app.model.attachment import text_read
 from app.model.exports.captions import is_shown, text_of
 from app.model.exports.excerpt import Excerpt, Options
 from app.model.exports.files import Piece
 from app.model.message import Message, MessageId
 
 _LINE_BREAKS = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}
-_SHAREGPT_ROLES = {"system": "system", "user": "human", "assistant": "gpt"}
+_SHAREGPT_ROLES = {"system": "system", "user": "human", "file": "human", "assistant": "gpt"}
 
 
 def openai_records(excerpt: Excerpt, options: Options) -> Iterator[Piece]:
@@ -138,11 +139,16 @@ def _is_answer(message: Message) -> bool:
 
 
 def _openai_turn(message: Message, options: Options) -> str:
-    return _encoded({"role": message.role, "content": text_of(message, options)})
+    role = "user" if message.role == "file" else message.role
+    return _encoded({"role": role, "content": _text(message, options)})
 
 
 def _sharegpt_turn(message: Message, options: Options) -> str:
-    return _encoded({"from": _SHAREGPT_ROLES.get(message.role, message.role), "value": text_of(message, options)})
+    return _encoded({"from": _SHAREGPT_ROLES.get(message.role, message.role), "value": _text(message, options)})
+
+
+def _text(message: Message, options: Options) -> str:
+    return text_read(message) if message.role == "file" else text_of(message, options)
 
 
 def _encoded(turn: dict[str, str]) -> str:

@@ -16,6 +16,7 @@ from typing_extensions import override
 from app.model.exports.captions import (
     first_words,
     heading,
+    is_folded,
     shown_sections,
     split_note,
     split_reasoning,
@@ -121,7 +122,7 @@ def _branch(excerpt: Excerpt, section: Section) -> str:
 
 
 def _message(message: Message, options: Options) -> str:
-    if message.role == "note":
+    if is_folded(message):
         return _note(message)
     said = split_reasoning(message)
     parts = [f'<article id="m{message.id}" class="{_class(message)}">', f"<h2>{escape(heading(message))}</h2>"]

@@ -28,6 +28,7 @@ from app.model.exports.captions import (
     heading,
     one_line,
     shown_sections,
+    split_note,
     statistics,
     text_of,
     title,
@@ -49,7 +50,8 @@ def to_markdown(name: str, path: Iterable[Message]) -> str:
     for message in path:
         if message.role == "root" or (message.role == "system" and not message.text.strip()):
             continue
-        parts += [f"## {heading(message)}", closed(message.text.strip("\n"))]
+        text = message.text if message.role != "file" else split_note(message).text
+        parts += [f"## {heading(message)}", closed(text.strip("\n"))]
     return "\n\n".join(parts) + "\n"
 
 

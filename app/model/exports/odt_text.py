@@ -15,6 +15,7 @@ from msgspec import Struct
 from app.model.exports.captions import (
     branch_title,
     heading,
+    is_folded,
     shown_sections,
     split_note,
     split_reasoning,
@@ -70,7 +71,7 @@ class OdtText:
 
     def _message(self, message: Message) -> None:
         self._heading("Heading_20_2", 2, heading(message))
-        if message.role == "note":
+        if is_folded(message):
             note = split_note(message)
             if note.is_picture:
                 self._paragraph("Text_20_body", image(note.file_address, note.file_name, self._pictures))

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from app.model.exports.captions import branch_title, heading, shown_sections, split_note, statistics, text_of, title
+from app.model.exports.captions import (
+    branch_title,
+    heading,
+    is_folded,
+    shown_sections,
+    split_note,
+    statistics,
+    text_of,
+    title,
+)
 from app.model.exports.excerpt import Excerpt, Options
 from app.model.exports.files import Piece
 from app.model.message import Message
@@ -25,7 +34,7 @@ def plain_text(excerpt: Excerpt, options: Options) -> Iterator[Piece]:
 
 
 def _text(message: Message, options: Options) -> str:
-    if message.role != "note":
+    if not is_folded(message):
         return text_of(message, options)
     note = split_note(message)
     return f"[file: {note.file_name}]" if note.file_address else note.text

@@ -23,7 +23,7 @@ from worker.sentence import Sentence, SentenceError
 _MAX_MS = 253_402_300_799_000
 """The end of the year 9999."""
 
-ForeignRole = Literal["system", "user", "assistant", "note"]
+ForeignRole = Literal["system", "user", "assistant", "note", "file"]
 
 
 class UnreadableError(SentenceError):

@@ -18,7 +18,7 @@ from worker.sentence import Sentence
 NAME = "Markdown"
 
 _FIRST_MARK = re.compile(r"<!-- (?P<key>bough(?:-\d+)?) (?P<values>\{.*\}) -->\n")
-_ROLES: dict[str, ForeignRole] = {"system": "system", "user": "user", "assistant": "assistant"}
+_ROLES: dict[str, ForeignRole] = {"system": "system", "user": "user", "assistant": "assistant", "file": "file"}
 _NAMES = {name: role for role, name in ROLES.items()}
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Generator, Sequence
+from functools import partial
 from pathlib import Path
 
 from msgspec import structs
@@ -11,16 +13,15 @@ from PySide6.QtGui import QCursor
 from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
 
 from app.conversation.controller import Controller
-from app.costs.worker_queries import TokenCount
+from app.files.reading import FileReader, Job, NotAttachedError, is_document, read_text_file
+from app.model.attachment import MAX_CHARS, Attachment, unsent_files
 from app.model.imports import SUFFIXES
-from app.model.unsent import Attachment, NotAttachedError, read_attachment
+from app.model.message import Message
 from app.notices import Notice
 from app.numbers import counted
 from app.ui.composer.composer import Composer
 from worker.sentence import Sentence, joined
 
-_FRAME_TOKENS = 12
-"""Rough number of tokens of a file's name and its fence."""
 _IMPORT_SUFFIXES = {*SUFFIXES, ".zip", ".md"}
 
 
@@ -32,32 +33,37 @@ class AttachedFiles(QObject):
     measured = Signal()
     """The number of tokens may have changed."""
 
-    def __init__(self, controller: Controller, composer: Composer, window: QWidget) -> None:
+    def __init__(
+        self, controller: Controller, composer: Composer, window: QWidget, num_free: Callable[[], int | None]
+    ) -> None:
+        """`num_free` returns how many more tokens the context has room for; None if that is not known."""
         super().__init__(window)
         self._preparation = controller.preparation
         self._notices = controller.program.notices
-        self._session = controller.model
         self._composer = composer
         self._window = window
-        self._sizes: dict[Attachment, int] = {}
-        """In tokens of the loaded model."""
-        self._model = ""
-        self._counted: Attachment | None = None
-        self._count = TokenCount(self._session, self)
-        self._count.counted.connect(self._on_counted)
-        self._session.changed.connect(self._on_session_changed)
+        self._num_free = num_free
+        self._sizes = controller.file_sizes
+        self._sizes.changed.connect(self._on_sizes)
+        self._reader = FileReader(self)
+        self._reader.read.connect(self._on_read)
         composer.files_given.connect(self.take)
         composer.removed.connect(self._remove)
+        composer.attachments.opened.connect(self._open_parts)
+
+    @property
+    def messages(self) -> list[Message]:
+        """The files as messages that are not stored yet."""
+        return unsent_files(self._preparation.unsent.attachments)
 
     @property
     def num_tokens(self) -> int:
         """Number of tokens, as far as counted."""
-        attached = self._preparation.unsent.attachments
-        return sum(self._sizes.get(one, 0) + _FRAME_TOKENS for one in attached)
+        return sum(self._sizes.num_tokens(file) or 0 for file in self.messages)
 
     def choose(self) -> None:
         """Let the user choose files, and attach them."""
-        names, _ = QFileDialog.getOpenFileNames(self._window, self.tr("Attach text files"))
+        names, _ = QFileDialog.getOpenFileNames(self._window, self.tr("Attach files"))
         self.attach([Path(name) for name in names])
 
     def take(self, files: Sequence[Path]) -> None:
@@ -71,77 +77,133 @@ class AttachedFiles(QObject):
 
     def fill_menu(self, menu: QMenu, files: Sequence[Path]) -> None:
         """Add the choice to attach or import files that may be conversations."""
-        menu.addAction(self.tr("Attach to the message"), _with(self.attach, files))
-        menu.addAction(self.tr("Import as conversations…"), _with(self.import_asked.emit, files))
+        menu.addAction(self.tr("Attach to the message"), partial(self.attach, files))
+        menu.addAction(self.tr("Import as conversations…"), partial(self.import_asked.emit, files))
         menu.aboutToHide.connect(menu.deleteLater)
 
     def attach(self, files: Sequence[Path]) -> None:
-        """Attach files to the message; a notice says which files were refused, and why."""
-        attached = list(self._preparation.unsent.attachments)
+        """Attach files to the message; a notice says which files were refused, and why.
+
+        Documents are read in the background.
+        """
         refused: list[Sentence] = []
         for file in files:
-            try:
-                attachment = read_attachment(file, attached)
-            except NotAttachedError as error:
-                refused.append(error.sentence)
+            if is_document(file):
+                self._reader.start(file, self._preparation.conversation_id)
             else:
-                if attachment not in attached:
-                    attached.append(attachment)
-        if refused:
-            self._notices.post(Notice(joined(refused), "warning"))
-        self._set(attached)
+                with _collected(refused):
+                    self._add(read_text_file(file), self._preparation.conversation_id)
+        self._say(refused)
+        self.show()
+        self.measured.emit()
         self._composer.text.setFocus()
 
     def show(self) -> None:
-        """Show the files of the unsent message."""
-        self._composer.show_attachments([self._label(one) for one in self._preparation.unsent.attachments])
-        self._count_next()
+        """Show the files of the unsent message, and those that are being read."""
+        attached = self._preparation.unsent.attachments
+        texts = [self._label(*pair) for pair in zip(attached, self.messages, strict=True)]
+        jobs = self._reader.jobs_of(self._preparation.conversation_id)
+        texts += [self.tr("{name} · reading…").format(name=job.path.name) for job in jobs]
+        openable = tuple(index for index, one in enumerate(attached) if one.parts)
+        self._composer.show_attachments(texts, openable, are_read=not jobs)
 
-    def _remove(self, number: int) -> None:
-        attached = list(self._preparation.unsent.attachments)
-        del attached[number]
-        self._set(attached)
-        if not attached:
-            self._composer.text.setFocus()
-
-    def _set(self, attached: Sequence[Attachment]) -> None:
-        self._preparation.set_unsent(structs.replace(self._preparation.unsent, attachments=tuple(attached)))
+    def _on_read(self, job: Job, found: Attachment | Sentence) -> None:
+        refused = [found] if isinstance(found, Sentence) else []
+        with _collected(refused):
+            if isinstance(found, Attachment):
+                self._add(found, job.conversation_id)
+        self._say(refused)
         self.show()
         self.measured.emit()
 
-    def _label(self, attachment: Attachment) -> str:
-        size = self._sizes.get(attachment)
-        if size is None:
-            return attachment.name
-        tokens = self.tr("1 token") if size == 1 else self.tr("{num} tokens").format(num=counted(size))
-        return f"{attachment.name} · {tokens}"
+    def _say(self, refused: Sequence[Sentence]) -> None:
+        if refused:
+            self._notices.post(Notice(joined(refused), "warning"))
 
-    # --- token counts --------------------------------------------------------------------------------------
+    def _add(self, found: Attachment, conversation_id: int | None) -> None:
+        """Attach a file that was read. Raises `NotAttachedError`."""
+        attached = self._preparation.unsent_of(conversation_id).attachments
+        room = MAX_CHARS - sum(one.num_chars for one in attached)
+        if found.num_chars > room:
+            raise NotAttachedError(
+                Sentence(
+                    "“{name}” has {num_chars} characters, but a message can hold only {max_chars} of files. "
+                    "Attach a part of it.",
+                    name=found.name,
+                    num_chars=found.num_chars,
+                    max_chars=MAX_CHARS,
+                )
+            )
+        if found not in attached:
+            self._preparation.attach([*attached, found], conversation_id)
+        if found.num_parts > len(found.parts):
+            self._notices.post(
+                Notice(
+                    Sentence(
+                        "“{name}” is too long: only the first {num_kept} of its {num_parts} parts are attached.",
+                        name=found.name,
+                        num_kept=len(found.parts),
+                        num_parts=found.num_parts,
+                    ),
+                    "warning",
+                )
+            )
 
-    def _count_next(self) -> None:
-        unknown = (one for one in self._preparation.unsent.attachments if one not in self._sizes)
-        self._counted = next(unknown, None)
-        if self._counted is None:
-            self._count.forget()
-        elif self._counted.text:
-            self._count.count(self._counted.text)
+    def _remove(self, number: int) -> None:
+        attached = list(self._preparation.unsent.attachments)
+        if number < len(attached):
+            del attached[number]
+            self._preparation.attach(attached, self._preparation.conversation_id)
         else:
-            # An empty file needs no request.
-            self._on_counted(0)
+            self._reader.stop(self._reader.jobs_of(self._preparation.conversation_id)[number - len(attached)])
+        self.show()
+        self.measured.emit()
+        if not attached:
+            self._composer.text.setFocus()
 
-    def _on_counted(self, num_tokens: int) -> None:
-        if self._counted is not None:
-            self._sizes[self._counted] = num_tokens
-            self.show()
-            self.measured.emit()
+    def _label(self, attachment: Attachment, file: Message) -> str:
+        words = [attachment.name]
+        if attachment.left_out:
+            num_chosen = len(attachment.parts) - len(attachment.left_out)
+            words.append(
+                self.tr("{num} of {total} parts").format(num=counted(num_chosen), total=counted(attachment.num_parts))
+            )
+        size = self._sizes.num_tokens(file)
+        if size is not None:
+            words.append(self.tr("1 token") if size == 1 else self.tr("{num} tokens").format(num=counted(size)))
+        return " · ".join(words)
 
-    def _on_session_changed(self) -> None:
-        info = self._session.info
-        if info is not None and info.model != self._model:
-            self._model = info.model
-            self._sizes.clear()
-            self.show()
+    def _on_sizes(self) -> None:
+        self.show()
+        self.measured.emit()
+
+    # --- parts ---------------------------------------------------------------------------------------------
+
+    def _open_parts(self, number: int) -> None:
+        from app.ui.composer.parts_popover import PartsPopover
+
+        attachment = self._preparation.unsent.attachments[number]
+        size = self._sizes.num_tokens(self.messages[number])
+        popover = PartsPopover(attachment, size, self._num_free(), self._window)
+        popover.chosen.connect(partial(self._choose_parts, attachment))
+        popover.show_above(self._composer.attachments, popover.parts)
+
+    def _choose_parts(self, before: Attachment, left_out: Sequence[int]) -> None:
+        attached = self._preparation.unsent.attachments
+        for index, one in enumerate(attached):
+            if (one.name, one.parts) == (before.name, before.parts):
+                changed = structs.replace(one, left_out=tuple(left_out))
+                after = [*attached[:index], changed, *attached[index + 1 :]]
+                self._preparation.attach(after, self._preparation.conversation_id)
+                break
+        self.show()
+        self.measured.emit()
 
 
-def _with(act: Callable[[Sequence[Path]], object], files: Sequence[Path]) -> Callable[[], object]:
-    return lambda: act(files)
+@contextlib.contextmanager
+def _collected(refused: list[Sentence]) -> Generator[None]:
+    """Add the reason to the list if a file can't be attached."""
+    try:
+        yield
+    except NotAttachedError as error:
+        refused.append(error.sentence)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 
 from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal
@@ -15,7 +15,7 @@ from app.ui.parts.labels import as_tool_tip
 from app.ui.parts.layouts import FlowLayout
 from app.ui.theme import Theme, icon
 
-_TEXT_PX = 220
+_TEXT_PX = 300
 _ICON_PX = 16
 _BUTTON_PX = 28
 _REMOVE_KEYS = {Qt.Key.Key_Delete, Qt.Key.Key_Backspace}
@@ -23,9 +23,14 @@ _FIELD_INSET_PX = 4
 
 
 class Chips(QWidget):
-    """Chips in rows. Tab moves between them; Delete, Backspace, Enter and Space remove the focused one."""
+    """Chips in rows. Tab moves between them; Delete, Backspace, Enter and Space remove the focused one.
+
+    A chip that can be opened has a button with its text, too; Enter and Space open it.
+    """
 
     removed = Signal(int)
+    """The index of a chip."""
+    opened = Signal(int)
     """The index of a chip."""
 
     def __init__(self, name: str, theme: Theme) -> None:
@@ -34,29 +39,35 @@ class Chips(QWidget):
         self._theme = theme
         self._flow = FlowLayout(self)
         self._texts: Sequence[str] = ()
+        self._openable: Collection[int] = ()
+        self.openers: dict[int, QToolButton] = {}
+        """The buttons that open chips, by index."""
         self.buttons: list[QToolButton] = []
         """The buttons that remove chips."""
         self.setVisible(False)
 
-    def show_texts(self, texts: Sequence[str]) -> None:
-        """Replace the chips; without any, the widget is hidden."""
-        if texts == self._texts:
+    def show_texts(self, texts: Sequence[str], openable: Collection[int] = ()) -> None:
+        """Replace the chips; without any, the widget is hidden. `openable` has the indices of those that open."""
+        if (texts, openable) == (self._texts, self._openable):
             return
         focused = next((number for number, button in enumerate(self.buttons) if button.hasFocus()), None)
-        self._texts = texts
+        opener = next((number for number, button in self.openers.items() if button.hasFocus()), None)
+        self._texts, self._openable = texts, openable
         while item := self._flow.takeAt(0):
             widget = item.widget()
             if widget is not None:
                 # A layout shows a new widget a moment later, even if it was removed meanwhile.
                 widget.hide()
                 widget.deleteLater()
-        self.buttons = []
+        self.buttons, self.openers = [], {}
         for number, text in enumerate(texts):
             self._flow.addWidget(self._new_chip(number, text))
         self.setVisible(bool(texts))
         self.updateGeometry()
         if focused is not None and self.buttons:
             self.buttons[min(focused, len(self.buttons) - 1)].setFocus()
+        if opener in self.openers:
+            self.openers[opener].setFocus()
 
     def set_theme(self, theme: Theme) -> None:
         self._theme = theme
@@ -66,11 +77,7 @@ class Chips(QWidget):
     def _new_chip(self, number: int, text: str) -> QFrame:
         chip = QFrame()
         chip.setObjectName("held")
-        label = QLabel()
-        label.setTextFormat(Qt.TextFormat.PlainText)
-        shown = label.fontMetrics().elidedText(text, Qt.TextElideMode.ElideMiddle, _TEXT_PX)
-        label.setText(shown)
-        label.setToolTip(as_tool_tip(text) if shown != text else "")
+        label = self._label(number, text)
         button = QToolButton()
         button.setIcon(icon("close", self._theme.quiet_text))
         button.setIconSize(QSize(_ICON_PX, _ICON_PX))
@@ -87,13 +94,36 @@ class Chips(QWidget):
         row.addWidget(button)
         return chip
 
+    def _label(self, number: int, text: str) -> QWidget:
+        shown = self.fontMetrics().elidedText(text, Qt.TextElideMode.ElideMiddle, _TEXT_PX)
+        tip = as_tool_tip(text) if shown != text else ""
+        if number in self._openable:
+            opener = QToolButton()
+            opener.setObjectName("action")
+            opener.setText(shown.replace("&", "&&"))
+            opener.setAccessibleName(text)
+            opener.setToolTip(tip or self.tr("Choose parts"))
+            opener.clicked.connect(partial(self._open, number))
+            opener.installEventFilter(self)
+            self.openers[number] = opener
+            return opener
+        label = QLabel()
+        label.setTextFormat(Qt.TextFormat.PlainText)
+        label.setText(shown)
+        label.setToolTip(tip)
+        return label
+
     def _remove(self, number: int, _is_checked: bool = False) -> None:
         self.removed.emit(number)
+
+    def _open(self, number: int, _is_checked: bool = False) -> None:
+        self.opened.emit(number)
 
     @override
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress and event.key() in _REMOVE_KEYS:
-            number = next((number for number, button in enumerate(self.buttons) if button is watched), None)
+            buttons = [*enumerate(self.buttons), *self.openers.items()]
+            number = next((number for number, button in buttons if button is watched), None)
             if number is not None:
                 self._remove(number)
                 return True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QFontMetricsF, QKeyEvent, QResizeEvent, QTextCursor
@@ -48,6 +48,7 @@ class Composer(QWidget):
         self.setObjectName("page")
         self.setAcceptDrops(True)
         self._is_streaming = self._is_stopping = False
+        self._are_files_read = True
         self._theme = theme
         self._card = QFrame()
         self.text = WritingField()
@@ -189,9 +190,13 @@ class Composer(QWidget):
         """Show whether there is a system prompt."""
         self._mark(self.system_button, tip, is_set=is_set)
 
-    def show_attachments(self, texts: Sequence[str]) -> None:
-        """Show the attached files."""
-        self.attachments.show_texts(texts)
+    def show_attachments(self, texts: Sequence[str], openable: Collection[int], *, are_read: bool) -> None:
+        """Show the attached files. `openable` has the indices of those whose parts can be chosen.
+
+        Nothing can be sent until all are read.
+        """
+        self._are_files_read = are_read
+        self.attachments.show_texts(texts, openable)
         self._show_button()
 
     def show_text(self, text: str) -> None:
@@ -208,7 +213,7 @@ class Composer(QWidget):
 
     def send(self) -> None:
         """Send the message, unless it is empty."""
-        if self._has_content:
+        if self._has_content and self._are_files_read:
             self.sent.emit()
 
     @property
@@ -235,7 +240,7 @@ class Composer(QWidget):
         has_content = self._has_content
         stops = self._is_streaming and not has_content
         is_stopping = stops and self._is_stopping
-        is_enabled = has_content or (stops and not is_stopping)
+        is_enabled = (has_content and self._are_files_read) or (stops and not is_stopping)
         colour = self._theme.on_accent if is_enabled else self._theme.quiet_text
         self.send_button.setIcon(icon("stop" if stops else "send", colour))
         self.send_button.setEnabled(is_enabled)

@@ -25,7 +25,8 @@ from app.model.generation_settings import (
     find_preset,
 )
 from app.model.message import Message
-from app.model.unsent import NOTHING, Unsent, with_attachments
+from app.model.text import clean
+from app.model.unsent import NOTHING, Unsent
 from app.numbers import shortened
 from app.sentences import translated
 from app.ui.composer.attached_files import AttachedFiles
@@ -53,8 +54,8 @@ class ComposerCommands(QObject):
         self._sent: tuple[str, Unsent] = ("", NOTHING)
         """The last message sent, and the draft it was made of."""
         model = controller.model
-        self.files = AttachedFiles(controller, composer, window)
         self._meter = ContextMeter(model, self)
+        self.files = AttachedFiles(controller, composer, window, self._num_free)
         self._check = FormatCheck(model, self)
         self._hooks = HookList(self._program.session, self)
         self._edit_costs = EditCosts(controller, window)
@@ -111,10 +112,9 @@ class ComposerCommands(QObject):
             self._composer.allow_button.setFocus()
             return
         unsent = structs.replace(self._preparation.unsent, text=self._composer.text.content)
-        text = with_attachments(unsent.text, unsent.attachments)
-        self._sent = text, unsent
+        self._sent = clean(unsent.text), unsent
         self._preparation.replace_unsent(structs.replace(unsent, text="", attachments=()))
-        self._controller.send(text)
+        self._controller.send(unsent.text, unsent.attachments)
 
     def _give_back(self, text: str) -> None:
         """Restore a message that could not be stored, with its attachments."""
@@ -157,8 +157,11 @@ class ComposerCommands(QObject):
         self._show_system_prompt()
 
     def _update_meter(self) -> None:
-        attached = self._preparation.unsent.attachments
-        self._meter.write(self._composer.text.content, attached, self.files.num_tokens)
+        self._meter.write(self._composer.text.content, self.files.messages, self.files.num_tokens)
+
+    def _num_free(self) -> int | None:
+        """Return how many more tokens the context has room for; None if that is not known."""
+        return None if self._meter.room is None else self._meter.room.num_free
 
     def _show_gauge(self) -> None:
         self._composer.gauge.show_room(self._meter.room, self._program.settings.overflow)

@@ -108,6 +108,7 @@ def source_of(hit: Hit) -> str:
         "assistant": QCoreApplication.translate("Search", "Answer"),
         "system": QCoreApplication.translate("Search", "System prompt"),
         "note": QCoreApplication.translate("Search", "Note"),
+        "file": QCoreApplication.translate("Search", "File"),
     }
     parts = [names.get(hit.message.role, hit.message.role)]
     if hit.message.record is not None and hit.message.record.model:

@@ -260,6 +260,7 @@ class SearchChips(QWidget):
             "answer": self.tr("Answers"),
             "system": self.tr("System prompts"),
             "note": self.tr("Notes"),
+            "file": self.tr("Files"),
         }
         self._fill(self.role, "from", roles, given.get("from", "").lower() or None)
         dates = {

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QFileDialog, QFrame, QLabel, QPushButton, QVBoxLay
 from typing_extensions import override
 
 from app.export.paper_document import picture_of
-from app.model.exports.captions import split_note
+from app.model.exports.captions import is_folded, split_note
 from app.model.message import Message, MessageId
 from app.model.settings import write_atomically
 from app.model.thoughts import Thought, thought_seconds
@@ -146,7 +146,7 @@ class ThoughtView(FoldablePart):
 
 
 class NoteView(FoldablePart):
-    """The content of a note: a tool call, a picture, or a file that came with a question."""
+    """The content of a note, for example a tool call or a picture, or of an attached file."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__(theme)
@@ -155,12 +155,20 @@ class NoteView(FoldablePart):
         self.button.setText(self.tr("Contents"))
 
     def show_note(self, message: Message) -> None:
-        """Show another note, folded."""
+        """Show another note or file, folded."""
         if message is not self._message:
             self._message = message
             if self._frame is not None:
                 self._frame.deleteLater()
             self._frame = self.text = None
+
+    def show_size(self, num_tokens: int | None) -> None:
+        """Show the number of tokens of a file; None means that it is not known."""
+        if num_tokens is None:
+            self.button.setText(self.tr("Contents"))
+        else:
+            text = self.tr("1 token") if num_tokens == 1 else self.tr("{num} tokens").format(num=counted(num_tokens))
+            self.button.setText(text)
 
     @override
     def _build(self, column: QVBoxLayout) -> None:
@@ -216,7 +224,7 @@ class FoldableParts(QObject):
         self._message_id, self._modes = shown.message.id, modes
         is_open = shown.message.id in modes.unfolded
         self._show_thought(shown, thought, is_open=is_open)
-        self._show_note(shown.message, is_open=is_open)
+        self._show_note(shown.message, shown.num_tokens, is_open=is_open)
 
     def toggle_thought(self) -> None:
         if self.thought is not None and self.thought.isVisible():
@@ -245,8 +253,8 @@ class FoldableParts(QObject):
             if is_open != self.thought.is_open:
                 self.thought.set_open(is_open)
 
-    def _show_note(self, message: Message, *, is_open: bool) -> None:
-        is_note = message.role == "note"
+    def _show_note(self, message: Message, num_tokens: int | None, *, is_open: bool) -> None:
+        is_note = is_folded(message)
         if self.note is None and is_note:
             self.note = NoteView(self._theme)
             self.note.toggled.connect(self._remember)
@@ -255,6 +263,7 @@ class FoldableParts(QObject):
             self.note.setVisible(is_note)
             if is_note:
                 self.note.show_note(message)
+                self.note.show_size(num_tokens)
                 self.note.set_open(is_open)
 
     def _remember(self, is_open: bool) -> None:

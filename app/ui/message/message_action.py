@@ -127,6 +127,8 @@ def row_actions(message: Message, *, can_continue: bool, is_last: bool) -> list[
         return [MessageAction.EDIT]
     if message.role == "note":
         return [MessageAction.EDIT, MessageAction.FORK, MessageAction.COPY]
+    if message.role == "file":
+        return [MessageAction.COPY]
     if message.role == "user" and not is_last:
         return [MessageAction.EDIT, MessageAction.FORK, MessageAction.COPY]
     if message.role == "user" or not can_continue:

@@ -11,6 +11,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QLabel, QMenu, QWidget, QWidgetAction
 
 from app.conversation.controller import Controller
+from app.model.attachment import split_file
 from app.model.generation_settings import BUILT_IN_PRESETS, Preset
 from app.model.message import MessageId
 from app.ui.composer.composer import Composer
@@ -112,7 +113,9 @@ class MessageCommands(QObject):
             case MessageAction.CONTINUE:
                 self._continue(message_id)
             case MessageAction.COPY:
-                QGuiApplication.clipboard().setText(controller.shown.message(message_id).text)
+                message = controller.shown.message(message_id)
+                text = split_file(message)[1] if message.role == "file" else message.text
+                QGuiApplication.clipboard().setText(text)
             case MessageAction.STAR:
                 controller.star(message_id)
             case MessageAction.PIN_BRANCH:

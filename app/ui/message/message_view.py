@@ -146,6 +146,7 @@ class MessageView(QFrame):
             missing=missing,
             is_saved=shown.is_saved,
         )
+        self._row.setVisible(message.role != "file" or len(shown.siblings) > 1)
         self._row.show_siblings(shown.siblings, message.id)
         self._row.show_marks(message)
         self._row.show_actions(shown.actions, message)
@@ -411,9 +412,12 @@ class MessageCard(QFrame):
         is_answer = role == "assistant"
         self.setObjectName("answer" if is_answer else "card")
         self.column = QVBoxLayout(self)
-        self.column.setContentsMargins(*((0, 0, 0, 0) if is_answer else (16, 10, 16, 10)))
-        self.column.setSpacing(4)
-        if not is_answer:
+        is_file = role == "file"
+        self.column.setContentsMargins(
+            *((0, 0, 0, 0) if is_answer else (16, 5, 16, 0) if is_file else (16, 10, 16, 10))
+        )
+        self.column.setSpacing(0 if is_file else 4)
+        if not is_answer and not is_file:
             label = QLabel(role_name(role))
             label.setObjectName("role")
             self.column.addWidget(label)

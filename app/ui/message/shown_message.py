@@ -73,12 +73,14 @@ class ShownMessage(Struct, frozen=True):
     """Whether the store has all its text."""
     is_waiting: bool = False
     """Whether it streams, but no text has come yet."""
+    num_tokens: int | None = None
+    """The size of a file; None means that it is not known."""
 
     @property
     def text(self) -> str:
-        """The text to display. Only the first line of a note: it is the label, and the rest may be megabytes."""
+        """The text to display. Only the first line of a note or a file: its label. The rest may be megabytes."""
         text = self.message.text
-        return text.partition("\n")[0] if self.message.role == "note" else text
+        return text.partition("\n")[0] if self.message.role in {"note", "file"} else text
 
     @property
     def name(self) -> str:
@@ -102,5 +104,7 @@ def role_name(role: Role) -> str:
             return QCoreApplication.translate("MessageView", "Answer")
         case "note":
             return QCoreApplication.translate("MessageView", "Note")
+        case "file":
+            return QCoreApplication.translate("MessageView", "File")
         case "root":
             return ""

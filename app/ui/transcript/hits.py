@@ -103,6 +103,6 @@ class Hits:
             return 0
         known = self._folded.get(message.id)
         if known is None or known[0] is not message.text:
-            text = message.text.partition("\n")[0] if message.role == "note" else message.text
+            text = message.text.partition("\n")[0] if message.role in {"note", "file"} else message.text
             known = self._folded[message.id] = message.text, text.casefold()
         return known[1].count(self._query)

@@ -68,6 +68,8 @@ class Transcript(MessageList):
         controller.shown.revealed.connect(self.reveal)
         controller.program.of_models.marks_changed.connect(self.show_branch)
         WaitingAnswers(controller, self)
+        self._sizes = controller.file_sizes
+        self._sizes.changed.connect(self._show_sizes)
 
     # --- focus and versions --------------------------------------------------------------------------------
 
@@ -165,6 +167,11 @@ class Transcript(MessageList):
         else:
             position.hold_end()
 
+    def _show_sizes(self) -> None:
+        for message_id, view in self._views.items():
+            if view.message.role == "file":
+                self._show_again(message_id)
+
     def _show_changed(self, message_id: MessageId) -> None:
         if self.view(message_id) is not None:
             self._show_again(message_id)
@@ -220,6 +227,7 @@ class Transcript(MessageList):
             is_last=is_last,
             modes=self.modes,
             is_saved=self._conversation.is_saved(message_id),
+            num_tokens=self._sizes.num_tokens(message) if message.role == "file" else None,
         )
 
     @override

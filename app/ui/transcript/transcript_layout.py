@@ -14,7 +14,7 @@ _CHAR_PX = 7.4
 """The average width of a character."""
 _MAX_CHARS = 200_000
 """Longer texts are cut on the page."""
-_AROUND_PX: dict[Role, int] = {"system": 80, "user": 80, "assistant": 58, "note": 80, "root": 0}
+_AROUND_PX: dict[Role, int] = {"system": 80, "user": 80, "assistant": 58, "note": 80, "file": 40, "root": 0}
 """The height of everything around the text: heading, card, buttons, footer."""
 _CARD_PX = 32
 """The left and right margins of a card."""
@@ -199,7 +199,7 @@ class ScrollPosition:
 def estimated_height(role: Role, text: str, width_px: int) -> int:
     """Return an approximate height for a message at this width."""
     num_chars = len(text)
-    if not num_chars or role == "note":
+    if not num_chars or role in {"note", "file"}:
         return _AROUND_PX[role] + (LINE_PX if num_chars else 0)
     if num_chars > _MAX_CHARS:
         num_chars = _MAX_CHARS

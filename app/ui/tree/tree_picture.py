@@ -229,7 +229,7 @@ def _text_font(message: Message) -> QFont:
     font = text_font(_TEXT_PX)
     if message.role == "user":
         font.setWeight(QFont.Weight.Medium)
-    font.setItalic(message.role in {"system", "note"})
+    font.setItalic(message.role in {"system", "note", "file"})
     return font
 
 

@@ -33,6 +33,8 @@ def role_text(message: Message) -> str:
             return QCoreApplication.translate("Tree", "System prompt")
         case "note":
             return QCoreApplication.translate("Tree", "Note")
+        case "file":
+            return QCoreApplication.translate("Tree", "File")
         case "root":
             return QCoreApplication.translate("Tree", "Beginning")
 

@@ -14,6 +14,7 @@ import msgspec
 import pytest
 from msgspec import UNSET, structs
 
+from app.model.attachment import Attachment
 from app.model.generation_settings import (
     BUILT_IN_PRESETS,
     AnswerFormat,
@@ -27,7 +28,7 @@ from app.model.generation_settings import (
 from app.model.message import Constraint, Sampling
 from app.model.settings import load_settings
 from app.model.store import Store
-from app.model.unsent import Attachment, Unsent
+from app.model.unsent import Unsent
 from tests.app.desk import Desk
 from tests.app.sampling import set_sampling
 from tests.driver import ROOT

@@ -11,9 +11,9 @@ from pytestqt.qtbot import QtBot
 from app.answers.prompt import turns
 from app.costs.context_meter import ContextMeter, Room
 from app.costs.worker_queries import FormatCheck, HookList, TokenCount, slices
+from app.model.attachment import Attachment, unsent_files
 from app.model.generation_settings import AnswerFormat, Hook
 from app.model.message import Message, Role
-from app.model.unsent import Attachment
 from tests.app.desk import Desk
 from tests.waiting import PATIENCE_MS
 from worker.protocol import (
@@ -163,8 +163,8 @@ def test_the_meter_fills_while_the_user_types(desk: Desk, qtbot: QtBot) -> None:
     assert room is not None
     assert room == Room(350, 220, 2048, 1.3)
     assert (room.num_read, room.num_free) == (130, 1698)
-    meter.write("some words", [Attachment(name="n.py", text="x = 1\n")], 7)
-    _written(desk, qtbot, 3, "u1\n\nsome words\n\nn.py:\n\n```py\nx = 1\n```", 1950, 220)
+    meter.write("some words", unsent_files([Attachment(name="n.py", text="x = 1\n")]), 7)
+    _written(desk, qtbot, 3, "u1\n\nn.py:\n\n```py\nx = 1\n```\n\nsome words", 1950, 220)
     room = meter.room
     assert room is not None
     assert (room.num_used, room.is_nearly_full, room.is_over) == (1950, True, False)
@@ -176,7 +176,7 @@ def test_the_meter_fills_while_the_user_types(desk: Desk, qtbot: QtBot) -> None:
 def test_with_long_files_or_branches_only_the_typed_text_is_counted_again(desk: Desk, qtbot: QtBot, what: str) -> None:
     meter = ContextMeter(desk.session, desk.program)
     branch = _BRANCH if what == "files" else [*_BRANCH, *(_said(number) for number in range(3, 1500))]
-    attached = [Attachment(name="n.txt", text="x" * 200_000)] if what == "files" else []
+    attached = unsent_files([Attachment(name="n.txt", text="x" * 200_000)] if what == "files" else [])
     meter.show(lambda: branch, {})
     _planned(desk, qtbot, 1, 301, 200)
     meter.write("some words", attached, 1600)

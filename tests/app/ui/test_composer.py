@@ -27,8 +27,10 @@ from app.model.generation_settings import EXAMPLES, AnswerFormat, GenerationSett
 from app.model.message import Sampling
 from app.model.unsent import Unsent
 from app.ui.composer.format_popover import FormatPopover
+from app.ui.composer.parts_popover import PartsPopover
 from app.ui.composer.sampling_panel import SamplingPanel
 from app.ui.composer.system_prompt_popover import SystemPromptPopover
+from app.ui.message.foldable_parts import NoteView
 from app.ui.parts.popover import Popover
 from tests.app.ui.conftest import User
 from tests.waiting import PATIENCE_MS
@@ -129,13 +131,71 @@ def test_a_file_is_sent_with_the_message_and_its_size_is_shown(user: User, tmp_p
     assert _chips(user).startswith("notes.py · ")
     _press(user, composer.text, Qt.Key.Key_Return)
     user.answer()
-    assert user.controller.shown.path[1].text == "What is a branch?\n\nnotes.py:\n\n```py\nx = 1\n```"
+    assert [(message.role, message.text) for message in user.controller.shown.path[1:-1]] == [
+        ("file", "notes.py\nx = 1\n"),
+        ("user", "What is a branch?"),
+    ]
     assert composer.text.content == _chips(user) == ""
 
 
 def _chips(user: User) -> str:
     labels = user.window.composer.attachments.findChildren(QLabel)
     return " ".join(label.text() for label in labels if label.isVisible())
+
+
+def test_a_file_is_read_once_however_often_its_question_changes(user: User, tmp_path: Path) -> None:
+    file = tmp_path / "apples.txt"
+    file.write_text("Apples are red or green. " * 40)
+    user.window.composer.files_given.emit([file])
+    first = user.ask("Which colours?")
+    question = user.controller.shown.path[-2]
+    view = user.view(user.controller.shown.path[-3].id)
+    contents = view.findChild(NoteView)
+    assert isinstance(contents, NoteView)
+    user.bot.waitUntil(lambda: "tokens" in contents.button.text(), timeout=PATIENCE_MS)
+    assert view.text.content == "apples.txt"
+    contents.button.click()
+    assert contents.text is not None
+    assert "Apples are red" in contents.text.content
+    user.controller.edit(question.id, "And pears?")
+    second = user.answer()
+    assert first.record is not None
+    assert second.record is not None
+    assert [message.role for message in user.controller.shown.path] == ["system", "file", "user", "assistant"]
+    assert first.record.figures.prompt_tokens > 200
+    assert second.record.figures.read_tokens < 40
+    user.controller.edit(user.controller.shown.path[0].id, "Be brief.")
+    user.answer()
+    assert [message.text for message in user.controller.shown.path][:1] == ["Be brief."]
+    assert user.controller.shown.path[1].text.startswith("apples.txt\nApples")
+
+
+def test_a_document_is_read_in_the_background_and_its_pages_are_chosen(user: User, tmp_path: Path) -> None:
+    file = tmp_path / "book.html"
+    file.write_text("".join(f"<h1>Chapter {name}</h1><p>It is about {name}.</p>" for name in ("one", "two", "three")))
+    composer = user.window.composer
+    composer.files_given.emit([file])
+    assert _chips(user) == "book.html · reading…"
+    composer.text.setFocus()
+    user.type("What is it about?")
+    _press(user, composer.text, Qt.Key.Key_Return)
+    assert user.controller.shown.opened is None
+    user.bot.waitUntil(lambda: list(composer.attachments.openers) == [0], timeout=PATIENCE_MS)
+    user.bot.waitUntil(lambda: "tokens" in composer.attachments.openers[0].text(), timeout=PATIENCE_MS)
+    opener = composer.attachments.openers[0]
+    opener.setFocus()
+    _press(user, opener, Qt.Key.Key_Space)
+    popover = QApplication.activePopupWidget()
+    assert isinstance(popover, PartsPopover)
+    _press(user, popover.parts, Qt.Key.Key_Down)
+    _press(user, popover.parts, Qt.Key.Key_Space)
+    popover.close()
+    assert "2 of 3 parts" in composer.attachments.openers[0].accessibleName()
+    composer.text.setFocus()
+    _press(user, composer.text, Qt.Key.Key_Return)
+    user.answer()
+    sent = user.controller.shown.path[1].text
+    assert sent == "book.html\n[Chapter one]\nIt is about one.\n\n[Chapter three]\nIt is about three."
 
 
 def test_every_file_shows_its_size_even_an_empty_one(user: User, tmp_path: Path) -> None:
@@ -145,7 +205,7 @@ def test_every_file_shows_its_size_even_an_empty_one(user: User, tmp_path: Path)
     composer = user.window.composer
     composer.files_given.emit(files)
     user.bot.waitUntil(lambda: _chips(user).count("tokens") == 3, timeout=PATIENCE_MS)
-    assert _chips(user).startswith("empty.txt · 0 tokens one.txt · ")
+    assert _chips(user).startswith("empty.txt · ")
     for _ in files:
         _press(user, composer.attachments.buttons[0], Qt.Key.Key_Delete)
 

@@ -1,0 +1,182 @@
+"""Reads files that are to be attached: text files at once, documents in a process of their own."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Signal
+
+from app.files.documents import DOCUMENTS, LockedError, NoTextError, decoded, read_parts
+from app.model.attachment import MAX_CHARS, Attachment, FilePart
+from worker.regular_file import read_regular
+from worker.sentence import Sentence, SentenceError
+from worker.trial import CrashedError, Limits, RaisedError, TooMuchMemoryError, TooSlowError, TrialError, TrialProcess
+
+_MAX_TEXT_BYTES = 8 * MAX_CHARS
+_MAX_DOCUMENT_BYTES = 1 << 30
+_LIMITS = Limits(seconds=120.0, memory_bytes=2 << 30, result_bytes=256 << 20)
+
+
+class NotAttachedError(SentenceError):
+    """A file can't be attached; the sentence says why and what to do."""
+
+
+@dataclass(eq=False)
+class Job:
+    """A document that is to be read for a conversation."""
+
+    path: Path
+    conversation_id: int | None
+    """None means the empty page."""
+    is_wanted: bool = True
+
+
+class FileReader(QObject):
+    """Reads documents one after another in the background."""
+
+    read = Signal(object, object)
+    """The `Job`, and the file as an `Attachment` or the `Sentence` that says why there is none."""
+    _ended = Signal(object, object)
+
+    def __init__(self, parent: QObject | None) -> None:
+        super().__init__(parent)
+        self._jobs: list[Job] = []
+        """The first one is being read."""
+        self._ended.connect(self._on_ended)
+
+    def jobs_of(self, conversation_id: int | None) -> list[Job]:
+        """Return the documents that are still to be read for a conversation."""
+        return [job for job in self._jobs if job.is_wanted and job.conversation_id == conversation_id]
+
+    def start(self, path: Path, conversation_id: int | None) -> None:
+        """Read a document for a conversation. `read` follows, unless `stop` comes first."""
+        if not any(job.path == path for job in self.jobs_of(conversation_id)):
+            self._jobs.append(Job(path, conversation_id))
+            if len(self._jobs) == 1:
+                self._begin()
+
+    def stop(self, job: Job) -> None:
+        """Do not read a document, or end its reading."""
+        job.is_wanted = False
+
+    def _begin(self) -> None:
+        # The thread that starts the process must live as long as the process.
+        threading.Thread(target=self._read, args=(self._jobs[0],), daemon=True, name="document").start()
+
+    def _read(self, job: Job) -> None:
+        process = TrialProcess(meanwhile=lambda: job.is_wanted)
+        try:
+            found: Attachment | Sentence = read_document(job.path, process)
+        except NotAttachedError as error:
+            found = error.sentence
+        finally:
+            process.close()
+        # At the end of the program the reader may have gone.
+        with contextlib.suppress(RuntimeError):
+            self._ended.emit(job, found)
+
+    def _on_ended(self, job: Job, found: Attachment | Sentence) -> None:
+        self._jobs.remove(job)
+        if job.is_wanted:
+            self.read.emit(job, found)
+        self._jobs = [job for job in self._jobs if job.is_wanted]
+        if self._jobs:
+            self._begin()
+
+
+def is_document(path: Path) -> bool:
+    """Whether a file is read in a process of its own."""
+    return path.suffix.lower() in DOCUMENTS
+
+
+def read_text_file(path: Path) -> Attachment:
+    """Read a text file. Raises `NotAttachedError`."""
+    try:
+        _check(path, _MAX_TEXT_BYTES)
+        text = decoded(read_regular(path, _MAX_TEXT_BYTES))
+    except OSError as error:
+        raise _unreadable(path, error.strerror or str(error)) from error
+    if text is None:
+        raise NotAttachedError(
+            Sentence("“{name}” is not a text file. Save it as text, then attach the text.", name=path.name)
+        )
+    return Attachment(name=path.name, text=text)
+
+
+def read_document(path: Path, process: TrialProcess) -> Attachment:
+    """Read a document in another process. Raises `NotAttachedError`."""
+    try:
+        _check(path, _MAX_DOCUMENT_BYTES)
+        parts, num_parts = process.run(_LIMITS, read_parts, str(path), MAX_CHARS)
+    except OSError as error:
+        raise _unreadable(path, error.strerror or str(error)) from error
+    except RaisedError as error:
+        raise _refusal(path, error) from error
+    except TooSlowError as error:
+        raise NotAttachedError(
+            Sentence(
+                "“{name}” could not be read within {seconds} seconds. Attach a part of it, or save it as text.",
+                name=path.name,
+                seconds=round(_LIMITS.seconds),
+            )
+        ) from error
+    except TooMuchMemoryError as error:
+        raise NotAttachedError(
+            Sentence(
+                "Reading “{name}” needs more than {limit_bytes} of memory. Attach a part of it, or save it as text.",
+                name=path.name,
+                limit_bytes=_LIMITS.memory_bytes,
+            )
+        ) from error
+    except (CrashedError, TrialError) as error:
+        raise NotAttachedError(
+            Sentence(
+                "“{name}” can't be read, because its reader crashed. The file is probably damaged.", name=path.name
+            )
+        ) from error
+    if num_parts == 1:
+        return Attachment(name=path.name, text=parts[0][1])
+    found = tuple(FilePart(title=title, text=text) for title, text in parts)
+    return Attachment(name=path.name, parts=found, num_parts=num_parts)
+
+
+def _check(path: Path, max_bytes: int) -> None:
+    """Refuse what is no file of a sane size. Raises `NotAttachedError` and `OSError`."""
+    if path.is_dir():
+        raise NotAttachedError(Sentence("“{name}” is a folder. Attach files from it instead.", name=path.name))
+    status = path.stat()
+    if not path.is_file():
+        raise NotAttachedError(Sentence("“{name}” is not a file.", name=path.name))
+    if status.st_size > max_bytes:
+        raise NotAttachedError(
+            Sentence(
+                "“{name}” has {file_bytes}, but a file can have only {max_bytes}. Attach a part of it.",
+                name=path.name,
+                file_bytes=status.st_size,
+                max_bytes=max_bytes,
+            )
+        )
+
+
+def _unreadable(path: Path, error: str) -> NotAttachedError:
+    return NotAttachedError(Sentence("“{name}” can't be read ({error}).", name=path.name, error=error))
+
+
+def _refusal(path: Path, error: RaisedError) -> NotAttachedError:
+    names: Sequence[str] = error.names
+    if LockedError.__name__ in names:
+        text = Sentence(
+            "“{name}” is protected by a password. Save a copy without one, and attach that.", name=path.name
+        )
+    elif NoTextError.__name__ in names:
+        text = Sentence(
+            "“{name}” has no text. If its pages are pictures, a program for text recognition can read them.",
+            name=path.name,
+        )
+    else:
+        text = Sentence("“{name}” can't be read. It is damaged, or not what its name says.", name=path.name)
+    return NotAttachedError(text)
