@@ -91,6 +91,13 @@ class OpenModels:
 
 
 @dataclass(frozen=True)
+class ResumeTransfers:
+    """Go on with models that were on their way when Bough ended."""
+
+    keys: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class ShowFile:
     """Show a file or folder in the system's file manager."""
 
@@ -132,6 +139,7 @@ NoticeAction: TypeAlias = (
     | RestartWorker
     | OpenMemorySettings
     | OpenModels
+    | ResumeTransfers
     | ShowFile
     | ShowConversation
     | ShowBackups
@@ -145,11 +153,21 @@ KINDS: tuple[Kind, ...] = ("information", "warning", "danger")
 """From the least to the most serious."""
 
 Cause: TypeAlias = Literal[
-    "store", "saving", "settings", "files", "drafts", "model", "worker", "local_api", "arrival", "transfer"
+    "store",
+    "saving",
+    "settings",
+    "files",
+    "drafts",
+    "model",
+    "worker",
+    "local_api",
+    "arrival",
+    "transfer",
+    "interrupted",
 ]
 """A lasting state of the program: the store that was opened, text or settings that can't be saved, settings that were
 set aside, drafts and other files that were, a model that did not load, a worker that does not respond, models that have
-come or failed while no Models window was open."""
+come or failed while no Models window was open, models that were on their way when Bough ended."""
 
 
 @dataclass(frozen=True)

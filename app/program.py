@@ -289,6 +289,11 @@ class Program(QObject):
         """Models that are fetched or converted. The first use shows those of earlier runs, paused."""
         return self._transfers.get()
 
+    def report_interrupted_transfers(self) -> None:
+        """Say in a notice which models were on their way when Bough ended."""
+        if not self.preferences.is_safe and any((self.models_folder.parent / "fetching").glob("*/job.json")):
+            self._transfers.get()
+
     @property
     def running_transfers(self) -> list[str]:
         """The titles of models that are being fetched or converted, or wait for it."""

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from PySide6.QtCore import QObject
 
 from app.answers.model_session import ModelSession
-from app.notices import ChatWith, Notice, Notices, OpenModels
+from app.notices import ChatWith, Notice, Notices, OpenModels, ResumeTransfers
 from app.supply.transfers import Transfers
 from worker.sentence import Sentence, joined
 
 
 class TransferNotices(QObject):
-    """Keeps one notice about models that have come, and one about those that have failed."""
+    """Keeps one notice about models that have come, those that have failed, and interrupted ones."""
 
     def __init__(
         self, transfers: Transfers, notices: Notices, session: ModelSession, is_followed: Callable[[str], bool]
@@ -31,6 +31,8 @@ class TransferNotices(QObject):
         """The failures that the notice says, by the transfer's key."""
         self._seen: set[str] = set()
         """The keys of the transfers that were seen as failed."""
+        self._interrupted: tuple[str, ...] = ()
+        """The keys of the transfers that the notice names."""
         self._on_changed(is_start=True)
         transfers.landed.connect(self._on_landed)
         transfers.changed.connect(self._on_changed)
@@ -66,7 +68,25 @@ class TransferNotices(QObject):
         else:
             self._notices.end("arrival")
 
+    def _say_what_was_interrupted(self) -> None:
+        found = self._transfers.interrupted
+        keys = tuple(one.key for one in found)
+        if keys == self._interrupted:
+            return
+        self._interrupted = keys
+        if not found:
+            self._notices.end("interrupted")
+            return
+        if len(found) == 1:
+            text = Sentence("{model} was on its way when Bough ended. What has come is kept.", model=found[0].title)
+        else:
+            text = Sentence(
+                "{num_models} models were on their way when Bough ended. What has come is kept.", num_models=len(found)
+            )
+        self._notices.post(Notice(text, action=ResumeTransfers(keys), cause="interrupted"))
+
     def _on_changed(self, *, is_start: bool = False) -> None:
+        self._say_what_was_interrupted()
         all_ = self._transfers.all
         self._titles.update((one.key, one.title) for one in all_)
         failed = {

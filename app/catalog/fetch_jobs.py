@@ -42,6 +42,8 @@ class Fetch(Struct, frozen=True, kw_only=True):
     id: str
     model: RemoteModel | LocalGguf
     state: FetchState = "queued"
+    is_held: bool = False
+    """Whether the user has paused it."""
     phase: Phase = "fetching"
     num_bytes: int = 0
     """Bytes that are here; while a GGUF file is converted, bytes converted."""
@@ -90,6 +92,7 @@ class _Saved(Struct):
     """One of both is there."""
     failure: SentenceParts | None = None
     failure_kind: str = ""
+    is_held: bool = False
     target: str = ""
     target_bytes: int = 0
 
@@ -130,6 +133,7 @@ class FetchJobs:
                 id=path.parent.name,
                 model=model,
                 state="failed" if failure else "paused",
+                is_held=saved.is_held,
                 failure=failure,
                 failure_kind=saved.failure_kind,
                 target=saved.target,
@@ -213,6 +217,7 @@ def _saved(fetch: Fetch, order: int) -> _Saved:
         file=fetch.model if isinstance(fetch.model, LocalGguf) else None,
         failure=fetch.failure.parts if fetch.failure else None,
         failure_kind=fetch.failure_kind,
+        is_held=fetch.is_held,
         target=fetch.target,
         target_bytes=fetch.target_bytes,
     )

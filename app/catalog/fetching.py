@@ -33,7 +33,7 @@ from app.catalog.fetch_events import (
     Progressed,
     Waiting,
 )
-from app.catalog.fetch_jobs import Fetch, FetchJobs, FetchState, decoded, id_of
+from app.catalog.fetch_jobs import Fetch, FetchJobs, decoded, id_of
 from app.catalog.fetch_process import main
 from app.catalog.hub import Hub
 from app.catalog.places_of_models import hub_cache
@@ -112,8 +112,10 @@ class FetchQueue:
         return found
 
     def pause(self, id_: str) -> None:
-        """Stop an entry. The finished part is kept."""
-        self._stop(id_, "paused")
+        """Stop an entry until it is resumed, also after a restart. The finished part is kept."""
+        self._stop(id_)
+        with self._changed:
+            self._jobs.save(self._fetches)
 
     def resume(self, id_: str) -> None:
         """Let an entry that is paused or failed go on when its turn comes."""
@@ -121,7 +123,7 @@ class FetchQueue:
             fetch = self.fetch(id_)
             if fetch is None or fetch.state in {"running", "landed"}:
                 return
-            self._replace(replace(fetch, state="queued", failure=None, failure_kind="", waiting=None))
+            self._replace(replace(fetch, state="queued", is_held=False, failure=None, failure_kind="", waiting=None))
             self._jobs.save(self._fetches)
             if fetch.is_local not in self._threads and not self._is_closed:
                 name = "conversions" if fetch.is_local else "fetches"
@@ -133,7 +135,7 @@ class FetchQueue:
 
     def cancel(self, id_: str) -> int:
         """Remove an entry with what has come; return the bytes freed. A model that has landed stays."""
-        self._stop(id_, "paused")
+        self._stop(id_)
         with self._changed:
             fetch = self.fetch(id_)
             if fetch is None:
@@ -187,12 +189,14 @@ class FetchQueue:
             self._fetches = [fetch if other.id == fetch.id else other for other in self._fetches]
             self._changed.notify_all()
 
-    def _stop(self, id_: str, state: FetchState) -> None:
+    def _stop(self, id_: str) -> None:
         with self._changed:
             fetch = self.fetch(id_)
             if fetch is None or fetch.is_over:
                 return
-            self._replace(self._jobs.measured(replace(fetch, state=state, bytes_per_s=None, waiting=None)))
+            self._replace(
+                self._jobs.measured(replace(fetch, state="paused", is_held=True, bytes_per_s=None, waiting=None))
+            )
             if id_ in self._processes:
                 self._processes[id_].kill()
                 self._changed.wait_for(lambda: id_ not in self._running)

@@ -28,6 +28,8 @@ class Transfer:
     """Its name among all transfers."""
     title: str
     state: TransferState
+    is_held: bool = False
+    """Whether the user has paused it."""
     phase: TransferPhase = "fetching"
     num_bytes: int = 0
     total_bytes: int | None = None
@@ -78,6 +80,11 @@ class Transfers(QObject):
         """Those that are not here yet, in their order."""
         fetches = [fetch for fetch in self._queue.fetches if fetch.state != "landed"]
         return [_transfer(fetch, fetches[:number]) for number, fetch in enumerate(fetches)]
+
+    @property
+    def interrupted(self) -> Sequence[Transfer]:
+        """Those that ended with an earlier Bough, though the user had not paused them."""
+        return [one for one in self.all if one.state == "paused" and not one.is_held]
 
     def of(self, model: RemoteModel) -> Transfer | None:
         """Return the transfer of a model on the hub; None without one."""
@@ -142,6 +149,7 @@ def _transfer(fetch: Fetch, before: Sequence[Fetch]) -> Transfer:
         key=fetch.id,
         title=fetch.model.title or ("" if remote is None else remote.repo.rpartition("/")[2]),
         state=fetch.state,
+        is_held=fetch.is_held,
         phase=fetch.phase,
         num_bytes=fetch.num_bytes,
         total_bytes=fetch.model.num_bytes if fetch.total_bytes is None else fetch.total_bytes,

@@ -33,6 +33,7 @@ from app.notices import (
     OpenMemorySettings,
     OpenModels,
     RestartWorker,
+    ResumeTransfers,
     ShowBackups,
     ShowConversation,
     ShowFile,
@@ -163,6 +164,8 @@ class Banner(QWidget):
                 return self.tr("Use a plain template")
             case AskGuide():
                 return self.tr("Ask the guide")
+            case ResumeTransfers(keys):
+                return self.tr("Resume") if len(keys) == 1 else self.tr("Resume all")
             case RestartWorker():
                 return self.tr("Restart")
             case OpenMemorySettings():
@@ -351,6 +354,9 @@ class NoticeCommands(QObject):
                 program.memory_check.allow(model)
             case AskGuide():
                 self._controller.ask_guide()
+            case ResumeTransfers(keys):
+                for key in keys:
+                    program.transfers.resume(key)
             case RestartWorker(is_guide):
                 program.restart_worker(program.sessions.guide if is_guide else None)
             case OpenMemorySettings():

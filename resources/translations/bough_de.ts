@@ -344,6 +344,14 @@
         <translation>Guide fragen</translation>
     </message>
     <message>
+        <source>Resume</source>
+        <translation>Fortsetzen</translation>
+    </message>
+    <message>
+        <source>Resume all</source>
+        <translation>Alle fortsetzen</translation>
+    </message>
+    <message>
         <source>Restart</source>
         <translation>Neu starten</translation>
     </message>
@@ -5769,6 +5777,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>{model} kann jetzt verwendet werden.</translation>
     </message>
     <message>
+        <source>{model} was on its way when Bough ended. What has come is kept.</source>
+        <translation>{model} war unterwegs, als Bough endete. Was angekommen ist, bleibt erhalten.</translation>
+    </message>
+    <message>
         <source>{name} has the shape {shape}</source>
         <translation>{name} hat die Form {shape}</translation>
     </message>
@@ -5791,6 +5803,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>{num_missing} of the {count} parts of this model are missing; the first is {file}. Put all parts in {folder}, then try again.</source>
         <translation>{num_missing} der {count} Teile dieses Modells fehlen; der erste ist {file}. Legen Sie alle Teile in {folder} und versuchen Sie es dann noch einmal.</translation>
+    </message>
+    <message>
+        <source>{num_models} models were on their way when Bough ended. What has come is kept.</source>
+        <translation>{num_models} Modelle waren unterwegs, als Bough endete. Was angekommen ist, bleibt erhalten.</translation>
     </message>
     <message>
         <source>{num_tokens} of its tokens complete the given text. They were not sampled freely, so they are not compared.</source>

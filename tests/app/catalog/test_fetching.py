@@ -109,7 +109,9 @@ def test_the_token_goes_to_the_hub_alone(desk: Desk, hub_server: HubServer, tmp_
     assert hub_server.token not in "".join(request.path for request in hub_server.requests)
 
 
-def test_pause_and_resume(desk: Desk, hub_server: HubServer, small: Repository, tmp_path: Path) -> None:
+def test_pause_and_resume(
+    desk: Desk, open_desk: Callable[[], Desk], hub_server: HubServer, small: Repository, tmp_path: Path
+) -> None:
     hub_server.bytes_per_s = 3e6
     fetch = desk.queue.add(RemoteModel(repo=REPO))
     desk.wait_until(lambda: desk.queue.fetches[0].num_bytes > 500_000)
@@ -117,6 +119,7 @@ def test_pause_and_resume(desk: Desk, hub_server: HubServer, small: Repository, 
     paused = desk.end_of(fetch.id)
     assert paused.state == "paused"
     assert 500_000 < paused.num_bytes < len(DATA)
+    assert [(one.state, one.is_held) for one in open_desk().queue.fetches] == [("paused", True)]
     hub_server.bytes_per_s = None
     desk.queue.resume(fetch.id)
     assert_landed(desk.end_of(fetch.id), tmp_path, small)
@@ -202,7 +205,7 @@ def test_bough_itself_is_killed(
     hub_server.bytes_per_s = None
     desk = open_desk()
     (fetch,) = desk.queue.fetches
-    assert fetch.state == "paused"
+    assert (fetch.state, fetch.is_held) == ("paused", False)
     assert 500_000 < fetch.num_bytes < len(DATA)
     assert fetch.total_bytes == sum(map(len, {*FILES.values()}))
     desk.queue.resume(fetch.id)

@@ -1,0 +1,45 @@
+"""Models that were on their way when Bough ended: a notice says so at the start, and goes with them."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.catalog.entry import RemoteModel
+from app.catalog.fetch_jobs import Fetch, FetchJobs, id_of
+from app.notices import ResumeTransfers
+from app.places import Places
+from tests.app.desk import Desk
+
+pytestmark = pytest.mark.usefixtures("nothing_leaks")
+
+ONE, TWO, HELD = (RemoteModel(repo=f"someone/{name}", title=name) for name in ("One", "Two", "Held"))
+
+
+def _interrupt(desk: Desk, *models: RemoteModel) -> None:
+    jobs = FetchJobs(Places.under(desk.program.models_folder.parent))
+    jobs.save([Fetch(id=id_of(model), model=model, is_held=model is HELD) for model in models])
+
+
+def _said(desk: Desk) -> list[tuple[str, object]]:
+    return [(str(each.text), each.action) for each in desk.program.notices.lasting if each.cause == "interrupted"]
+
+
+def test_interrupted_models_are_said_and_those_that_the_user_paused_are_not(desk: Desk) -> None:
+    _interrupt(desk, ONE, HELD, TWO)
+    desk.program.report_interrupted_transfers()
+    keys = (id_of(ONE), id_of(TWO))
+    text = "2 models were on their way when Bough ended. What has come is kept."
+    assert _said(desk) == [(text, ResumeTransfers(keys))]
+    desk.program.transfers.cancel(keys[0])
+    text = "Two was on its way when Bough ended. What has come is kept."
+    assert _said(desk) == [(text, ResumeTransfers(keys[1:]))]
+    desk.program.transfers.cancel(keys[1])
+    assert _said(desk) == []
+    assert [one.title for one in desk.program.transfers.all] == ["Held"]
+
+
+@pytest.mark.parametrize("models", [(), (HELD,)])
+def test_nothing_is_said_without_interrupted_models(desk: Desk, models: tuple[RemoteModel, ...]) -> None:
+    _interrupt(desk, *models)
+    desk.program.report_interrupted_transfers()
+    assert _said(desk) == []
