@@ -36,8 +36,8 @@ Lineage: TypeAlias = Callable[[MessageId], Sequence[Message]]
 class Costs(QObject):
     """The costs of the messages of one conversation, queried in batches as views request them.
 
-    Known costs stay until the conversation or the model changes. Outdated ones are queried again when they are
-    requested. At most one query runs at a time.
+    A cost is what the worker said last, and is not known while that may be out of date: then it is queried again.
+    At most one query runs at a time.
     """
 
     changed = Signal()
@@ -77,14 +77,19 @@ class Costs(QObject):
         self._forget()
 
     def get(self, message_id: MessageId) -> Cost | None:
-        """Return the cost of going to a message; None while it is not known."""
+        """Return the cost of going to a message; None while it is not known, or may have changed."""
         if self._session.state == "unloaded":
             return UNLOADED
         plan = self._plans.get(message_id)
-        if plan is None:
+        if plan is None or message_id not in self._fresh or message_id in self._asked:
             return None
         cost = cost_of(plan, self._tokens_per_s or self._rate_before)
         return replace(cost, tier=self._tier(message_id, plan))
+
+    def last_tier(self, message_id: MessageId) -> Tier | None:
+        """Return where a branch was kept when the worker was asked last, for a drawing that should not flicker."""
+        plan = self._plans.get(message_id)
+        return None if plan is None or self._session.state == "unloaded" else self._tier(message_id, plan)
 
     def want(self, message_ids: Sequence[MessageId]) -> None:
         """Query the unknown costs of these messages, the first ones first, in place of an earlier request."""
@@ -94,8 +99,13 @@ class Costs(QObject):
 
     def refresh(self) -> None:
         """Query the requested costs again, because a message changed or the model has read something."""
+        were_known = bool(self._fresh)
         self._fresh.clear()
         self._doubtful.clear()
+        # The answer to a running query is out of date.
+        self._asked = ()
+        if were_known:
+            self.changed.emit()
         self.want(self._wanted)
 
     def check_options(self) -> None:

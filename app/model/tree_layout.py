@@ -1,8 +1,9 @@
 """The layout of a tree in lanes (across) and rows (down). Independent of pixels and text.
 
 A message's row is its distance from the top, so nothing moves down when something is added beside it. Each branch goes
-straight down in one lane, the visible branch in the first. Branches that leave it stand to its right, those that leave
-further up further right. No line crosses a dot or another line.
+straight down in one lane, and the oldest version continues the lane of its parent. Its siblings stand to its right in
+their order, those further up further right. So a choice of another version moves nothing: `path` only marks the visible
+branch. No line crosses a dot or another line.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from app.model.message import Message, MessageId
 from app.model.tree import Choices, Tree
 
 MAX_BESIDE = 6
-"""The siblings beside the chosen one that are shown before the rest are folded."""
+"""The siblings beside the oldest one that are shown, the newest ones, before the rest are folded."""
 
 
 class Spot(NamedTuple):
@@ -43,7 +44,7 @@ class TreeLayout:
         wanted: Collection[MessageId] = (),
         unfolded: Collection[MessageId] = (),
     ) -> None:
-        """`wanted` messages are never folded, nor those with a star, a pin or a name.
+        """`wanted` messages are never folded, nor chosen ones, nor those with a star, a pin or a name.
 
         All children of the parents in `unfolded` are shown.
         """
@@ -51,6 +52,7 @@ class TreeLayout:
         """The spots of each row, from left to right."""
         self.path: list[MessageId] = [message.id for message in tree.path(choices) if message.role != "root"]
         """The visible branch: one message a row, from the top."""
+        self._on_path = set(self.path)
         self.num_lanes = 0
         self.num_branches = 0
         """Without the folded ones."""
@@ -89,7 +91,11 @@ class TreeLayout:
         return self._spots[self.path[-1]] if self.path else None
 
     def is_on_path(self, spot: Spot) -> bool:
-        return spot.lane == 0 and spot.row < len(self.path)
+        return spot.id in self._on_path
+
+    def path_spot(self, row: int) -> Spot | None:
+        """Return the spot of the visible branch in a row; None below its end."""
+        return self._spots[self.path[row]] if row < len(self.path) else None
 
     def within(self, row: int, first_lane: int, last_lane: int) -> Sequence[Spot]:
         """Return a row's spots in these lanes, and the next one to the right, whose line may cross them."""
@@ -126,16 +132,19 @@ class TreeLayout:
     def grow(self, message_id: MessageId) -> bool:
         """Add a message that is the first child at the end of the visible branch.
 
-        For a message anywhere else, return False and change nothing: a new layout is needed.
+        If that could move others, return False and change nothing: a new layout is needed.
         """
         leaf = self.leaf
         if leaf is None or list(self._tree.children(leaf.id)) != [message_id]:
             return False
-        # The first lane has only the visible branch, and no other line crosses it.
         row = len(self.path)
+        # Nothing lies left of the first lane, and nothing below the last row.
+        if leaf.lane and row < len(self.rows):
+            return False
         self.path.append(message_id)
+        self._on_path.add(message_id)
         self._make_room(row)
-        spot = self._spots[message_id] = Spot(0, row, message_id, leaf.id, 0)
+        spot = self._spots[message_id] = Spot(leaf.lane, row, message_id, leaf.id, leaf.lane)
         self.rows[row].insert(0, spot)
         return True
 
@@ -167,7 +176,7 @@ class TreeLayout:
         self.num_lanes = max(self._last_lane, default=-1) + 1
 
     def _tops(self) -> list[MessageId]:
-        """Return the messages without a parent, the visible branch's first."""
+        """Return the messages without a parent, the oldest first."""
         line = self._tree.lineage(self._tree.root_id)
         if not line:
             return []
@@ -190,16 +199,17 @@ class TreeLayout:
         children = [child for child in self._tree.children(parent_id) if child not in self._seen]
         if len(children) <= 1:
             return (children[0] if children else None), [], 0
-        chosen = self._choices.get(parent_id)
-        first = chosen if chosen in children else children[-1]
-        children.remove(first)
+        first, *children = children
         if is_unfolded or len(children) <= MAX_BESIDE:
             return first, children, 0
         shown = {child for child in children if child in self._kept}
+        chosen = self._choices.get(parent_id)
         for child in reversed(children):
             if len(shown) >= MAX_BESIDE:
                 break
             shown.add(child)
+        if chosen in children:
+            shown.add(chosen)
         return first, [child for child in children if child in shown], len(children) - len(shown)
 
     def _free_lane(self, first_row: int, last_row: int) -> int:

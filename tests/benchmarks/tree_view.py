@@ -77,7 +77,7 @@ def _cost(message_id: MessageId) -> Cost:
 
 
 def _ours(tree: Tree) -> QAbstractScrollArea:
-    view = TreeView(theme("light"), tree.__getitem__, _cost)
+    view = TreeView(theme("light"), tree.__getitem__, _cost, lambda message_id: _cost(message_id).tier)
     view.resize(_WIDTH, _HEIGHT)
     view.show_tree(tree, {})
     view.verticalScrollBar().setValue(0)

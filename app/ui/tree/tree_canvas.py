@@ -30,7 +30,11 @@ class TreeCanvas(QAbstractScrollArea):
     """There is a new layout."""
 
     def __init__(
-        self, theme: Theme, message: Callable[[MessageId], Message], cost: Callable[[MessageId], Cost | None]
+        self,
+        theme: Theme,
+        message: Callable[[MessageId], Message],
+        cost: Callable[[MessageId], Cost | None],
+        tier: Callable[[MessageId], Tier | None],
     ) -> None:
         super().__init__()
         self.setObjectName("tree")
@@ -39,7 +43,7 @@ class TreeCanvas(QAbstractScrollArea):
         self.viewport().setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self.message = message
         self.cost = cost
-        self.picture = TreePicture(theme, message, self._tier)
+        self.picture = TreePicture(theme, message, tier)
         self._tree: Tree | None = None
         self._num_messages = 0
         self._choices: Choices = {}
@@ -152,10 +156,6 @@ class TreeCanvas(QAbstractScrollArea):
         rect = QRect(0, 0, side, side)
         rect.moveCenter((self.picture.scale.position(spot.lane, spot.row) - QPointF(self._offset())).toPoint())
         return rect
-
-    def _tier(self, message_id: MessageId) -> Tier | None:
-        cost = self.cost(message_id)
-        return None if cost is None else cost.tier
 
     def _leaf(self) -> Spot | None:
         return None if self.picture.layout is None else self.picture.layout.leaf

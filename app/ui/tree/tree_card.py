@@ -75,6 +75,11 @@ class TreeCard(QFrame):
         self._dot.setVisible(cost is not None)
         self._cost.show_text(going_cost_text(message, cost))
 
+    @property
+    def cost_text(self) -> str:
+        """The cost that is shown; "…" while it is not known."""
+        return self._cost.accessibleName()
+
     def show_fold(self, text: str) -> None:
         """Show a fold instead of a message."""
         self.clear()

@@ -44,7 +44,7 @@ class TreeDock(QFrame):
         self._controller = controller
         self._opened: OpenConversation | None = None
         self._tree: Tree | None = None
-        self.view = TreeView(theme, self._message, controller.costs.get)
+        self.view = TreeView(theme, self._message, controller.costs.get, controller.costs.last_tier)
         self.pinned = PinnedBranches(theme, self._message, self._siblings, controller.costs.get)
         self._overview = TreeOverview(self.view, theme)
         self._sample = TreeSample(theme)
@@ -103,6 +103,7 @@ class TreeDock(QFrame):
         controller.shown.history_changed.connect(self._refresh_soon)
         controller.shown.message_changed.connect(self._on_message_changed)
         controller.costs.changed.connect(self._on_costs)
+        controller.shown.history_changed.connect(self._refresh_costs)
         view.key_pressed.connect(self.key_pressed)
         view.menu_requested.connect(self.menu_requested)
         view.current_changed.connect(self._show_card)
@@ -180,6 +181,10 @@ class TreeDock(QFrame):
             self._show_card()
             self._controller.costs.refresh()
 
+    def _refresh_costs(self) -> None:
+        if self.isVisible():
+            self._controller.costs.refresh()
+
     def _on_costs(self) -> None:
         if self.isVisible():
             self.view.viewport().update()
@@ -215,6 +220,8 @@ class TreeDock(QFrame):
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self.show_now()
+        # Branches may have changed while nobody asked for their costs.
+        self._controller.costs.refresh()
 
     @override
     def hideEvent(self, event: QHideEvent) -> None:

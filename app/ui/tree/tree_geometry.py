@@ -141,7 +141,8 @@ class TreeGeometry:
     def _labelled(self, layout: TreeLayout, row: int) -> Spot | None:
         """Return the spot whose text is beside a row: the one on the visible branch, or the only one."""
         spots = layout.rows[row]
-        return spots[0] if row < len(layout.path) or (len(spots) == 1 and not spots[0].num_folded) else None
+        is_alone = len(spots) == 1 and not spots[0].num_folded
+        return layout.path_spot(row) or (spots[0] if is_alone else None)
 
     def _text_range(self, layout: TreeLayout, row: int) -> tuple[float, float]:
         """Return the left and right limit of a row's text: right of the last dot, or between the first two."""
@@ -150,7 +151,8 @@ class TreeGeometry:
         left = self._text_left(max(last.lane, column))
         left += chip_width(fold_mark(last)) / 2 if last.num_folded else 0
         right = self.right - GAP_PX
-        if right - left < _GOOD_TEXT_PX and len(spots) > 1 and self.scale.num_path_lines == 1:
+        is_first = len(spots) > 1 and self._labelled(layout, row) == spots[0]
+        if right - left < _GOOD_TEXT_PX and is_first and self.scale.num_path_lines == 1:
             before = min(self.scale.position(spots[1].lane, row).x() - self.scale.dot_px / 2 - GAP_PX, right)
             if before - self._text_left(spots[0].lane) > right - left:
                 return self._text_left(spots[0].lane), before

@@ -119,7 +119,8 @@ class TreeOverview(QWidget):
                 above = y - down if spot.from_lane >= 0 else y
                 (path if layout.is_on_path(spot) else rest).append(QLineF(x, above, x, y + 0.5))
                 if spot.from_lane not in {-1, spot.lane}:
-                    rest.append(QLineF(_MARGIN_PX + spot.from_lane * across, above, x, above))
+                    line = QLineF(_MARGIN_PX + spot.from_lane * across, above, x, above)
+                    (path if layout.is_on_path(spot) else rest).append(line)
         painter = QPainter(pixmap)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         for lines, colour, width in ((rest, self._theme.control_line, 1.0), (path, self._theme.accent, 2.0)):

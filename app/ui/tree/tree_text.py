@@ -79,6 +79,8 @@ def going_cost_text(message: Message, cost: Cost | None) -> str:
     """Return the cost of going to a message; an empty system prompt costs nothing."""
     if cost is None and message.role == "system" and not message.text:
         return QCoreApplication.translate("Tree", "Nothing to read")
+    if cost is None:
+        return "…"
     return cost_text(cost)
 
 

@@ -8,7 +8,7 @@ from PySide6.QtCore import QEvent, QPoint, QPointF, Qt, Signal
 from PySide6.QtGui import QContextMenuEvent, QFocusEvent, QGuiApplication, QKeyEvent, QMouseEvent, QWheelEvent
 from typing_extensions import override
 
-from app.costs.worker_queries import Cost
+from app.costs.worker_queries import Cost, Tier
 from app.model.message import Message, MessageId
 from app.model.tree_layout import Spot, TreeLayout
 from app.ui.theme import Theme
@@ -36,9 +36,13 @@ class TreeView(TreeCanvas):
     """Open the menu of a message at a point of the screen."""
 
     def __init__(
-        self, theme: Theme, message: Callable[[MessageId], Message], cost: Callable[[MessageId], Cost | None]
+        self,
+        theme: Theme,
+        message: Callable[[MessageId], Message],
+        cost: Callable[[MessageId], Cost | None],
+        tier: Callable[[MessageId], Tier | None],
     ) -> None:
-        super().__init__(theme, message, cost)
+        super().__init__(theme, message, cost, tier)
         tree_accessible.install()
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName(self.tr("Tree of the conversation"))

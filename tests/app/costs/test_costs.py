@@ -121,14 +121,27 @@ def test_costs_are_requested_in_batches_with_one_request_at_a_time(asked: _Asked
     assert asked.costs.get(90) is None
 
 
-def test_known_costs_stay_and_are_requested_again_once_something_was_read(asked: _Asked):
+def test_costs_are_unknown_until_they_are_requested_again_once_something_was_read(asked: _Asked):
     asked.costs.want([2, 3])
     asked.answer(asked.question(0), [PromptPlan(10, 0, "cold"), PromptPlan(20, 0, "cold")])
     asked.costs.want([2, 3])
-    asked.desk.link.say(Finished(request_id="another", choices=[], usage=Usage(), timing=Timing()))
     assert asked.costs.get(3) == Cost(num_read=20, num_kept=0, tier="cold", seconds=0.2)
+    asked.desk.link.say(Finished(request_id="another", choices=[], usage=Usage(), timing=Timing()))
+    assert asked.costs.get(3) is None
+    # The drawing keeps its dots meanwhile.
+    assert asked.costs.last_tier(3) == "cold"
     asked.answer(asked.question(1), [PromptPlan(10, 9, "warm"), PromptPlan(20, 19, "disk")])
     assert asked.costs.get(3) == Cost(num_read=1, num_kept=19, tier="disk", seconds=0.01)
+
+
+def test_the_answer_to_a_query_from_before_a_change_is_not_shown(asked: _Asked):
+    asked.costs.want([2])
+    plan = asked.question(0)
+    asked.costs.refresh()
+    asked.answer(plan, [PromptPlan(10, 0, "cold")])
+    assert asked.costs.get(2) is None
+    asked.answer(asked.question(1), [PromptPlan(10, 9, "warm")])
+    assert asked.costs.get(2) == Cost(num_read=1, num_kept=9, tier="warm", seconds=0.01)
 
 
 def test_costs_are_forgotten_with_another_conversation_or_model(asked: _Asked):

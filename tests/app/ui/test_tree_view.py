@@ -12,7 +12,7 @@ from PySide6.QtGui import QAccessible, QAccessibleInterface, QContextMenuEvent, 
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from app.costs.worker_queries import Cost
+from app.costs.worker_queries import Cost, Tier
 from app.model.message import Message
 from app.model.tree import Tree
 from app.ui.theme import theme
@@ -43,13 +43,18 @@ def _tree(num_versions: int = 3) -> Tree:
     return Tree(messages, 1)
 
 
+def _tier(message_id: int) -> Tier | None:
+    cost = _COSTS.get(message_id)
+    return None if cost is None else cost.tier
+
+
 class _Harness:
     """A visible tree view that records its requests."""
 
     def __init__(self, bot: QtBot, tree: Tree) -> None:
         self.bot = bot
         self.tree = tree
-        self.view = TreeView(_LIGHT, lambda message_id: self.tree[message_id], _COSTS.get)
+        self.view = TreeView(_LIGHT, lambda message_id: self.tree[message_id], _COSTS.get, _tier)
         self.requests: list[object] = []
         self.view.go_to_requested.connect(partial(self._on_request, "go"))
         self.view.menu_requested.connect(partial(self._on_request, "menu"))
@@ -243,7 +248,7 @@ def test_dragging_pans_and_selects_nothing(qapp: QApplication, qtbot: QtBot):
 def test_a_panned_picture_equals_a_repainted_one(qapp: QApplication, qtbot: QtBot, zoom: int):
     messages = [Message(id=1, parent_id=None, role="root", text="")]
     for number in range(2, 1202):
-        parent_id = number - 1 if number % 5 or number < 80 else number - 60
+        parent_id = number - 1 if number % 2 or number < 80 else number - 60
         messages.append(Message(id=number, parent_id=parent_id, role="user", text=f"Question {number}"))
     harness = _Harness(qtbot, Tree(messages, 1))
     view = harness.view

@@ -198,6 +198,21 @@ def test_switching_thinking_on_changes_the_costs_in_the_tree(asker: User) -> Non
     assert _paid(asker.answer()) == after
 
 
+def test_after_an_undo_the_tree_shows_what_the_worker_says_then(asker: User) -> None:
+    question, answer = asker.controller.shown.path[-2:]
+    costs = asker.controller.costs
+    before = _cost_in_tree(asker, answer.id)
+    asker.press(answer.id, "r")
+    asker.answer()
+    asker.window.action("undo").trigger()
+    asker.bot.waitUntil(lambda: asker.controller.shown.path[-1].id == answer.id, timeout=PATIENCE_MS)
+    # The worker has not been asked since.
+    assert costs.get(answer.id) is None
+    assert asker.window.tree_dock.card.cost_text == "…"
+    assert _cost_in_tree(asker, answer.id) == before
+    assert _cost_in_tree(asker, question.id).num_kept > 0
+
+
 def _cost_in_menu(user: User, message_id: int, num_chars: int) -> _Cost:
     """Put the cursor into an answer and return the cost that the message menu shows for continuing from there."""
     text = user.view(message_id).text
