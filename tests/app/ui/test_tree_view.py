@@ -248,7 +248,8 @@ def test_dragging_pans_and_selects_nothing(qapp: QApplication, qtbot: QtBot):
 def test_a_panned_picture_equals_a_repainted_one(qapp: QApplication, qtbot: QtBot, zoom: int):
     messages = [Message(id=1, parent_id=None, role="root", text="")]
     for number in range(2, 1202):
-        parent_id = number - 1 if number % 2 or number < 80 else number - 60
+        # Branches of eight messages, which leave the first one at many rows.
+        parent_id = number - 1 if number % 8 or number < 80 else 2 + number // 8 % 75
         messages.append(Message(id=number, parent_id=parent_id, role="user", text=f"Question {number}"))
     harness = _Harness(qtbot, Tree(messages, 1))
     view = harness.view
