@@ -152,8 +152,9 @@ def _note(message: Message) -> str:
     else:
         inner = _RENDERER.render_markdown(note.text)
     return (
-        f'<article id="m{message.id}" class="note">\n<details class="folded"><summary>{escape(heading(message))}'
-        f'</summary><div class="text" dir="auto">{inner}</div></details>\n</article>\n'
+        f'<article id="m{message.id}" class="{message.role}">\n'
+        f'<details class="folded"><summary>{escape(heading(message))}</summary>'
+        f'<div class="text" dir="auto">{inner}</div></details>\n</article>\n'
     )
 
 

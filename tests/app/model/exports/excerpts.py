@@ -73,7 +73,7 @@ def excerpts(draw: st.DrawFn, *, texts: st.SearchStrategy[str] = TEXTS, first_id
     for _ in range(draw(st.integers(0, 9))):
         message_id += draw(st.integers(1, 3))
         above = draw(st.sampled_from(messages))
-        role: Role = "system" if above.role == "root" else draw(st.sampled_from(["user", "assistant", "note"]))
+        role: Role = "system" if above.role == "root" else draw(st.sampled_from(["user", "assistant", "note", "file"]))
         messages.append(
             Message(
                 id=message_id,

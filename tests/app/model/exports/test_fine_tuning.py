@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.model.attachment import text_read
 from app.model.exports.captions import is_shown, text_of
 from app.model.exports.excerpt import Excerpt, Options, branch, whole_tree
 from app.model.exports.fine_tuning import openai_records, preference_records, sharegpt_records
@@ -100,7 +101,11 @@ def _expected_turns(excerpt: Excerpt, options: Options) -> list[list[tuple[str, 
         if line and all(other[-1] is not line[-1] for other in lines):
             lines.append(line)
     return [
-        [(turn.role, text_of(turn, options)) for turn in line if turn.role != "assistant" or _is_trained_on(turn)]
+        [
+            ("user", text_read(turn)) if turn.role == "file" else (turn.role, text_of(turn, options))
+            for turn in line
+            if turn.role != "assistant" or _is_trained_on(turn)
+        ]
         for line in lines
     ]
 
