@@ -145,7 +145,7 @@ def test_eight_clients_that_come_and_go_at_any_moment(bough: Bough, model: str, 
         try:
             with bough.openai() as client:
                 while time.monotonic() < ends:
-                    _come_and_go(client, model, rng)
+                    _come_and_go(bough, client, model, rng)
         except BaseException as error:  # noqa: BLE001 (reported below)
             problems.append(error)
 
@@ -153,15 +153,17 @@ def test_eight_clients_that_come_and_go_at_any_moment(bough: Bough, model: str, 
     assert problems == []
     server = _server_of(bough)
     assert server.memory_info().rss <= _MAX_SERVER_BYTES
+    assert {at.status for at in server.net_connections()} <= {psutil.CONN_LISTEN, psutil.CONN_CLOSE_WAIT}
     # All places are free again.
     with bough.openai() as client:
         assert client.completions.create(model=model, prompt="a", max_tokens=3, temperature=0).choices[0].text == "bab"
 
 
-def _come_and_go(client: openai.OpenAI, model: str, rng: random.Random) -> None:
+def _come_and_go(bough: Bough, client: openai.OpenAI, model: str, rng: random.Random) -> int:
+    """Send a request of a random kind, and check its answer. Return the number of its kind."""
     length = rng.randrange(1, 60)
     asked: Any = {"model": model, "prompt": f"{rng.random()} a", "temperature": 0}
-    match rng.randrange(4):
+    match kind := rng.randrange(6):
         case 0:
             text = client.completions.create(**asked, max_tokens=length).choices[0].text
             assert text == ("ba" * 30)[:length]
@@ -172,9 +174,31 @@ def _come_and_go(client: openai.OpenAI, model: str, rng: random.Random) -> None:
             with client.completions.create(**asked, max_tokens=900_000, stream=True) as stream:
                 for _ in zip(range(length), stream, strict=False):
                     pass
-        case _:
+        case 3:
             with pytest.raises(openai.APITimeoutError):
                 client.with_options(timeout=rng.random() / 10).completions.create(**asked, max_tokens=900_000)
+        case 4:
+            # It reads slowly, and leaves what the server still holds for it.
+            with _sent(bough, {**asked, "max_tokens": 900_000, "stream": True, "n": 4}) as connection:
+                for _ in range(20 * length):
+                    assert connection.recv(16)
+        case _:
+            # It leaves before its request is whole.
+            _sent(bough, asked, missing=length).close()
+    return kind
+
+
+def _sent(bough: Bough, body: Any, *, missing: int = 0) -> socket.socket:
+    """Send a request without its last bytes; return its connection, which holds few bytes that are not read."""
+    host, port = bough.url.removeprefix("http://").split(":")
+    connection = socket.socket()
+    connection.settimeout(PATIENCE_S)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    connection.connect((host, int(port)))
+    data = json.dumps(body).encode()
+    data = _POST + b"Content-Length: %d\r\n\r\n" % len(data) + data
+    connection.sendall(data[: len(data) - missing])
+    return connection
 
 
 def _at_once(uses: Sequence[Callable[[], None]]) -> None:
