@@ -11,37 +11,29 @@ import msgspec
 from msgspec import UNSET
 from starlette.requests import Request
 from starlette.routing import Route
+from typing_extensions import override
 
-from app.serving.answering import (
-    AllEnded,
-    Answering,
-    Delta,
-    Ended,
-    LoadedModel,
-    Reading,
-    Service,
-    Waiting,
-)
 from app.serving.anthropic_bodies import Block, CountBody, MessageBody, ToolChoice, Turn
 from app.serving.commands import json_constraint, result_of, sampling_of, stops_of, thinking_options, tools_of
 from app.serving.endpoints import Endpoint, client_of, decoded
+from app.serving.growing import AllEnded, Delta, Ended, Reading
 from app.serving.messages import ServedModel, ServerSettings
 from app.serving.problems import ProblemError, ProblemKind, refusal
-from app.serving.replies import Events, Reply, event
+from app.serving.replies import Reply, event
+from app.serving.service import LoadedModel, Service
 from app.serving.shared_bodies import text_of, unusable
+from app.serving.writer import Writer
 from worker.protocol import (
     Constraint,
     Continuation,
-    FinishReason,
     Generate,
     Message,
     NamedTool,
     Prompt,
     Tool,
     ToolCall,
-    Usage,
 )
-from worker.tools.turn_parts import CallArguments, CallBroken, CallEnded, CallStarted, Content, Part, Reasoning
+from worker.tools.turn_parts import CallArguments, CallBroken, CallEnded, CallStarted, Content, Reasoning
 
 _SIGNATURE = "bough"
 """Clients return the signature of a thinking block unchanged. Bough needs none."""
@@ -131,14 +123,11 @@ class _Messages:
         body = decoded(data, MessageBody)
         model = await self._service.model(body.model)
         generate = _command(body, model)
-        writer = _Writer(model, body.max_tokens)
+        writer = _Writer(body, model)
         async with self._service.answer(client_of(request, "anthropic"), model, generate) as answer:
             reply.headers |= answer.headers
-            await self._write(answer, writer, reply if body.stream else None)
-        if body.stream:
-            await reply.end()
-        else:
-            await reply.whole(writer.message)
+            await writer.write(answer, reply)
+        await writer.finish(reply)
 
     async def count(self, _request: Request, data: bytes, reply: Reply) -> None:
         """Count the tokens of a prompt. Raises `ProblemError`."""
@@ -151,22 +140,6 @@ class _Messages:
             **({"tools": tools["tools"]} if (tools := _tools(body, model)) else {}),
         )
         await reply.whole({"input_tokens": await self._service.num_tokens(model, prompt)})
-
-    async def _write(self, answer: Answering, writer: _Writer, reply: Reply | None) -> None:
-        async for step in answer:
-            match step:
-                case Reading(total=total, cached=cached):
-                    writer.begin(total, cached)
-                case Delta(parts=parts):
-                    writer.take(parts)
-                case Ended(reason=reason, stop=stop, num_calls=num_calls):
-                    writer.end(reason, stop, num_calls)
-                case AllEnded(usage=usage):
-                    writer.end_all(usage)
-                case Waiting():
-                    writer.ping()
-            if reply is not None and (events := writer.events.taken()):
-                await reply.send(events)
 
 
 # --- from the request to the worker's command --------------------------------------------------------------
@@ -288,19 +261,17 @@ def _answer(blocks: Sequence[Block], path: str) -> Message:
 # --- from the answer to the reply --------------------------------------------------------------------------
 
 
-class _Writer:
-    """Writes an answer: as events while it grows, and as a whole in `message`."""
-
-    def __init__(self, model: LoadedModel, max_tokens: int) -> None:
-        self._max_tokens = max_tokens
-        self.events = Events()
+class _Writer(Writer):
+    def __init__(self, body: MessageBody, model: LoadedModel) -> None:
+        super().__init__(is_stream=bool(body.stream))
+        self._max_tokens = body.max_tokens
         self._has_begun = False
         self._blocks: list[dict[str, Any]] = []
         self._pieces: list[str] = []
         """The text of the open block."""
         self._is_open = False
         self._is_broken = False
-        self.message: dict[str, Any] = {
+        self._message: dict[str, Any] = {
             "id": _new_id("msg"),
             "type": "message",
             "role": "assistant",
@@ -311,17 +282,22 @@ class _Writer:
             "usage": _usage(0, 0, 0),
         }
 
-    def begin(self, num_prompt: int = 0, num_cached: int = 0) -> None:
-        """Begin the reply, once."""
+    @override
+    def read(self, reading: Reading) -> None:
         if not self._has_begun:
-            self._has_begun = True
-            self.message["usage"] = _usage(num_prompt, num_cached, 0)
-            self._event("message_start", message=self.message)
+            self._message["usage"] = _usage(reading.total, reading.cached, 0)
+        self._begin()
 
-    def take(self, parts: Sequence[Part]) -> None:
-        """Add the next parts."""
-        self.begin()
-        for part in parts:
+    @override
+    def wait(self) -> None:
+        # Nothing may come before the beginning.
+        if self._has_begun:
+            self._event("ping")
+
+    @override
+    def take(self, delta: Delta) -> None:
+        self._begin()
+        for part in delta.parts:
             match part:
                 case Content(text):
                     self._grow({"type": "text", "text": ""}, "text_delta", text)
@@ -339,32 +315,38 @@ class _Writer:
                     self._is_broken = True
                     self._close()
 
-    def end(self, reason: FinishReason, stop: str | None, num_calls: int) -> None:
-        """End the answer."""
-        self.begin()
+    @override
+    def end(self, ended: Ended) -> None:
+        self._begin()
         self._close()
-        if reason == "length":
-            self.message["stop_reason"] = "max_tokens"
-        elif num_calls and not self._is_broken:
-            self.message["stop_reason"] = "tool_use"
-        elif stop is not None:
-            self.message["stop_reason"], self.message["stop_sequence"] = "stop_sequence", stop
+        if ended.reason == "length":
+            self._message["stop_reason"] = "max_tokens"
+        elif ended.num_calls and not self._is_broken:
+            self._message["stop_reason"] = "tool_use"
+        elif ended.stop is not None:
+            self._message["stop_reason"], self._message["stop_sequence"] = "stop_sequence", ended.stop
         else:
-            self.message["stop_reason"] = "end_turn"
+            self._message["stop_reason"] = "end_turn"
 
-    def end_all(self, usage: Usage) -> None:
-        """End the reply."""
-        self.message["usage"] = _usage(usage.prompt_tokens, usage.cached_tokens, usage.generated_tokens)
-        if self.message["stop_reason"] == "max_tokens" and usage.generated_tokens < self._max_tokens:
-            self.message["stop_reason"] = "model_context_window_exceeded"
-        ends = {name: self.message[name] for name in ("stop_reason", "stop_sequence")}
-        self._event("message_delta", delta=ends, usage=self.message["usage"])
+    @override
+    def end_all(self, end: AllEnded) -> None:
+        usage = end.usage
+        self._message["usage"] = _usage(usage.prompt_tokens, usage.cached_tokens, usage.generated_tokens)
+        if self._message["stop_reason"] == "max_tokens" and usage.generated_tokens < self._max_tokens:
+            self._message["stop_reason"] = "model_context_window_exceeded"
+        ends = {name: self._message[name] for name in ("stop_reason", "stop_sequence")}
+        self._event("message_delta", delta=ends, usage=self._message["usage"])
         self._event("message_stop")
 
-    def ping(self) -> None:
-        """Write a sign of life. Nothing may come before the beginning."""
-        if self._has_begun:
-            self._event("ping")
+    @override
+    def whole(self) -> dict[str, Any]:
+        return self._message
+
+    def _begin(self) -> None:
+        """Begin the reply, once."""
+        if not self._has_begun:
+            self._has_begun = True
+            self._event("message_start", message=self._message)
 
     # --- blocks --------------------------------------------------------------------------------------------
 

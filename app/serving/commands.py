@@ -8,8 +8,8 @@ from typing import Any, Literal, TypeVar
 import msgspec
 from msgspec import UNSET
 
-from app.serving.answering import LoadedModel
 from app.serving.problems import ProblemError
+from app.serving.service import LoadedModel
 from app.serving.shared_bodies import SamplingFields
 from worker.protocol import Constraint, Message, NamedTool, Sampling, Tool, ToolCall
 

@@ -8,7 +8,6 @@ from starlette.requests import Request
 from starlette.routing import Route
 
 from app.serving import anthropic_api
-from app.serving.answering import Service
 from app.serving.endpoints import Endpoint
 from app.serving.messages import ServedModel, ServerSettings
 from app.serving.openai_chat import Chat
@@ -17,6 +16,7 @@ from app.serving.openai_responses import Responses
 from app.serving.openai_shape import SHAPE
 from app.serving.problems import ProblemError
 from app.serving.replies import Reply
+from app.serving.service import Service
 
 
 def routes(service: Service, settings: ServerSettings) -> list[Route]:

@@ -7,17 +7,8 @@ from typing import Any, Literal
 
 from msgspec import UNSET
 from starlette.requests import Request
+from typing_extensions import override
 
-from app.serving.answering import (
-    AllEnded,
-    Delta,
-    Ended,
-    LoadedModel,
-    Reading,
-    Service,
-    ShownToken,
-    Waiting,
-)
 from app.serving.commands import (
     call_of,
     json_constraint,
@@ -28,12 +19,15 @@ from app.serving.commands import (
     tools_of,
 )
 from app.serving.endpoints import client_of, decoded
+from app.serving.growing import AllEnded, Delta, Ended
 from app.serving.openai_bodies import ChatBody, OfferedTool, ResponseFormat, ToolChoice, Turn
 from app.serving.openai_shape import finish_reason, head_of, logprob_of, thinks_at, usage_of
 from app.serving.problems import ProblemError, refusal
-from app.serving.replies import Events, Reply
+from app.serving.replies import Reply
+from app.serving.service import LoadedModel, Service
 from app.serving.shared_bodies import text_of
-from worker.protocol import Constraint, Generate, Message, NamedTool, Tool, Usage
+from app.serving.writer import Writer
+from worker.protocol import Constraint, Generate, Message, NamedTool, Tool
 from worker.tools.turn_parts import CallArguments, CallBroken, CallEnded, CallStarted, Content, Part, Reasoning
 
 
@@ -53,26 +47,8 @@ class Chat:
         writer = _Writer(body, model, generate.n)
         async with self._service.answer(client_of(request, "openai"), model, generate) as answer:
             reply.headers |= answer.headers
-            async for step in answer:
-                match step:
-                    case Delta(choice=choice, parts=parts, tokens=tokens):
-                        writer.take(choice, parts, tokens)
-                    case Ended(choice=choice, reason=reason, num_calls=num_calls):
-                        writer.end(choice, finish_reason(reason, num_calls))
-                    case AllEnded(usage=usage, num_reasoning=num_reasoning):
-                        writer.end_all(usage, num_reasoning)
-                    case Reading(done=done, total=total) if done < total:
-                        writer.events.comment(f"reading {done} of {total} tokens")
-                    case Reading():
-                        pass
-                    case Waiting():
-                        writer.events.comment("waiting")
-                if body.stream and (events := writer.events.taken()):
-                    await reply.send(events)
-        if body.stream:
-            await reply.end()
-        else:
-            await reply.whole(writer.whole())
+            await writer.write(answer, reply)
+        await writer.finish(reply)
 
 
 # --- from the request to the worker's command --------------------------------------------------------------
@@ -211,38 +187,41 @@ class _Choice:
         return message
 
 
-class _Writer:
-    """Writes an answer: as events while it grows, or as a whole."""
-
+class _Writer(Writer):
     def __init__(self, body: ChatBody, model: LoadedModel, num_choices: int) -> None:
+        super().__init__(is_stream=bool(body.stream))
         self._body = body
         self._head = head_of("chat.completion.chunk" if body.stream else "chat.completion", "chatcmpl", model)
         self._choices = [_Choice() for _ in range(num_choices)]
         self._usage: dict[str, Any] | None = None
-        self.events = Events()
 
-    def take(self, number: int, parts: Sequence[Part], tokens: Sequence[ShownToken]) -> None:
-        choice = self._choices[number]
-        self._begin(number)
-        delta: dict[str, Any] = {}
-        for part in parts:
-            choice.add(part, delta)
-        logprobs = [logprob_of(token, self._body.top_logprobs or 0) for token in tokens]
+    @override
+    def take(self, delta: Delta) -> None:
+        self._begin(delta.choice)
+        choice = self._choices[delta.choice]
+        grown: dict[str, Any] = {}
+        for part in delta.parts:
+            choice.add(part, grown)
+        logprobs = [logprob_of(token, self._body.top_logprobs or 0) for token in delta.tokens]
         choice.logprobs += logprobs
-        if delta or logprobs:
-            self._chunk(number, delta, None, logprobs)
+        if grown or logprobs:
+            self._chunk(delta.choice, grown, None, logprobs)
 
-    def end(self, number: int, reason: str) -> None:
-        self._begin(number)
-        self._choices[number].reason = reason
-        self._chunk(number, {}, reason, [])
+    @override
+    def end(self, ended: Ended) -> None:
+        self._begin(ended.choice)
+        reason = finish_reason(ended.reason, ended.num_calls)
+        self._choices[ended.choice].reason = reason
+        self._chunk(ended.choice, {}, reason, [])
 
-    def end_all(self, usage: Usage, num_reasoning: int) -> None:
-        self._usage = usage_of([usage], num_reasoning)
+    @override
+    def end_all(self, end: AllEnded) -> None:
+        self._usage = usage_of([end.usage], end.num_reasoning)
         if self._body.includes_usage:
             self.events.add({**self._head, "choices": [], "usage": self._usage})
         self.events.end()
 
+    @override
     def whole(self) -> dict[str, Any]:
         choices = [
             {
@@ -262,8 +241,6 @@ class _Writer:
             self._chunk(number, {"role": "assistant", "content": ""}, None, [])
 
     def _chunk(self, number: int, delta: dict[str, Any], reason: str | None, logprobs: list[Any]) -> None:
-        if not self._body.stream:
-            return
         found = {"content": logprobs, "refusal": None} if logprobs else None
         choice = {"index": number, "delta": delta, "logprobs": found, "finish_reason": reason}
         usage = {"usage": None} if self._body.includes_usage else {}

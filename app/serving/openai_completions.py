@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from typing import Any, cast
 
 from msgspec import UNSET
 from starlette.requests import Request
+from typing_extensions import override
 
-from app.serving.answering import (
-    AllEnded,
-    Delta,
-    Ended,
-    LoadedModel,
-    Reading,
-    Service,
-    ShownToken,
-    Waiting,
-    side_by_side,
-)
+from app.serving.answering import Answering, side_by_side
 from app.serving.commands import sampling_of, stops_of
 from app.serving.endpoints import client_of, decoded
+from app.serving.growing import AllEnded, Delta, Ended, ShownToken, Step
 from app.serving.openai_bodies import CompletionBody
 from app.serving.openai_shape import finish_reason, head_of, number_of, usage_of
 from app.serving.problems import ProblemError
-from app.serving.replies import Events, Reply
+from app.serving.replies import Reply
+from app.serving.service import LoadedModel, Service
+from app.serving.writer import Writer
 from worker.protocol import Generate, Usage
 from worker.tools.turn_parts import Content
 
@@ -50,31 +45,24 @@ class Completions:
         if body.echo:
             writer.echo([await self._text(prompt) for prompt in prompts])
         answers = [self._service.answer(client, model, command) for command in commands]
-        async with side_by_side(answers) as steps:
-            async for prompt, step in steps:
-                match step:
-                    case Delta(choice=choice, parts=parts, tokens=tokens):
-                        text = "".join(part.text for part in parts if isinstance(part, Content))
-                        writer.take(prompt * (body.n or 1) + choice, text, tokens)
-                    case Ended(choice=choice, reason=reason):
-                        writer.end(prompt * (body.n or 1) + choice, finish_reason(reason))
-                    case AllEnded(usage=usage):
-                        writer.end_prompt(usage)
-                    case Waiting():
-                        writer.events.comment("waiting")
-                    case Reading():
-                        pass
-                if body.stream and (events := writer.events.taken()):
-                    await reply.send(events)
+        async with aclosing(_steps(answers, body.n or 1)) as steps:
+            await writer.write(steps, reply)
         if body.stream:
-            writer.end_all()
-            await reply.send(writer.events.taken())
-            await reply.end()
-        else:
-            await reply.whole(writer.whole())
+            writer.end_stream()
+        await writer.finish(reply)
 
     async def _text(self, prompt: str | list[int]) -> str:
         return prompt if isinstance(prompt, str) else await self._service.text_of(prompt)
+
+
+async def _steps(answers: Sequence[Answering], num_choices: int) -> AsyncGenerator[Step]:
+    """Yield the steps of the answers to several prompts. Their choices are numbered in the order of the prompts."""
+    async with side_by_side(answers) as steps:
+        async for prompt, step in steps:
+            if isinstance(step, Delta | Ended):
+                yield step._replace(choice=prompt * num_choices + step.choice)
+            else:
+                yield step
 
 
 def _prompts(body: CompletionBody) -> list[str | list[int]]:
@@ -116,23 +104,26 @@ class _Choice:
         """How many characters the tokens spell that were written."""
 
 
-class _Writer:
-    """Writes answers: as events while they grow, or as a whole."""
-
+class _Writer(Writer):
     def __init__(self, body: CompletionBody, model: LoadedModel, num_prompts: int) -> None:
+        super().__init__(is_stream=bool(body.stream))
         self._body = body
         self._head = head_of("text_completion", "cmpl", model)
         self._choices = [_Choice() for _ in range(num_prompts * (body.n or 1))]
         self._usages: list[Usage] = []
-        self.events = Events()
 
     def echo(self, prompts: Sequence[str]) -> None:
         """Begin each answer with its prompt."""
         for number, choice in enumerate(self._choices):
             choice.num_chars = len(prompts[number // (self._body.n or 1)])
-            self.take(number, prompts[number // (self._body.n or 1)], [])
+            self._grow(number, prompts[number // (self._body.n or 1)], [])
 
-    def take(self, number: int, text: str, tokens: Sequence[ShownToken]) -> None:
+    @override
+    def take(self, delta: Delta) -> None:
+        text = "".join(part.text for part in delta.parts if isinstance(part, Content))
+        self._grow(delta.choice, text, delta.tokens)
+
+    def _grow(self, number: int, text: str, tokens: Sequence[ShownToken]) -> None:
         choice = self._choices[number]
         choice.texts.append(text)
         if self._body.stream:
@@ -140,20 +131,23 @@ class _Writer:
         else:
             choice.tokens += tokens
 
-    def end(self, number: int, reason: str) -> None:
-        self._choices[number].reason = reason
-        if self._body.stream:
-            self._chunk(number, "", None, reason)
+    @override
+    def end(self, ended: Ended) -> None:
+        reason = finish_reason(ended.reason)
+        self._choices[ended.choice].reason = reason
+        self._chunk(ended.choice, "", None, reason)
 
-    def end_prompt(self, usage: Usage) -> None:
-        self._usages.append(usage)
+    @override
+    def end_all(self, end: AllEnded) -> None:
+        self._usages.append(end.usage)
 
-    def end_all(self) -> None:
+    def end_stream(self) -> None:
         """End the stream."""
         if self._body.includes_usage:
             self.events.add({**self._head, "choices": [], "usage": usage_of(self._usages)})
         self.events.end()
 
+    @override
     def whole(self) -> dict[str, Any]:
         choices = [
             {

@@ -10,27 +10,20 @@ from typing import Any, NamedTuple
 
 from msgspec import UNSET
 from starlette.requests import Request
+from typing_extensions import override
 
-from app.serving.answering import (
-    AllEnded,
-    Answering,
-    Delta,
-    Ended,
-    LoadedModel,
-    Reading,
-    Service,
-    ShownToken,
-    Waiting,
-)
 from app.serving.commands import call_of, json_constraint, result_of, sampling_of, thinking_options, tools_of
 from app.serving.endpoints import client_of, decoded
+from app.serving.growing import AllEnded, Delta, Ended, Reading
 from app.serving.openai_shape import error_of, logprob_of, thinks_at
 from app.serving.problems import ProblemError, refusal
-from app.serving.replies import Events, Reply
+from app.serving.replies import Reply
 from app.serving.responses_bodies import Item, ResponseBody, ResponseToolChoice
+from app.serving.service import LoadedModel, Service
 from app.serving.shared_bodies import text_of
-from worker.protocol import Constraint, Generate, Message, NamedTool, Tool, Usage
-from worker.tools.turn_parts import CallArguments, CallBroken, CallEnded, CallStarted, Content, Part, Reasoning
+from app.serving.writer import Writer
+from worker.protocol import Constraint, Generate, Message, NamedTool, Tool
+from worker.tools.turn_parts import CallArguments, CallBroken, CallEnded, CallStarted, Content, Reasoning
 
 _MAX_KEPT = 200
 _MAX_KEPT_CHARS = 50_000_000
@@ -65,20 +58,16 @@ class Responses:
         async with self._service.answer(client_of(request, "openai"), model, generate) as answer:
             reply.headers |= answer.headers
             try:
-                await self._write(answer, writer, reply)
+                await writer.write(answer, reply)
             except ProblemError as problem:
                 if not reply.has_begun:
                     raise
                 writer.fail(problem)
-                await reply.send(writer.events.taken())
-                await reply.end()
+                await writer.finish(reply)
                 return
         if body.store is not False:
             self._keep(messages, writer)
-        if body.stream:
-            await reply.end()
-        else:
-            await reply.whole(writer.response)
+        await writer.finish(reply)
 
     async def count(self, _request: Request, data: bytes, reply: Reply) -> None:
         """Count the tokens of a prompt. Raises `ProblemError`."""
@@ -97,26 +86,6 @@ class Responses:
         self._named(name)
         del self._kept[name]
         await reply.whole({"id": name, "object": "response", "deleted": True})
-
-    async def _write(self, answer: Answering, writer: _Writer, reply: Reply) -> None:
-        async for step in answer:
-            writer.begin()
-            match step:
-                case Delta(parts=parts, tokens=tokens):
-                    writer.take(parts, tokens)
-                case Ended(reason=reason):
-                    writer.end(is_cut=reason == "length")
-                case AllEnded(usage=usage, num_reasoning=num_reasoning):
-                    writer.end_all(usage, num_reasoning)
-                case Reading(done=done, total=total) if done < total:
-                    writer.events.comment(f"reading {done} of {total} tokens")
-                case Reading():
-                    pass
-                case Waiting():
-                    writer.events.comment("waiting")
-            events = writer.events.taken()
-            if writer.is_stream:
-                await reply.send(events)
 
     def _before(self, body: ResponseBody) -> list[Message]:
         """Return the messages of the response that a request goes on from."""
@@ -250,13 +219,10 @@ def _message(item: Item, path: str, before: Sequence[Message]) -> Message:
 # --- from the answer to the reply --------------------------------------------------------------------------
 
 
-class _Writer:
-    """Writes an answer: as events while it grows, and as a whole in `response`."""
-
+class _Writer(Writer):
     def __init__(self, body: ResponseBody, model: LoadedModel) -> None:
-        self._body = body
-        self._model = model
-        self.events = Events()
+        super().__init__(is_stream=bool(body.stream))
+        self._top_logprobs = body.top_logprobs or 0
         self._sequence_number = 0
         self._open: dict[str, Any] | None = None
         """The item that grows; None between two."""
@@ -292,10 +258,6 @@ class _Writer:
             "metadata": body.metadata or {},
         }
 
-    @property
-    def is_stream(self) -> bool:
-        return bool(self._body.stream)
-
     def begin(self) -> None:
         """Begin the reply, once."""
         if not self._has_begun:
@@ -303,9 +265,16 @@ class _Writer:
             self._event("response.created", response=self.response)
             self._event("response.in_progress", response=self.response)
 
-    def take(self, parts: Sequence[Part], tokens: Sequence[ShownToken]) -> None:
-        logprobs = [logprob_of(token, self._body.top_logprobs or 0) for token in tokens]
-        for part in parts:
+    @override
+    def read(self, reading: Reading) -> None:
+        self.begin()
+        super().read(reading)
+
+    @override
+    def take(self, delta: Delta) -> None:
+        self.begin()
+        logprobs = [logprob_of(token, self._top_logprobs) for token in delta.tokens]
+        for part in delta.parts:
             match part:
                 case Content(text):
                     self._grow("message", text, logprobs)
@@ -327,22 +296,30 @@ class _Writer:
                     self._close()
         self._logprobs += logprobs
 
-    def end(self, *, is_cut: bool) -> None:
-        self._is_cut = self._is_cut or is_cut
+    @override
+    def end(self, ended: Ended) -> None:
+        self.begin()
+        self._is_cut = self._is_cut or ended.reason == "length"
         self._close()
 
-    def end_all(self, usage: Usage, num_reasoning: int) -> None:
+    @override
+    def end_all(self, end: AllEnded) -> None:
+        usage = end.usage
         self.response["usage"] = {
             "input_tokens": usage.prompt_tokens,
             "input_tokens_details": {"cached_tokens": usage.cached_tokens, "cache_write_tokens": 0},
             "output_tokens": usage.generated_tokens,
-            "output_tokens_details": {"reasoning_tokens": num_reasoning},
+            "output_tokens_details": {"reasoning_tokens": end.num_reasoning},
             "total_tokens": usage.prompt_tokens + usage.generated_tokens,
         }
         self.response["status"] = "incomplete" if self._is_cut else "completed"
         if self._is_cut:
             self.response["incomplete_details"] = {"reason": "max_output_tokens"}
         self._event("response.incomplete" if self._is_cut else "response.completed", response=self.response)
+
+    @override
+    def whole(self) -> dict[str, Any]:
+        return self.response
 
     def fail(self, problem: ProblemError) -> None:
         """End the stream with a problem."""
@@ -416,10 +393,8 @@ class _Writer:
         self._event(kind, item_id=self._open["id"], output_index=len(self._output), **fields)
 
     def _event(self, kind: str, **fields: Any) -> None:
-        if self.is_stream:
-            value = {"type": kind, "sequence_number": self._sequence_number, **fields}
-            self.events.add(value, kind)
-            self._sequence_number += 1
+        self.events.add({"type": kind, "sequence_number": self._sequence_number, **fields}, kind)
+        self._sequence_number += 1
 
 
 def _text_part(text: str, logprobs: list[dict[str, Any]]) -> dict[str, Any]:

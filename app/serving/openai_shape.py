@@ -6,9 +6,10 @@ import secrets
 import time
 from typing import Any
 
-from app.serving.answering import LoadedModel, ShownToken
+from app.serving.growing import ShownToken
 from app.serving.problems import ProblemError, ProblemKind
 from app.serving.replies import event
+from app.serving.service import LoadedModel
 from worker.protocol import FinishReason, Usage
 
 _STATUS: dict[ProblemKind, tuple[int, str]] = {

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import logging
 import os
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING
 
 from msgspec import MsgspecError
 
 from app.serving.frames import FrameReader, framed
 from app.serving.messages import Alive, Down, ModelStatus, Ping, Stop, Up, down_from, encoded
+from app.serving.problems import ProblemError
+from worker.protocol import Failed
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -35,6 +38,8 @@ class OwnerLink:
         self._loop = asyncio.get_running_loop()
         self._ids = (f"{prefix}{number}" for number in itertools.count(1))
         self._on_stop = on_stop
+        self._is_stopping: str | None = None
+        """Why no more questions are sent."""
         self._inboxes: dict[str, asyncio.Queue[Down]] = {}
         self._unsent: deque[memoryview] = deque()
         self._reader = FrameReader(self._down)
@@ -47,6 +52,29 @@ class OwnerLink:
     def new_id(self) -> str:
         return next(self._ids)
 
+    @contextlib.contextmanager
+    def asked(self, question: Up, request_id: str) -> Generator[asyncio.Queue[Down]]:
+        """Send a question; return the queue that gets all replies to it, until the context ends.
+
+        Raises `ProblemError`.
+        """
+        if self._is_stopping is not None:
+            raise ProblemError("unavailable", self._is_stopping)
+        inbox = self._inboxes[request_id] = asyncio.Queue()
+        try:
+            self.send(question)
+            yield inbox
+        except OverflowError:
+            raise ProblemError("invalid", "A number in the request is too large. Send a smaller one.") from None
+        finally:
+            del self._inboxes[request_id]
+
+    def stop(self, why: str) -> None:
+        """Fail all questions, also later ones."""
+        self._is_stopping = why
+        for request_id, inbox in self._inboxes.items():
+            inbox.put_nowait(Failed(request_id=request_id, kind="cancelled", message=why))
+
     def send(self, message: Up) -> None:
         """Send a message. It is lost if the owner is gone. Raises `OverflowError` for a number of more than 64 bits."""
         self._unsent.append(memoryview(framed(encoded(message))))
@@ -54,15 +82,6 @@ class OwnerLink:
             self._write()
             if self._unsent:
                 self._loop.add_writer(self._up, self._write)
-
-    def open(self, request_id: str) -> asyncio.Queue[Down]:
-        """Return the queue that gets all replies to a request, until `close`."""
-        inbox = self._inboxes[request_id] = asyncio.Queue()
-        return inbox
-
-    def close(self, request_id: str) -> None:
-        """Let no more replies to a request come."""
-        self._inboxes.pop(request_id, None)
 
     def _take(self, message: Down) -> None:
         match message:

@@ -73,20 +73,25 @@ def event(value: object, name: str = "") -> bytes:
 class Events:
     """Events of a stream that are not sent yet."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_kept: bool) -> None:
+        """`is_kept`: whether there is a stream; otherwise all events are dropped."""
+        self._is_kept = is_kept
         self._waiting: list[bytes] = []
 
     def add(self, value: object, name: str = "") -> None:
         """Add an event."""
-        self._waiting.append(event(value, name))
+        if self._is_kept:
+            self._waiting.append(event(value, name))
 
     def end(self) -> None:
         """Add the end of a stream as OpenAI's API marks it."""
-        self._waiting.append(b"data: [DONE]\n\n")
+        if self._is_kept:
+            self._waiting.append(b"data: [DONE]\n\n")
 
     def comment(self, text: str) -> None:
         """Add a part that clients ignore; it shows proxies that the stream is alive."""
-        self._waiting.append(f": {text}\n\n".encode())
+        if self._is_kept:
+            self._waiting.append(f": {text}\n\n".encode())
 
     def taken(self) -> bytes:
         """Return the events since the last call."""

@@ -24,11 +24,11 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from app.serving import anthropic_api, openai_api, openai_shape
 from app.serving.access import Access
-from app.serving.answering import Service
 from app.serving.messages import Listening, NotListening, ServerSettings
 from app.serving.owner_link import OwnerLink
 from app.serving.problems import ProblemError
 from app.serving.replies import Refusal, Shape
+from app.serving.service import Service
 from app.serving.turns import Turns
 
 if TYPE_CHECKING:

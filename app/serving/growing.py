@@ -1,0 +1,155 @@
+"""An answer as it grows: its text as parts, and its tokens, each with the text that ends with it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
+
+from worker.protocol import FinishReason, Token, Usage
+from worker.tools.turn_parts import Content, Part, Reasoning, TurnReader
+
+
+class ShownToken(NamedTuple):
+    """A token of the answer, with the text that ends with it."""
+
+    text: str
+    logprob: float | None
+    top: Sequence[tuple[str, float | None]]
+    """The likeliest tokens at its place: their texts and log-probabilities."""
+
+
+class Reading(NamedTuple):
+    """The model reads the prompt. The first step, unless the answer fails before it."""
+
+    done: int
+    total: int
+    cached: int
+    """How many of its tokens were kept from earlier requests."""
+
+
+class Delta(NamedTuple):
+    """One of the answers grows."""
+
+    choice: int
+    parts: Sequence[Part]
+    tokens: Sequence[ShownToken]
+    """Empty unless log-probabilities were asked for."""
+
+
+class Ended(NamedTuple):
+    """One of the answers has ended."""
+
+    choice: int
+    reason: FinishReason
+    stop: str | None
+    """The stop string that ended it."""
+    num_calls: int
+    """How many tools it calls."""
+
+
+class Waiting(NamedTuple):
+    """There was no news for a while."""
+
+
+class AllEnded(NamedTuple):
+    """All answers have ended. The last step."""
+
+    usage: Usage
+    num_reasoning: int
+    """How many of the new tokens are reasoning, about."""
+
+
+Step: TypeAlias = Reading | Delta | Ended | Waiting | AllEnded
+
+
+class Growing:
+    """One of the answers of a request."""
+
+    def __init__(self, number: int, reader: TurnReader, *, has_logprobs: bool) -> None:
+        self._number = number
+        self._reader = reader
+        self._has_logprobs = has_logprobs
+        self._tokens = _GrowingTokens()
+        self.num_chars = 0
+        """How many characters have come."""
+        self.num_reasoning = 0
+        """How many tokens came with reasoning."""
+        self.has_ended = False
+
+    def grown(self, text: str, tokens: Sequence[Token]) -> list[Step]:
+        self.num_chars += len(text)
+        if self._has_logprobs:
+            return self._delta(self._tokens.grown(text, tokens))
+        parts = self._reader.feed(text)
+        self._count(parts, len(tokens))
+        return [Delta(self._number, parts, [])] if parts else []
+
+    def ended(self, reason: FinishReason, stop: str | None) -> list[Step]:
+        self.has_ended = True
+        last = self._delta(self._tokens.ended()) if self._has_logprobs else []
+        parts = [*self._reader.feed(self._tokens.rest), *self._reader.end()]
+        steps: list[Step] = [*last, *([Delta(self._number, parts, [])] if parts else [])]
+        return [*steps, Ended(self._number, reason, stop, self._reader.num_calls)]
+
+    def _delta(self, shown: Sequence[ShownToken]) -> list[Step]:
+        """Read tokens one by one, so that it is known which of them are content."""
+        parts: list[Part] = []
+        kept: list[ShownToken] = []
+        for token in shown:
+            new = self._reader.feed(token.text)
+            self._count(new, 1)
+            if not new or any(isinstance(part, Content) for part in new):
+                kept.append(token)
+            parts += new
+        return [Delta(self._number, parts, kept)] if parts or kept else []
+
+    def _count(self, parts: Sequence[Part], num_tokens: int) -> None:
+        if any(isinstance(part, Reasoning) for part in parts):
+            self.num_reasoning += num_tokens
+
+
+class _GrowingTokens:
+    """The tokens of an answer, each with the text that ends with it."""
+
+    def __init__(self) -> None:
+        self._text: list[str] = []
+        self._num_chars = 0
+        """How many characters have come."""
+        self._tokens: deque[Token] = deque()
+        """Those whose text has not come as a whole."""
+        self._num_returned = 0
+        """How many characters the returned tokens spell."""
+
+    def grown(self, text: str, tokens: Sequence[Token]) -> list[ShownToken]:
+        """Add text and tokens; return the tokens whose text has come."""
+        self._num_chars += len(text)
+        self._text.append(text)
+        self._tokens += tokens
+        return self._shown(is_end=False)
+
+    def ended(self) -> list[ShownToken]:
+        """Return the last tokens: also one of which only a part was kept."""
+        return self._shown(is_end=True)
+
+    @property
+    def rest(self) -> str:
+        """The text that no token has spelled so far."""
+        return "".join(self._text)
+
+    def _shown(self, *, is_end: bool) -> list[ShownToken]:
+        # All text before the tokens that are left has been returned.
+        self._text[:] = ["".join(self._text)]
+        text, begin = self._text[0], self._num_returned
+        shown: list[ShownToken] = []
+        while self._tokens:
+            token = self._tokens[0]
+            end = self._num_returned + token.num_chars
+            if end > self._num_chars and not (is_end and self._num_returned < self._num_chars):
+                break
+            piece = text[self._num_returned - begin : end - begin]
+            shown.append(ShownToken(piece, token.logprob, [(other.text, other.logprob) for other in token.top]))
+            self._num_returned = end
+            self._tokens.popleft()
+        self._text[:] = [text[self._num_returned - begin :]]
+        return shown
