@@ -15,9 +15,9 @@ from typing_extensions import override
 
 from app.serving.anthropic_bodies import Block, CountBody, MessageBody, ToolChoice, Turn
 from app.serving.commands import json_constraint, result_of, sampling_of, stops_of, thinking_options, tools_of
-from app.serving.endpoints import Endpoint, client_of, decoded
+from app.serving.endpoints import Bodies, Endpoint, client_of, decoded
 from app.serving.growing import AllEnded, Delta, Ended, Reading
-from app.serving.messages import ServedModel, ServerSettings
+from app.serving.messages import ServedModel
 from app.serving.problems import ProblemError, ProblemKind, refusal
 from app.serving.replies import Reply, event
 from app.serving.service import LoadedModel, Service
@@ -80,12 +80,12 @@ class AnthropicShape:
 SHAPE = AnthropicShape()
 
 
-def routes(service: Service, settings: ServerSettings) -> list[Route]:
+def routes(service: Service, bodies: Bodies) -> list[Route]:
     """Return the routes of this API."""
     messages = _Messages(service)
     return [
-        Route("/v1/messages", Endpoint(messages.create, SHAPE, settings), methods=["POST"]),
-        Route("/v1/messages/count_tokens", Endpoint(messages.count, SHAPE, settings), methods=["POST"]),
+        Route("/v1/messages", Endpoint(messages.create, SHAPE, bodies), methods=["POST"]),
+        Route("/v1/messages/count_tokens", Endpoint(messages.count, SHAPE, bodies), methods=["POST"]),
     ]
 
 

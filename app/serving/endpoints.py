@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import contextlib
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Literal, TypeAlias, TypeVar
 
 import msgspec
@@ -24,22 +25,60 @@ Method: TypeAlias = Callable[[Request, bytes, Reply], Awaitable[None]]
 class Endpoint:
     """An ASGI application that answers with a method. The method is cancelled when the client goes."""
 
-    def __init__(self, method: Method, shape: Shape, settings: ServerSettings) -> None:
+    def __init__(self, method: Method, shape: Shape, bodies: Bodies) -> None:
         self._method = method
         self._shape = shape
-        self._settings = settings
+        self._bodies = bodies
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
         # The body is read first: after it, the client's next message says that it has gone.
-        data = await _body_of(request, self._settings)
+        async with self._bodies.read(request) as data:
 
-        async def work(reply: Reply) -> None:
-            if isinstance(data, ProblemError):
-                raise data
-            await self._method(request, data, reply)
+            async def work(reply: Reply) -> None:
+                if isinstance(data, ProblemError):
+                    raise data
+                await self._method(request, data, reply)
 
-        await Replying(work, self._shape)(scope, receive, send)
+            await Replying(work, self._shape)(scope, receive, send)
+
+
+class Bodies:
+    """Reads the bodies of requests, and limits the size of each and of all together."""
+
+    def __init__(self, settings: ServerSettings) -> None:
+        self._settings = settings
+        self._num_bytes = 0
+        """The size of the bodies of all requests that are being answered."""
+
+    @contextlib.asynccontextmanager
+    async def read(self, request: Request) -> AsyncGenerator[bytes | ProblemError]:
+        """Return a request's body, or the problem if it is too large or takes too long. It counts until the end."""
+        parts: list[bytes] = []
+        try:
+            yield await self._read(request, parts)
+        finally:
+            self._num_bytes -= sum(map(len, parts))
+
+    async def _read(self, request: Request, parts: list[bytes]) -> bytes | ProblemError:
+        settings = self._settings
+        num_bytes = 0
+        try:
+            async with asyncio.timeout(settings.body_s):
+                async for part in request.stream():
+                    num_bytes += len(part)
+                    if num_bytes > settings.max_body_bytes:
+                        return too_large(settings.max_body_bytes)
+                    if self._num_bytes + len(part) > settings.max_bodies_bytes:
+                        why = "Bough answers other large requests now. Try again in a moment."
+                        return ProblemError("unavailable", why, retry_s=1)
+                    self._num_bytes += len(part)
+                    parts.append(part)
+        except TimeoutError:
+            return ProblemError("too_slow", f"The request did not come within {settings.body_s:.0f} seconds.")
+        except ClientDisconnect:
+            return ProblemError("invalid", "The request ended early.")
+        return b"".join(parts)
 
 
 def decoded(data: bytes, kind: type[_B]) -> _B:
@@ -57,21 +96,3 @@ def client_of(request: Request, api: Literal["openai", "anthropic"]) -> Client:
     """Return who sent a request."""
     address = "" if request.client is None else request.client.host
     return Client(program=request.headers.get("user-agent", "")[:200], address=address, api=api)
-
-
-async def _body_of(request: Request, settings: ServerSettings) -> bytes | ProblemError:
-    """Return the body of a request, or the problem if it is too large or takes too long."""
-    parts: list[bytes] = []
-    num_bytes = 0
-    try:
-        async with asyncio.timeout(settings.body_s):
-            async for part in request.stream():
-                num_bytes += len(part)
-                if num_bytes > settings.max_body_bytes:
-                    return too_large(settings.max_body_bytes)
-                parts.append(part)
-    except TimeoutError:
-        return ProblemError("too_slow", f"The request did not come within {settings.body_s:.0f} seconds.")
-    except ClientDisconnect:
-        return ProblemError("invalid", "The request ended early.")
-    return b"".join(parts)

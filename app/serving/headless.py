@@ -44,13 +44,19 @@ class NotLoaded(NamedTuple):
     why: str
 
 
+class Restarted(NamedTuple):
+    """The worker has ended, and another one is being started."""
+
+    why: str
+
+
 class Gone(NamedTuple):
     """The server or the worker has ended for good."""
 
     why: str
 
 
-News: TypeAlias = Listening | NotListening | Loaded | NotLoaded | Gone | Exchange
+News: TypeAlias = Listening | NotListening | Loaded | NotLoaded | Restarted | Gone | Exchange
 
 
 class HeadlessOwner:
@@ -199,15 +205,18 @@ class HeadlessOwner:
     # --- the worker's events -------------------------------------------------------------------------------
 
     def _receive(self) -> None:
+        why = stopped = "The model process stopped."
         while True:
             try:
                 event = self._client.receive_unless_silent(_PATIENCE_S)
             except WorkerSilentError:
+                why = f"The model process did not respond for {_PATIENCE_S:.0f} seconds, so it was ended."
                 self._client.end()
                 continue
             except WorkerExitedError:
-                if not self._restarted():
+                if not self._restarted(why):
                     return
+                why = stopped
                 continue
             self._take(event)
 
@@ -217,7 +226,7 @@ class HeadlessOwner:
         elif event.request_id == self._load_id and isinstance(event, ModelLoaded | Failed):
             self._on_load_ended(event)
 
-    def _restarted(self) -> bool:
+    def _restarted(self, why: str) -> bool:
         """Start a fresh worker after the death of one. Return whether there is one."""
         self._client.kill()
         with self._lock:
@@ -230,6 +239,7 @@ class HeadlessOwner:
                 self._set(ModelStatus(state="failed", model=self._status.model, why=why))
                 self.news.put(Gone(why))
                 return False
+            self.news.put(Restarted(f"{why} The requests that it answered have failed. It is being started again."))
             self._client = WorkerClient(self._cache_folder)
             self._before = None
             self._set(ModelStatus(state="loading", model=self._status.model))

@@ -33,6 +33,8 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     allowed_origins: tuple[str, ...] = ()
     """Web pages that may send requests, such as "https://example.org"; "*" means all."""
     max_body_bytes: int = 32 << 20
+    max_bodies_bytes: int = 64 << 20
+    """All requests together that are being answered."""
     max_requests: int = 64
     """Requests that are answered at once, including those that wait for the worker."""
     max_connections: int = 512

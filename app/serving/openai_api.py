@@ -8,8 +8,8 @@ from starlette.requests import Request
 from starlette.routing import Route
 
 from app.serving import anthropic_api
-from app.serving.endpoints import Endpoint
-from app.serving.messages import ServedModel, ServerSettings
+from app.serving.endpoints import Bodies, Endpoint
+from app.serving.messages import ServedModel
 from app.serving.openai_chat import Chat
 from app.serving.openai_completions import Completions
 from app.serving.openai_responses import Responses
@@ -19,18 +19,18 @@ from app.serving.replies import Reply
 from app.serving.service import Service
 
 
-def routes(service: Service, settings: ServerSettings) -> list[Route]:
+def routes(service: Service, bodies: Bodies) -> list[Route]:
     """Return the routes of this API."""
     models, responses = _Models(service), Responses(service)
     return [
-        Route("/v1/chat/completions", Endpoint(Chat(service).create, SHAPE, settings), methods=["POST"]),
-        Route("/v1/completions", Endpoint(Completions(service).create, SHAPE, settings), methods=["POST"]),
-        Route("/v1/responses", Endpoint(responses.create, SHAPE, settings), methods=["POST"]),
-        Route("/v1/responses/input_tokens", Endpoint(responses.count, SHAPE, settings), methods=["POST"]),
-        Route("/v1/responses/{name}", Endpoint(responses.retrieve, SHAPE, settings), methods=["GET"]),
-        Route("/v1/responses/{name}", Endpoint(responses.delete, SHAPE, settings), methods=["DELETE"]),
-        Route("/v1/models", Endpoint(models.list_all, SHAPE, settings), methods=["GET"]),
-        Route("/v1/models/{name:path}", Endpoint(models.retrieve, SHAPE, settings), methods=["GET"]),
+        Route("/v1/chat/completions", Endpoint(Chat(service).create, SHAPE, bodies), methods=["POST"]),
+        Route("/v1/completions", Endpoint(Completions(service).create, SHAPE, bodies), methods=["POST"]),
+        Route("/v1/responses", Endpoint(responses.create, SHAPE, bodies), methods=["POST"]),
+        Route("/v1/responses/input_tokens", Endpoint(responses.count, SHAPE, bodies), methods=["POST"]),
+        Route("/v1/responses/{name}", Endpoint(responses.retrieve, SHAPE, bodies), methods=["GET"]),
+        Route("/v1/responses/{name}", Endpoint(responses.delete, SHAPE, bodies), methods=["DELETE"]),
+        Route("/v1/models", Endpoint(models.list_all, SHAPE, bodies), methods=["GET"]),
+        Route("/v1/models/{name:path}", Endpoint(models.retrieve, SHAPE, bodies), methods=["GET"]),
     ]
 
 

@@ -24,6 +24,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from app.serving import anthropic_api, openai_api, openai_shape
 from app.serving.access import Access
+from app.serving.endpoints import Bodies
 from app.serving.messages import Listening, NotListening, ServerSettings
 from app.serving.owner_link import OwnerLink
 from app.serving.problems import ProblemError
@@ -49,7 +50,8 @@ def run(settings: ServerSettings, up: Connection, down: Connection) -> None:
 
 def application(service: Service, settings: ServerSettings) -> ASGIApp:
     """Return the application of all APIs."""
-    routes: list[Route] = [*openai_api.routes(service, settings), *anthropic_api.routes(service, settings)]
+    bodies = Bodies(settings)
+    routes: list[Route] = [*openai_api.routes(service, bodies), *anthropic_api.routes(service, bodies)]
 
     def refuse(scope: Scope, problem: ProblemError) -> ASGIApp:
         return Refusal(_shape(scope), problem)

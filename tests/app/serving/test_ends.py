@@ -12,7 +12,7 @@ from typing import Any
 import psutil
 import pytest
 
-from app.serving.headless import Gone, Loaded
+from app.serving.headless import Gone, Loaded, Restarted
 from app.serving.messages import NotListening, ServedModel
 from tests.app.serving.owned import Owned
 from tests.app.serving.running import Bough
@@ -34,6 +34,19 @@ def test_the_owner_notices_that_the_server_process_has_died(talker: Path) -> Non
         assert owned.event(Finished).choices[0].reason == "cancelled"
         while not isinstance(owned.news.get(timeout=PATIENCE_S), Gone):
             pass
+
+
+@pytest.mark.parametrize("number", [signal.SIGSTOP, signal.SIGKILL])
+def test_a_worker_that_does_not_respond_is_replaced(talker: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    monkeypatch.setattr("app.serving.headless._PATIENCE_S", 3.0)
+    with Owned(talker).ready() as owned, owned.openai() as client:
+        stream = owned.endless(client)
+        assert owned.worker_pid is not None
+        os.kill(owned.worker_pid, number)
+        with pytest.raises(openai.APIError, match="stopped while it answered"):
+            list(stream)
+        assert ("did not respond for 3 seconds" in owned.wait(Restarted).why) == (number == signal.SIGSTOP)
+        owned.endless(client).close()
 
 
 def test_a_port_in_use_is_named(tmp_path: Path) -> None:

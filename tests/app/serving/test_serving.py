@@ -45,6 +45,7 @@ def shared(talker: Path) -> Iterator[Owned]:
         allowed_origins=("https://good.example",),
         allowed_hosts=("studio.local",),
         max_body_bytes=100_000,
+        max_bodies_bytes=150_000,
         max_connections=20,
         max_requests=_MAX_REQUESTS,
         head_s=1.0,
@@ -337,6 +338,21 @@ def test_a_client_that_does_not_read_delays_no_other(owned: Owned) -> None:
             ended = [owned.event(Finished), owned.event(Finished)]
             assert sorted(len(each.choices) for each in ended) == [1, 8]
             assert {choice.reason for each in ended for choice in each.choices} == {"cancelled"}
+
+
+def test_large_requests_beyond_the_limit_of_all_are_asked_to_come_again(owned: Owned) -> None:
+    asked: dict[str, Any] = {"model": owned.status.model.id, "prompt": "a" * 80_000 + "b", "max_tokens": 900_000}
+    small = {**asked, "prompt": "b", "max_tokens": 1}
+    with owned.openai() as client:
+        stream = client.completions.create(**asked, stream=True)
+        next(iter(stream))
+        for path, status, kind in (("completions", 503, "server_error"), ("messages", 529, "overloaded_error")):
+            found = owned.request("POST", f"/v1/{path}", asked)
+            assert (found[0], found[1]["retry-after"], found[2]["error"]["type"]) == (status, "1", kind)
+        assert owned.request("POST", "/v1/completions", small)[0] == 200
+        stream.close()
+        owned.event(Finished, lambda event: event.choices[0].reason == "cancelled")
+        assert owned.request("POST", "/v1/completions", {**asked, "max_tokens": 1})[0] == 200
 
 
 def test_requests_beyond_the_limit_are_asked_to_come_again(owned: Owned) -> None:
