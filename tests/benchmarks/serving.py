@@ -1,4 +1,4 @@
-"""The local API against mlx-lm's server: the guide and the starter, one client and eight, and an agent's session.
+"""The local API against mlx-lm's server: speed, an agent's session, stop strings, calls of tools.
 
 Both serve the same folder with the same BLAS, each with its own processes, and take turns. All requests are streams
 over HTTP at temperature 0. The first token of a request through Bough's API is compared with that of the same request
@@ -19,6 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, Protocol, Self
 
 import psutil
@@ -26,7 +27,8 @@ import psutil
 from tests.app.serving.agent import Agent, Oracle, Session, random_text
 from tests.app.serving.owned import Owned
 from tests.app.serving.running import KEY
-from tests.benchmarks.measure import Row, alone, compared, in_turn, meets
+from tests.benchmarks.measure import Row, alone, compared, in_turn
+from tests.benchmarks.serving_calls import ARGUMENTS, TEXT, TOOL, WAYS, write_caller
 from tests.driver import PATIENCE_S, ROOT
 from tests.real.weights import WITHOUT, starter_folder, unpacked_folder
 from worker.protocol import Chunk, Finished, Generate, Message, Sampling, Tokenize, Tokenized
@@ -40,6 +42,8 @@ _NUM_CLIENTS = 8
 _NUM_TOKENS = 32
 _NUM_WORDS = 150
 _NUM_REQUESTS = 30
+_NUM_STOPS = 60
+_QUESTION = [{"role": "user", "content": "How do I fork a conversation?"}]
 
 
 class _Answer(NamedTuple):
@@ -52,6 +56,8 @@ class _Answer(NamedTuple):
     num_prompt: int
     num_cached: int
     text: str
+    called: Any
+    """The arguments of its call; None if it has none, or if they are no JSON value."""
 
     @property
     def first_ms(self) -> float:
@@ -83,8 +89,14 @@ def rows() -> Iterator[Row]:
             yield from _beside_the_worker(label, owned)
             if folder == _GUIDE:
                 yield _session(owned, peer)
+                yield _stops(_Bough(owned), peer)
             rss = psutil.Process(owned.relay.pid).memory_info().rss
             yield alone(_AREA, f"{label}: memory of the server process, MB", [rss / 1e6], "<= 100")
+    with TemporaryDirectory() as scratch:
+        folder = write_caller(Path(scratch) / "caller")
+        with Owned(folder) as owned, _Peer(folder) as peer:
+            yield _calls(_Bough(owned.ready()), peer)
+            yield _session(owned, peer, ", whose template drops reasoning")
 
 
 class _Bough:
@@ -129,8 +141,8 @@ class _Peer:
 # --- clients ---------------------------------------------------------------------------------------------
 
 
-def _asked(server: _Server, messages: Sequence[Any], max_tokens: int = _NUM_TOKENS) -> _Answer:
-    """Send a chat and read the stream of its answer."""
+def _asked(server: _Server, messages: Sequence[Any], max_tokens: int = _NUM_TOKENS, **more: Any) -> _Answer:
+    """Send a chat and read the stream of its answer. `more`: further fields of the request."""
     body = {
         "model": server.name,
         "messages": list(messages),
@@ -138,26 +150,38 @@ def _asked(server: _Server, messages: Sequence[Any], max_tokens: int = _NUM_TOKE
         "temperature": 0,
         "stream": True,
         "stream_options": {"include_usage": True},
+        **more,
     }
     headers = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
     connection = http.client.HTTPConnection(*server.address, timeout=PATIENCE_S)
     began = time.perf_counter()
     connection.request("POST", "/v1/chat/completions", json.dumps(body), headers)
     reply = connection.getresponse()
-    text, usage, first, last = "", {}, 0.0, 0.0
+    text, arguments, usage, first, last = "", "", {}, 0.0, 0.0
     while line := reply.readline():
         if not line.startswith(b"data: {"):
             continue
         event = json.loads(line.removeprefix(b"data: "))
         usage = event.get("usage") or usage
         for choice in event["choices"]:
+            for call in choice["delta"].get("tool_calls") or []:
+                arguments += call["function"].get("arguments") or ""
             if new := choice["delta"].get("content"):
                 text += new
                 last = time.perf_counter()
                 first = first or last
     connection.close()
     cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens") or 0
-    return _Answer(began, first, last, usage["completion_tokens"], usage["prompt_tokens"], cached, text)
+    return _Answer(
+        began, first, last, usage["completion_tokens"], usage["prompt_tokens"], cached, text, _json(arguments)
+    )
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
 
 
 class _Chats:
@@ -231,7 +255,7 @@ def _beside_the_worker(label: str, owned: Owned) -> Iterator[Row]:
 # --- an agent --------------------------------------------------------------------------------------------
 
 
-def _session(owned: Owned, peer: _Server) -> Row:
+def _session(owned: Owned, peer: _Server, which: str = "") -> Row:
     """Compare the tokens that are read with the least that can be read. Each server's oracle has its own answers."""
     _asked(_Bough(owned), [{"role": "user", "content": "Hi"}], 1)
     while not owned.news.empty():
@@ -252,17 +276,51 @@ def _session(owned: Owned, peer: _Server) -> Row:
         num_read += answer.num_prompt - answer.num_cached
         num_ideal += oracle.num_new(prompt, _ids(owned, text=answer.text))
         agent.take(answer.text)
-    row = compared(
-        _AREA,
-        f"an agent's {_NUM_REQUESTS} requests: tokens read ÷ new tokens",
-        [ours],
-        _PEER,
-        [num_read / num_ideal],
-    )
-    # The goal applies to Bough's figure instead of the ratio.
-    row["goal"] = "<= 1.0"
-    row["met"] = meets(ours, row["goal"])
+    name = f"an agent's {_NUM_REQUESTS} requests{which}: tokens read ÷ new tokens"
+    return _beside(name, ours, num_read / num_ideal, "<= 1.0")
+
+
+def _beside(name: str, ours: float, theirs: float, goal: str) -> Row:
+    """Return a row of two figures, one run each. The goal applies to Bough's figure instead of the ratio."""
+    row = alone(_AREA, name, [ours], goal)
+    row["peer_name"], row["peer"] = _PEER, theirs
     return row
+
+
+# --- stop strings and calls ------------------------------------------------------------------------------
+
+
+def _stops(bough: _Server, peer: _Server) -> Row:
+    """Count the answers that are not the text before the first stop string. Each server's own answer is the oracle."""
+    wrong: list[float] = []
+    for server in (bough, peer):
+        rng = Random(5)
+        text = _asked(server, _QUESTION, 60).text
+        wrong.append(0)
+        for _ in range(_NUM_STOPS):
+            stops = [_part(text, rng) for _ in range(rng.randrange(1, 4))]
+            found = _asked(server, _QUESTION, 60, stop=stops).text
+            # The one that is whole first ends the answer.
+            first = min(stops, key=lambda stop: (text.index(stop) + len(stop), -len(stop)))
+            wrong[-1] += found != text[: text.index(first)]
+    return _beside(f"{_NUM_STOPS} streams with stop strings: wrong answers", wrong[0], wrong[1], "<= 0")
+
+
+def _part(text: str, rng: Random) -> str:
+    """Return a part of a text, of up to 12 characters."""
+    start = rng.randrange(len(text))
+    return text[start : start + rng.randrange(1, 13)]
+
+
+def _calls(bough: _Server, peer: _Server) -> Row:
+    """Count the streams that are the text, then the call, and nothing else."""
+    right: list[float] = []
+    tools = [{"type": "function", "function": TOOL}]
+    for server in (bough, peer):
+        answers = [_asked(server, [{"role": "user", "content": way}], 200, tools=tools) for way in WAYS]
+        good = [(answer.text.strip(), answer.called) == (TEXT.strip(), ARGUMENTS) for answer in answers]
+        right.append(100 * sum(good) / len(WAYS))
+    return _beside(f"{len(WAYS)} calls of tools while they stream: right, %", right[0], right[1], ">= 100")
 
 
 def _ids(owned: Owned, **prompt: Any) -> list[int]:
