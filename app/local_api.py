@@ -5,6 +5,8 @@ The relay's threads call `_Owner`; everything else runs in the GUI thread.
 
 from __future__ import annotations
 
+import contextlib
+import socket
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,6 +19,7 @@ from app.answers.model_session import ModelSession
 from app.answers.worker_link import WorkerLink
 from app.model.kept_requests import KeptRequest
 from app.preferences import Preferences
+from app.serving.drop_rules import DropRuleError, DropRules
 from app.serving.keeping import kept_request
 from app.serving.keys import Key, KeyProblemError, find_key, keep_key, made_key
 from app.serving.messages import (
@@ -36,6 +39,7 @@ from app.serving.messages import (
 )
 from app.serving.model_names import find, load_name, served_model, suggested
 from app.serving.relay import Exchange, Relay, Served
+from app.serving.request_log import RequestLog, logged
 from worker.protocol import Command, Event, Generate, RequestId
 from worker.sentence import Sentence, verbatim
 
@@ -43,6 +47,10 @@ State: TypeAlias = Literal["off", "starting", "on", "failed"]
 
 _LOOK_MS = 500
 _PING_MS = 1000
+_THIS_COMPUTER = "127.0.0.1"
+_ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 (only if the user allows it)
+_SOMEWHERE = ("192.0.2.1", 9)
+"""An address that no computer has."""
 
 
 class _Wanted(NamedTuple):
@@ -128,6 +136,8 @@ class LocalApi(QObject):
     """The state, the address or the key changed."""
     served_changed = Signal()
     """Requests began, went on or ended; twice a second while there are any."""
+    logged = Signal()
+    """A request was answered, and `log` has it."""
     failed = Signal(object)
     """A `Sentence`: nobody can be served now, and why."""
     set_aside = Signal(object)
@@ -146,12 +156,14 @@ class LocalApi(QObject):
         keep: Callable[[KeptRequest], None],
         note: Path,
         turns: Path,
+        log: Path,
     ) -> None:
         """`models` finds the models of this machine; it is called in threads. `load` loads one of them.
 
         `keep` keeps a request as a conversation.
 
         `note`: the file that says that the keyring has a key. `turns`: the file that remembers written turns.
+        `log`: the file with the last requests.
         """
         super().__init__()
         self._session = session
@@ -160,6 +172,7 @@ class LocalApi(QObject):
         self._load = load
         self._why_not_load = why_not_load
         self._keep = keep
+        self.log = RequestLog(log)
         self._note = note
         self._turns = turns
         self._owner: _Owner | None = None
@@ -178,6 +191,8 @@ class LocalApi(QObject):
         self.key: Key | None = None
         self.address = ""
         """The URL under which clients find it; empty unless `on`."""
+        self.network_address = ""
+        """The same for clients on other computers; empty unless they may send requests and there is a network."""
         self._said.connect(self._on_said)
         self._prepared.connect(self._on_prepared)
         session.changed.connect(self._on_session)
@@ -223,6 +238,29 @@ class LocalApi(QObject):
     def set_allows_load(self, *, allows_load: bool) -> None:
         """Change whether requests may load other models."""
         self._change(allows_load=allows_load)
+
+    def set_allows_network(self, *, allows_network: bool) -> None:
+        """Change whether programs on other computers may send requests. Requests that are being answered end."""
+        if allows_network != self._preferences.settings.local_api.allows_network:
+            self._change(allows_network=allows_network)
+            self._restart()
+
+    def set_patterns(self, aliases: Sequence[str], drop_rules: Sequence[str]) -> Sentence | None:
+        """Change the names that mean the loaded model, and the rules that leave parts out of requests.
+
+        Requests that are being answered end. Return why a rule can't be used; then nothing is changed.
+        """
+        try:
+            DropRules(drop_rules)
+        except DropRuleError as error:
+            return error.sentence
+        self._change(aliases=tuple(aliases), drop_rules=tuple(drop_rules))
+        self._restart()
+        return None
+
+    def _restart(self) -> None:
+        if self.state != "off":
+            self.start()
 
     def set_keeps_requests(self, *, keeps_requests: bool) -> None:
         """Keep requests as conversations from now on, or no longer."""
@@ -278,7 +316,7 @@ class LocalApi(QObject):
         self._pings.stop()
         self._session.link.takes_first = _takes_none
         self._waiting = []
-        self.address = ""
+        self.address = self.network_address = ""
         self._look()
         return relay
 
@@ -290,9 +328,13 @@ class LocalApi(QObject):
             return
         self.key = found
         owner = _Owner(self._session.link, self._status(), self._models, self._said.emit)
+        chosen = self._preferences.settings.local_api
         settings = ServerSettings(
             key_digest=digest(found.text),
-            port=self._preferences.settings.local_api.port,
+            port=chosen.port,
+            host=_ALL_ADDRESSES if chosen.allows_network else _THIS_COMPUTER,
+            aliases=chosen.aliases,
+            drop_rules=chosen.drop_rules,
             # Late events of an earlier relay must not answer requests of this one.
             id_prefix=f"api{number}-",
             turns=self._turns,
@@ -344,7 +386,9 @@ class LocalApi(QObject):
             return
         match news:
             case Listening():
-                self.address = f"http://{news.host}:{news.port}/v1"
+                self.address = f"http://{_THIS_COMPUTER}:{news.port}/v1"
+                own = "" if news.host == _THIS_COMPUTER else _own_address()
+                self.network_address = f"http://{own}:{news.port}/v1" if own else ""
                 self._pings.start()
                 self._be("on")
                 if news.unremembered is not None:
@@ -372,6 +416,8 @@ class LocalApi(QObject):
                     self._look()
             case Exchange():
                 self._session.note_useful()
+                self.log.add(logged(news))
+                self.logged.emit()
                 if self._preferences.settings.local_api.keeps_requests:
                     request = kept_request(news)
                     if request is not None:
@@ -453,6 +499,14 @@ class LocalApi(QObject):
         if self._relay is not None:
             self._relay.fail_all()
             self._look()
+
+
+def _own_address() -> str:
+    """Return this computer's address in its network; empty without a network. Nothing is sent."""
+    with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect(_SOMEWHERE)
+        return str(probe.getsockname()[0])
+    return ""
 
 
 def _takes_none(_event: Event) -> bool:

@@ -187,6 +187,7 @@ class Program(QObject):
             keep=self.conversations.keep_request,
             note=self.preferences.folder / "api-key-is-kept",
             turns=self.models_folder.parent / "served-turns.sqlite3",
+            log=self.models_folder.parent / "served-requests.jsonl",
         )
         api.failed.connect(self._on_local_api_failed)
         api.set_aside.connect(self.report_set_aside)

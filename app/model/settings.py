@@ -63,6 +63,12 @@ class LocalApiSettings(Struct, frozen=True, kw_only=True):
     """Whether requests may load other models."""
     keeps_requests: bool = False
     """Whether requests are kept as conversations."""
+    allows_network: bool = False
+    """Whether programs on other computers may send requests."""
+    aliases: Annotated[tuple[Name, ...], Meta(max_length=64)] = ()
+    """Patterns of names that mean the loaded model."""
+    drop_rules: Annotated[tuple[Name, ...], Meta(max_length=64)] = ()
+    """Regular expressions for parts that are left out of requests."""
 
 
 class WindowPlace(Struct, frozen=True, kw_only=True):

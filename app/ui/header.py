@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication, Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QMenu, QToolButton
@@ -11,6 +12,10 @@ from app.answers.sessions import GUIDE, ModelInUse
 from app.numbers import counted
 from app.ui.parts.labels import ElidedLabel, as_label, as_tool_tip
 from app.ui.theme import Theme, icon
+
+if TYPE_CHECKING:
+    from app.local_api import LocalApi
+    from app.ui.sidebar.serving_line import ServingMark
 
 _HEIGHT_PX = 48
 _DRAFT = "draft model: "
@@ -53,6 +58,10 @@ class Header(QFrame):
         row.setSpacing(8)
         row.addWidget(self._sidebar_button)
         row.addWidget(self.title, 1)
+        self.serving_mark: ServingMark | None = None
+        """Says that other programs are served while the sidebar, which says it otherwise, is hidden."""
+        self._is_sidebar_shown = True
+        self._row = row
         row.addWidget(self.model_button)
         row.addWidget(self.cancel_button)
         row.addWidget(self._tree_button)
@@ -62,6 +71,20 @@ class Header(QFrame):
         self._tree_button.setIcon(icon("tree", theme.quiet_text))
         self.model_button.setIcon(icon("model", theme.quiet_text))
         self.cancel_button.setIcon(icon("close", theme.quiet_text))
+
+    def watch(self, api: LocalApi) -> None:
+        """Say when other programs are served."""
+        from app.ui.sidebar.serving_line import ServingMark
+
+        self.serving_mark = ServingMark(api)
+        self._row.insertWidget(self._row.indexOf(self.model_button), self.serving_mark)
+        self.show_sidebar(is_shown=self._is_sidebar_shown)
+
+    def show_sidebar(self, *, is_shown: bool) -> None:
+        """Show that the sidebar is visible, or hidden."""
+        self._is_sidebar_shown = is_shown
+        if self.serving_mark is not None:
+            self.serving_mark.set_wanted(is_wanted=not is_shown)
 
     def show_title(self, title: str) -> None:
         self.title.show_text(title)

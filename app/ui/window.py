@@ -237,6 +237,9 @@ class MainWindow(QMainWindow):
         controller.program.settings_changed.connect(self._on_settings)
         controller.model.changed.connect(self._show_model)
         QGuiApplication.styleHints().colorSchemeChanged.connect(self._on_settings)
+        controller.program.local_api_made.connect(self.header.watch)
+        if controller.program.made_local_api is not None:
+            self.header.watch(controller.program.made_local_api)
 
     def _connect_widgets(self) -> None:
         EnterKey(self)
@@ -368,6 +371,7 @@ class MainWindow(QMainWindow):
     def _show_sidebar(self, visible: bool) -> None:
         self.sidebar.setVisible(visible)
         self.menus["sidebar"].setChecked(visible)
+        self.header.show_sidebar(is_shown=visible)
 
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:

@@ -41,6 +41,53 @@
     </message>
 </context>
 <context>
+    <name>AdvancedPart</name>
+    <message>
+        <source>Advanced</source>
+        <translation>Erweitert</translation>
+    </message>
+    <message>
+        <source>Where requests may come from</source>
+        <translation>Woher Anfragen kommen dürfen</translation>
+    </message>
+    <message>
+        <source>This computer</source>
+        <translation>Von diesem Computer</translation>
+    </message>
+    <message>
+        <source>Other computers, too</source>
+        <translation>Auch von anderen Computern</translation>
+    </message>
+    <message>
+        <source>Every program in your network that has the key can send requests. The connection is not encrypted: others in the network may read the key, the requests and the answers.</source>
+        <translation>Jedes Programm in Ihrem Netz, das den Schlüssel hat, kann Anfragen senden. Die Verbindung ist nicht verschlüsselt: Andere im Netz können den Schlüssel, die Anfragen und die Antworten mitlesen.</translation>
+    </message>
+    <message>
+        <source>Names that mean the loaded model</source>
+        <translation>Namen, die das geladene Modell meinen</translation>
+    </message>
+    <message>
+        <source>Parts left out of requests</source>
+        <translation>Was aus Anfragen weggelassen wird</translation>
+    </message>
+    <message>
+        <source>Apply</source>
+        <translation>Anwenden</translation>
+    </message>
+    <message>
+        <source>Requests that are being answered end.</source>
+        <translation>Anfragen, die gerade beantwortet werden, enden.</translation>
+    </message>
+    <message>
+        <source>One on each line, for programs that insist on their own names; * stands for any text.</source>
+        <translation>Einer pro Zeile, für Programme, die auf eigenen Namen bestehen; * steht für beliebigen Text.</translation>
+    </message>
+    <message>
+        <source>Regular expressions, one on each line. They leave text out of system prompts and first messages that changes with each request, such as a date, so that what follows it is not read again. The model does not see that text.</source>
+        <translation>Reguläre Ausdrücke, einer pro Zeile. Sie lassen aus Systemprompts und ersten Nachrichten Text weg, der sich mit jeder Anfrage ändert, zum Beispiel ein Datum; dann wird das Folgende nicht noch einmal gelesen. Das Modell sieht diesen Text nicht.</translation>
+    </message>
+</context>
+<context>
     <name>AlternativeRow</name>
     <message>
         <source>end here</source>
@@ -135,6 +182,14 @@
     <message>
         <source>The model used up to {size} of memory, including its cache.</source>
         <translation>Das Modell brauchte mit seinem Cache bis zu {size} Speicher.</translation>
+    </message>
+    <message>
+        <source>It answered a request of {program}.</source>
+        <translation>Sie beantwortete eine Anfrage von {program}.</translation>
+    </message>
+    <message>
+        <source>Left out of the request by your rule: {rule}</source>
+        <translation>Nach Ihrer Regel aus der Anfrage weggelassen: {rule}</translation>
     </message>
     <message>
         <source>Seed {seed}: the same seed and settings give the same answer.</source>
@@ -1888,6 +1943,33 @@
     </message>
 </context>
 <context>
+    <name>LastRequests</name>
+    <message>
+        <source>Last requests</source>
+        <translation>Letzte Anfragen</translation>
+    </message>
+    <message>
+        <source>{} read</source>
+        <translation>{} gelesen</translation>
+    </message>
+    <message>
+        <source>{} kept</source>
+        <translation>{} behalten</translation>
+    </message>
+    <message>
+        <source>Left out by your rule: {}</source>
+        <translation>Nach Ihrer Regel weggelassen: {}</translation>
+    </message>
+    <message>
+        <source>first token {} s</source>
+        <translation>erstes Token {} s</translation>
+    </message>
+    <message>
+        <source>{} tokens/s</source>
+        <translation>{} Token/s</translation>
+    </message>
+</context>
+<context>
     <name>LinkPopover</name>
     <message>
         <source>Link</source>
@@ -1943,6 +2025,18 @@
     <message>
         <source>Copy the address</source>
         <translation>Die Adresse kopieren</translation>
+    </message>
+    <message>
+        <source>From other computers:</source>
+        <translation>Von anderen Computern:</translation>
+    </message>
+    <message>
+        <source>Address from other computers</source>
+        <translation>Adresse von anderen Computern aus</translation>
+    </message>
+    <message>
+        <source>Copy the address from other computers</source>
+        <translation>Adresse von anderen Computern aus kopieren</translation>
     </message>
     <message>
         <source>Programs that use Anthropic&apos;s API take it without “/v1”.</source>
@@ -2011,6 +2105,10 @@
     <message>
         <source>Hide</source>
         <translation>Verbergen</translation>
+    </message>
+    <message>
+        <source>Only programs that have the key can send requests, also from other computers.</source>
+        <translation>Nur Programme, die den Schlüssel haben, können Anfragen senden, auch von anderen Computern.</translation>
     </message>
     <message>
         <source>It is being started.</source>
@@ -3505,6 +3603,41 @@
     <message>
         <source>Wild</source>
         <translation>Wild</translation>
+    </message>
+</context>
+<context>
+    <name>ReadAgain</name>
+    <message>
+        <source>Its tools had changed since its last request, so what follows was read again.</source>
+        <translation>Seine Werkzeuge hatten sich seit der letzten Anfrage geändert, daher wurde das Folgende noch einmal gelesen.</translation>
+    </message>
+    <message>
+        <source>It was read again, because it was no longer kept or the template changes it.</source>
+        <translation>Es wurde noch einmal gelesen, weil es nicht mehr behalten war oder die Vorlage es verändert.</translation>
+    </message>
+    <message>
+        <source>Its message {} had changed since its last request, so what follows was read again.</source>
+        <translation>Seine Nachricht {} hatte sich seit der letzten Anfrage geändert, daher wurde das Folgende noch einmal gelesen.</translation>
+    </message>
+    <message>
+        <source>Its system text had changed since its last request, so what follows was read again.</source>
+        <translation>Sein Systemtext hatte sich seit der letzten Anfrage geändert, daher wurde das Folgende noch einmal gelesen.</translation>
+    </message>
+    <message>
+        <source>tools changed</source>
+        <translation>Werkzeuge geändert</translation>
+    </message>
+    <message>
+        <source>no longer kept</source>
+        <translation>nicht mehr behalten</translation>
+    </message>
+    <message>
+        <source>message {} changed</source>
+        <translation>Nachricht {} geändert</translation>
+    </message>
+    <message>
+        <source>system text changed</source>
+        <translation>Systemtext geändert</translation>
     </message>
 </context>
 <context>
@@ -6027,16 +6160,13 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
 </context>
 <context>
     <name>ServingLine</name>
-    <message numerus="yes">
-        <source>%n program(s)</source>
-        <translation>
-            <numerusform>%n Programm</numerusform>
-            <numerusform>%n Programme</numerusform>
-        </translation>
-    </message>
     <message>
         <source>Serving {}</source>
         <translation>Für {}</translation>
+    </message>
+    <message>
+        <source>Serving</source>
+        <translation>Bedient</translation>
     </message>
 </context>
 <context>
@@ -6072,18 +6202,6 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
     <message>
         <source>{} tokens/s</source>
         <translation>{} Token/s</translation>
-    </message>
-    <message>
-        <source>Its tools changed since its last request, so what follows is read again.</source>
-        <translation>Seine Werkzeuge haben sich seit seiner letzten Anfrage geändert, darum wird alles danach neu gelesen.</translation>
-    </message>
-    <message>
-        <source>Its message {} changed since its last request, so what follows is read again.</source>
-        <translation>Seine Nachricht {} hat sich seit seiner letzten Anfrage geändert, darum wird alles danach neu gelesen.</translation>
-    </message>
-    <message>
-        <source>Its system text changed since its last request, so what follows is read again.</source>
-        <translation>Sein Systemtext hat sich seit seiner letzten Anfrage geändert, darum wird alles danach neu gelesen.</translation>
     </message>
 </context>
 <context>

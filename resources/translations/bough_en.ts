@@ -199,16 +199,6 @@
     </message>
 </context>
 <context>
-    <name>ServingLine</name>
-    <message numerus="yes">
-        <source>%n program(s)</source>
-        <translation>
-            <numerusform>%n program</numerusform>
-            <numerusform>%n programs</numerusform>
-        </translation>
-    </message>
-</context>
-<context>
     <name>SideBySide</name>
     <message numerus="yes">
         <source>Prunes %n message(s); Undo restores them</source>

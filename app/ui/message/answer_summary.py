@@ -7,6 +7,7 @@ from PySide6.QtCore import QCoreApplication
 from app.model.message import Figures, Message, Record
 from app.numbers import counted, sized
 from app.sentences import translated
+from app.ui.parts.read_again_text import changed_part, why_read_again
 from worker.sentence import received
 
 _MAX_STOP_CHARS = 24
@@ -71,6 +72,8 @@ def statistics(record: Record) -> str:
         parts.append(
             QCoreApplication.translate("AnswerSummary", "{size} memory").format(size=sized(figures.memory_bytes))
         )
+    if record.read_again:
+        parts.append(changed_part(record.read_again))
     if record.stop:
         stop = _escaped(record.stop)
         parts.append(QCoreApplication.translate("AnswerSummary", "ended before “{stop}”").format(stop=stop))
@@ -111,6 +114,18 @@ def statistics_in_sentences(record: Record) -> str:
                 "AnswerSummary", "The model used up to {size} of memory, including its cache."
             ).format(size=sized(figures.memory_bytes))
         )
+    if record.client:
+        sentences.append(
+            QCoreApplication.translate("AnswerSummary", "It answered a request of {program}.").format(
+                program=record.client
+            )
+        )
+    if record.read_again:
+        sentences.append(why_read_again(record.read_again))
+    sentences += [
+        QCoreApplication.translate("AnswerSummary", "Left out of the request by your rule: {rule}").format(rule=rule)
+        for rule in record.dropped
+    ]
     if record.seed is not None and record.sampling.temperature > 0 and not record.earlier:
         sentences.append(
             QCoreApplication.translate(

@@ -1,4 +1,4 @@
-"""A panel that opens above a button, and scrolls if the screen is too small for it."""
+"""A panel that opens above a button, or below it where there is no room. It scrolls if the screen is too small."""
 
 from __future__ import annotations
 
@@ -70,6 +70,9 @@ class Popover(QFrame):
             height = max_height
         self.resize(width, height)
         corner = widget.mapToGlobal(QPoint(0, -height - _GAP_PX))
+        below = widget.mapToGlobal(QPoint(0, widget.height() + _GAP_PX))
+        if corner.y() < room.top() and below.y() + height <= room.bottom():
+            corner = below
         # Inside its window, if that is wide enough.
         window = widget.window().frameGeometry()
         right = min(window.right() if width < window.width() else room.right(), room.right()) - _EDGE_PX

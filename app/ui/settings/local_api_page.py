@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QSize
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSpinBox, QWidget
+from PySide6.QtWidgets import QLineEdit, QPushButton, QSpinBox, QWidget
 from typing_extensions import override
 
 from app.program import Program
 from app.sentences import translated
 from app.ui.parts.labels import quiet_label
+from app.ui.parts.layouts import FlowLayout
 from app.ui.parts.radio_group import RadioGroup
+from app.ui.settings.last_requests import last_requests_list, show_requests
+from app.ui.settings.local_api_advanced import AdvancedPart
 from app.ui.settings.settings_page import SettingsPage, card
 from app.ui.theme import scaled
 
+_TEXT_PX = 272
 _PORT_PX = 112
 _FIELD_INSET_PX = 8
 _MAX_PORT = 65535
@@ -30,7 +34,7 @@ class LocalApiPage(SettingsPage):
         settings = program.settings.local_api
         self.switch = RadioGroup(self.tr("Local API"))
         self.switch.add(self.tr("Off"))
-        self.switch.add(self.tr("On"), self.tr("Only programs on this computer that have the key can send requests."))
+        self.switch.add(self.tr("On"))
         self.switch.choose(1 if settings.is_on else 0)
         self.state = quiet_label("")
         self.cards.addWidget(
@@ -44,15 +48,22 @@ class LocalApiPage(SettingsPage):
                 self.state,
             )
         )
-        self.address = _text_to_copy(self.tr("Address"))
+        self.address = _TextToCopy(self.tr("Address"))
         self.copy_address = QPushButton(self.tr("Copy"))
         self.copy_address.setAccessibleName(self.tr("Copy the address"))
+        self._network_label = quiet_label(self.tr("From other computers:"))
+        self.network_address = _TextToCopy(self.tr("Address from other computers"))
+        self.copy_network_address = QPushButton(self.tr("Copy"))
+        self.copy_network_address.setAccessibleName(self.tr("Copy the address from other computers"))
+        self._network_row = _row(self.network_address, self.copy_network_address)
         self._address_card = card(
             self.tr("Address"),
             self.tr("Programs that use Anthropic's API take it without “/v1”."),
             _row(self.address, self.copy_address),
+            self._network_label,
+            self._network_row,
         )
-        self.key = _text_to_copy(self.tr("Key"))
+        self.key = _TextToCopy(self.tr("Key"))
         self.show_key = QPushButton(self.tr("Show"))
         self.show_key.setCheckable(True)
         self.show_key.setAccessibleName(self.tr("Show the key"))
@@ -92,7 +103,18 @@ class LocalApiPage(SettingsPage):
         )
         self.keeping.choose(1 if settings.keeps_requests else 0)
         self._keeping_card = card(self.keeping.accessibleName(), "", self.keeping)
-        for one in (self._address_card, self._key_card, self._port_card, self._models_card, self._keeping_card):
+        self.advanced = AdvancedPart(program)
+        self.requests = last_requests_list()
+        self._requests_card = card(self.requests.accessibleName(), "", self.requests)
+        for one in (
+            self._address_card,
+            self._key_card,
+            self._port_card,
+            self._models_card,
+            self._keeping_card,
+            self.advanced,
+            self._requests_card,
+        ):
             self.cards.addWidget(one)
         self.switch.changed.connect(self._set_on)
         self.models.changed.connect(self._set_models)
@@ -100,14 +122,17 @@ class LocalApiPage(SettingsPage):
         self.port.editingFinished.connect(self._set_port)
         self.show_key.toggled.connect(self._show)
         self.copy_address.clicked.connect(lambda: _copy(api.address))
+        self.copy_network_address.clicked.connect(lambda: _copy(api.network_address))
         self.copy_key.clicked.connect(self._copy_key)
         self.new_key.clicked.connect(api.make_key)
         api.changed.connect(self._show)
+        api.logged.connect(self._show_requests)
         self._show()
 
     @override
     def refresh(self) -> None:
         self._show()
+        self._show_requests()
 
     def _set_on(self) -> None:
         is_on = self.switch.chosen == 1
@@ -136,7 +161,12 @@ class LocalApiPage(SettingsPage):
         self._port_card.setVisible(is_on)
         self._models_card.setVisible(is_on)
         self._keeping_card.setVisible(is_on)
+        self.advanced.setVisible(is_on)
         self.address.setText(api.address)
+        self.network_address.setText(api.network_address)
+        for one in (self._network_label, self._network_row):
+            one.setVisible(bool(api.network_address))
+        self.switch.explain(1, self._who_may())
         self.state.setText(self._state_text())
         self.state.setVisible(bool(self.state.text()))
         if api.key is not None:
@@ -144,6 +174,16 @@ class LocalApiPage(SettingsPage):
             self.show_key.setText(self.tr("Hide") if self.show_key.isChecked() else self.tr("Show"))
             self.new_key.setVisible(api.key.source != "environment")
             self._key_source.setText(self._source_text(api.key.source))
+
+    def _show_requests(self) -> None:
+        if self.isVisible():
+            show_requests(self.requests, self._api.log.requests)
+            self._requests_card.setVisible(self.requests.count() > 0)
+
+    def _who_may(self) -> str:
+        if self._program.settings.local_api.allows_network:
+            return self.tr("Only programs that have the key can send requests, also from other computers.")
+        return self.tr("Only programs on this computer that have the key can send requests.")
 
     def _state_text(self) -> str:
         match self._api.state:
@@ -167,27 +207,33 @@ class LocalApiPage(SettingsPage):
                 )
 
 
-def _text_to_copy(name: str) -> QLabel:
-    label = QLabel()
-    label.setTextFormat(Qt.TextFormat.PlainText)
-    label.setAccessibleName(name)
-    label.setWordWrap(True)
-    label.setTextInteractionFlags(
-        Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
-    )
-    return label
+class _TextToCopy(QLineEdit):
+    """A text that can be selected; a long one scrolls."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.setObjectName("field")
+        self.setReadOnly(True)
+        self.setAccessibleName(name)
+
+    @override
+    def sizeHint(self) -> QSize:
+        return QSize(scaled(_TEXT_PX), super().sizeHint().height())
+
+    @override
+    def minimumSizeHint(self) -> QSize:
+        return QSize(0, super().minimumSizeHint().height())
 
 
 def _copy(text: str) -> None:
     QGuiApplication.clipboard().setText(text)
 
 
-def _row(first: QWidget, *others: QWidget) -> QHBoxLayout:
-    row = QHBoxLayout()
-    row.setSpacing(8)
-    row.addWidget(first, 0 if isinstance(first, QSpinBox) else 1)
-    for other in others:
-        row.addWidget(other)
-    if isinstance(first, QSpinBox):
-        row.addStretch(1)
+def _row(*widgets: QWidget) -> QWidget:
+    """Return widgets side by side, as far as there is room."""
+    row = QWidget()
+    flow = FlowLayout(row)
+    flow.setSpacing(8)
+    for widget in widgets:
+        flow.addWidget(widget)
     return row

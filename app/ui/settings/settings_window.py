@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, Qt
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
+    QComboBox,
     QDialog,
     QHBoxLayout,
     QListWidget,
@@ -11,6 +13,7 @@ from PySide6.QtWidgets import (
     QPushButton,
     QSlider,
     QStackedWidget,
+    QVBoxLayout,
     QWidget,
 )
 from typing_extensions import override
@@ -33,6 +36,8 @@ from app.ui.theme import scaled
 _WIDTH_PX = 780
 _HEIGHT_PX = 720
 _LIST_PX = 176
+_PAGE_PX = 400
+"""The least width of a page beside the list."""
 _LIST_EDGE_PX = 20
 _OF_SCREEN = 0.9
 _THEMES: tuple[Theme, ...] = ("system", "light", "dark")
@@ -60,6 +65,9 @@ class SettingsWindow(QDialog):
         self.list = QListWidget()
         self.list.setObjectName("settings_pages")
         self.list.setAccessibleName(self.tr("Pages"))
+        self.choice = QComboBox()
+        """Takes the place of the list in a narrow window."""
+        self.choice.setAccessibleName(self.list.accessibleName())
         self._pages = QStackedWidget()
         for name, page in (
             (self.tr("General"), self.general),
@@ -71,13 +79,24 @@ class SettingsWindow(QDialog):
             (self.tr("Data"), self.data),
         ):
             self.list.addItem(QListWidgetItem(name))
+            self.choice.addItem(name)
             self._pages.addWidget(page)
         self.list.currentRowChanged.connect(self._show_page)
+        self.choice.currentIndexChanged.connect(self.list.setCurrentRow)
+        self._above = QWidget()
+        above = QHBoxLayout(self._above)
+        above.setContentsMargins(16, 12, 16, 0)
+        above.addWidget(self.choice, 1)
+        self._above.setVisible(False)
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(0)
+        column = QVBoxLayout()
+        column.setSpacing(0)
+        column.addWidget(self._above)
+        column.addWidget(self._pages, 1)
         row.addWidget(self.list)
-        row.addWidget(self._pages, 1)
+        row.addLayout(column, 1)
         room = self.screen().availableGeometry()
         self.resize(min(scaled(_WIDTH_PX), room.width()), min(scaled(_HEIGHT_PX), int(room.height() * _OF_SCREEN)))
         self._fit_list()
@@ -89,6 +108,7 @@ class SettingsWindow(QDialog):
 
     def _show_page(self, number: int) -> None:
         self._pages.setCurrentIndex(number)
+        self.choice.setCurrentIndex(number)
         self._refresh()
 
     def _refresh(self) -> None:
@@ -100,6 +120,17 @@ class SettingsWindow(QDialog):
         """Make the list as wide as the longest page name, at any text size."""
         self.list.ensurePolished()
         self.list.setFixedWidth(max(_LIST_PX, self.list.sizeHintForColumn(0) + _LIST_EDGE_PX))
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        is_narrow = event.size().width() < self.list.width() + scaled(_PAGE_PX)
+        if is_narrow == self._above.isHidden():
+            had_focus = self.list.hasFocus() or self.choice.hasFocus()
+            self.list.setVisible(not is_narrow)
+            self._above.setVisible(is_narrow)
+            if had_focus:
+                (self.choice if is_narrow else self.list).setFocus()
 
     @override
     def changeEvent(self, event: QEvent) -> None:

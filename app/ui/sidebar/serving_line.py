@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import partial
 
 from PySide6.QtCore import QCoreApplication, QSize, Qt
@@ -15,6 +14,7 @@ from app.numbers import counted
 from app.serving.relay import Served
 from app.ui.parts.labels import ElidedLabel, as_tool_tip, quiet_label
 from app.ui.parts.popover import Popover
+from app.ui.parts.read_again_text import why_read_again
 
 translate = QCoreApplication.translate
 
@@ -25,8 +25,8 @@ _SLOW = 10
 """Slower speeds have a decimal."""
 
 
-class ServingLine(QPushButton):
-    """One line, hidden while nobody is served. It opens the panel."""
+class ServingButton(QPushButton):
+    """Says who is served and how fast, hidden while nobody is. It opens the panel."""
 
     def __init__(self, api: LocalApi) -> None:
         super().__init__()
@@ -34,32 +34,34 @@ class ServingLine(QPushButton):
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.panel: ServingPopover | None = None
         self._api = api
+        self._is_wanted = True
         self._who, self._speed = "", ""
         self.clicked.connect(self._open)
         api.served_changed.connect(self._show)
         self._show()
 
+    def set_wanted(self, *, is_wanted: bool) -> None:
+        """Show it while somebody is served, or never."""
+        self._is_wanted = is_wanted
+        self._show()
+
     def _show(self) -> None:
         served = self._api.served
-        self.setVisible(bool(served))
+        self.setVisible(bool(served) and self._is_wanted)
         if not served:
             return
         names = dict.fromkeys(one.client.name for one in served)
-        who = next(iter(names)) if len(names) == 1 else self.tr("%n program(s)", "", len(names))
+        self._who = next(iter(names)) if len(names) == 1 else translate("ServingLine", "%n program(s)", "", len(names))
         speed = sum(one.tokens_per_s for one in served)
-        self._who, self._speed = who, f" · {_speed(speed)}" if speed else ""
-        self.setAccessibleName(self._text(who))
+        self._speed = f" · {_speed(speed)}" if speed else ""
+        self.setAccessibleName(self._text(self._who))
         self._fit()
 
     def _fit(self) -> None:
-        metrics = self.fontMetrics()
-        room = self.width() - _ROOM_PX - metrics.horizontalAdvance(self._text(""))
-        shown = metrics.elidedText(self._who, Qt.TextElideMode.ElideRight, room)
-        self.setText(self._text(shown).replace("&", "&&"))
-        self.setToolTip("" if shown == self._who else as_tool_tip(self._text(self._who)))
+        self.setText(self._text(self._who).replace("&", "&&"))
 
     def _text(self, who: str) -> str:
-        return self.tr("Serving {}").format(who) + self._speed
+        return translate("ServingLine", "Serving {}").format(who) + self._speed
 
     def _open(self) -> None:
         self.panel = ServingPopover(self._api, self.window())
@@ -68,6 +70,27 @@ class ServingLine(QPushButton):
 
     def _forget_panel(self) -> None:
         self.panel = None
+
+
+class ServingMark(ServingButton):
+    """The same in one word, for the header of a window whose sidebar is hidden."""
+
+    @override
+    def _fit(self) -> None:
+        self.setText(translate("ServingLine", "Serving"))
+        self.setToolTip(as_tool_tip(self._text(self._who)))
+
+
+class ServingLine(ServingButton):
+    """The same in one line of the sidebar."""
+
+    @override
+    def _fit(self) -> None:
+        metrics = self.fontMetrics()
+        room = self.width() - _ROOM_PX - metrics.horizontalAdvance(self._text(""))
+        shown = metrics.elidedText(self._who, Qt.TextElideMode.ElideRight, room)
+        self.setText(self._text(shown).replace("&", "&&"))
+        self.setToolTip("" if shown == self._who else as_tool_tip(self._text(self._who)))
 
     @override
     def minimumSizeHint(self) -> QSize:
@@ -137,7 +160,7 @@ class _Row(QFrame):
         who = ElidedLabel()
         who.show_text(f"{name} · {served.model}")
         self._state = quiet_label("")
-        self._why = quiet_label(_why_read_again(served.compared.changed))
+        self._why = quiet_label(why_read_again(served.compared.changed))
         self._why.setVisible(bool(self._why.text()))
         self.stop = QPushButton(translate("ServingPopover", "Stop"))
         self.stop.setAccessibleName(translate("ServingPopover", "Stop the answer for {}").format(name))
@@ -174,20 +197,3 @@ def _state_of(served: Served) -> str:
 def _speed(tokens_per_s: float) -> str:
     number = counted(tokens_per_s, 1) if tokens_per_s < _SLOW else counted(round(tokens_per_s))
     return translate("ServingPopover", "{} tokens/s").format(number)
-
-
-def _why_read_again(changed: str) -> str:
-    """Return a sentence on the first part of a request that differs from the one before; empty if none does."""
-    number = re.match(r"message (\d+)", changed)
-    if changed == "tools":
-        return translate("ServingPopover", "Its tools changed since its last request, so what follows is read again.")
-    if number is not None:
-        text = translate(
-            "ServingPopover", "Its message {} changed since its last request, so what follows is read again."
-        )
-        return text.format(number[1])
-    if changed:
-        return translate(
-            "ServingPopover", "Its system text changed since its last request, so what follows is read again."
-        )
-    return ""

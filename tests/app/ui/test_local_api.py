@@ -9,24 +9,33 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from http.client import HTTPConnection
+from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import keyring
 import pytest
 from keyring.backend import KeyringBackend
-from PySide6.QtCore import Qt
+from keyring.backends.fail import Keyring as NoKeyring
+from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QPushButton
+from PySide6.QtWidgets import QApplication, QLabel, QPushButton
+from pytestqt.qtbot import QtBot
 from typing_extensions import override
 
+from app.application import Application, Places
 from app.local_api import LocalApi
-from app.model.settings import LocalApiSettings
+from app.model.settings import LocalApiSettings, Settings, save_settings
+from app.serving.request_log import RequestLog
+from app.ui.parts.list_rows import DETAIL
 from app.ui.settings.local_api_page import LocalApiPage
 from app.ui.settings.settings_window import SettingsWindow
 from tests.app.ui.conftest import User
 from tests.driver import PATIENCE_S
 from tests.later import openai
+from tests.models import byte_level_tokenizer, write_scripted_model
 from tests.waiting import PATIENCE_MS
 from worker.models.folder import guide_path
 
@@ -268,7 +277,8 @@ def test_requests_are_kept_as_a_conversation_that_grows_without_moving_the_windo
     shown = user.controller.shown
     conversations = user.controller.program.conversations
     first = _chat(user, api, [{"role": "user", "content": "How do I fork a message?"}])
-    (kept,) = conversations.all
+    num_others = len(conversations.all) - 1
+    kept = conversations.all[0]
     assert (kept.name, kept.folder) == ("OpenAI/Python: How do I fork a message?", "Local API")
     assert shown.conversation is None
 
@@ -286,7 +296,7 @@ def test_requests_are_kept_as_a_conversation_that_grows_without_moving_the_windo
     assert [message.text for message in shown.path][4] == second
     question = shown.path[3]
     assert len(shown.siblings(question.id)) == 2
-    assert [one.id for one in conversations.all] == [kept.id]
+    assert len(conversations.all) == num_others + 1
 
     # An answer that the user asks for there has the same prompt, which was read before.
     answer = shown.path[4]
@@ -301,21 +311,152 @@ def test_requests_are_kept_as_a_conversation_that_grows_without_moving_the_windo
     assert again.record.sampling == answer.record.sampling
 
 
+def test_the_page_lists_the_last_requests_and_why_something_was_read_again(user: User, page: LocalApiPage) -> None:
+    api = _switched_on(user, page)
+    page.advanced.button.click()
+    page.advanced.aliases.setPlainText("gpt-*")
+    page.advanced.rules.setPlainText("(")
+    page.advanced.apply.click()
+    assert page.advanced.problem.isVisible()
+    assert "not a regular expression" in page.advanced.problem.text()
+    assert user.controller.program.settings.local_api.aliases == ()
+    page.advanced.rules.setPlainText(r"Today is .*\. ")
+    user.bot.keyClick(page.advanced.apply, Qt.Key.Key_Space)
+    user.bot.waitUntil(lambda: api.state == "on", timeout=PATIENCE_MS)
+    assert not page.advanced.problem.isVisible()
+    assert not page.advanced.apply.isVisible()
+
+    for day, prompt in (("Monday", "Be brief."), ("Tuesday", "Be brief."), ("Tuesday", "Be long.")):
+        messages: list[ChatCompletionMessageParam] = [
+            {"role": "system", "content": f"Today is {day}. {prompt}"},
+            {"role": "user", "content": "How do I fork a message?"},
+        ]
+        _ask(user, api, messages, model="gpt-5")
+        user.bot.waitUntil(lambda: not api.served, timeout=PATIENCE_MS)
+    rows = [page.requests.item(number) for number in range(3)]
+    assert all("OpenAI/Python · guide" in row.text() for row in rows)
+    assert [row.data(DETAIL).startswith("system text changed · ") for row in rows] == [True, False, False]
+    assert " 0 kept" not in rows[1].data(DETAIL)
+    assert "Its system text had changed since its last request" in rows[0].toolTip()
+    assert r"Left out by your rule: Today is .*\. " in rows[0].toolTip()
+    assert page.requests.accessibleName() == "Last requests"
+    # They are there at the next start, too.
+    path = user.controller.program.models_folder.parent / "served-requests.jsonl"
+    assert RequestLog(path).requests == api.log.requests
+    assert path.stat().st_mode & 0o077 == 0
+
+
+def test_a_folded_sidebar_leaves_a_mark_of_served_programs_in_the_header(user: User, page: LocalApiPage) -> None:
+    api = _switched_on(user, page)
+    request = _Request(api, max_tokens=100_000)
+    user.bot.waitUntil(lambda: bool(request.text), timeout=PATIENCE_MS)
+    mark = user.window.header.serving_mark
+    assert mark is not None
+    assert not mark.isVisible()
+    user.window.action("sidebar").trigger()
+    assert mark.isVisible()
+    assert mark.accessibleName().startswith("Serving OpenAI/Python")
+    user.bot.mouseClick(mark, Qt.MouseButton.LeftButton)
+    assert mark.panel is not None
+    user.bot.keyClick(mark.panel.stop_buttons[0], Qt.Key.Key_Space)
+    assert _wait_for(user, request).text
+    user.bot.waitUntil(lambda: not mark.isVisible(), timeout=PATIENCE_MS)
+    user.window.action("sidebar").trigger()
+
+
+def test_other_computers_may_connect_only_if_the_user_says_so(user: User, page: LocalApiPage) -> None:
+    api = _switched_on(user, page)
+    assert page.switch.buttons[1].accessibleDescription().startswith("Only programs on this computer")
+    assert not page.network_address.isVisible()
+    page.advanced.button.click()
+    assert "not encrypted" in page.advanced.network.buttons[1].accessibleDescription()
+    user.bot.keyClick(page.advanced.network.buttons[1], Qt.Key.Key_Space)
+    user.bot.waitUntil(lambda: api.state == "on", timeout=PATIENCE_MS)
+    assert page.switch.buttons[1].accessibleDescription().endswith("also from other computers.")
+    assert page.network_address.text() == api.network_address
+    assert page.address.text() == f"http://127.0.0.1:{page.port.value()}/v1"
+    if api.network_address:
+        # Also from there only with the key.
+        place = urlsplit(api.network_address)
+        with contextlib.closing(HTTPConnection(place.hostname or "", place.port, timeout=PATIENCE_S)) as stranger:
+            stranger.request("GET", "/v1/models", headers={"Authorization": "Bearer wrong"})
+            assert stranger.getresponse().status == 401
+    page.advanced.network.buttons[0].click()
+    user.bot.waitUntil(lambda: api.state == "on", timeout=PATIENCE_MS)
+    assert not page.network_address.isVisible()
+
+
+def test_an_allowed_request_loads_another_model(user: User, page: LocalApiPage, tmp_path: Path) -> None:
+    model = write_scripted_model(tmp_path / "models" / "other", byte_level_tokenizer(), {})
+    program = user.controller.program
+    program.preferences.change(model_folders=(str(model.parent),))
+    api = _switched_on(user, page)
+    refused = _wait_for(user, _Request(api, model=str(model)))
+    assert isinstance(refused.failure, openai.NotFoundError)
+    assert "Local API" in str(refused.failure)
+    user.bot.keyClick(page.models.buttons[1], Qt.Key.Key_Space)
+    assert _wait_for(user, _Request(api, model=str(model))).failure is None
+    assert user.application.session.name == str(model)
+    # And the one before, by its name.
+    assert _wait_for(user, _Request(api)).text
+    assert user.application.session.name == "guide"
+    program.preferences.change(model_folders=())
+
+
+def test_a_start_with_the_switch_on_serves_at_once_also_without_a_keyring(
+    qapp: QApplication, qtbot: QtBot, tmp_path: Path
+) -> None:
+    assert qapp
+    keyring.set_keyring(NoKeyring())
+    settings = Settings(local_api=LocalApiSettings(is_on=True, port=_free_port()))
+    save_settings(tmp_path / "settings.json", settings)
+    application = Application(Places.under(tmp_path))
+    try:
+        application.window.show()
+        api = application.controller.program.local_api
+        qtbot.waitUntil(lambda: api.state == "on", timeout=PATIENCE_MS)
+        assert api.address == f"http://127.0.0.1:{settings.local_api.port}/v1"
+        api.set_on(is_on=True)
+        qtbot.waitUntil(lambda: api.state == "on", timeout=PATIENCE_MS)
+        assert api.key is not None
+        assert api.key.source == "made"
+        assert not (tmp_path / "api-key-is-kept").exists()
+        application.window.action("settings").trigger()
+        window = application.window.findChild(SettingsWindow)
+        assert isinstance(window, SettingsWindow)
+        texts = [label.text() for label in window.local_api.findChildren(QLabel)]
+        assert any("keyring can't be used" in text for text in texts)
+        window.close()
+    finally:
+        application.window.close()
+        application.close()
+        application.window.deleteLater()
+        QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
+
+
+def _in_thread(user: User, act: Callable[[], None]) -> None:
+    """Let another program act, while the window goes on."""
+    thread = threading.Thread(target=act, daemon=True)
+    thread.start()
+    user.bot.waitUntil(lambda: not thread.is_alive(), timeout=PATIENCE_MS)
+
+
 def _chat(user: User, api: LocalApi, messages: list[ChatCompletionMessageParam]) -> str:
     """Send a request as another program does, and wait until it is kept."""
-    texts: list[str] = []
+    with user.bot.waitSignal(user.controller.program.conversations.changed, timeout=PATIENCE_MS):
+        return _ask(user, api, messages)
+
+
+def _ask(user: User, api: LocalApi, messages: list[ChatCompletionMessageParam], model: str = "guide") -> str:
+    texts: list[str | None] = []
 
     def ask() -> None:
         with _client(api) as client:
-            reply = client.chat.completions.create(model="guide", messages=messages, max_tokens=12, temperature=0)
-            texts.append(reply.choices[0].message.content or "")
+            reply = client.chat.completions.create(model=model, messages=messages, max_tokens=12, temperature=0)
+            texts.append(reply.choices[0].message.content)
 
-    thread = threading.Thread(target=ask, daemon=True)
-    with user.bot.waitSignal(user.controller.program.conversations.changed, timeout=PATIENCE_MS):
-        thread.start()
-    user.bot.waitUntil(lambda: bool(texts), timeout=PATIENCE_MS)
-    thread.join()
-    return texts[0]
+    _in_thread(user, ask)
+    return texts[0] or ""
 
 
 def test_a_server_process_that_does_not_respond_is_said_and_ends_at_once(user: User, page: LocalApiPage) -> None:

@@ -1,0 +1,115 @@
+"""The advanced settings of the local API: other computers, names that mean the loaded model, rules for requests."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QLabel, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
+
+from app.program import Program
+from app.sentences import translated
+from app.ui.parts.radio_group import RadioGroup
+from app.ui.settings.settings_page import card
+from app.ui.theme import scaled
+
+_FIELD_PX = 76
+_LEFT = Qt.AlignmentFlag.AlignLeft
+
+
+class AdvancedPart(QWidget):
+    """Folded at first, unless one of the settings was changed."""
+
+    def __init__(self, program: Program) -> None:
+        super().__init__()
+        self._api = program.local_api
+        self._program = program
+        settings = program.settings.local_api
+        self.button = QPushButton(self.tr("Advanced"))
+        self.button.setCheckable(True)
+        self.network = RadioGroup(self.tr("Where requests may come from"))
+        self.network.add(self.tr("This computer"))
+        self.network.add(
+            self.tr("Other computers, too"),
+            self.tr(
+                "Every program in your network that has the key can send requests. The connection is not encrypted: "
+                "others in the network may read the key, the requests and the answers."
+            ),
+        )
+        self.network.choose(1 if settings.allows_network else 0)
+        self.aliases = _field(self.tr("Names that mean the loaded model"), settings.aliases, "claude-*")
+        self.rules = _field(
+            self.tr("Parts left out of requests"), settings.drop_rules, "x-anthropic-billing-header:.*\\n"
+        )
+        self.problem = QLabel()
+        self.problem.setObjectName("failure")
+        self.problem.setWordWrap(True)
+        self.problem.setVisible(False)
+        self.apply = QPushButton(self.tr("Apply"))
+        self.apply.setAccessibleDescription(self.tr("Requests that are being answered end."))
+        self.apply.setToolTip(self.apply.accessibleDescription())
+        aliases = card(
+            self.aliases.accessibleName(),
+            self.tr("One on each line, for programs that insist on their own names; * stands for any text."),
+            self.aliases,
+        )
+        rules = card(
+            self.rules.accessibleName(),
+            self.tr(
+                "Regular expressions, one on each line. They leave text out of system prompts and first messages that "
+                "changes with each request, such as a date, so that what follows it is not read again. The model does "
+                "not see that text."
+            ),
+            self.rules,
+            self.problem,
+        )
+        self._part = QWidget()
+        inner = QVBoxLayout(self._part)
+        inner.setContentsMargins(0, 0, 0, 0)
+        inner.setSpacing(12)
+        for one in (card(self.network.accessibleName(), "", self.network), aliases, rules):
+            inner.addWidget(one)
+        inner.addWidget(self.apply, 0, _LEFT)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(12)
+        column.addWidget(self.button, 0, _LEFT)
+        column.addWidget(self._part)
+        self.button.toggled.connect(self._part.setVisible)
+        is_set = settings.allows_network or settings.aliases or settings.drop_rules
+        self._part.setVisible(bool(is_set))
+        self.button.setChecked(bool(is_set))
+        self.network.changed.connect(self._set_network)
+        for field in (self.aliases, self.rules):
+            field.textChanged.connect(self._show_apply)
+        self.apply.clicked.connect(self._set_patterns)
+        self._show_apply()
+
+    def _set_network(self) -> None:
+        self._api.set_allows_network(allows_network=self.network.chosen == 1)
+
+    def _set_patterns(self) -> None:
+        why = self._api.set_patterns(_lines(self.aliases), _lines(self.rules))
+        self.problem.setText("" if why is None else translated(why))
+        self.problem.setVisible(why is not None)
+        self._show_apply()
+        if why is not None:
+            self.rules.setFocus()
+
+    def _show_apply(self) -> None:
+        """Show the button while something is typed that does not apply yet."""
+        settings = self._program.settings.local_api
+        typed = (_lines(self.aliases), _lines(self.rules))
+        self.apply.setVisible(typed != (settings.aliases, settings.drop_rules))
+
+
+def _field(name: str, lines: tuple[str, ...], example: str) -> QPlainTextEdit:
+    field = QPlainTextEdit("\n".join(lines))
+    field.setObjectName("field")
+    field.setAccessibleName(name)
+    field.setPlaceholderText(example)
+    field.setTabChangesFocus(True)
+    field.setFixedHeight(scaled(_FIELD_PX))
+    return field
+
+
+def _lines(field: QPlainTextEdit) -> tuple[str, ...]:
+    return tuple(line for line in field.toPlainText().split("\n") if line.strip())
