@@ -77,9 +77,9 @@ def _run(owner: HeadlessOwner, made_key: str, store: Store | None) -> int:
             case Loaded(model=model):
                 print_line(f"The model “{model.id}” is ready.")
             case Exchange() as exchange:
-                print_line(exchange.line)
                 if store is not None:
                     _keep(exchange, store)
+                print_line(exchange.line)
             case NotLoaded(why=why) | Restarted(why=why):
                 print_error(why)
             case NotListening(why=why) | Gone(why=why):

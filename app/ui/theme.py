@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from msgspec import Struct, convert
+from msgspec import Struct, convert, structs
 from PySide6.QtCore import QByteArray, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import (
     QColor,
@@ -29,6 +29,8 @@ import resources
 
 if TYPE_CHECKING:
     from PySide6.QtWidgets import QWidget
+
+    from app.model.settings import Settings
 
 Scheme: TypeAlias = Literal["light", "dark"]
 
@@ -116,6 +118,15 @@ class Theme(Struct, frozen=True, kw_only=True):
 def theme(scheme: Scheme) -> Theme:
     """Return the colours of a scheme."""
     return convert(tomllib.loads((_THEMES / f"{scheme}.toml").read_text(encoding="utf-8")), Theme)
+
+
+def chosen_theme(settings: Settings) -> Theme:
+    """Return the theme of these settings."""
+    return structs.replace(
+        theme(system_scheme() if settings.theme == "system" else settings.theme),
+        text_scale=settings.text_percent / 100,
+        has_less_motion=settings.motion == "less",
+    )
 
 
 def system_scheme() -> Scheme:

@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec import structs
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtGui import QAction, QCloseEvent, QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import QDialog, QHBoxLayout, QMainWindow, QVBoxLayout, QWidget
@@ -37,7 +36,7 @@ from app.ui.parts.labels import beginning
 from app.ui.program_commands import ProgramCommands
 from app.ui.sidebar.conversation_commands import ConversationCommands
 from app.ui.sidebar.sidebar import Sidebar
-from app.ui.theme import Theme, set_text_scale, system_scheme, theme
+from app.ui.theme import chosen_theme, set_text_scale
 from app.ui.transcript.find_commands import FindCommands
 from app.ui.transcript.message_selection import SelectionCommands
 from app.ui.tree.dock_commands import DockCommands, DockPlacement
@@ -59,7 +58,7 @@ class MainWindow(QMainWindow):
     def __init__(self, controller: Controller, data_folder: Path) -> None:
         super().__init__()
         self._controller = controller
-        self._theme = self._chosen_theme()
+        self._theme = chosen_theme(self._controller.program.settings)
         self.may_close: Callable[[], bool] = lambda: True
         """Called before the window closes; False keeps it open."""
         self._is_narrow = False
@@ -319,14 +318,6 @@ class MainWindow(QMainWindow):
             self.menus.set_keys(keys)
             self.sidebar.show_keys()
 
-    def _chosen_theme(self) -> Theme:
-        settings = self._controller.program.settings
-        return structs.replace(
-            theme(system_scheme() if settings.theme == "system" else settings.theme),
-            text_scale=settings.text_percent / 100,
-            has_less_motion=settings.motion == "less",
-        )
-
     def _change_theme(self) -> None:
         # To take long texts off the page takes some turns of the event loop.
         if self._pages.forget_long_texts():
@@ -355,7 +346,7 @@ class MainWindow(QMainWindow):
     def _on_settings(self) -> None:
         self._show_keys()
         self._show_choices()
-        chosen = self._chosen_theme()
+        chosen = chosen_theme(self._controller.program.settings)
         if chosen != self._theme:
             self._theme = chosen
             self._change_theme()

@@ -2015,6 +2015,10 @@
         <translation>Editoren, Programmieragenten und Skripte können das in Bough geladene Modell nutzen, über die APIs von OpenAI und Anthropic.</translation>
     </message>
     <message>
+        <source>How programs connect</source>
+        <translation>So verbinden sich Programme</translation>
+    </message>
+    <message>
         <source>Address</source>
         <translation>Adresse</translation>
     </message>
@@ -6156,6 +6160,17 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
     <message>
         <source>A JSON schema must be an object in braces.</source>
         <translation>Ein JSON-Schema muss ein Objekt in geschweiften Klammern sein.</translation>
+    </message>
+</context>
+<context>
+    <name>ServingGuide</name>
+    <message>
+        <source>A model for other programs</source>
+        <translation>Ein Modell für andere Programme</translation>
+    </message>
+    <message>
+        <source>Close</source>
+        <translation>Schließen</translation>
     </message>
 </context>
 <context>

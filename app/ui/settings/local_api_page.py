@@ -15,7 +15,7 @@ from app.ui.parts.radio_group import RadioGroup
 from app.ui.settings.last_requests import last_requests_list, show_requests
 from app.ui.settings.local_api_advanced import AdvancedPart
 from app.ui.settings.settings_page import SettingsPage, card
-from app.ui.theme import scaled
+from app.ui.theme import chosen_theme, scaled
 
 _TEXT_PX = 272
 _PORT_PX = 112
@@ -37,6 +37,8 @@ class LocalApiPage(SettingsPage):
         self.switch.add(self.tr("On"))
         self.switch.choose(1 if settings.is_on else 0)
         self.state = quiet_label("")
+        self.guide = QPushButton(self.tr("How programs connect"))
+        self.guide.clicked.connect(self._show_guide)
         self.cards.addWidget(
             card(
                 self.switch.accessibleName(),
@@ -46,6 +48,7 @@ class LocalApiPage(SettingsPage):
                 ),
                 self.switch,
                 self.state,
+                _row(self.guide),
             )
         )
         self.address = _TextToCopy(self.tr("Address"))
@@ -133,6 +136,12 @@ class LocalApiPage(SettingsPage):
     def refresh(self) -> None:
         self._show()
         self._show_requests()
+
+    def _show_guide(self) -> None:
+        # Only this window needs a page's text.
+        from app.ui.settings.serving_guide import ServingGuide
+
+        ServingGuide(chosen_theme(self._program.settings), self)
 
     def _set_on(self) -> None:
         is_on = self.switch.chosen == 1

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pygments import lex
 from pygments.lexer import Lexer
 from pygments.lexers import get_lexer_by_name
+from pygments.style import Style
 from pygments.styles import get_style_by_name
 from pygments.util import ClassNotFound
 from PySide6.QtGui import QColor
@@ -43,11 +44,21 @@ def pieces(code: str, language: str, style_name: str, background: str) -> Iterat
     for kind, text in lex(f"{code}\n", lexer):
         if last.text:
             yield last
-        format_ = style.style_for_token(kind)
+        format_ = _format_of(kind, style)
         colour = readable(f"#{format_['color']}", background) if format_["color"] else None
         last = Piece(text) if text.isspace() else Piece(text, colour, bool(format_["bold"]), bool(format_["italic"]))
     if rest := last.text.removesuffix("\n"):
         yield last._replace(text=rest)
+
+
+def _format_of(kind: Any, style: type[Style]) -> Any:
+    """Return the format of a kind of token. A kind that no style has, such as YAML's brackets, is as the one above."""
+    try:
+        return style.style_for_token(kind)
+    except KeyError:
+        if kind.parent is None:
+            raise
+        return _format_of(kind.parent, style)
 
 
 def highlighted(code: str, language: str, style_name: str, background: str) -> list[Piece]:

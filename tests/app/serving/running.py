@@ -46,6 +46,7 @@ class Bough:
         self.lines: list[str] = []
         """The lines of standard output."""
         self.errors: list[str] = []
+        self._errors_arrived: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._arrived: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._threads = [threading.Thread(target=each, daemon=True) for each in (self._read, self._read_errors)]
         for thread in self._threads:
@@ -70,6 +71,10 @@ class Bough:
             if line is None:
                 raise EOFError("bough serve ended: " + "\n".join(self.errors))
             self.lines.append(line)
+
+    def error_line(self) -> str:
+        """Wait for a line of standard error."""
+        return self._errors_arrived.get(timeout=PATIENCE_S)
 
     @property
     def url(self) -> str:
@@ -111,3 +116,4 @@ class Bough:
         assert self.process.stderr is not None
         for line in self.process.stderr:
             self.errors.append(line.rstrip("\n"))
+            self._errors_arrived.put(self.errors[-1])

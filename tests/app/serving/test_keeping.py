@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import random
+import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -19,11 +21,13 @@ from app.model.kept_requests import Kept
 from app.model.message import Message as StoredMessage
 from app.model.message import Record
 from app.model.store import Store
+from app.places import Places
 from app.serving.keeping import FOLDER, kept_request
 from app.serving.messages import Client, Compared
 from app.serving.relay import Exchange
 from app.serving.turns import Turns, turn_of
 from tests.app.serving.owned import Owned
+from tests.app.serving.running import Bough
 from worker.protocol import (
     Choice,
     Finished,
@@ -294,3 +298,34 @@ def store_path(store: Store, conversation_id: int) -> list[StoredMessage]:
     from app.model.open_conversation import OpenConversation
 
     return OpenConversation(store, store.conversations.get(conversation_id)).path
+
+
+def test_bough_serve_keeps_requests_beside_an_open_window_and_says_what_it_could_not_keep(tmp_path: Path) -> None:
+    messages: list[Any] = [{"role": "user", "content": "How do I fork a message?"}]
+    with Bough(tmp_path, "--port", "0", "--keep") as bough, bough.openai() as client:
+        model = bough.wait_until_ready()
+
+        def ask() -> None:
+            client.chat.completions.create(model=model, messages=messages, max_tokens=4, temperature=0)
+
+        ask()
+        bough.line("(wrote 4)")
+        # As a window does, which has the same conversations open.
+        with contextlib.closing(Store(Places.under(tmp_path).store)) as store:
+            (conversation,) = store.conversations.all()
+            assert conversation.name == "OpenAI/Python: How do I fork a message?"
+            bough.lines.clear()
+            ask()
+            bough.line("(wrote 4)")
+            with contextlib.closing(sqlite3.connect(store.path, isolation_level=None)) as other:
+                other.execute("BEGIN IMMEDIATE")
+                ask()
+                error = bough.error_line()
+                other.execute("ROLLBACK")
+        assert "The request of OpenAI/Python was answered, but not kept." in error
+        assert "Another program is writing" in error
+        assert bough.end() == 0
+    with contextlib.closing(Store(Places.under(tmp_path).store)) as store:
+        (found,) = store.conversations.all()
+        # Two answers to the same question.
+        assert [message.role for message in store.messages.shown_by(found.id)].count("assistant") == 2

@@ -31,6 +31,7 @@ from app.model.settings import LocalApiSettings, Settings, save_settings
 from app.serving.request_log import RequestLog
 from app.ui.parts.list_rows import DETAIL
 from app.ui.settings.local_api_page import LocalApiPage
+from app.ui.settings.serving_guide import ServingGuide
 from app.ui.settings.settings_window import SettingsWindow
 from tests.app.ui.conftest import User
 from tests.driver import PATIENCE_S
@@ -309,6 +310,14 @@ def test_requests_are_kept_as_a_conversation_that_grows_without_moving_the_windo
     assert again.record.figures.prompt_tokens == answer.record.figures.prompt_tokens
     assert again.record.figures.read_tokens <= 1
     assert again.record.sampling == answer.record.sampling
+    # So it is with one that goes on.
+    user.controller.continue_answer(again.id)
+    user.bot.waitUntil(lambda: shown.streaming_message is None, timeout=PATIENCE_MS)
+    longer = shown.path[4]
+    assert longer.text.startswith(again.text)
+    assert len(longer.text) > len(again.text)
+    assert longer.record is not None
+    assert longer.record.figures.read_tokens <= 1
 
 
 def test_the_page_lists_the_last_requests_and_why_something_was_read_again(user: User, page: LocalApiPage) -> None:
@@ -344,6 +353,15 @@ def test_the_page_lists_the_last_requests_and_why_something_was_read_again(user:
     path = user.controller.program.models_folder.parent / "served-requests.jsonl"
     assert RequestLog(path).requests == api.log.requests
     assert path.stat().st_mode & 0o077 == 0
+
+
+def test_the_page_shows_how_programs_connect(user: User, page: LocalApiPage) -> None:
+    page.guide.click()
+    guide = page.findChild(ServingGuide)
+    assert isinstance(guide, ServingGuide)
+    # A long text is written in slices.
+    user.bot.waitUntil(lambda: "Access" in guide.text.toPlainText().splitlines(), timeout=PATIENCE_MS)
+    guide.close_button.click()
 
 
 def test_a_folded_sidebar_leaves_a_mark_of_served_programs_in_the_header(user: User, page: LocalApiPage) -> None:

@@ -69,6 +69,8 @@ def test_every_code_colour_is_readable_on_its_background(scheme: Scheme) -> None
     pieces = [
         *highlighted(code, "python", colours.code_style, colours.sunken),
         *highlighted("- gone\n+ new\n@@ 1 @@\n", "diff", colours.code_style, colours.sunken),
+        # YAML's brackets are of a kind that no style has.
+        *highlighted("- {a: b}\n", "yaml", colours.code_style, colours.sunken),
         *highlighted("<!-- c --><p class='x'>&amp;</p>", "html", colours.code_style, colours.sunken),
     ]
     assert len({piece.colour for piece in pieces}) >= 6
