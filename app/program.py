@@ -441,6 +441,24 @@ class Program(QObject):
         self.answers.stop_of(self.session)
         self.session.unload()
 
+    def leave_model(self, name: str) -> None:
+        """Unload a model that is to be deleted; if it is on its way, stop that."""
+        if self.session.name == name:
+            self.session.cancel_load()
+            self.unload_model()
+
+    def forget_model(self, name: str) -> None:
+        """Offer a model no longer, as it was deleted. If it would be the next one to load, another one is."""
+        without = self.settings.without_model(name)
+        self.preferences.change(
+            model=without.model,
+            recent_models=without.recent_models,
+            draft_models=without.draft_models,
+            recent_drafts=without.recent_drafts,
+        )
+        if self.session.name == name:
+            self.session.replace_unloaded(self._first_model, self._draft_of(self._first_model))
+
     def load_last_model(self) -> None:
         """Load the model that was loaded last, with its draft model. If it does not fit now, a notice says so."""
         from app.supply.load_check import is_small

@@ -178,6 +178,12 @@ class ModelSession(QObject):
             self._link.send(UnloadModel(request_id=next(self._other_ids)))
             self._be_unloaded()
 
+    def replace_unloaded(self, name: str, draft: str) -> None:
+        """Let the next question load another model than the one that was unloaded."""
+        if self.state == "unloaded":
+            self.name, self.draft, self.info = name, draft, None
+            self.changed.emit()
+
     def wake(self) -> None:
         """Load the model if it is unloaded: it is about to be asked."""
         if self.state == "unloaded":

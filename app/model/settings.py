@@ -137,6 +137,16 @@ class Settings(Struct, frozen=True, kw_only=True):
             recent_drafts=_first(draft, self.recent_drafts) if draft else self.recent_drafts,
         )
 
+    def without_model(self, model: str) -> Settings:
+        """Return the settings after a model was deleted: it is offered no longer, and not loaded at the next start."""
+        return structs.replace(
+            self,
+            model="guide" if self.model == model else self.model,
+            recent_models=tuple(name for name in self.recent_models if name != model),
+            draft_models={name: draft for name, draft in self.draft_models.items() if model not in {name, draft}},
+            recent_drafts=tuple(name for name in self.recent_drafts if name != model),
+        )
+
     def with_draft(self, model: str, draft: str) -> Settings:
         """Return the settings with another draft model for a model; empty if it should have none."""
         drafts = {name: other for name, other in self.draft_models.items() if name != model}

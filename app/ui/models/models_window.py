@@ -312,16 +312,16 @@ class ModelsWindow(QDialog):
             self._say(self.tr("{place} can't be opened here.").format(place=url.toLocalFile() or url.toString()))
 
     def _delete(self, model: LocalModel) -> None:
-        if self._program.session.name == model.name:
-            self._program.unload_model()
+        self._program.leave_model(model.name)
         task = self._program.local_models.remove(model)
-        task.done.connect(partial(self._on_deleted, model.title))
+        task.done.connect(partial(self._on_deleted, model))
         task.failed.connect(self._say_why)
         self._show_list()
 
-    def _on_deleted(self, title: str, num_bytes: int) -> None:
+    def _on_deleted(self, model: LocalModel, num_bytes: int) -> None:
+        self._program.forget_model(model.name)
         deleted = self.tr("{title} was deleted, which freed {size}.")
-        self._say(deleted.format(title=title, size=sized(num_bytes)))
+        self._say(deleted.format(title=model.title, size=sized(num_bytes)))
 
     def _say_why(self, why: Sentence) -> None:
         self._say(translated(why))

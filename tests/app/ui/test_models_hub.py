@@ -146,6 +146,32 @@ def test_a_failed_search_says_why_and_can_be_repeated(user: User, window: Models
     assert window.status.text() == ""
 
 
+def test_two_windows_follow_one_fetch_while_a_model_loads(user: User, window: ModelsWindow, hub: HubServer) -> None:
+    hub.add(Repository("mlx-community/Slow-1B-4bit", *_uploaded(hub)))
+    program, session = user.controller.program, user.application.session
+    second = user.application.windows.open(None)
+    second.action("models").trigger()
+    other = second.findChild(ModelsWindow)
+    assert isinstance(other, ModelsWindow)
+    hub.bytes_per_s = 5_000
+    key = program.transfers.fetch(RemoteModel(repo="mlx-community/Slow-1B-4bit", title="Slow-1B-4bit"))
+    for each in (window, other):
+        _choose(user, each, key)
+    user.bot.waitUntil(lambda: program.transfers.all[0].phase == "fetching", timeout=PATIENCE_MS)
+    program.load_model("guide")
+    other.page.requested.emit("pause")
+    user.bot.waitUntil(lambda: window.page.main_button.text() == "Resume", timeout=PATIENCE_MS)
+    user.bot.waitUntil(lambda: session.state == "ready", timeout=PATIENCE_MS)
+    hub.bytes_per_s = None
+    window.page.main_button.click()
+    landed = "local:mlx-community/Slow-1B-4bit"
+    user.bot.waitUntil(
+        lambda: all(landed in {row.key for row in each.list.rows} for each in (window, other)), timeout=PATIENCE_MS
+    )
+    assert not program.transfers.all
+    second.close()
+
+
 def test_a_closed_models_window_leaves_the_news_to_the_banner(user: User, window: ModelsWindow, hub: HubServer) -> None:
     hub.add(Repository("mlx-community/Late-1B-4bit", *_uploaded(hub)))
     program, banner = user.controller.program, user.window.banner

@@ -140,6 +140,23 @@ def test_a_model_is_deleted_after_a_question_in_its_place(user: User, window: Mo
     assert "was deleted" in window.status.text()
 
 
+def test_a_loaded_model_is_deleted_and_another_one_answers(user: User, window: ModelsWindow) -> None:
+    program, session = user.controller.program, user.application.session
+    folder = program.models_folder / "Beta-3B-4bit"
+    program.load_model(str(folder))
+    _wait_until_ready(user)
+    assert program.settings.recent_models[0] == str(folder)
+    window.list.choose(_key(user, "Beta-3B-4bit"))
+    window.page.ask_to_delete()
+    user.bot.mouseClick(window.page.confirmation.yes_button, Qt.MouseButton.LeftButton)
+    user.bot.waitUntil(lambda: "Beta-3B-4bit" not in _titles(window), timeout=PATIENCE_MS)
+    assert not folder.exists()
+    assert str(folder) not in program.offered_models
+    assert (session.name, session.state) == (program.settings.model, "unloaded") == ("guide", "unloaded")
+    user.controller.shown.new_conversation()
+    assert user.ask("What is a branch?").state == "complete"
+
+
 def test_a_gguf_file_is_converted_and_then_chatted_with(user: User, window: ModelsWindow, tmp_path: Path) -> None:
     file = write_llama(tmp_path / "Gamma-tiny.gguf")
     window.open_path(file)
