@@ -186,7 +186,7 @@ class Program(QObject):
             why_not_load=self._why_not_load,
             keep=self.conversations.keep_request,
             note=self.preferences.folder / "api-key-is-kept",
-            turns=self.models_folder.parent / "served-turns.sqlite3",
+            turns=self.models_folder.parent / "served" / "turns.sqlite3",
             log=self.models_folder.parent / "served-requests.jsonl",
         )
         api.failed.connect(self._on_local_api_failed)

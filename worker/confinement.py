@@ -1,4 +1,4 @@
-"""Confines the worker's process before it reads any model: no network, and no writing outside its own folder.
+"""Confines a process, the worker before it reads any model: no network, and no writing outside its own folder.
 
 A harmful model that takes over the process can then do less harm. Linux uses Landlock (files) and seccomp (sockets),
 macOS a sandbox profile. They bind the calling thread and all threads and processes that it starts later, and can't be
@@ -8,37 +8,42 @@ undone. `confine` is therefore called first, in the main thread, before MLX and 
 from __future__ import annotations
 
 import ctypes
-import importlib.util
 import os
 import platform
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from worker.transformers_import import are_names_kept
 from worker.values import Confinement, Need
 
 SETTING = "BOUGH_CONFINEMENT"
 """An environment variable. `off`: nothing is given up. `on`: the process is confined even if it uses a GPU."""
 
 
-def confine(folder: Path | None, needs: Collection[Need] = ()) -> Confinement:
+def confine(
+    folder: Path | None,
+    needs: Collection[Need] = (),
+    prepare: Callable[[], None] = lambda: None,
+    *,
+    runs_model: bool = True,
+) -> Confinement:
     """Give up the network and writing files, except for `needs`. Return what was given up, and why something was not.
 
-    `folder`: the only folder that can still be written to, created if missing; None: there is none.
+    `folder`: the only folder that can still be written to, created if missing; None: there is none. `prepare` is
+    called before writing files is given up. `runs_model`: whether this process may use a GPU.
     """
     setting = os.environ.get(SETTING, "")
     if setting == "off":
         return Confinement(why_not="switched_off")
-    if setting != "on" and _has_gpu():
+    if runs_model and setting != "on" and _has_gpu():
         return Confinement(why_not="gpu")
     wanted = {"network", "files"} - set(needs)
     if not wanted:
         return Confinement(why_not="hooks")
     own = _made(folder)
     if "files" in wanted:
-        _keep_bytecode()
+        prepare()
     try:
         given_up = _give_up(wanted, own)
     except (OSError, AttributeError, ValueError):  # a C function or a library is missing
@@ -63,42 +68,6 @@ def _made(folder: Path | None) -> list[Path]:
     except OSError:
         return []  # The prompt cache will report it.
     return [folder]
-
-
-def _keep_bytecode() -> None:
-    """Compile the modules that are imported later: once confined, Python can't save their compiled form.
-
-    Usually the installer has compiled them; then this takes a few milliseconds.
-    """
-    package = Path(__file__).parent
-    if sys.dont_write_bytecode or getattr(sys, "frozen", False):
-        return
-    if os.access(package, os.W_OK) and not all(map(_has_bytecode, package.rglob("*.py"))):
-        import compileall
-
-        compileall.compile_dir(package, quiet=2)
-    spec = importlib.util.find_spec("mlx_lm")
-    if spec is None or spec.origin is None:
-        return
-    is_compiled = _has_bytecode(Path(spec.origin)) or not os.access(Path(spec.origin).parent, os.W_OK)
-    if not is_compiled or not are_names_kept():
-        import subprocess
-
-        # The child process is not confined, so Python saves what it compiles.
-        code = "from worker.transformers_import import import_transformers; import_transformers(); import worker.server"
-        subprocess.run(
-            [sys.executable, "-c", code],
-            cwd=package.parent, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            timeout=60, check=False,
-        )  # fmt: skip
-
-
-def _has_bytecode(source: Path) -> bool:
-    """Return whether Python has saved a compiled form of this file that is not older than the file."""
-    try:
-        return os.stat(importlib.util.cache_from_source(str(source))).st_mtime >= source.stat().st_mtime  # noqa: PTH116
-    except OSError:
-        return False
 
 
 def _give_up(wanted: Collection[str], own: Sequence[Path]) -> set[str]:

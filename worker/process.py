@@ -23,6 +23,7 @@ from msgspec import DecodeError, msgpack
 
 from worker.answers.hook_listing import needs_of_hooks
 from worker.blas import preload
+from worker.bytecode import keep_bytecode
 from worker.confinement import confine
 from worker.encoding import command_from_msgpack, event_from_msgpack, to_msgpack
 from worker.printable import print_printable_text
@@ -193,7 +194,7 @@ def main(
     # Ctrl+C in a terminal reaches the whole process group; the parent decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # This comes first, because it confines only threads that start later.
-    confinement = confine(cache_folder, needs_of_hooks(hooks_folder))
+    confinement = confine(cache_folder, needs_of_hooks(hooks_folder), keep_bytecode)
     threading.Thread(target=_end_with_parent, name="parent watch", daemon=True).start()
     pulse = Pulse(None if beats is None else heart(beats))
     pulse.start()

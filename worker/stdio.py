@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from worker.answers.hook_listing import needs_of_hooks
 from worker.blas import preload
+from worker.bytecode import keep_bytecode
 from worker.confinement import confine
 from worker.transformers_import import import_transformers
 
@@ -39,7 +40,7 @@ def serve(cache_folder: Path | None = None, hooks_folder: Path | None = None, ho
         print("bough: --stdio writes its events to standard output, which is closed.", file=sys.stderr)  # noqa: T201
         return _NO_OUTPUT
     # This comes before any thread starts, because it confines only threads that start later.
-    confinement = confine(cache_folder, needs_of_hooks(hooks_folder))
+    confinement = confine(cache_folder, needs_of_hooks(hooks_folder), keep_bytecode)
     preload()
     import_transformers()
     # These import MLX, which must happen after `preload`. They may also print, so standard output is claimed before.

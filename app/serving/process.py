@@ -9,12 +9,15 @@ import multiprocessing.connection
 import os
 import select
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from app.serving.frames import FrameReader, framed
+from worker.confinement import confine
 from worker.printable import print_printable_text
+from worker.values import Confinement, Need
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -91,14 +94,24 @@ def main(settings: ServerSettings, up: Connection, down: Connection) -> None:
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
     # Ctrl+C in a terminal reaches the whole process group; the owner decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, name="parent watch", daemon=True).start()
     # The owner imports this module, too, and needs none of the server.
-    from app.serving.server import run
+    from app.serving.server import Opened, run
 
-    run(settings, up, down)
+    # Everything is opened before the process is confined; threads that start before would not be.
+    opened = Opened(settings)
+    confine_server(settings)
+    threading.Thread(target=_end_with_parent, name="parent watch", daemon=True).start()
+    run(settings, opened, up, down)
     logging.shutdown()
     # A thread may still wait for the owner's pipe.
     os._exit(0)
+
+
+def confine_server(settings: ServerSettings) -> Confinement:
+    """Give up new sockets, and writing files elsewhere than beside the written turns."""
+    # On macOS, giving up the network would also refuse new clients.
+    needs: tuple[Need, ...] = ("network",) if sys.platform == "darwin" else ()
+    return confine(settings.turns and settings.turns.parent, needs, runs_model=False)
 
 
 def _end_with_parent() -> None:

@@ -43,9 +43,23 @@ _OTHER_FILES = 64 + 3 * _BACKLOG
 """Files that the process opens beside its connections: pipes, a database, connections beyond the limit."""
 
 
-def run(settings: ServerSettings, up: Connection, down: Connection) -> None:
+class Opened:
+    """All that the process opens, before it gives up opening more."""
+
+    def __init__(self, settings: ServerSettings) -> None:
+        self.turns = Turns(settings.turns)
+        self.listener: socket.socket | None = None
+        """None if the port can't be used; then `why_not` says why."""
+        self.why_not = ""
+        try:
+            self.listener = _listener(settings)
+        except OSError as error:
+            self.why_not = _why_not_listening(settings, error)
+
+
+def run(settings: ServerSettings, opened: Opened, up: Connection, down: Connection) -> None:
     """Serve until the owner asks to stop or is gone."""
-    asyncio.run(_run(settings, up, down))
+    asyncio.run(_run(settings, opened, up, down))
 
 
 def application(service: Service, settings: ServerSettings) -> ASGIApp:
@@ -96,15 +110,13 @@ def _shape(scope: Scope) -> Shape:
     return anthropic_api.SHAPE if is_anthropic else openai_shape.SHAPE
 
 
-async def _run(settings: ServerSettings, up: Connection, down: Connection) -> None:
+async def _run(settings: ServerSettings, opened: Opened, up: Connection, down: Connection) -> None:
     stopped = asyncio.Event()
     link = OwnerLink(up, down, settings.id_prefix, stopped.set)
-    turns = Turns(settings.turns)
-    service = Service(link, settings, turns)
-    try:
-        listener = _listener(settings)
-    except OSError as error:
-        link.send(NotListening(why=_why_not_listening(settings, error)))
+    service = Service(link, settings, opened.turns)
+    listener = opened.listener
+    if listener is None:
+        link.send(NotListening(why=opened.why_not))
         await stopped.wait()
         return
     server = _Server(
@@ -126,7 +138,7 @@ async def _run(settings: ServerSettings, up: Connection, down: Connection) -> No
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopped.set)
     serving = asyncio.ensure_future(server.serve(sockets=[listener]))
     host, port = listener.getsockname()[:2]
-    link.send(Listening(host=host, port=port, unremembered=turns.problem))
+    link.send(Listening(host=host, port=port, unremembered=opened.turns.problem))
     await asyncio.wait(
         {serving, stopping := asyncio.ensure_future(stopped.wait())}, return_when=asyncio.FIRST_COMPLETED
     )

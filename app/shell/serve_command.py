@@ -41,7 +41,7 @@ def serve(chosen: argparse.Namespace, places: Places) -> int:
         allowed_origins=tuple(chosen.allow_origin),
         aliases=tuple(chosen.alias),
         drop_rules=tuple(chosen.drop),
-        turns=places.data / "served-turns.sqlite3",
+        turns=places.data / "served" / "turns.sqlite3",
     )
 
     def models() -> Sequence[ServedModel]:

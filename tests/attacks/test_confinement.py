@@ -213,11 +213,14 @@ def test_a_pipe_among_the_hooks_is_a_sentence(trial: Trial):
 def test_python_keeps_what_it_compiles(tmp_path: Path):
     """The modules that are imported when files can't be written any more would be compiled at every start."""
     (tmp_path / "worker").mkdir()
-    for name in ("__init__.py", "confinement.py", "transformers_import.py", "values.py"):
+    for name in ("__init__.py", "bytecode.py", "confinement.py", "transformers_import.py", "values.py"):
         (tmp_path / "worker" / name).write_bytes((ROOT / "worker" / name).read_bytes())
     (tmp_path / "worker" / "later.py").write_text("x = 1\n")
     (tmp_path / "mlx_lm.py").write_text("")
-    code = "from worker.confinement import confine; assert confine(None).files; import worker.later"
+    code = (
+        "from worker.bytecode import keep_bytecode; from worker.confinement import confine\n"
+        "assert confine(None, (), keep_bytecode).files; import worker.later"
+    )
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env={**environment, "PYTHONPATH": ""}, check=True)
     assert list((tmp_path / "worker" / "__pycache__").glob("later.*.pyc"))
@@ -242,6 +245,28 @@ def _confined(code: str, folder: Path, **environment: str) -> subprocess.Complet
         [sys.executable, "-c", f"from pathlib import Path\nfolder = Path({str(folder)!r})\n{code}"],
         cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True, check=False, timeout=60,
     )  # fmt: skip
+
+
+def test_the_server_of_the_local_api_is_confined_too(tmp_path: Path):
+    (tmp_path / "precious").write_text("precious")
+    attempts = ATTEMPTS.format(outside=str(tmp_path), inside=str(tmp_path / "own"), pid=1, parent=1)
+    code = (
+        "from app.serving.messages import ServerSettings\nfrom app.serving.process import confine_server\n"
+        "from app.serving.server import Opened\n"
+        "settings = ServerSettings(key_digest=b'', port=0, turns=folder / 'own' / 'turns.sqlite3')\n"
+        f"opened = Opened(settings)\nconfinement = confine_server(settings)\n{attempts}\n"
+        "results = tried()\nprint(confinement.network and confinement.files, "
+        "[name for name in REFUSED if results[name] != 'refused'], "
+        "[name for name in ALLOWED if results[name] != 'done'])\n"
+        "database = opened.turns._database\n"
+        "with database: database.execute('INSERT INTO turns VALUES (?, ?, ?, ?)', (b'key', b'', b'', 1))\n"
+        "database.execute('PRAGMA wal_checkpoint(TRUNCATE)').fetchall()\nopened.turns.close()\n"
+        "print(opened.listener.getsockname()[1] > 0)"
+    )
+    done = _confined(code, tmp_path)
+    assert (done.stdout, done.stderr) == ("True [] []\nTrue\n", "")
+    assert (tmp_path / "precious").read_text() == "precious"
+    assert sorted(path.name for path in (tmp_path / "own").iterdir()) == ["moved", "turns.sqlite3"]
 
 
 def test_it_can_be_switched_off(tmp_path: Path):

@@ -117,7 +117,7 @@ def test_a_file_of_ours_is_said_and_kept(tmp_path: Path, name: str, kind: str) -
 
 @pytest.mark.parametrize("kind", _KINDS)
 def test_the_file_of_written_turns_is_said_and_kept(tmp_path: Path, kind: str) -> None:
-    path = tmp_path / "served-turns.sqlite3"
+    path = tmp_path / "turns.sqlite3"
     _KINDS[kind](path)
     turns = Turns(path)
     turns.close()
@@ -132,9 +132,9 @@ def test_the_file_of_written_turns_is_said_and_kept(tmp_path: Path, kind: str) -
 def test_the_window_says_it_all_and_safe_mode_uses_none(bough: Starter, qtbot: QtBot, tmp_path: Path) -> None:
     places = Places.under(tmp_path)
     save_settings(tmp_path / "settings.json", Settings(local_api=LocalApiSettings(is_on=True, port=_free_port())))
-    files = {**_write_all(places), "turns": tmp_path / "served-turns.sqlite3"}
+    files = {**_write_all(places), "turns": tmp_path / "served" / "turns.sqlite3"}
     for path in files.values():
-        path.unlink(missing_ok=True)
+        path.parent.mkdir(exist_ok=True)
         path.write_bytes(b"\xff" * 5000)
     program = bough.start(is_safe=True).program
     program.measurements.note_loaded("model", 1)

@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from tests.app.serving.owned import Owned
-from tests.app.serving.running import KEY
+from tests.app.serving.running import KEY, Bough
 from tests.driver import PATIENCE_S, ROOT
 from tests.later import openai
 from worker.protocol import Chunk, Finished
@@ -407,3 +407,17 @@ def test_streams_end_properly_when_serving_stops(owned: Owned) -> None:
     with socket.socket() as free:
         free.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         free.bind(address)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Only Linux shows which threads are confined.")
+def test_the_server_process_is_confined_as_the_worker_is(bough: Bough) -> None:
+    """Every thread of both; whether the system can do it at all is the worker's tests' affair."""
+    started = [one for one in psutil.Process(bough.process.pid).children() if "spawn_main" in " ".join(one.cmdline())]
+    found = [
+        {line.split()[1] for line in status.read_text().splitlines() if line.startswith("Seccomp:")}
+        for process in started
+        for status in Path(f"/proc/{process.pid}/task").glob("*/status")
+    ]
+    assert len(started) == 2
+    assert len(found) > 4
+    assert all(each == found[0] for each in found)
