@@ -14,10 +14,10 @@ from PySide6.QtCore import QCoreApplication
 from PySide6.QtWidgets import QApplication
 from sentences import templates
 
+from app.files.reading import NotAttachedError
 from app.model.database import StoreError
 from app.model.imports.foreign import UnreadableError
 from app.model.message import Record, with_error
-from app.model.unsent import NotAttachedError
 from app.numbers import counted, sized
 from app.sentences import translated
 from app.ui.languages import LANGUAGES, Language
@@ -154,12 +154,12 @@ _GERMAN = [
     ),
     (
         Sentence(
-            "“{name}” has {file_bytes}, but a message can hold only {max_bytes} of files. Attach a part of it.",
+            "“{name}” has {file_bytes}, but a file can have only {max_bytes}. Attach a part of it.",
             name="a",
             file_bytes=3 << 29,
             max_bytes=12,
         ),
-        "„a“ hat 1,5 GiB, aber eine Nachricht fasst nur 12 Byte an Dateien. Hängen Sie einen Teil davon an.",
+        "„a“ hat 1,5 GiB, aber eine Datei darf höchstens 12 Byte haben. Hängen Sie einen Teil davon an.",
     ),
     (verbatim("The trash is empty."), "The trash is empty."),
     (received("A sentence of another version.", None), "A sentence of another version."),

@@ -23,9 +23,9 @@ from app.catalog.measured import Measured, Measurements
 from app.catalog.on_disk import find_models
 from app.catalog.places_of_models import Root, usual_roots
 from app.catalog.sampling_defaults import SamplingDefaults, sampling_defaults
+from app.files.reading import NotAttachedError, read_text_file
 from app.model.message import Sampling
 from app.model.settings import LocalApiSettings, Settings, save_settings
-from app.model.unsent import NotAttachedError, read_attachment
 from app.places import Places
 from app.serving.turns import Turns
 from tests.attacks.conftest import Starter
@@ -205,7 +205,7 @@ def test_no_other_file_is_waited_for(tmp_path: Path, kind: str, monkeypatch: pyt
     place = _KINDS[kind]
     place(tmp_path / "dragged.txt")
     with pytest.raises(NotAttachedError, match=r"dragged\.txt"):
-        read_attachment(tmp_path / "dragged.txt")
+        read_text_file(tmp_path / "dragged.txt")
     (tmp_path / "made.partial").mkdir()
     place(tmp_path / "made.partial" / "conversion.json")
     assert kept_bytes(tmp_path / "made") == 0
@@ -229,10 +229,12 @@ _READS_AS_IT_IS = {
     "app/catalog/checking.py": "regular files that were listed; their names and sizes are known",
     "app/catalog/facts.py": "mlx-lm's own module, and the beginning of a listed README",
     "app/catalog/good_models.py": "Bough's resources",
+    "app/files/documents.py": "in a process of its own, behind a check",
     "app/model/exports/highlighting.py": "Bough's resources",
     "app/model/exports/html.py": "Bough's resources",
     "app/model/exports/odt_file.py": "Bough's resources",
     "app/tour/steps.py": "what the tour has written",
+    "app/ui/settings/serving_guide.py": "Bough's resources",
     "app/ui/theme.py": "Bough's resources",
     "worker/blas.py": "/proc",
     "worker/huge_pages.py": "/sys",
