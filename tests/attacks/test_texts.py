@@ -11,19 +11,30 @@ from random import Random
 
 import pytest
 from PySide6.QtCore import QMimeData, Qt
-from PySide6.QtGui import QTextCursor
+from PySide6.QtGui import QTextCursor, QTextTable
 from PySide6.QtWidgets import QApplication, QLabel
 
 from app.model.differences import comparison, differences
+from app.model.markdown_parser import parsed
 from app.notices import Notice
 from app.ui.comparing.compare_window import CompareWindow, Side
 from app.ui.composer.writing_field import WritingField
+from app.ui.text import markdown_document
 from app.ui.text.code_frames import CopyButton
 from app.ui.text.document_text import blocks_between
 from app.ui.text.growing_blocks import opening_fence
 from app.ui.text.markdown_document import _beginnings  # pyright: ignore[reportPrivateUsage]
 from app.ui.text.message_text import MessageText
-from app.ui.text.slices import FIRST_LIMITS, MAX_BLOCK_CHARS, MAX_FRAMES_AT_ONCE, next_slice
+from app.ui.text.slices import (
+    FIRST_LIMITS,
+    MAX_BLOCK_CHARS,
+    MAX_CELLS,
+    MAX_FORMATTED_COST,
+    MAX_FORMULAS,
+    MAX_FRAMES,
+    MAX_FRAMES_AT_ONCE,
+    next_slice,
+)
 from app.ui.theme import theme
 from tests.attacks.gui import ACTS, WAYS, Stage, stage
 from tests.attacks.texts import TEXTS
@@ -117,6 +128,41 @@ def test_a_message_shows_no_more_blocks_than_can_be_laid_out_at_once(on_stage: S
     # The limit is looked at between slices.
     assert text.document().blockCount() <= FIRST_LIMITS.blocks + 2_000
     assert text.num_hidden > 0
+
+
+def test_several_new_widths_in_one_turn_lay_out_a_long_text_once(on_stage: Stage) -> None:
+    on_stage.window.resize(1_400, 780)
+    on_stage.show(on_stage.plant(TEXTS["2,000 fences"]()))
+    widths: list[int] = []
+    on_stage.view.text.document().documentLayout().documentSizeChanged.connect(lambda size: widths.append(size.width()))
+    # A narrow window hides the sidebar, which makes the page wider again.
+    for width in (1_000, 560):
+        on_stage.window.resize(width, 780)
+    assert not widths
+    on_stage.settle()
+    assert len(set(widths)) == 1
+
+
+@pytest.mark.parametrize("name", ["many tables", *in_long_runs(sorted({*_OF_EACH_KIND, "table of 100,000 rows"}))])
+def test_what_is_shown_and_parsed_has_limits(monkeypatch: pytest.MonkeyPatch, on_stage: Stage, name: str) -> None:
+    num_parsed = [0]
+
+    def spy(text: str, *arguments: object) -> object:
+        num_parsed[0] += len(text)
+        return parsed(text, *arguments)  # pyright: ignore[reportArgumentType]
+
+    monkeypatch.setattr(markdown_document, "parsed", spy)
+    on_stage.show(on_stage.plant(TEXTS[name]()))
+    text = on_stage.view.text
+    tables = [frame for frame in text.document().rootFrame().childFrames() if isinstance(frame, QTextTable)]
+    # The limits are looked at between slices.
+    of_a_slice = 2_000 // 8
+    assert len(text.frames.code) + len(text.frames.tables) <= MAX_FRAMES + of_a_slice
+    assert sum(table.rows() * table.columns() for table in tables) <= MAX_CELLS + 1_000
+    assert text.document().blockCount() <= FIRST_LIMITS.blocks + 2_000
+    assert text.num_formulas(0, 10**7) <= MAX_FORMULAS + 500
+    # Each slice may write the last block, up to its longest, again.
+    assert num_parsed[0] <= 6 * MAX_FORMATTED_COST
 
 
 def test_one_turn_shows_the_beginnings_of_few_long_texts(qapp: QApplication, on_stage: Stage) -> None:

@@ -10,7 +10,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QTextBlock, QTextCursor, QTextDocument, QTextLine, QTextTable
+from PySide6.QtGui import QTextBlock, QTextCursor, QTextDocument, QTextFragment, QTextLine, QTextTable
 
 from app.ui.text.formulas import FORMULA, formula_source, key_of
 from app.ui.text.text_formats import CONTINUES_LINE
@@ -95,10 +95,7 @@ def copied_text(cursor: QTextCursor) -> str:
         text = block.text() if start <= first and last <= end else _OBJECT
         if _OBJECT in text:
             # Only part of it is selected, or it has formulas.
-            selected = QTextCursor(block)
-            selected.setPosition(max(start, first))
-            selected.setPosition(min(end, last), QTextCursor.MoveMode.KeepAnchor)
-            text = _text_with_formulas(selected)
+            text = _text_with_formulas(block, max(start, first), min(end, last))
         before, place = place, above
         if texts and block.blockFormat().hasProperty(CONTINUES_LINE):
             texts.append(_BREAK)
@@ -121,20 +118,40 @@ def _is_filler(block: QTextBlock) -> bool:
     return block.blockFormat().lineHeight() == 1
 
 
-def _text_with_formulas(selected: QTextCursor) -> str:
+def _text_with_formulas(block: QTextBlock, start: int, end: int) -> str:
+    """Return a part of a block, with the sources of formulas."""
+    selected = QTextCursor(block)
+    selected.setPosition(start)
+    selected.setPosition(end, QTextCursor.MoveMode.KeepAnchor)
     text = selected.selectedText()
     if _OBJECT not in text:
         return text
-    pieces = text.split(_OBJECT)
+    # To ask for the format at one position after another takes much longer.
     sources: list[str] = []
-    cursor = QTextCursor(selected.document())
-    position = selected.selectionStart()
-    for piece in pieces[:-1]:
-        position += num_units(piece) + 1
-        cursor.setPosition(position)
-        format_ = cursor.charFormat()
-        sources.append(formula_source(format_) if format_.objectType() == FORMULA else "")
+    fragments = block.begin()
+    while not fragments.atEnd():
+        fragment = fragments.fragment()
+        num_objects = _num_objects(fragment, selected)
+        if num_objects:
+            format_ = fragment.charFormat()
+            source = formula_source(format_) if format_.objectType() == FORMULA else ""
+            sources += [source] * num_objects
+        fragments += 1  # pyright: ignore[reportOperatorIssue]
+    pieces = text.split(_OBJECT)
     return "".join(f"{piece}{source}" for piece, source in zip(pieces, [*sources, ""], strict=True))
+
+
+def _num_objects(fragment: QTextFragment, selected: QTextCursor) -> int:
+    """Return the number of objects in the selected part of a fragment."""
+    text, start, end = fragment.text(), fragment.position(), fragment.position() + fragment.length()
+    if _OBJECT not in text or end <= selected.selectionStart() or start >= selected.selectionEnd():
+        return 0
+    if start < selected.selectionStart() or end > selected.selectionEnd():
+        part = QTextCursor(selected)
+        part.setPosition(max(start, selected.selectionStart()))
+        part.setPosition(min(end, selected.selectionEnd()), QTextCursor.MoveMode.KeepAnchor)
+        text = part.selectedText()
+    return text.count(_OBJECT)
 
 
 def is_mirrored(table: QTextTable) -> bool:

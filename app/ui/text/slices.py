@@ -19,12 +19,12 @@ class Limits(NamedTuple):
         return Limits(self.chars + _MORE_CHARS, self.blocks + _MORE_BLOCKS)
 
 
-FIRST_LIMITS = Limits(200_000, 4_000)
+FIRST_LIMITS = Limits(200_000, 3_000)
 _MORE_CHARS, _MORE_BLOCKS = 100_000, 4_000
 MAX_FORMATTED_COST = 600_000
 """Beyond this cost, the rest of a text is shown as its source. An ordinary answer of 100,000 characters costs less than
 half of it."""
-MAX_FRAMES, MAX_CELLS, MAX_FORMULAS = 300, 6_000, 2_000
+MAX_FRAMES, MAX_CELLS, MAX_FORMULAS = 300, 3_000, 2_000
 """Beyond these numbers of frames around code and tables, of table cells and of formulas, the rest is also shown as its
 source."""
 MAX_BLOCK_CHARS = 4_000

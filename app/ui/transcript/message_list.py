@@ -46,6 +46,9 @@ class MessageList(SmoothScrollArea):
         """Creates one view at a time while there is nothing else to do."""
         self._idle_timer.timeout.connect(self._make_one_more)
         self._makes_ahead = False
+        self._fit_timer = QTimer(self, interval=0, singleShot=True)
+        """Lays out the messages in another width."""
+        self._fit_timer.timeout.connect(self._fit_width)
 
     # --- to be overridden ----------------------------------------------------------------------------------
 
@@ -277,6 +280,14 @@ class MessageList(SmoothScrollArea):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._position.height = self.viewport().height()
+        if any(view.text.is_long for view in self._views.values()):
+            # Qt lays out a text as a whole. Several changes of the width in one turn lay it out once, in the next turn.
+            self._fit_timer.start()
+            self.arrange()
+        else:
+            self._fit_width()
+
+    def _fit_width(self) -> None:
         # Centred in the widget, not in the viewport: messages do not move when the scroll bar appears.
         left = max(16, (self.width() - COLUMN_PX) // 2 - 8)
         scroll_bar = self.width() - self.viewport().width()
