@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +18,9 @@ from worker.trial import CrashedError, Limits, RaisedError, TooMuchMemoryError, 
 
 _MAX_TEXT_BYTES = 8 * MAX_CHARS
 _MAX_DOCUMENT_BYTES = 1 << 30
+_LONG_CHARS = 20_000
+"""Of a longer text the user may choose parts."""
+_PART_CHARS = 8_000
 _LIMITS = Limits(seconds=120.0, memory_bytes=2 << 30, result_bytes=256 << 20)
 
 
@@ -104,7 +107,26 @@ def read_text_file(path: Path) -> Attachment:
         raise NotAttachedError(
             Sentence("“{name}” is not a text file. Save it as text, then attach the text.", name=path.name)
         )
-    return Attachment(name=path.name, text=text)
+    if len(text) < _LONG_CHARS:
+        return Attachment(name=path.name, text=text)
+    parts = tuple(_cut(text))
+    return Attachment(name=path.name, parts=parts, num_parts=len(parts), is_cut=True)
+
+
+def _cut(text: str) -> Iterator[FilePart]:
+    """Cut a long text at line ends, into parts of about the same length."""
+    first, last, begin, end = 1, 1, 0, 0
+    for number, line in enumerate(text.splitlines(keepends=True), 1):
+        if end > begin and end + len(line) - begin > _PART_CHARS:
+            yield FilePart(title=_lines(first, number - 1), text=text[begin:end])
+            first, begin = number, end
+        end += len(line)
+        last = number
+    yield FilePart(title=_lines(first, last), text=text[begin:])
+
+
+def _lines(first: int, last: int) -> str:
+    return f"line {first}" if first == last else f"lines {first}–{last}"
 
 
 def read_document(path: Path, process: TrialProcess) -> Attachment:

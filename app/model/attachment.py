@@ -43,6 +43,8 @@ class Attachment(Struct, frozen=True, kw_only=True, omit_defaults=True):
     parts: tuple[FilePart, ...] = ()
     num_parts: int = 0
     """The number of parts of the file. The last ones are not in `parts` if they are too long together."""
+    is_cut: bool = False
+    """Whether the parts are lines of one text. If all are chosen, it is sent as it is."""
     left_out: tuple[int, ...] = ()
     """The indices of the parts that are not sent."""
 
@@ -51,9 +53,11 @@ class Attachment(Struct, frozen=True, kw_only=True, omit_defaults=True):
         """The text that is sent: all of it, or the chosen parts, each under its title."""
         if not self.parts:
             return self.text
+        if self.is_cut and not self.left_out:
+            return "".join(part.text for part in self.parts)
         left_out = set(self.left_out)
         kept = [part for index, part in enumerate(self.parts) if index not in left_out]
-        return "\n\n".join(f"[{part.title}]\n{part.text}" for part in kept)
+        return "\n\n".join(f"[{part.title}]\n{part.text.rstrip()}" for part in kept)
 
     @property
     def num_chars(self) -> int:

@@ -50,6 +50,18 @@ def test_a_text_file_is_read_whatever_program_wrote_it(tmp_path: Path, data: byt
     assert read_text_file(file) == Attachment(name="a.txt", text=text)
 
 
+def test_of_a_long_text_some_lines_can_be_chosen(tmp_path: Path) -> None:
+    file = tmp_path / "a.log"
+    text = "".join(f"line {number} " + "x" * (number % 300) + "\n" for number in range(400)) + "y" * 30_000
+    file.write_text(text)
+    whole = read_text_file(file)
+    assert whole.chosen == "".join(part.text for part in whole.parts) == text
+    assert whole.parts[0].title.startswith("lines 1–")
+    assert whole.parts[-1].title == "line 401"
+    last = Attachment(name="a.log", parts=whole.parts, is_cut=True, left_out=tuple(range(len(whole.parts) - 1)))
+    assert last.chosen == "[line 401]\n" + "y" * 30_000
+
+
 @pytest.mark.parametrize("data", [b"\x89PNG\r\n\x1a\n\x00\x00", b"a\x00b", b"\x81\x8d", bytes(range(256))])
 def test_a_file_that_is_not_text_is_refused_by_name(tmp_path: Path, data: bytes) -> None:
     file = tmp_path / "picture.png"
