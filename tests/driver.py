@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from tests.forking import IS_POSSIBLE, WorkerProgram
+from tests.forking import WorkerProgram, can_fork
 
 ROOT = Path(__file__).parent.parent
 TERMINAL = {
@@ -37,7 +37,7 @@ class StdioWorker:
         """
         self._own_folder = tempfile.TemporaryDirectory(prefix="bough-cache-")
         arguments = ["--stdio", "--cache-folder", str(cache_folder or self._own_folder.name), *arguments]
-        self.process = WorkerProgram(arguments, ROOT) if is_forked and IS_POSSIBLE else _started(arguments)
+        self.process = WorkerProgram(arguments, ROOT) if is_forked and can_fork() else _started(arguments)
         self.events: list[Event] = []
         self.errors: list[str] = []
         """The lines of standard error."""

@@ -22,13 +22,26 @@ from typing import Any, BinaryIO, cast
 
 from typing_extensions import override
 
-IS_POSSIBLE = sys.platform == "linux"
+_IS_POSSIBLE = sys.platform == "linux"
 """MLX can't be used after a fork on macOS."""
+
+
+def _read_by_imports() -> dict[str, str]:
+    """Return the environment variables that libraries read while they are imported."""
+    return {name: value for name, value in os.environ.items() if name.startswith(("HF_", "OPENBLAS_", "XDG_"))}
+
+
+_READ = _read_by_imports()
+
+
+def can_fork() -> bool:
+    """Return whether a forked worker would be as one that imports its modules now."""
+    return _IS_POSSIBLE and _read_by_imports() == _READ
 
 
 def fork_workers() -> None:
     """Fork every worker that this process starts from now on, instead of starting Python for it."""
-    if IS_POSSIBLE:
+    if _IS_POSSIBLE:
         # Wait for the end of the process, so that its time counts as this one's.
         atexit.register(_server()._stop)
         multiprocessing.set_forkserver_preload(["tests.worker_modules"])
@@ -46,7 +59,7 @@ def _server() -> Any:
 
 def _process(*, target: Any, **arguments: Any) -> SpawnProcess | _Forked:
     """The parts of the app that are no workers have modules of their own, some of which read the environment."""
-    if target.__module__ == "worker.process":
+    if target.__module__ == "worker.process" and can_fork():
         return _Forked(target=target, **arguments)
     return SpawnProcess(target=target, **arguments)
 

@@ -119,7 +119,7 @@ def test_a_half_made_environment_is_made_again(tmp_path: Path):
         env={**os.environ, "PYTHON": sys.executable, "PATH": stand_ins(tmp_path, known=every_library())},
         capture_output=True,
         text=True,
-        timeout=PATIENCE_S,
+        timeout=4 * PATIENCE_S,  # it makes an environment with pip
         check=False,
     )
     assert done.returncode != 0

@@ -87,7 +87,7 @@ def test_stop_sequences_and_limits_are_named(claude: anthropic.Anthropic) -> Non
     assert _text_of(stopped) == text[: text.index(stop)]
     assert claude.messages.create(**_asked({"max_tokens": 2})).stop_reason == "max_tokens"
     # The guide's context has 2,048 tokens.
-    full: dict[str, Any] = {"messages": [{"role": "user", "content": "fork " * 1_000}], "max_tokens": 5_000}
+    full: dict[str, Any] = {"messages": [{"role": "user", "content": "fork " * 1_900}], "max_tokens": 5_000}
     assert claude.messages.create(**_asked(full)).stop_reason in {"end_turn", "model_context_window_exceeded"}
 
 

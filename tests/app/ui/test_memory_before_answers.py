@@ -11,7 +11,9 @@ from PySide6.QtCore import Qt
 from tokenizers import Tokenizer
 
 from app.catalog.entry import Memory
+from app.model.message import Sampling
 from app.notices import AllowLargeAnswers, Notice
+from tests.app.sampling import set_sampling
 from tests.app.ui.conftest import User
 from tests.models import write_random_llama
 from tests.waiting import PATIENCE_MS
@@ -25,6 +27,7 @@ def set_memory(
 ) -> Iterator[Callable[[int, int], None]]:
     """Describe the machine's memory in MiB, total and free, while a real model is loaded."""
     program = user.controller.program
+    set_sampling(program, Sampling(temperature=0.0, max_tokens=8))
     folder = write_random_llama(tmp_path / "model", byte_level)
     program.load_model(str(folder))
     user.bot.waitUntil(lambda: user.application.session.state == "ready", timeout=PATIENCE_MS)

@@ -14,8 +14,10 @@ from PySide6.QtCore import Qt
 from tokenizers import Tokenizer
 
 from app.catalog.entry import RemoteModel
+from app.model.message import Sampling
 from app.notices import ChatWith, OpenModels
 from app.ui.models.models_window import ModelsWindow
+from tests.app.sampling import set_sampling
 from tests.app.ui.conftest import User
 from tests.attacks.hub_answers import QUICK, WHOLE_PAGES, listing
 from tests.hub_server import Fault, HubServer, Repository
@@ -82,6 +84,7 @@ def test_a_model_is_found_fetched_and_chatted_with(user: User, window: ModelsWin
     assert [row.title for row in window.list.rows if row.key] == ["Tiny-1B-4bit"]
     assert window.page.main_button.text() == "Chat"
     window.page.main_button.click()
+    set_sampling(user.controller.program, Sampling(temperature=0.0, max_tokens=8))
     assert user.ask("Hello").state in {"complete", "cut"}
     assert user.application.session.name == "mlx-community/Tiny-1B-4bit"
     user.controller.program.load_model("guide")

@@ -10,12 +10,13 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QApplication, QLabel, QMenu, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.model.message import Message, MessageId
+from app.model.message import Message, MessageId, Sampling
 from app.ui.comparing.compare_window import CompareWindow
 from app.ui.theme import icon, system_scheme, theme
 from app.ui.tree.tree_card import TreeCard
 from app.ui.tree.tree_dock import TreeDock
 from app.ui.tree.tree_text import going_cost_text
+from tests.app.sampling import set_sampling
 from tests.app.ui.conftest import User
 from tests.waiting import PATIENCE_MS
 
@@ -23,6 +24,7 @@ from tests.waiting import PATIENCE_MS
 @pytest.fixture
 def dock(user: User) -> Iterator[TreeDock]:
     """The visible dock with the tree of a question that has two answers and a follow-up question."""
+    set_sampling(user.controller.program, Sampling(temperature=0.0, max_tokens=24))
     user.ask("What is a branch?")
     user.press(user.controller.shown.path[-1].id, "r")
     user.answer()
