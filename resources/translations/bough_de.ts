@@ -2991,10 +2991,6 @@
         <translation>Nachdenken</translation>
     </message>
     <message>
-        <source>The texts before and after this model&apos;s reasoning, which is folded in answers</source>
-        <translation>Die Texte vor und nach dem Nachdenken dieses Modells, das in Antworten eingeklappt wird</translation>
-    </message>
-    <message>
         <source>Cache precision</source>
         <translation>Genauigkeit des Caches</translation>
     </message>
@@ -3053,6 +3049,10 @@
     <message>
         <source>Settings</source>
         <translation>Einstellungen</translation>
+    </message>
+    <message>
+        <source>The texts before and after this model&apos;s reasoning, which is folded in answers. They change what you see, not what the model reads.</source>
+        <translation>Die Texte vor und nach dem Nachdenken dieses Modells, das in Antworten eingeklappt wird. Sie ändern, was Sie sehen, nicht was das Modell liest.</translation>
     </message>
     <message>
         <source>system prompt</source>

@@ -92,7 +92,10 @@ class ModelSettingsForm(QWidget):
             (self.tr("Stop strings"), self.tr("In new conversations, answers end before any of these"), self.stop),
             (
                 self.tr("Reasoning"),
-                self.tr("The texts before and after this model's reasoning, which is folded in answers"),
+                self.tr(
+                    "The texts before and after this model's reasoning, which is folded in answers. "
+                    "They change what you see, not what the model reads."
+                ),
                 marks,
             ),
             (self.tr("Cache precision"), self.tr("Fewer bits take less memory for the context"), self.kv_bits),
