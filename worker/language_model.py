@@ -22,6 +22,7 @@ from tokenizers import Tokenizer
 
 from worker.batch import can_batch, can_share, is_shareable
 from worker.blas import versions_in_use
+from worker.cpu_math import FORM, use_powers_of_two
 from worker.errors import (
     BadRequestError,
     ModelInvalidError,
@@ -91,6 +92,7 @@ class UnreadModel:
         if self._on_cpu:
             # On a CPU, fused kernels gain nothing, and each first use runs the C++ compiler.
             mx.disable_compile()
+            use_powers_of_two()
         else:
             maybe_set_recommended_wired_limit()
         self._budget = Budget(_TRIALS_S)
@@ -348,7 +350,8 @@ def versions() -> dict[str, str]:
         "tokenizers": tokenizers.__version__,
     }
     # Results differ in the last bits between the kernels of OpenBLAS.
-    return {**found, **versions_in_use()} if mx.default_device() == mx.Device(mx.cpu) else found
+    on_cpu = {"exponentials": FORM, **versions_in_use()}
+    return {**found, **on_cpu} if mx.default_device() == mx.Device(mx.cpu) else found
 
 
 def release() -> None:
