@@ -15,6 +15,10 @@ from worker.cpu_math import attention, sigmoid
 Numbers = npt.NDArray[np.float64]
 
 
+def as_mask(visible: Any) -> mx.array:
+    return mx.array(visible)
+
+
 def by_definition(queries: Numbers, keys: Numbers, values: Numbers, scale: float, visible: Any) -> Numbers:
     """Return the attention in 64 bits; `visible` has the shape [rows, 1, new, positions]."""
     repeated = queries.shape[1] // keys.shape[1]
@@ -41,9 +45,10 @@ def test_attention_is_that_of_the_definition(seed: int, monkeypatch: pytest.Monk
         num_new, num_positions, num_positions - num_new, dtype=bool
     )
     arrays = [mx.array(array.astype(np.float32)) for array in (queries, keys, values)]
-    masks: list[Any] = ["causal", mx.array(causal), None, mx.array(at_random)]
+    masks = ["causal", as_mask(causal), None, as_mask(at_random)]
     for mask, visible in zip(masks, (causal, causal, np.array(True), at_random), strict=True):
-        expected = by_definition(*(np.array(array, np.float64) for array in arrays), 0.3, visible)
+        exact = [np.array(array, np.float64) for array in arrays]
+        expected = by_definition(exact[0], exact[1], exact[2], 0.3, visible)
         found = np.array(attention(*arrays, scale=0.3, mask=mask))
         assert np.abs(found - expected).max() < 2e-5
         assert np.abs(found - np.array(cpu_math._ATTENTION(*arrays, scale=0.3, mask=mask))).max() < 2e-5  # pyright: ignore[reportPrivateUsage]

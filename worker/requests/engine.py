@@ -7,6 +7,7 @@ step. Some layers of a chunk are computed between two such steps, so that answer
 from __future__ import annotations
 
 import logging
+import math
 import time
 from array import array
 from collections.abc import Generator, Iterable, Iterator
@@ -46,6 +47,8 @@ log = logging.getLogger(__name__)
 
 _PROGRESS_S = 0.25
 """While a chunk of a prompt is read, this is the time between two reports."""
+_FEW = 8
+"""With fewer tokens to read, reading and decoding take turns step by step, so that chance does not order forks."""
 _MAX_LOOK_UP = 1 << 14
 """At most this many tokens of other answers are searched for guesses."""
 
@@ -81,6 +84,8 @@ class Engine:
         self._reading: tuple[SequenceGroup, Generator[list[Event]]] | None = None
         self._num_read = 0
         """The number of tokens read so far of the sequence that is being read."""
+        self._is_short = False
+        """Whether it had few tokens left to read."""
         self._running: dict[Branch, tuple[Request, int]] = {}
         self._turns = turns or Turns()
         self._admission = Admission(model, self.cache)
@@ -166,7 +171,7 @@ class Engine:
             self._turns.note_decoded(time.perf_counter() - began, num_waiting)
         elif self._reading is not None:
             yield from self._read(*self._reading)
-            self._turns.note_read(time.perf_counter() - began)
+            self._turns.note_read(math.inf if self._is_short else time.perf_counter() - began)
 
     def _end_cancelled(self) -> Iterator[Event]:
         yield from self._queue.drop_cancelled()
@@ -203,7 +208,7 @@ class Engine:
                 break
             self._decoder.move_out()
             queue.groups.popleft()
-            self._reading, self._num_read = (group, self._begun(group)), 0
+            self._reading, self._num_read, self._is_short = (group, self._begun(group)), 0, False
             return
         self._decoder.move_in()
 
@@ -253,6 +258,8 @@ class Engine:
                     request.note_read(before, done)
                 elif is_first:
                     request.num_kept = done
+                if before is None:
+                    self._is_short = len(sequence) - done < _FEW
                 # A sequence that is read again after a failure reports no progress.
                 is_news = done != before or time.monotonic() - reported_s > _PROGRESS_S
                 if is_first and is_news:
@@ -270,8 +277,9 @@ class Engine:
             except Exception as error:  # noqa: BLE001 (the answer is the same without guesses)
                 log.warning("A draft failed; the answer continues without it: %s", error)
                 draft = None
-        # Beside other answers, the last token is read in their next step, which costs little more than without it.
-        logits = None if self._running and len(group.choices) == 1 else self._prefill.forward(sequence[-1:])
+        # Beside other answers, a prompt's last token is read in their next step, which costs little.
+        joins_unread = is_first and self._running and len(group.choices) == 1
+        logits = None if joins_unread else self._prefill.forward(sequence[-1:])
         request.note_read(len(sequence) - 1, len(sequence))
         self._reading = None
         yield self._join(group, logits, draft)
