@@ -190,6 +190,7 @@ class Generate(_PromptCommand, tag="generate", frozen=True):
 
     continuation: Continuation | None = None
     sampling: Sampling = Sampling()
+    # They end an answer's text. A call of a tool is never cut by one.
     stop: list[Nonempty] = []
     max_tokens: Annotated[int, Meta(ge=1)] | None = None
     n: Annotated[int, Meta(ge=1, le=64)] = 1

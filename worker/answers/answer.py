@@ -15,6 +15,7 @@ from worker.decoding.sampled_token import SampledToken
 from worker.errors import ConstraintInvalidError
 from worker.protocol import Alternative, Choice, Chunk, FinishReason, Origin, RequestId, Token
 from worker.sentence import Sentence
+from worker.text.calls import CallConstraint
 from worker.text.characters import split_characters
 from worker.text.healing import Healing, num_taken_back
 from worker.text.masks import Masks, Rule
@@ -145,6 +146,7 @@ class Answer:
         self._sampled_ns = time.monotonic_ns()
         token_id = drawn.token_id
         is_fed = self._constraint is not None and feed_constraint
+        was_in_call = self._is_in_call
         if token_id in self._vocabulary.eos_ids:
             constraint = self._constraint
             checked = constraint if is_forced and is_fed else None
@@ -164,7 +166,9 @@ class Answer:
         self.origins.append(origin)
         self.logprobs.append(drawn.logprob)
         self._num_given.append(num_given)
-        text = self._stream.push(self._vocabulary.bytes[token_id][num_given:])
+        # A stop string would leave a call that is cut, or a part of its marker.
+        may_stop = not was_in_call and not self._is_in_call
+        text = self._stream.push(self._vocabulary.bytes[token_id][num_given:], may_stop=may_stop)
         self._unsent.append(self._reported(drawn, origin))
         self._text.append(text)
         if self._stream.stop is not None:
@@ -172,6 +176,10 @@ class Answer:
         elif self._constraint is not None and self._constraint.is_complete:
             text += self.end("constraint")
         return text
+
+    @property
+    def _is_in_call(self) -> bool:
+        return isinstance(self._constraint, CallConstraint) and self._constraint.is_in_call
 
     def _origin(self, drawn: SampledToken, *, is_forced: bool) -> Origin:
         if is_forced:

@@ -176,6 +176,11 @@ class CallConstraint:
         return self._section.problem if self._state.mode == "call" else verbatim("")
 
     @property
+    def is_in_call(self) -> bool:
+        """Whether the last token is a part of a call, behind its marker."""
+        return self._state.mode in {"call", "done"}
+
+    @property
     def is_complete(self) -> bool:
         """Whether no token can follow."""
         return self._state.mode == "done"

@@ -27,7 +27,7 @@ class TextStream:
     shown as U+FFFD, so that no further bytes complete it.
     """
 
-    __slots__ = ("_held", "_nodes", "_num_shown", "_pending", "_texts", "_tokens", "stop")
+    __slots__ = ("_held", "_nodes", "_num_shown", "_pending", "_root", "_texts", "_tokens", "stop")
 
     def __init__(self, stops: StopStrings | None = None, given: bytes = b"", *, was_shown: bool = False) -> None:
         text, pending = split_characters(given)
@@ -38,7 +38,9 @@ class TextStream:
         # record a token, because Python's garbage collector would visit the records again and again.
         self._tokens: list[bytes] = []
         self._texts: list[str] = []
-        self._nodes = [(stops or StopStrings()).after(text)]
+        stops = stops or StopStrings()
+        self._root = stops.after("")
+        self._nodes = [stops.after(text)]
         self._pending = [pending]
         self._num_shown = 0
         self._held = ""
@@ -46,11 +48,14 @@ class TextStream:
         self.stop: str | None = None
         """The stop string that ended the text; None before that. Nothing may be pushed after it."""
 
-    def push(self, data: bytes) -> str:
-        """Take the bytes of the next token and return the text that is now safe to show."""
-        node = self._nodes[-1]
+    def push(self, data: bytes, *, may_stop: bool = True) -> str:
+        """Take the bytes of the next token and return the text that is now safe to show.
+
+        `may_stop`: whether its text may be part of a stop string.
+        """
+        node = self._nodes[-1] if may_stop else self._root
         text, pending = split_characters(self._pending[-1] + data)
-        unread = iter(text)
+        unread = iter(text if may_stop else "")
         for character in unread:
             node = node[character]
             if node.stop is not None:
@@ -104,6 +109,7 @@ class TextStream:
         other._texts = self._texts.copy()
         other._nodes = self._nodes.copy()
         other._pending = self._pending.copy()
+        other._root = self._root
         other._num_shown = self._num_shown
         other._held = self._held
         other.stop = self.stop

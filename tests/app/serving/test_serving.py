@@ -249,6 +249,22 @@ def test_the_result_of_a_call_goes_back(owned: Owned, client: openai.OpenAI) -> 
     assert found.value.param == "messages[2].tool_call_id"
 
 
+def test_a_stop_string_ends_the_text_and_never_a_call(owned: Owned, client: openai.OpenAI) -> None:
+    for stops in (["Rome"], ["}"], ["weather", "days"], ["</tool_call>"], ["name", "never"]):
+        answer = client.chat.completions.create(model=owned.status.model.id, **_ASKED, stop=stops).choices[0]
+        (call,) = answer.message.tool_calls or []
+        assert call.type == "function"
+        assert (answer.finish_reason, json.loads(call.function.arguments)) == (
+            "tool_calls",
+            {"city": "Rome", "days": 2},
+        )
+        assert answer.message.content == "I ask for it."
+    for stops in (["for"], ["it.\n"], ["\n"], ["\n<"]):
+        answer = client.chat.completions.create(model=owned.status.model.id, **_ASKED, stop=stops).choices[0]
+        assert (answer.finish_reason, answer.message.tool_calls) == ("stop", None)
+        assert "<" not in (answer.message.content or "")
+
+
 def test_without_tools_or_with_none_chosen_nothing_is_called(owned: Owned, client: openai.OpenAI) -> None:
     plain = client.chat.completions.create(
         model=owned.status.model.id, messages=_ASKED["messages"], temperature=0, max_tokens=6
