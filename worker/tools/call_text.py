@@ -89,6 +89,8 @@ class CallText:
         match self._syntax:
             case NamedJson(before) | Tagged(before):
                 return (yield from self._in.starts_with(before))
+            case JsonObject():
+                return (yield from self._in.starts_with("{"))
             case _:
                 return False
 

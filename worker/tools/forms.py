@@ -131,6 +131,11 @@ MISTRAL_LIST = Form(
     is_repeated=False,
     id_length=9,
 )
+APRIEL = replace(MISTRAL_LIST, name="apriel", begin="<tool_calls>", end="</tool_calls>", id_length=0)
+NEMOTRON = replace(APRIEL, name="nemotron", syntax=JsonObject(), begin="<TOOLCALL>", end="</TOOLCALL>")
+MINIMAX_M1 = Form(
+    "minimax_m1", JsonObject(), "<tool_calls>", "</tool_calls>", separator="\n", line="\n", is_repeated=False
+)
 LLAMA3 = Form("llama3", JsonObject("parameters"), "<|python_tag|>", separator="; ", is_bare=True, is_repeated=False)
 KIMI_K2 = Form(
     "kimi_k2",
@@ -254,6 +259,9 @@ FORMS = (
     MISTRAL_LIST,
     MUSE_SPARK,
     DEEPSEEK,
+    APRIEL,
+    MINIMAX_M1,
+    NEMOTRON,
     JSON,
     PLAIN,
     LLAMA3,

@@ -68,6 +68,19 @@ def mistral_list(calls: list[Call]) -> str:
     return f"[TOOL_CALLS]{dumped(listed)}"
 
 
+def apriel(calls: list[Call]) -> str:
+    return f"<tool_calls>{dumped([{'name': name, 'arguments': values} for name, values in calls])}</tool_calls>"
+
+
+def nemotron(calls: list[Call]) -> str:
+    return apriel(calls).replace("tool_calls>", "TOOLCALL>")
+
+
+def minimax_m1(calls: list[Call]) -> str:
+    lines = [dumped({"name": name, "arguments": values}) for name, values in calls]
+    return "\n".join(["<tool_calls>", *lines, "</tool_calls>"])
+
+
 def llama3(calls: list[Call]) -> str:
     return "; ".join(f'{{"name": "{name}", "parameters": {dumped(values)}}}' for name, values in calls)
 
@@ -199,4 +212,7 @@ FAMILIES: dict[str, Callable[[list[Call]], str]] = {
     "gemma4": braces("<|tool_call>", '<|"|>', "<tool_call|>"),
     "function_gemma": braces("<start_function_call>", "<escape>", "<end_function_call>"),
     "pythonic": pythonic,
+    "apriel": apriel,
+    "nemotron": nemotron,
+    "minimax_m1": minimax_m1,
 }

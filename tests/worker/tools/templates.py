@@ -3,7 +3,8 @@
 How each writes a call is taken from the real templates in llama.cpp's models/templates: Qwen-Qwen3-0.6B,
 Mistral-Small-3.2-24B-Instruct-2506, mistralai-Mistral-Nemo-Instruct-2407, meta-llama-Llama-3.2-3B-Instruct,
 moonshotai-Kimi-K2, GLM-4.6, Qwen3-Coder, MiniMax-M2, muse-glimmer, openbmb-MiniCPM5-1B, Kimi-K3, google-gemma-4-31B-it,
-LFM2.5-8B-A1B, deepseek-ai-DeepSeek-V3.1; FunctionGemma's and LongCat's follow mlx-lm's tool parsers.
+LFM2.5-8B-A1B, deepseek-ai-DeepSeek-V3.1, Apriel-1.6-15b-Thinker, NVIDIA-Nemotron-Nano-v2, MiniMax-M1; FunctionGemma's
+and LongCat's follow mlx-lm's tool parsers.
 """
 
 from __future__ import annotations
@@ -56,6 +57,13 @@ def _pairs(prefix: str) -> str:
 def _parameters(before: str, middle: str, after: str) -> str:
     written = f"'{before}' + key + '{middle}' + raw(value) + '{after}'"
     return "{%- for key, value in f.arguments.items() -%}{{- " + written + " -}}" + _END
+
+
+def _listed(begin: str, end: str) -> str:
+    call = "({'name': f.name, 'arguments': f.arguments} | tojson)"
+    return (
+        f"{{{{- '{begin}[' -}}}}{_EACH}{{{{- {call} + (', ' if not loop.last else '') -}}}}{_END}{{{{- ']{end}' -}}}}"
+    )
 
 
 _CALLS = {
@@ -133,6 +141,13 @@ _CALLS = {
     + "{{- ')' + (', ' if not loop.last else '') -}}"
     + _END
     + "{{- ']<|tool_call_end|>' -}}",
+    "apriel": _listed("<tool_calls>", "</tool_calls>"),
+    "nemotron": _listed("<TOOLCALL>", "</TOOLCALL>"),
+    "minimax_m1": "{{- '<tool_calls>\\n' -}}"
+    + _EACH
+    + "{{- ({'name': f.name, 'arguments': f.arguments} | tojson) + '\\n' -}}"
+    + _END
+    + "{{- '</tool_calls>' -}}",
 }
 
 TEMPLATES = {name: _FRAME.replace("CALLS", calls) for name, calls in _CALLS.items()}
