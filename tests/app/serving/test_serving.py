@@ -254,12 +254,9 @@ def test_a_stop_string_ends_the_text_and_never_a_call(owned: Owned, client: open
         answer = client.chat.completions.create(model=owned.status.model.id, **_ASKED, stop=stops).choices[0]
         (call,) = answer.message.tool_calls or []
         assert call.type == "function"
-        assert (answer.finish_reason, json.loads(call.function.arguments)) == (
-            "tool_calls",
-            {"city": "Rome", "days": 2},
-        )
-        assert answer.message.content == "I ask for it."
-    for stops in (["for"], ["it.\n"], ["\n"], ["\n<"]):
+        assert json.loads(call.function.arguments) == {"city": "Rome", "days": 2}
+        assert (answer.finish_reason, answer.message.content) == ("tool_calls", "I ask for it.")
+    for stops in (["for"], ["it."], ["Rome", "ask for"]):
         answer = client.chat.completions.create(model=owned.status.model.id, **_ASKED, stop=stops).choices[0]
         assert (answer.finish_reason, answer.message.tool_calls) == ("stop", None)
         assert "<" not in (answer.message.content or "")
