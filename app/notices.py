@@ -164,10 +164,18 @@ Cause: TypeAlias = Literal[
     "arrival",
     "transfer",
     "interrupted",
+    "writing",
+    "fresh_worker",
+    "template",
+    "draft",
+    "odd_model",
+    "precision",
 ]
 """A lasting state of the program: the store that was opened, text or settings that can't be saved, settings that were
 set aside, drafts and other files that were, a model that did not load, a worker that does not respond, models that have
-come or failed while no Models window was open, models that were on their way when Bough ended."""
+come or failed while no Models window was open, models that were on their way when Bough ended, a change that could not
+be written, a worker that starts again; and of the loaded model: no chat template, a refused draft model, an oddity, a
+refused precision of the cache."""
 
 
 @dataclass(frozen=True)
@@ -227,6 +235,8 @@ class Notices(QObject):
         try:
             yield
         except StoreError as error:
-            self.post(Notice(error.sentence, "danger"))
+            self.post(Notice(error.sentence, "danger", cause="writing"))
             if on_error is not None:
                 on_error()
+        else:
+            self.end("writing")

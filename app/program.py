@@ -137,6 +137,11 @@ class Program(QObject):
         answers.refusal_of = self._why_not_load
         answers.saving_failed.connect(self.report_unsaved)
         answers.saved_again.connect(self.report_saved)
+        self._shown_model: tuple[str, str] = ("", "")
+        """The model, and its draft model, that notices may be about."""
+        self._ready_model = ""
+        """The model that was ready last."""
+        session.changed.connect(self._end_notices_of_models)
         session.changed.connect(self._on_session_changed)
         session.load_failed.connect(self._on_load_failed)
         session.draft_of = self._draft_of
@@ -148,6 +153,7 @@ class Program(QObject):
             watch.recovered.connect(self._on_worker_recovered)
         for one in sessions.both:
             one.worker_died.connect(partial(self._on_worker_died, one))
+            one.changed.connect(self._end_fresh_worker)
             one.draft_refused.connect(self._on_draft_refused)
             one.noticed.connect(self._on_model_noticed)
             one.precision_refused.connect(self._on_precision_refused)
@@ -433,6 +439,7 @@ class Program(QObject):
             )
         else:
             self._without_template.add(name)
+            self.notices.end("template")
             if self.session.name == name and self.session.state != "unloaded":
                 self.load_model(name, anyway=True)
 
@@ -588,6 +595,24 @@ class Program(QObject):
 
     # --- events --------------------------------------------------------------------------------------------
 
+    def _end_fresh_worker(self) -> None:
+        if all(session.state != "loading" for session in self.sessions.both):
+            self.notices.end("fresh_worker")
+
+    def _end_notices_of_models(self) -> None:
+        """End the notices about another model than the present one."""
+        name, draft = self.session.name, self.session.draft
+        if name != self._shown_model[0]:
+            for cause in ("template", "odd_model", "precision"):
+                self.notices.end(cause)
+        if (name, draft) != self._shown_model:
+            self.notices.end("draft")
+        self._shown_model = (name, draft)
+        if self.session.state == "ready" and name != self._ready_model:
+            # After a failed load, the model before it may be loaded again. The notice stays then.
+            self._ready_model = name
+            self.notices.end("model")
+
     def _on_session_changed(self) -> None:
         if self.session.state != "ready":
             return
@@ -611,6 +636,7 @@ class Program(QObject):
                     "instead of answering. A plain template marks who says what, and where a message ends."
                 ),
                 action=UsePlainTemplate(name),
+                cause="template",
             )
         )
 
@@ -633,7 +659,7 @@ class Program(QObject):
         self.answers.interrupt(session, error)
         if session.state == "loading":
             text = Sentence("{error} The model is being loaded again; your next message will be answered.", error=error)
-            self.notices.post(Notice(text, "warning"))
+            self.notices.post(Notice(text, "warning", cause="fresh_worker"))
 
     def report_unsaved(self, why: Sentence) -> None:
         """Tell the user that some text is not saved, until `report_saved` is called."""
@@ -654,10 +680,10 @@ class Program(QObject):
         self.notices.post(Notice(why, "danger", action=AskGuide(), cause="model"))
 
     def _on_model_noticed(self, what: Sentence) -> None:
-        self.notices.post(Notice(what, "warning"))
+        self.notices.post(Notice(what, "warning", cause="odd_model"))
 
     def _on_draft_refused(self, why: Sentence) -> None:
-        self.notices.post(Notice(why, "warning"))
+        self.notices.post(Notice(why, "warning", cause="draft"))
 
     def _on_precision_refused(self, num_bits: int) -> None:
         if self.of_models.of(self.session.name).kv_bits is not None:
@@ -666,7 +692,7 @@ class Program(QObject):
                 "good, but they take more memory. To avoid this message, choose “Full precision” on its page (Models).",
                 num_bits=num_bits,
             )
-            self.notices.post(Notice(text, "warning"))
+            self.notices.post(Notice(text, "warning", cause="precision"))
             return
         self.notices.post(
             Notice(
@@ -677,6 +703,7 @@ class Program(QObject):
                 ),
                 "warning",
                 action=OpenMemorySettings(),
+                cause="precision",
             )
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar, assert_never
 
 from PySide6.QtCore import QObject, QSize, Qt, QUrl, Signal
@@ -184,6 +185,10 @@ class Banner(QWidget):
                 return self.tr("Continue editing")
         assert_never(action)
 
+    def has(self, kind: type[NoticeAction]) -> bool:
+        """Whether a notice with an action of this kind is shown or waits."""
+        return any(isinstance(notice.action, kind) for notice in self._notices)
+
     def dismiss(self) -> None:
         """Close the shown notice; the next one appears."""
         self._set(self._notices[:-1])
@@ -303,9 +308,11 @@ class NoticeCommands(QObject):
             source.refused.connect(self._on_refused)
         transcript.edit_cancelled.connect(self._on_edit_cancelled)
         transcript.editor_opened.connect(self._on_editor_opened)
-        controller.shown.branch_changed.connect(self._withdraw_edits_elsewhere)
+        controller.shown.branch_changed.connect(self._withdraw_elsewhere)
         controller.shown.history_changed.connect(lambda: banner.withdraw(Undo))
-        controller.program.conversations.changed.connect(self._withdraw_undone_archiving)
+        controller.program.conversations.changed.connect(self._withdraw_undone)
+        controller.program.answers.requested.connect(partial(banner.withdraw, AllowLargeAnswers))
+        controller.model.changed.connect(self._withdraw_of_models)
         banner.action_requested.connect(self._act)
 
     def _on_notice(self, notice: Notice) -> None:
@@ -323,14 +330,28 @@ class NoticeCommands(QObject):
     def _on_editor_opened(self, _editor: object) -> None:
         self._banner.withdraw(EditAgain)
 
-    def _withdraw_edits_elsewhere(self) -> None:
-        self._banner.withdraw(EditAgain, lambda edit: not self._controller.shown.has(edit.message_id))
+    def _withdraw_elsewhere(self) -> None:
+        """Withdraw what belongs to another page, and the way to the page that is shown."""
+        shown = self._controller.shown
+        shown_id = None if shown.conversation is None else shown.conversation.id
+        self._banner.withdraw(EditAgain, lambda edit: not shown.has(edit.message_id))
+        self._banner.withdraw(Undo, lambda undo: undo.conversation_id != shown_id)
+        self._banner.withdraw(ShowConversation, lambda show: show.conversation_id == shown_id)
 
-    def _withdraw_undone_archiving(self) -> None:
-        if isinstance(self._banner.action, UndoArchive):
+    def _withdraw_undone(self) -> None:
+        """Withdraw the undoing of a deletion or an archiving that is undone."""
+        if self._banner.has(UndoArchive) or self._banner.has(UndoDelete):
             listed = self._controller.program.conversations.all
             archived = {one.id for one in listed if one.archived_ms is not None}
+            here = {one.id for one in listed}
             self._banner.withdraw(UndoArchive, lambda undo: undo.conversation_id not in archived)
+            self._banner.withdraw(UndoDelete, lambda undo: undo.conversation_id in here)
+
+    def _withdraw_of_models(self) -> None:
+        """Withdraw the way to the model that answers here, and what concerns another one."""
+        name = self._controller.model.name
+        self._banner.withdraw(ChatWith, lambda chat: chat.model == name)
+        self._banner.withdraw(AllowLargeAnswers, lambda allow: allow.model != name)
 
     def _act(self, action: NoticeAction) -> None:
         program = self._controller.program

@@ -1,0 +1,103 @@
+"""A notice that offers an action leaves the window once the action would do nothing, or something else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import pytest
+
+from app.notices import (
+    AllowLargeAnswers,
+    ChatWith,
+    Notice,
+    NoticeAction,
+    ShowConversation,
+    Undo,
+    UndoArchive,
+    UndoDelete,
+)
+from tests.app.ui import screen_reader
+from tests.app.ui.conftest import User
+from tests.waiting import PATIENCE_MS
+from worker.sentence import verbatim
+
+
+class _Row(NamedTuple):
+    kind: type[NoticeAction]
+    begin: Callable[[User, int], object]
+    """Called with the id of the open conversation."""
+    end: Callable[[User, int], object]
+
+
+def _post(user: User, action: NoticeAction) -> None:
+    user.controller.program.notices.post(Notice(verbatim("It is so."), action=action))
+
+
+_ROWS = [
+    _Row(
+        UndoDelete,
+        lambda user, talk: user.controller.program.conversations.delete(talk),
+        lambda user, talk: user.controller.program.conversations.restore(talk),
+    ),
+    _Row(
+        UndoArchive,
+        lambda user, talk: user.controller.program.conversations.archive(talk),
+        lambda user, talk: user.controller.program.conversations.archive(talk, is_archived=False),
+    ),
+    _Row(
+        Undo,
+        lambda user, _: user.controller.prune(user.controller.shown.path[-1].id),
+        lambda user, _: user.window.action("undo").trigger(),
+    ),
+    _Row(
+        Undo,
+        lambda user, _: user.controller.prune(user.controller.shown.path[-1].id),
+        lambda user, _: user.window.action("new").trigger(),
+    ),
+    _Row(
+        ShowConversation,
+        lambda user, talk: (user.controller.shown.new_conversation(), _post(user, ShowConversation(talk))),
+        lambda user, talk: user.controller.shown.open_conversation(talk),
+    ),
+    _Row(
+        ChatWith,
+        lambda user, _: _post(user, ChatWith("another")),
+        lambda user, _: user.controller.shown.choose_model("another"),
+    ),
+    _Row(
+        AllowLargeAnswers,
+        lambda user, _: _post(user, AllowLargeAnswers(user.controller.model.name)),
+        lambda user, _: user.ask("How do I fork?"),
+    ),
+]
+
+
+@pytest.mark.parametrize("row", _ROWS, ids=lambda row: row.kind.__name__)
+def test_a_notice_ends_when_its_action_is_no_longer_due(user: User, row: _Row) -> None:
+    user.ask("What is a branch?")
+    conversation = user.controller.shown.conversation
+    assert conversation is not None
+    banner = user.window.banner
+    row.begin(user, conversation.id)
+    assert isinstance(banner.action, row.kind)
+    # A notice that came later hides it, but does not keep it.
+    banner.show_notice(Notice(verbatim("Something worse."), "danger"))
+    row.end(user, conversation.id)
+    banner.dismiss()
+    assert not banner.isVisible()
+
+
+@pytest.mark.parametrize("way", ["mouse", "reader"])
+def test_undo_in_a_notice_ends_it(user: User, way: str) -> None:
+    user.ask("What is a branch?")
+    conversation = user.controller.shown.conversation
+    assert conversation is not None
+    user.controller.program.conversations.delete(conversation.id)
+    if way == "mouse":
+        user.window.banner.button.click()
+    else:
+        screen_reader.press(user.bot, user.window.banner, "Undo")
+    user.bot.waitUntil(lambda: not user.window.banner.isVisible(), timeout=PATIENCE_MS)
+    assert user.controller.shown.conversation is not None
+    assert user.controller.shown.conversation.id == conversation.id
