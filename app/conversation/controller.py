@@ -231,11 +231,12 @@ class Controller(QObject):
             self.shown.open_conversation(conversation.id)
 
     def stop(self) -> None:
-        """Stop the answer that is streaming in the visible branch, and its siblings."""
-        message = self.shown.streaming_message
-        if message is not None:
-            for sibling in self.shown.siblings(message.id):
-                self._answers.stop(sibling)
+        """Stop all answers that stream or wait in the visible branch, and their siblings."""
+        # The last one first, so that one that waits for another is not sent when that one ends.
+        for message in reversed(self.shown.path):
+            if self.shown.is_streaming(message.id):
+                for sibling in self.shown.siblings(message.id):
+                    self._answers.stop(sibling)
 
     # --- branches --------------------------------------------------------------------------------------
 

@@ -108,6 +108,10 @@ class ShownConversation(QObject):
         """Whether an answer was requested and no text has come yet."""
         return self._answers.is_without_new_text(message_id)
 
+    def is_queued(self, message_id: MessageId) -> bool:
+        """Whether an answer is not asked yet: it waits for another one, or for its model."""
+        return self._answers.is_waiting(message_id)
+
     def is_saved(self, message_id: MessageId) -> bool:
         """Whether a message is in the store with all its text."""
         return self._answers.is_saved(message_id)

@@ -51,7 +51,7 @@ MENUS: tuple[tuple[str, tuple[Entry | Submenu, ...]], ...] = (
             Entry("archive", "Archive conversation", "Ctrl+Shift+A", is_checkable=True, icon="archive"),
             Entry("delete", "Delete conversation", "Ctrl+Shift+Backspace", icon="trash"),
             Entry("trash", "Trash…", "Ctrl+Shift+Delete", icon="trash"),
-            Entry("empty_trash", "Empty trash…", "Ctrl+Alt+Delete"),
+            Entry("empty_trash", "Empty trash…", "Ctrl+Alt+E"),
             SEPARATOR,
             Entry("import", "Import…", "Ctrl+Shift+I", icon="import"),
             Entry("export", "Export branch…", "Ctrl+Shift+E", icon="export"),

@@ -6899,6 +6899,10 @@ Gelöschte Gespräche und gestutzte Zweige bleiben 30 Tage hier. So lange könne
         <translation>lädt {model}: {stage}</translation>
     </message>
     <message>
+        <source>waits for the answer above</source>
+        <translation>wartet auf die Antwort darüber</translation>
+    </message>
+    <message>
         <source>prepares the prompt</source>
         <translation>bereitet den Prompt vor</translation>
     </message>

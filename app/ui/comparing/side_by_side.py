@@ -29,6 +29,7 @@ from app.ui.theme import Theme, icon
 
 _TICK_MS = 33
 _CARD_PX = 300
+_FEW_CARDS = 4
 """The minimum width of an answer that is easy to read."""
 _CARD_HEIGHT_PX = 240
 _MARGIN_PX = 16
@@ -97,7 +98,7 @@ class SideBySide(QWidget):
         return tuple(self._cards)
 
     def show_versions(self, message_ids: Sequence[MessageId]) -> None:
-        """Show some or all siblings, and focus the first; each shows its number among all."""
+        """Show some or all siblings, and focus the visible one; each shows its number among all."""
         self._clear()
         first = self._controller.shown.message(message_ids[0])
         asked = self._controller.shown.message(first.parent_id).text if first.parent_id is not None else ""
@@ -119,7 +120,9 @@ class SideBySide(QWidget):
                 tip = f"{tip}. {others_stay}"
             card.keep_button.setToolTip(tip)
         self._lay_out_cards()
-        self._cards[message_ids[0]].go_on_button.setFocus(Qt.FocusReason.OtherFocusReason)
+        visible = {message.id for message in self._controller.shown.path}
+        focused = next((message_id for message_id in message_ids if message_id in visible), message_ids[0])
+        self._cards[focused].go_on_button.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def close_page(self, *, is_chosen: bool = False) -> None:
         """Close the page; all versions stay in the tree."""
@@ -160,8 +163,10 @@ class SideBySide(QWidget):
         # Leave room for the vertical scroll bar that may appear.
         room = self.width() - 2 * _MARGIN_PX - self._area.verticalScrollBar().sizeHint().width()
         max_columns = max((room + _GAP_PX) // (card_px + _GAP_PX), 1)
-        num_rows = -(-len(self._cards) // max_columns)
-        num_columns = -(-len(self._cards) // num_rows)
+        number = len(self._cards)
+        # A few cards fill all places; of many, the last row may be shorter.
+        full = [columns for columns in range(1, max_columns + 1) if number % columns == 0]
+        num_columns = max(full) if number <= _FEW_CARDS else -(-number // -(-number // max_columns))
         for index, card in enumerate(self._cards.values()):
             self._grid.removeWidget(card)
             self._grid.addWidget(card, index // num_columns, index % num_columns)

@@ -135,7 +135,7 @@ class MessageView(QFrame):
         if is_other or self.text.is_raw != is_raw or self.text.marks != marks:
             self.text.set_text(shown.text, is_raw=is_raw, marks=marks)
         self._card.show_text(shown, is_edited=self._edit.is_open)
-        self.text.set_caret(shown.is_streaming)
+        self.text.set_caret(shown.is_streaming and not shown.is_queued)
         self._tokens.show(shown, modes, are_shown=are_tokens_shown)
         self._show_foldable()
         missing = self._tokens.missing(shown, modes)
@@ -165,6 +165,8 @@ class MessageView(QFrame):
         if not text:
             return False
         self.footer.hide_progress()
+        # An answer that waited for another one has begun.
+        self.text.set_caret(self.shown.is_streaming)
         self.text.append(text)
         if self.text.tokens is not None:
             self.text.show_more_tokens(self.modes.tokens_so_far(self.message.id))

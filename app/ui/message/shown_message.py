@@ -73,6 +73,8 @@ class ShownMessage(Struct, frozen=True):
     """Whether the store has all its text."""
     is_waiting: bool = False
     """Whether it streams, but no text has come yet."""
+    is_queued: bool = False
+    """Whether it is not asked yet: it waits for another answer, or for its model."""
     num_tokens: int | None = None
     """The size of a file; None means that it is not known."""
 

@@ -44,7 +44,9 @@ class DraftModelCommands(QObject):
         menu.addAction(menus["no_draft_model"])
         menus["no_draft_model"].setChecked(not session.draft)
         self._offered = {}
-        for name in self._program.settings.possible_drafts(session.name):
+        # The present one may come from the model's own settings.
+        present = [session.draft] if session.draft else []
+        for name in dict.fromkeys([*self._program.settings.possible_drafts(session.name), *present]):
             choose = partial(self._program.set_draft_model, name)
             action = self._offered[name] = menu.addAction(as_label(model_label(name)), choose)
             action.setToolTip(as_tool_tip(name))

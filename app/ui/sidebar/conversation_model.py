@@ -220,12 +220,14 @@ class ConversationModel(QAbstractItemModel):
             is_text = role in {Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole}
             return section.title if is_text else None
         match role:
-            case Qt.ItemDataRole.DisplayRole | Qt.ItemDataRole.EditRole:
+            case Qt.ItemDataRole.DisplayRole:
+                return _with_folder(section, conversation)
+            case Qt.ItemDataRole.EditRole:
                 return beginning(conversation.name)
             case Qt.ItemDataRole.AccessibleTextRole:
-                return self._with_state(conversation)
+                return self._with_state(section, conversation)
             case Qt.ItemDataRole.ToolTipRole:
-                return as_tool_tip(self._with_state(conversation))
+                return as_tool_tip(self._with_state(section, conversation))
             case int() if role == IS_ANSWERING:
                 return conversation.id in self._answering
             case int() if role == ID:
@@ -233,8 +235,8 @@ class ConversationModel(QAbstractItemModel):
             case _:
                 return None
 
-    def _with_state(self, conversation: Conversation) -> str:
-        name = beginning(conversation.name)
+    def _with_state(self, section: Section, conversation: Conversation) -> str:
+        name = _with_folder(section, conversation)
         return self.tr("{name} · answering").format(name=name) if conversation.id in self._answering else name
 
     @override
@@ -306,3 +308,10 @@ def _num_same(one: Sequence[Conversation], other: Sequence[Conversation]) -> int
     return sum(
         1 for _ in itertools.takewhile(lambda pair: pair[0].id == pair[1].id and pair[0].name == pair[1].name, pairs)
     )
+
+
+def _with_folder(section: Section, conversation: Conversation) -> str:
+    """Return the name of a conversation, with its folder where the section does not say it."""
+    name = beginning(conversation.name)
+    is_said = section.key.startswith("folder") or not conversation.folder
+    return name if is_said else f"{name} · {beginning(conversation.folder)}"

@@ -224,6 +224,7 @@ class Transcript(MessageList):
             actions=row_actions(message, can_continue=can_continue, is_last=is_last),
             is_streaming=self._conversation.is_streaming(message_id),
             is_waiting=self._conversation.is_without_new_text(message_id),
+            is_queued=self._conversation.is_queued(message_id),
             is_last=is_last,
             modes=self.modes,
             is_saved=self._conversation.is_saved(message_id),
@@ -291,13 +292,15 @@ class WaitingAnswers(QObject):
         controller.program.answers.ended.connect(self._on_ended)
 
     def _start(self) -> None:
-        if not self._timer.isActive() and self._waiting is not None:
+        if not self._timer.isActive() and self._waiting():
             self._timer.start()
 
-    @property
-    def _waiting(self) -> Message | None:
-        waiting = self._controller.shown.streaming_message
-        return waiting if waiting is not None and self._controller.shown.is_without_new_text(waiting.id) else None
+    def _waiting(self) -> list[Message]:
+        """Return the answers of the visible branch that have no text yet: a follow-up may wait for another answer."""
+        shown = self._controller.shown
+        if shown.streaming_message is None:
+            return []
+        return [message for message in shown.path if shown.is_without_new_text(message.id)]
 
     def _on_reading(self, message_id: MessageId, reading: Reading) -> None:
         self._readings[message_id] = reading
@@ -311,23 +314,29 @@ class WaitingAnswers(QObject):
             view.show_stopping()
 
     def _update(self) -> None:
-        waiting = self._waiting
-        if waiting is None:
-            return
-        view = self._transcript.view(waiting.id)
-        if view is not None:
-            self._show(view, waiting)
-        self._timer.start()
+        waiting = self._waiting()
+        for message in waiting:
+            view = self._transcript.view(message.id)
+            if view is not None:
+                self._show(view, message)
+                if view.shown.is_queued != self._controller.shown.is_queued(message.id):
+                    view.show_message(self._transcript.shown(message.id))
+        if waiting:
+            self._timer.start()
 
     def _show(self, view: MessageView, waiting: Message) -> None:
         session, model = self._session_of(waiting), _model_of(waiting)
         reading = self._readings.get(waiting.id)
-        name = self._controller.shown.waits_for(waiting.id)
+        shown = self._controller.shown
+        name = shown.waits_for(waiting.id)
+        is_below_another = shown.streaming_message is not None and shown.streaming_message.id != waiting.id
         if self._controller.program.answers.is_stopping(waiting.id):
             view.show_stopping()
         elif session.state == "loading" and session.name == model:
             text = self.tr("loads {model}: {stage}").format(model=model_label(model), stage=stage_text(session.stage))
             view.show_waiting(text, session.fraction)
+        elif is_below_another and shown.is_queued(waiting.id):
+            view.show_waiting(self.tr("waits for the answer above"))
         elif reading is not None:
             view.show_reading(reading)
         elif name is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import msgspec
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QPushButton
 
 from app.ui.parts.labels import ElidedLabel
@@ -105,3 +105,27 @@ def test_the_page_closes_with_its_conversation(user: User) -> None:
     user.controller.shown.new_conversation()
     assert user.window.welcome.isVisible()
     assert user.window.side_by_side.message_ids == ()
+
+
+def test_the_visible_version_has_the_focus_and_three_cards_fill_their_rows(user: User) -> None:
+    first = user.ask("What is a branch?")
+    user.press(first.id, "r")
+    second = user.answer()
+    user.press(second.id, "r")
+    user.answer()
+    user.window.action("previous_sibling").trigger()
+    assert user.controller.shown.path[-1].id == second.id
+    user.press(second.id, "v")
+    page = user.window.side_by_side
+    user.bot.waitUntil(page.isVisible, timeout=PATIENCE_MS)
+    focus = user.window.focusWidget()
+    assert focus is not None
+    assert focus.accessibleName() == "Go on with Version 2 of 3"
+    for width in (700, 1000, 1600):
+        user.window.resize(width, 760)
+        user.bot.waitUntil(lambda width=width: user.window.width() == width, timeout=PATIENCE_MS)
+        rows = {
+            button.mapTo(page, QPoint()).y() for button in page.findChildren(QPushButton) if "Go on" in button.text()
+        }
+        assert len(rows) in {1, 3}
+    user.bot.keyClick(page, Qt.Key.Key_Escape)

@@ -68,7 +68,7 @@ def _rows(model: QAbstractItemModel) -> list[tuple[object, list[tuple[object, ob
     for place in range(model.rowCount()):
         section = model.index(place, 0)
         inside = [model.index(row, 0, section) for row in range(model.rowCount(section))]
-        rows.append((section.data(), [(index.data(ID), index.data()) for index in inside]))
+        rows.append((section.data(), [(index.data(ID), index.data(Qt.ItemDataRole.EditRole)) for index in inside]))
     return rows
 
 
@@ -191,6 +191,10 @@ def test_a_conversation_dropped_on_a_section_moves_there(user: User) -> None:
     conversations.pin(bread)
     rows = user.window.sidebar.list
     assert _row_texts(rows) == ["Pinned", "Bread", "Fruit", "Apples", "Today", "Cheese"]
+    # The folder of a pinned conversation is shown beside its name.
+    conversations.put_into_folder(bread, "Fruit")
+    assert _row_texts(rows)[1] == "Bread · Fruit"
+    conversations.put_into_folder(bread, "")
     _drop(user, cheese, "Fruit")
     _drop(user, bread, "Fruit")
     assert _row_texts(rows) == ["Fruit", "Cheese", "Bread", "Apples"]

@@ -74,3 +74,16 @@ def test_stop_says_so_at_once(user: User, asked: Message, way: str) -> None:
     assert "stopping…" in _texts(user, asked)
     assert user.window.composer.send_button.accessibleName() == "Stopping…"
     assert "Cancel" not in screen_reader.found(user.view(asked.id), QAccessible.Role.Button)
+
+
+def test_a_follow_up_that_waits_says_so_and_esc_stops_both(user: User, asked: Message) -> None:
+    user.type("And what is a leaf?")
+    user.bot.keyClick(user.window.composer.text, Qt.Key.Key_Return)
+    below = user.controller.shown.path[-1]
+    assert below.id != asked.id
+    user.bot.waitUntil(lambda: "waits for the answer above" in _texts(user, below), timeout=PATIENCE_MS)
+    assert user.view(asked.id).text.has_caret
+    assert not user.view(below.id).text.has_caret
+    user.bot.keyClick(user.window.composer.text, Qt.Key.Key_Escape)
+    assert user.controller.shown.message(below.id).state == "stopped"
+    assert user.application.answers.is_stopping(asked.id)
