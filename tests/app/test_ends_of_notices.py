@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple, get_args
+from typing import get_args
 
 import pytest
 from pytestqt.qtbot import QtBot
@@ -17,7 +18,8 @@ from worker.sentence import Sentence, verbatim
 _WHY = verbatim("It is so.")
 
 
-class _Row(NamedTuple):
+@dataclass(frozen=True)
+class _Row:
     cause: Cause
     begin: Callable[[Desk], object]
     goes_on: Callable[[Desk], object]
@@ -72,7 +74,7 @@ def _refuse_precision(desk: Desk) -> None:
     desk.session.precision_refused.emit(4)
 
 
-_LOADS = [
+_LOADS: list[_Row] = [
     _Row("model", partial(_fail_to_load, still_loaded=True), _nothing, partial(_load, name="another")),
     # The model before it is loaded again by itself.
     _Row(
@@ -84,7 +86,7 @@ _LOADS = [
     _Row("draft", _refuse_draft, _nothing, partial(_load, name="big", draft="other")),
     _Row("precision", _refuse_precision, _nothing, partial(_load, name="another")),
 ]
-_OTHERS = [
+_OTHERS: list[_Row] = [
     _Row("writing", _fail_to_write, _nothing, _write),
     _Row(
         "saving",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import pytest
 
@@ -23,7 +23,8 @@ from tests.waiting import PATIENCE_MS
 from worker.sentence import verbatim
 
 
-class _Row(NamedTuple):
+@dataclass(frozen=True)
+class _Row:
     kind: type[NoticeAction]
     begin: Callable[[User, int], object]
     """Called with the id of the open conversation."""
@@ -34,7 +35,7 @@ def _post(user: User, action: NoticeAction) -> None:
     user.controller.program.notices.post(Notice(verbatim("It is so."), action=action))
 
 
-_ROWS = [
+_ROWS: list[_Row] = [
     _Row(
         UndoDelete,
         lambda user, talk: user.controller.program.conversations.delete(talk),
