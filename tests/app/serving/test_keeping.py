@@ -186,7 +186,7 @@ def test_a_random_walk_of_requests_makes_the_trees_that_an_oracle_of_histories_s
     # By histories: how often each turn was answered, or 1 for a turn that a client sent.
     oracle: dict[tuple[Any, ...], int] = {}
     asked: list[tuple[list[Tool], list[Message], Message]] = []
-    for _ in range(60):
+    for _ in range(40):
         if not sessions or rng.random() < 0.15:
             messages = [Message(role="system", content=rng.choice(["Be brief.", " "]))] if rng.random() < 0.7 else []
             sessions.append((rng.choice(_TOOLS), messages))
@@ -300,6 +300,7 @@ def store_path(store: Store, conversation_id: int) -> list[StoredMessage]:
     return OpenConversation(store, store.conversations.get(conversation_id)).path
 
 
+@pytest.mark.long
 def test_bough_serve_keeps_requests_beside_an_open_window_and_says_what_it_could_not_keep(tmp_path: Path) -> None:
     messages: list[Any] = [{"role": "user", "content": "How do I fork a message?"}]
     with Bough(tmp_path, "--port", "0", "--keep") as bough, bough.openai() as client:
