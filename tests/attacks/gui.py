@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, QEventLoop, QMimeData, Qt
@@ -320,15 +320,40 @@ def _search(stage: Stage) -> None:
 
 
 def _export(stage: Stage) -> None:
+    _preview(stage, ("txt", "md", "bough"))
+
+
+def _preview(stage: Stage, formats: Sequence[str]) -> None:
     window = stage.window.dialogs.show_export()
     assert window is not None
-    for format_ in ("txt", "md", "bough"):
+    for format_ in formats:
         window.formats.setCurrentIndex(window.formats.findData(format_))
         while window._preview_task is not None:  # pyright: ignore[reportPrivateUsage]
             stage.turn()
         stage.settle()
     window.reject()
     stage.settle()
+
+
+def _export_pages(stage: Stage) -> None:
+    """Show pictures of first pages."""
+    _preview(stage, ("html", "pdf", "odt"))
+
+
+def _menu(stage: Stage) -> None:
+    """Open the menu of the message, and fork the conversation at it."""
+    conversation = stage.desk.controller.shown.conversation
+    assert conversation is not None
+    stage.view.text.setFocus()
+    menu = stage.window.menus.menu("Message")
+    menu.popup(stage.window.pos())
+    stage.settle()
+    menu.close()
+    stage.settle()
+    stage.window.action("fork").trigger()
+    stage.settle()
+    assert stage.desk.controller.shown.conversation != conversation
+    stage.show(conversation.id)
 
 
 def _theme(stage: Stage) -> None:
@@ -377,6 +402,8 @@ ACTS: Mapping[str, Callable[[Stage], None]] = {
     "tree": _tree,
     "search": _search,
     "export": _export,
+    "pages": _export_pages,
+    "menu": _menu,
     "theme": _theme,
     "zoom": _zoom,
     "switch": _switch,

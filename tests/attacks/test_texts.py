@@ -10,7 +10,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from PySide6.QtCore import QMimeData, Qt
+from PySide6.QtCore import QMimeData, QSizeF, Qt
 from PySide6.QtGui import QTextCursor, QTextTable
 from PySide6.QtWidgets import QApplication, QLabel
 
@@ -133,8 +133,12 @@ def test_a_message_shows_no_more_blocks_than_can_be_laid_out_at_once(on_stage: S
 def test_several_new_widths_in_one_turn_lay_out_a_long_text_once(on_stage: Stage) -> None:
     on_stage.window.resize(1_400, 780)
     on_stage.show(on_stage.plant(TEXTS["2,000 fences"]()))
-    widths: list[int] = []
-    on_stage.view.text.document().documentLayout().documentSizeChanged.connect(lambda size: widths.append(size.width()))
+    widths: list[float] = []
+
+    def note(size: QSizeF) -> None:
+        widths.append(size.width())
+
+    on_stage.view.text.document().documentLayout().documentSizeChanged.connect(note)
     # A narrow window hides the sidebar, which makes the page wider again.
     for width in (1_000, 560):
         on_stage.window.resize(width, 780)
