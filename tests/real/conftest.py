@@ -111,12 +111,18 @@ def _ask(worker: StdioWorker, requests: list[dict[str, Any]]) -> list[Event]:
     request_ids = [worker.send("generate", **request) for request in requests]
     pending = set(request_ids)
     ends: dict[str, Event] = {}
-    while pending:
-        event = worker.next_event()
-        if event["type"] in {"finished", "failed"}:
-            assert event["type"] == "finished", event
-            ends[event["request_id"]] = event
-            pending.discard(event["request_id"])
+    try:
+        while pending:
+            event = worker.next_event()
+            if event["type"] in {"finished", "failed"}:
+                assert event["type"] == "finished", event
+                ends[event["request_id"]] = event
+                pending.discard(event["request_id"])
+    finally:
+        # After a timeout, the answers that are left would run in one batch with those of the next test, which rounds
+        # otherwise than alone.
+        for request_id in pending:
+            worker.send("cancel", target=request_id)
     return [ends[request_id] for request_id in request_ids]
 
 
