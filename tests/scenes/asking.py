@@ -29,7 +29,8 @@ def reading(stage: Stage) -> QWidget:
     stage.open("stopped")
     stage.let_worker_rest()
     stage.controller.regenerate(stage.controller.shown.path[-1].id)
-    stage.view(stage.controller.shown.path[-1]).show_reading(Reading(1_204, 3_880, 1_000, 700.0))
+    answer = stage.controller.shown.path[-1]
+    stage.controller.shown.reading.emit(answer.id, Reading(1_204, 3_880, 1_000, 700.0))
     return stage.window
 
 
