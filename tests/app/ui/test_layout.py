@@ -100,13 +100,13 @@ def test_actions_become_icons_from_the_last_one_on_where_room_is_short(user: Use
     assert row is not None
     layout = row.layout()
     assert layout is not None
-    names = ("Edit", "Regenerate", "Fork", "Copy")
+    names = ("Edit", "Regenerate", "Fork", "Continue", "Copy")
     buttons = [button for name in names if isinstance(button := user.button(row, name), QToolButton)]
     enough = layout.sizeHint().width()
     for width, num_icons in ((enough, 0), (enough - 1, 1), (enough - buttons[-1].width(), 2), (enough + 1, 0)):
         row.resize(width, row.height())
         icons = [button.toolButtonStyle() == Qt.ToolButtonStyle.ToolButtonIconOnly for button in buttons]
-        assert icons == [False] * (4 - num_icons) + [True] * num_icons
+        assert icons == [False] * (len(names) - num_icons) + [True] * num_icons
     # The texts remain as tool tips and accessible names.
     assert [button.text() for button in buttons] == list(names)
 
