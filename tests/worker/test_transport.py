@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from multiprocessing.context import SpawnContext, SpawnProcess
 from pathlib import Path
 from typing import Any
 
@@ -374,6 +375,13 @@ def test_ctrl_c_does_not_end_the_apps_worker(loaded: WorkerClient):
     assert wait_for(loaded, "still there", Tokenized)
 
 
+@pytest.fixture
+def not_forked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Start Python for a worker, see `tests/forking.py`."""
+    monkeypatch.setattr(SpawnContext, "Process", SpawnProcess)
+
+
+@pytest.mark.usefixtures("not_forked")
 def test_ctrl_c_while_a_worker_starts_does_not_end_it(client: WorkerClient):
     # Python itself is still starting there.
     os.kill(pid_of(client), signal.SIGINT)
