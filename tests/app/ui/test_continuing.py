@@ -15,10 +15,11 @@ from app.ui.composer.system_prompt_popover import SystemPromptPopover
 from app.ui.composer.writing_field import WritingField
 from tests.app.ui import screen_reader
 from tests.app.ui.conftest import User
+from tests.long import in_long_runs
 from tests.waiting import PATIENCE_MS
 
 Way = Literal["mouse", "keys", "reader"]
-_WAYS = pytest.mark.parametrize("way", ["mouse", "keys", "reader"])
+_WAYS = pytest.mark.parametrize("way", ["mouse", *in_long_runs(["keys", "reader"])])
 
 
 def _edit(user: User, message_id: MessageId, text: str) -> WritingField:
@@ -79,7 +80,7 @@ def test_an_answer_that_was_cut_inside_a_word_goes_on(user: User, way: Way) -> N
     user.bot.waitUntil(lambda: user.controller.shown.path[-1].text == cut, timeout=PATIENCE_MS)
 
 
-@_WAYS
+@pytest.mark.parametrize("way", ["reader", *in_long_runs(["mouse", "keys"])])
 def test_an_answer_is_saved_and_continued_in_one_step(user: User, way: Way) -> None:
     answer = user.ask("What is a branch?")
     cut = _inside_a_word(answer.text)
@@ -179,7 +180,7 @@ def test_ctrl_enter_makes_a_sibling_and_asks_in_every_editor(user: User) -> None
     assert user.controller.shown.message(answer.id).text == answer.text
 
 
-@pytest.mark.parametrize("way", ["menu", "key"])
+@pytest.mark.parametrize("way", ["key", *in_long_runs(["menu"])])
 def test_a_text_is_replaced_in_place_from_the_menu_and_undone(user: User, way: str) -> None:
     answer = user.ask("What is a branch?")
     action = user.window.action("replace")

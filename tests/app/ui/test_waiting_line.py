@@ -15,6 +15,7 @@ from app.model.message import Message
 from app.ui.message.message_footer import PrefillProgress
 from tests.app.ui import screen_reader
 from tests.app.ui.conftest import User
+from tests.long import in_long_runs
 from tests.waiting import PATIENCE_MS
 
 
@@ -61,7 +62,7 @@ def test_a_line_and_a_moving_bar_say_what_an_answer_waits_for(user: User, asked:
     assert _line(user, asked) is None
 
 
-@pytest.mark.parametrize("way", ["mouse", "keys", "reader"])
+@pytest.mark.parametrize("way", ["reader", *in_long_runs(["mouse", "keys"])])
 def test_stop_says_so_at_once(user: User, asked: Message, way: str) -> None:
     user.bot.waitUntil(lambda: _line(user, asked) is not None, timeout=PATIENCE_MS)
     match way:
