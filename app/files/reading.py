@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
@@ -14,14 +15,18 @@ from app.files.documents import DOCUMENTS, LockedError, NoTextError, decoded, re
 from app.model.attachment import MAX_CHARS, Attachment, FilePart
 from worker.regular_file import read_regular
 from worker.sentence import Sentence, SentenceError
-from worker.trial import CrashedError, Limits, RaisedError, TooMuchMemoryError, TooSlowError, TrialError, TrialProcess
+
+if TYPE_CHECKING:
+    from worker.trial import RaisedError, TrialProcess
 
 _MAX_TEXT_BYTES = 8 * MAX_CHARS
 _MAX_DOCUMENT_BYTES = 1 << 30
 _LONG_CHARS = 20_000
 """Of a longer text the user may choose parts."""
 _PART_CHARS = 8_000
-_LIMITS = Limits(seconds=120.0, memory_bytes=2 << 30, result_bytes=256 << 20)
+_SECONDS = 120
+_MEMORY_BYTES = 2 << 30
+_RESULT_BYTES = 256 << 20
 
 
 class NotAttachedError(SentenceError):
@@ -71,6 +76,8 @@ class FileReader(QObject):
         threading.Thread(target=self._read, args=(self._jobs[0],), daemon=True, name="document").start()
 
     def _read(self, job: Job) -> None:
+        from worker.trial import TrialProcess
+
         process = TrialProcess(meanwhile=lambda: job.is_wanted)
         try:
             found: Attachment | Sentence = read_document(job.path, process)
@@ -131,9 +138,12 @@ def _lines(first: int, last: int) -> str:
 
 def read_document(path: Path, process: TrialProcess) -> Attachment:
     """Read a document in another process. Raises `NotAttachedError`."""
+    from worker.trial import Limits, RaisedError, TooMuchMemoryError, TooSlowError, TrialError
+
+    limits = Limits(seconds=_SECONDS, memory_bytes=_MEMORY_BYTES, result_bytes=_RESULT_BYTES)
     try:
         _check(path, _MAX_DOCUMENT_BYTES)
-        parts, num_parts = process.run(_LIMITS, read_parts, str(path), MAX_CHARS)
+        parts, num_parts = process.run(limits, read_parts, str(path), MAX_CHARS)
     except OSError as error:
         raise _unreadable(path, error.strerror or str(error)) from error
     except RaisedError as error:
@@ -143,7 +153,7 @@ def read_document(path: Path, process: TrialProcess) -> Attachment:
             Sentence(
                 "“{name}” could not be read within {seconds} seconds. Attach a part of it, or save it as text.",
                 name=path.name,
-                seconds=round(_LIMITS.seconds),
+                seconds=_SECONDS,
             )
         ) from error
     except TooMuchMemoryError as error:
@@ -151,10 +161,10 @@ def read_document(path: Path, process: TrialProcess) -> Attachment:
             Sentence(
                 "Reading “{name}” needs more than {limit_bytes} of memory. Attach a part of it, or save it as text.",
                 name=path.name,
-                limit_bytes=_LIMITS.memory_bytes,
+                limit_bytes=_MEMORY_BYTES,
             )
         ) from error
-    except (CrashedError, TrialError) as error:
+    except TrialError as error:
         raise NotAttachedError(
             Sentence(
                 "“{name}” can't be read, because its reader crashed. The file is probably damaged.", name=path.name
