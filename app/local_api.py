@@ -50,7 +50,7 @@ _PING_MS = 1000
 _THIS_COMPUTER = "127.0.0.1"
 _ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 (only if the user allows it)
 _SOMEWHERE = ("192.0.2.1", 9)
-"""An address that no computer has."""
+"""An address and a port that no computer has: to it, the system chooses this computer's address in the network."""
 
 
 class _Wanted(NamedTuple):
@@ -160,7 +160,7 @@ class LocalApi(QObject):
     ) -> None:
         """`models` finds the models of this machine; it is called in threads. `load` loads one of them.
 
-        `keep` keeps a request as a conversation.
+        `why_not_load` returns why a model can't be loaded now; None if it can. `keep` keeps a request as a conversation.
 
         `note`: the file that says that the keyring has a key. `turns`: the file that remembers written turns.
         `log`: the file with the last requests.

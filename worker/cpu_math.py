@@ -25,7 +25,7 @@ _LEAST_POWER = -120.0
 _FEW_SCORES = 1 << 14
 """For fewer scores, building more operations costs more than it saves."""
 _BLOCK = 64
-"""In new tokens."""
+"""The number of new tokens in a block."""
 
 _fast: Any = mx.fast
 _ATTENTION: Callable[..., mx.array] = _fast.scaled_dot_product_attention

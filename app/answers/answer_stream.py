@@ -16,7 +16,7 @@ from worker.protocol import PrefillProgress, RequestId, Token
 
 
 class Reading(Struct, frozen=True):
-    """How far a prompt is read, in tokens. `done` counts the kept ones and the work on the next ones."""
+    """How far a prompt is read, in tokens. `done` includes the kept ones and the finished part of the next chunk."""
 
     done: int
     total: int

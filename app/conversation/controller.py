@@ -415,7 +415,7 @@ class Controller(QObject):
 
 
 def _as_sent(message: Message) -> Record | None:
-    """Return the record of another version of a message: the tools, and the turn that a note is, stay."""
+    """Return the record for a new version of a message: it keeps its tools, and its role in a request."""
     record = message.record
     if record is None or not (record.tools or (record.sent is not None and record.sent.role)):
         return None

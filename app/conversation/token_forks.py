@@ -74,7 +74,7 @@ class TokenForks:
             self._add(message, Beginning(text, self._known_record(message, text)), "Continue")
 
     def beginning(self, message_id: MessageId, num_chars: int | None = None) -> Message | None:
-        """Return the answer that would be continued after `num_chars` characters, or from its end: before that.
+        """Return an answer as it is before it is continued after `num_chars` characters. None: from its end.
 
         None if it can't be continued there.
         """

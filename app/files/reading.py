@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _MAX_TEXT_BYTES = 8 * MAX_CHARS
 _MAX_DOCUMENT_BYTES = 1 << 30
 _LONG_CHARS = 20_000
-"""Of a longer text the user may choose parts."""
+"""From this length on, a text is cut into parts that the user can choose."""
 _PART_CHARS = 8_000
 _SECONDS = 120
 _MEMORY_BYTES = 2 << 30
@@ -177,7 +177,7 @@ def read_document(path: Path, process: TrialProcess) -> Attachment:
 
 
 def _check(path: Path, max_bytes: int) -> None:
-    """Refuse what is no file of a sane size. Raises `NotAttachedError` and `OSError`."""
+    """Raise `NotAttachedError` if the path is no file or the file is too large, and `OSError` if it is missing."""
     if path.is_dir():
         raise NotAttachedError(Sentence("“{name}” is a folder. Attach files from it instead.", name=path.name))
     status = path.stat()

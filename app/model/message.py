@@ -147,7 +147,7 @@ class ToolCall(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
 
 
 class Sent(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
-    """How a message stood in a request of another program, as far as its role and its text do not say it.
+    """The form of a message in a request of another program, where its role and its text do not show it.
 
     Such a message is a turn of its own, also if it is empty or follows another one of its role.
     """
@@ -161,7 +161,7 @@ class Sent(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     call: ToolCall | None = None
     """A note that is a call of the answer above it."""
     num_calls: int = 0
-    """How many notes with calls follow this answer."""
+    """The number of notes below this answer that are its calls."""
     content: str | None = None
     """An answer without its reasoning and calls; None: its text."""
     reasoning: str = ""
@@ -227,12 +227,15 @@ class Record(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     client: str = ""
     """The program whose request it answered; empty: the user's."""
     read_again: str = ""
-    """The first part of that request which had changed since the one before: "tools", "system text" or
-    "message 3 (user)"; "not kept" if none had, and it was read again all the same; empty if nothing was."""
+    """Why a part of that request's prompt was read again; empty if none was.
+
+    "tools", "system text" or "message 3 (user)" is the first part that had changed since the program's last request.
+    "not kept": none had changed, but the cache did not have it.
+    """
     dropped: tuple[str, ...] = ()
     """The user's rules that left something out of that request."""
     tools: tuple[Tool, ...] = ()
-    """Of a system prompt: the tools of the answers below it."""
+    """The tools that the answers below this system prompt may call."""
     sent: Sent | None = None
 
     @property
@@ -258,7 +261,7 @@ def without_tokens(record: Record) -> Record:
 
 
 def without_written(record: Record) -> Record:
-    """Return the record of an answer whose text is all of it: it no longer is as another program sent it."""
+    """Return the record of an answer that was edited or continued: its text is now all of it."""
     is_as_sent = record.sent is not None and not (record.sent.role or record.sent.call)
     return structs.replace(record, sent=None) if is_as_sent else record
 

@@ -17,7 +17,7 @@ from app.model.message import Message, MessageId
 from app.model.tree import Choices, Tree
 
 MAX_BESIDE = 6
-"""The siblings beside the oldest one that are shown, the newest ones, before the rest are folded."""
+"""The number of siblings shown beside the oldest one: the newest ones. The others are folded."""
 
 
 class Spot(NamedTuple):

@@ -16,6 +16,7 @@ from app.model.kept_requests import KeptRequest, KeptTurn, NewMessage
 from app.model.message import Constraint, Message, Record, Sampling, Sent, State, Tool, ToolCall, without_tokens
 from app.model.notes import fenced, note
 from app.model.titles import title_of
+from app.model.token_pieces import with_first_tokens
 from app.serving.history import chained, digest_of, digest_of_tools
 from app.serving.relay import Exchange
 from app.serving.turns import turn_of
@@ -98,7 +99,7 @@ def _messages(message: protocol.Message, role_before: str, loaded: ModelLoaded) 
 
 
 def _given_answer(message: protocol.Message, loaded: ModelLoaded) -> list[NewMessage]:
-    """Return an answer of an earlier request that is not stored, or that another model wrote."""
+    """Return an answer that a client sent in its history."""
     ids = () if message.token_ids is UNSET else tuple(message.token_ids)
     record = Record(model=loaded.model, model_identity=loaded.identity, token_ids=ids) if ids else Record()
     written = message.content if message.written is UNSET else message.written
@@ -155,14 +156,7 @@ def _for_text(record: Record, text: str) -> Record:
         num_tokens += 1
     if num_chars != len(text):
         return without_tokens(record)
-    return structs.replace(
-        record,
-        token_ids=record.token_ids[:num_tokens],
-        token_chars=record.token_chars[:num_tokens],
-        origins=record.origins[:num_tokens],
-        logprobs=record.logprobs[:num_tokens],
-        alternatives=record.alternatives[:num_tokens],
-    )
+    return with_first_tokens(record, num_tokens)
 
 
 # --- the answers -------------------------------------------------------------------------------------------

@@ -104,8 +104,6 @@ class Served:
     compared: Compared
     dropped: Sequence[str]
     """The user's rules that left something out of it."""
-    begun_s: float
-    """The time of the request, by `time.monotonic`."""
     num_read: int = 0
     """Tokens of the prompt that are read."""
     num_prompt: int = 0
@@ -317,7 +315,7 @@ class Relay:
             return
         match message:
             case Answer(client=client, model=model, generate=generate, compared=compared, dropped=dropped):
-                served = Served(generate.request_id, client, model, compared, dropped, time.monotonic())
+                served = Served(generate.request_id, client, model, compared, dropped)
                 self._send(generate, _Open(served, generate if self._exchanged is not None else None))
             case Tokenize() | Plan() | Validate():
                 self._send(message, _Open())

@@ -331,7 +331,7 @@ class NoticeCommands(QObject):
         self._banner.withdraw(EditAgain)
 
     def _withdraw_elsewhere(self) -> None:
-        """Withdraw what belongs to another page, and the way to the page that is shown."""
+        """Withdraw notices about another page, and those that lead to the shown page."""
         shown = self._controller.shown
         shown_id = None if shown.conversation is None else shown.conversation.id
         self._banner.withdraw(EditAgain, lambda edit: not shown.has(edit.message_id))
@@ -339,7 +339,7 @@ class NoticeCommands(QObject):
         self._banner.withdraw(ShowConversation, lambda show: show.conversation_id == shown_id)
 
     def _withdraw_undone(self) -> None:
-        """Withdraw the undoing of a deletion or an archiving that is undone."""
+        """Withdraw offers to undo a deletion or an archiving that was undone."""
         if self._banner.has(UndoArchive) or self._banner.has(UndoDelete):
             listed = self._controller.program.conversations.all
             archived = {one.id for one in listed if one.archived_ms is not None}
@@ -348,7 +348,7 @@ class NoticeCommands(QObject):
             self._banner.withdraw(UndoDelete, lambda undo: undo.conversation_id in here)
 
     def _withdraw_of_models(self) -> None:
-        """Withdraw the way to the model that answers here, and what concerns another one."""
+        """Withdraw notices that lead to the model in use, and those about another model."""
         name = self._controller.model.name
         self._banner.withdraw(ChatWith, lambda chat: chat.model == name)
         self._banner.withdraw(AllowLargeAnswers, lambda allow: allow.model != name)

@@ -109,7 +109,7 @@ class _Measurement:
 
 
 class _Watched(NamedTuple):
-    """What a watchdog saw."""
+    """The measurements of a watchdog."""
 
     watchdog: Watchdog
     cpu_s: float

@@ -180,7 +180,7 @@ def test_nothing_gets_out_from_any_thread(trial: Trial, kind: str):
     assert {name: results[name] for name in SCOPE["ALLOWED"]} == dict.fromkeys(SCOPE["ALLOWED"], "done")
 
 
-def test_what_is_outside_is_as_it_was(trial: Trial):
+def test_files_outside_are_unchanged(trial: Trial):
     assert trial.precious.read_text() == "precious"
     assert list(trial.precious.parent.iterdir()) == [trial.precious]
 

@@ -94,7 +94,7 @@ _HOSTILE: dict[str, tuple[bytes, str]] = {
 
 
 @pytest.mark.parametrize("name", _HOSTILE)
-def test_what_is_out_of_bounds_is_set_aside_and_the_rest_is_kept(tmp_path: Path, name: str) -> None:
+def test_values_out_of_bounds_are_set_aside_and_the_rest_is_kept(tmp_path: Path, name: str) -> None:
     data, left_out = _HOSTILE[name]
     path = tmp_path / "settings.json"
     path.write_bytes(data)
@@ -115,7 +115,7 @@ def test_what_is_out_of_bounds_is_set_aside_and_the_rest_is_kept(tmp_path: Path,
 
 
 @pytest.mark.parametrize("kind", ["folder", "pipe", "loop", "device", "too large"])
-def test_what_is_no_file_is_set_aside(tmp_path: Path, kind: str) -> None:
+def test_a_path_that_is_no_file_is_set_aside(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "settings.json"
     match kind:
         case "folder":

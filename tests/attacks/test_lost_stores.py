@@ -130,7 +130,7 @@ def test_a_user_who_deleted_everything_goes_on(path: Path, is_erased_from_backup
 
 @pytest.mark.parametrize("name", ["conversations.sqlite3", "conversations.lock"])
 @pytest.mark.parametrize("kind", ["pipe", "folder", "loop", "device"])
-def test_what_is_no_file_is_refused_and_nothing_waits_for_it(tmp_path: Path, name: str, kind: str) -> None:
+def test_a_path_that_is_no_file_is_refused_and_nothing_waits_for_it(tmp_path: Path, name: str, kind: str) -> None:
     place = tmp_path / name
     match kind:
         case "pipe":

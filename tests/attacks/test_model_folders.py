@@ -652,7 +652,7 @@ def notices(victim: Victim, folder: Path, messages: Sequence[dict[str, str]]) ->
 
 
 @pytest.mark.parametrize("name", SAID)
-def test_what_a_folder_leaves_out_of_a_prompt_is_said(victim: Victim, folder: Path, name: str):
+def test_text_that_a_folder_leaves_out_of_a_prompt_is_reported(victim: Victim, folder: Path, name: str):
     damage, words = SAID[name]
     damage(folder)
     found = notices(victim, folder, CONVERSATION)
@@ -692,7 +692,7 @@ def test_a_short_message_that_is_left_out_is_said_although_its_text_comes_again(
 
 
 @pytest.mark.parametrize("name", NOT_SAID)
-def test_what_models_do_on_purpose_is_not_said(victim: Victim, folder: Path, name: str):
+def test_changes_that_models_make_on_purpose_are_not_reported(victim: Victim, folder: Path, name: str):
     NOT_SAID[name](folder)
     assert notices(victim, folder, CONVERSATION) == []
 
@@ -727,7 +727,7 @@ RAW = "Hello <|im_start|> there, you are a pirate"
     ],
     ids=["a normalizer that adds", "a text after the prompt", "nothing odd"],
 )
-def test_what_a_tokenizer_changes_in_a_raw_prompt_is_said(
+def test_changes_of_a_tokenizer_to_a_raw_prompt_are_reported(
     victim: Victim, folder: Path, damage: Damage, words: list[str]
 ):
     damage(folder)

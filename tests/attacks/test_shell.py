@@ -183,7 +183,7 @@ def test_a_file_name_is_harmless(name: str) -> None:
     assert not made.startswith(".")
 
 
-def test_what_the_user_can_read_stays() -> None:
+def test_readable_text_stays() -> None:
     for text in ("Grüße, мир, 世界, مرحبا", "می‌خواهم", "👩‍👩‍👧 and ❤️", "tab\there\nline", "e\u0301"):
         assert printable(text) == text
     assert printable("\u200dx \u200c\u200by") == "x y"

@@ -148,7 +148,9 @@ def test_several_new_widths_in_one_turn_lay_out_a_long_text_once(on_stage: Stage
 
 
 @pytest.mark.parametrize("name", ["many tables", *in_long_runs(sorted({*_OF_EACH_KIND, "table of 100,000 rows"}))])
-def test_what_is_shown_and_parsed_has_limits(monkeypatch: pytest.MonkeyPatch, on_stage: Stage, name: str) -> None:
+def test_a_long_text_is_shown_and_parsed_within_limits(
+    monkeypatch: pytest.MonkeyPatch, on_stage: Stage, name: str
+) -> None:
     num_parsed = [0]
 
     def spy(text: str, *arguments: object) -> object:

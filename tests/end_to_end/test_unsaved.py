@@ -62,7 +62,7 @@ def _close(application: Application, *, is_lost: bool) -> list[str]:
     return asked
 
 
-def test_what_is_not_on_the_disk_is_marked_and_saved_when_there_is_room(
+def test_an_unsaved_answer_is_marked_and_saved_when_there_is_room(
     open_bough: OpenBough, qtbot: QtBot, tmp_path: Path, endless_model: Path
 ) -> None:
     application, answer = _writing(open_bough, qtbot, endless_model)

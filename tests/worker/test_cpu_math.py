@@ -54,7 +54,7 @@ def test_attention_is_that_of_the_definition(seed: int, monkeypatch: pytest.Monk
         assert np.abs(found - np.array(cpu_math._ATTENTION(*arrays, scale=0.3, mask=mask))).max() < 2e-5  # pyright: ignore[reportPrivateUsage]
 
 
-def test_what_is_hidden_everywhere_stays_finite(monkeypatch: pytest.MonkeyPatch):
+def test_rows_with_all_positions_hidden_stay_finite(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(cpu_math, "_FEW_SCORES", 0)
     queries = keys = mx.random.normal((1, 1, 3, 8))
     mask = mx.array([[[[True, False, False], [False] * 3, [False] * 3]]])

@@ -277,7 +277,6 @@ class _Nested:
         self._grammar = grammar
         self._root = root
         self._quote = quote
-        self._num_rules = 0
 
     def object(self, schema: Any, name: str, depth: int = 0) -> str:
         """Add the rules for an object. Return an expression."""

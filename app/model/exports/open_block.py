@@ -12,9 +12,9 @@ from markdown_it.rules_block.html_block import HTML_SEQUENCES
 _MAY_OPEN = re.compile(r"^( {0,3})(?:(`{3,}(?=[^`\n]*$)|~{3,})|<)", re.MULTILINE)
 """A line that may open a fence or an HTML block; its indentation and the fence's mark."""
 _HTML_CLOSINGS = ("</{tag}>", "-->", "?>", ">", "]]>")
-"""What ends the first kinds of HTML blocks; an empty line ends the others."""
+"""The texts that end the first kinds of HTML blocks. An empty line ends the others."""
 _WHOLE_TAG = HTML_SEQUENCES[-1][0]
-"""The one kind that can't interrupt a paragraph."""
+"""Opens the only kind of HTML block that can't interrupt a paragraph."""
 _BLANK = re.compile(r"^[ \t]*$", re.MULTILINE)
 _BREAK = re.compile(r"^[ \t]*\n(?=[^ \t\n])", re.MULTILINE)
 """An empty line before one without indentation: no list, quote or paragraph goes on after it."""

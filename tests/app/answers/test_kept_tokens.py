@@ -143,7 +143,7 @@ def test_the_seed_of_an_answer_is_known_before_it_ends(desk: Desk) -> None:
         assert record.seed == seed + number
 
 
-def test_of_a_continued_answer_the_sampling_of_each_part_is_known(desk: Desk) -> None:
+def test_the_sampling_of_each_part_of_a_continued_answer_is_known(desk: Desk) -> None:
     set_sampling(desk.program, Sampling(temperature=0.25, seed=1))
     desk.controller.send("u1")
     request = desk.link.asked[-1]

@@ -358,7 +358,7 @@ def test_xet_goes_on_after_a_kill(desk: Desk, hub_server: HubServer, in_xet: Rep
     ],
     ids=lambda value: value.kind if isinstance(value, Fault) else value.strip("/").rpartition("/")[2],
 )
-def test_what_fails_through_xet_comes_through_http(
+def test_a_file_that_fails_through_xet_comes_through_http(
     desk: Desk, hub_server: HubServer, in_xet: Repository, tmp_path: Path, pattern: str, fault: Fault
 ) -> None:
     hub_server.fail(pattern, fault, times=100)

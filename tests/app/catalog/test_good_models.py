@@ -55,7 +55,7 @@ def test_the_best_model_for_a_memory(memory_gb: int, on_gpu: str, on_cpu: str):
         assert shape is None or need(shape, memory, context_length=4096).total_bytes <= free
 
 
-def test_what_is_gone_is_not_recommended():
+def test_a_model_that_is_gone_is_not_recommended():
     memory = Memory(total_bytes=16 * GB, available_bytes=10 * GB, on_cpu=False)
     first = best_that_fits(memory)
     assert first is not None

@@ -125,7 +125,7 @@ def test_a_gguf_repository_has_a_model_for_each_quantization(hub_server: HubServ
     assert all(model.shape and model.shape.layers and model.context_length for model in models)
 
 
-def test_what_is_gone_private_or_gated(hub_server: HubServer) -> None:
+def test_repositories_that_are_gone_private_or_gated(hub_server: HubServer) -> None:
     hub = Hub(hub_server.url)
     hub_server.add(Repository("someone/private", FILES, MLX, is_private=True))
     hub_server.add(Repository("someone/gated", FILES, MLX, gated="manual"))

@@ -113,7 +113,7 @@ def test_answers_for_which_memory_is_not_free():
     assert _shortage(Asked(num_tokens=1000), free, extra_bytes=GIB) is not None
 
 
-def test_what_would_fit_does_fit():
+def test_a_suggestion_that_would_fit_does_fit():
     free, none_free = Memory(total_bytes=8 * GIB, available_bytes=GIB), Memory(total_bytes=3 * GIB, available_bytes=GIB)
     for memory in (free, none_free):
         for asked in (Asked(num_tokens=100_000), Asked(num_tokens=6000, num_answers=16)):

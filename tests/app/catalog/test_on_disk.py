@@ -151,7 +151,7 @@ def test_folders_that_the_user_added(tmp_path: Path):
 # --- facts -------------------------------------------------------------------------------------------------
 
 
-def test_what_a_folder_says_of_itself(tmp_path: Path):
+def test_the_facts_in_a_folder(tmp_path: Path):
     config = LLAMA | {"quantization": {"group_size": 64, "bits": 4}, "eos_token_id": None}
     readme = '---\nlanguage: en\nlicense: other\nlicense_name: "gemma"\n---\nlicense: not-this\n'
     folder = write_model(tmp_path / "a", config, README_md=readme)

@@ -54,7 +54,7 @@ def test_a_repository_that_is_fetched_now_stays(tmp_path: Path) -> None:
     assert not folder.lock.exists()
 
 
-def test_of_a_link_only_the_link_is_deleted(tmp_path: Path) -> None:
+def test_only_the_link_to_a_folder_is_deleted(tmp_path: Path) -> None:
     target = _folder(tmp_path / "elsewhere")
     (tmp_path / "models").mkdir()
     link = tmp_path / "models" / "linked"
@@ -65,7 +65,7 @@ def test_of_a_link_only_the_link_is_deleted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("source", ["lm_studio", "ollama", "added", "bough"])
-def test_what_lies_elsewhere_stays(tmp_path: Path, source: Source) -> None:
+def test_models_elsewhere_stay(tmp_path: Path, source: Source) -> None:
     folder = _folder(tmp_path / "elsewhere" / "a")
     with pytest.raises(RemovalError, match="Delete it there"):
         remove(_model(folder, source), models=tmp_path / "models", cache=tmp_path / "hub")

@@ -27,14 +27,14 @@ from app.model.message import Sampling
         ("{", Sampling(), ("generation_config.json",)),
     ],
 )
-def test_what_a_file_suggests(tmp_path: Path, text: str, expected: Sampling, unused: tuple[str, ...]) -> None:
+def test_suggestions_of_a_file(tmp_path: Path, text: str, expected: Sampling, unused: tuple[str, ...]) -> None:
     (tmp_path / "generation_config.json").write_text(text)
     defaults = sampling_defaults(str(tmp_path))
     assert defaults.applied_to(Sampling()) == expected
     assert defaults.unused == unused
 
 
-def test_what_a_gguf_file_suggested_is_named_though_its_folder_does_not_have_it(tmp_path: Path) -> None:
+def test_senseless_suggestions_of_a_gguf_file_are_named_after_its_conversion(tmp_path: Path) -> None:
     (tmp_path / "generation_config.json").write_text('{"top_k": 20}')
     (tmp_path / "bough.json").write_text('{"unused_sampling": ["min_p", 7, "<b>"]}')
     assert sampling_defaults(str(tmp_path)) == SamplingDefaults(top_k=20, unused=("min_p",))

@@ -40,7 +40,7 @@ def test_without_a_keyring_it_is_kept_for_this_run() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "  ", "hf_with space", "hf_ä", "hf_a\nb", "x" * 2000])
-def test_what_can_be_no_token_is_refused(text: str) -> None:
+def test_a_text_that_can_be_no_token_is_refused(text: str) -> None:
     with pytest.raises(TokenError):
         Tokens(HUB).enter(text)
 

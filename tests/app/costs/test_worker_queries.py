@@ -43,7 +43,7 @@ def _form(text: str) -> AnswerFormat:
     return AnswerFormat(kind="regex", text=text)
 
 
-def test_of_formats_typed_quickly_only_the_last_is_checked(desk: Desk, qtbot: QtBot) -> None:
+def test_only_the_last_of_formats_typed_quickly_is_checked(desk: Desk, qtbot: QtBot) -> None:
     check = FormatCheck(desk.session, desk.program)
     verdicts: list[str] = []
     check.checked.connect(verdicts.append)

@@ -50,7 +50,7 @@ def test_a_text_file_is_read_whatever_program_wrote_it(tmp_path: Path, data: byt
     assert read_text_file(file) == Attachment(name="a.txt", text=text)
 
 
-def test_of_a_long_text_some_lines_can_be_chosen(tmp_path: Path) -> None:
+def test_lines_of_a_long_text_can_be_chosen(tmp_path: Path) -> None:
     file = tmp_path / "a.log"
     text = "".join(f"line {number} " + "x" * (number % 300) + "\n" for number in range(400)) + "y" * 30_000
     file.write_text(text)
@@ -70,7 +70,7 @@ def test_a_file_that_is_not_text_is_refused_by_name(tmp_path: Path, data: bytes)
         read_text_file(file)
 
 
-def test_what_is_no_file_is_refused_with_a_reason(tmp_path: Path) -> None:
+def test_a_path_that_is_no_file_is_refused_with_a_reason(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with (tmp_path / "huge.log").open("wb") as stream:
         stream.truncate(1 << 30)

@@ -166,7 +166,7 @@ def test_calls_and_thinking_are_blocks(owned: Owned) -> None:
         ),
     ],
 )
-def test_what_cannot_be_done_is_refused_by_name(
+def test_an_impossible_field_is_refused_by_name(
     claude: anthropic.Anthropic, changed: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(anthropic.BadRequestError, match=message) as found:

@@ -144,7 +144,7 @@ _IGNORED: dict[str, list[dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("api", _REFUSED)
-def test_what_would_change_the_answer_is_refused_by_name(apis: dict[str, Ask], api: str) -> None:
+def test_a_field_that_would_change_the_answer_is_refused_by_name(apis: dict[str, Ask], api: str) -> None:
     assert [_refused(apis[api], fields) for fields, _ in _REFUSED[api]] == [param for _, param in _REFUSED[api]]
 
 

@@ -244,7 +244,7 @@ def test_a_response_has_log_probabilities(client: openai.OpenAI) -> None:
     ],
     ids=str,
 )
-def test_what_would_change_the_answer_is_refused_by_name(
+def test_a_field_that_would_change_the_answer_is_refused_by_name(
     client: openai.OpenAI, fields: dict[str, Any], param: str
 ) -> None:
     with pytest.raises(openai.BadRequestError) as found:

@@ -153,7 +153,7 @@ def test_a_body_that_is_too_large_is_refused_before_it_is_read(owned: Owned) -> 
     connection.close()
 
 
-def test_what_does_not_come_is_not_waited_for(owned: Owned) -> None:
+def test_a_request_that_does_not_come_is_not_waited_for(owned: Owned) -> None:
     with socket.create_connection(owned.address, PATIENCE_S) as slow, socket.create_connection(owned.address) as silent:
         slow.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: loc")
         assert slow.recv(1000) == b""

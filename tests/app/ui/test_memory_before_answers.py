@@ -71,7 +71,7 @@ def test_a_line_warns_before_what_may_not_fit_and_goes_when_it_fits(
     assert not line.isVisible()
 
 
-def test_what_can_not_fit_is_not_sent_unless_the_user_insists(
+def test_a_prompt_that_can_not_fit_is_not_sent_unless_the_user_insists(
     user: User, set_memory: Callable[[int, int], None]
 ) -> None:
     composer = user.window.composer
@@ -108,7 +108,7 @@ def test_several_answers_that_can_not_fit_are_refused_in_a_notice(
     assert len(user.controller.shown.siblings(answer.id)) == 2
 
 
-def test_what_continues_an_answer_is_refused_too(user: User, set_memory: Callable[[int, int], None]) -> None:
+def test_a_continuation_that_can_not_fit_is_refused_too(user: User, set_memory: Callable[[int, int], None]) -> None:
     posted: list[Notice] = []
     set_memory(8000, 4000)
     answer = user.ask("Hello")

@@ -28,7 +28,7 @@ _RUNNING = Transfer(
 )
 
 
-def test_what_is_below_the_progress_stays_where_it_is(qtbot: QtBot, desk: Desk) -> None:
+def test_widgets_below_the_progress_stay_where_they_are(qtbot: QtBot, desk: Desk) -> None:
     form = ModelSettingsForm(desk.controller.program, theme("light"))
     page = ModelPage(theme("light"), lambda _: None, lambda _: None, form)
     page.resize(230, 600)

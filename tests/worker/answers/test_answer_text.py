@@ -70,7 +70,7 @@ def test_stops_of_every_kind_of_character_are_found(say: Say, stop: str) -> None
     assert (choice["text"], choice["stop"]) == (text[: text.index(stop)], stop)
 
 
-def test_of_two_stops_the_one_that_completes_first_wins_and_among_those_the_longest(say: Say) -> None:
+def test_the_stop_that_completes_first_wins_and_among_those_the_longest(say: Say) -> None:
     said = say("x", "ab", "c")
     assert said.choice(stop=["bc", "ab"])["stop"] == "ab"
     assert said.choice(stop=["abc", "ab"])["stop"] == "ab"

@@ -54,7 +54,7 @@ def test_text_keeps_its_form(tmp_path: Path) -> None:
         ("qwen3", {"embedding_length": None}, "qwen3.embedding_length"),
     ],
 )
-def test_what_the_models_of_mlx_cannot_do_is_refused(
+def test_a_feature_that_the_models_of_mlx_lack_is_refused(
     name: str, changes: Mapping[str, Any], words: str, tmp_path: Path
 ) -> None:
     model = RANDOM_MODELS[name]

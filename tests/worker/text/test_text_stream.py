@@ -38,7 +38,7 @@ def test_a_stop_spelled_with_other_tokens_than_the_tokenizers_ends_the_text() ->
     assert stream.stop == "STOP"
 
 
-def test_of_4000_dashes_all_but_the_last_five_are_shown_at_once() -> None:
+def test_all_but_the_last_five_of_4000_dashes_are_shown_at_once() -> None:
     """mlx-lm and mlx-engine hold back all of them for this stop."""
     stream = stream_of("-----\n")
     assert push_all(stream, *["-"] * 4000) == [""] * 5 + ["-"] * 3995
