@@ -160,7 +160,7 @@ class LocalApi(QObject):
     ) -> None:
         """`models` finds the models of this machine; it is called in threads. `load` loads one of them.
 
-        `why_not_load` returns why a model can't be loaded now; None if it can. `keep` keeps a request as a conversation.
+        `why_not_load` returns why one can't be loaded now; None if it can. `keep` keeps a request as a conversation.
 
         `note`: the file that says that the keyring has a key. `turns`: the file that remembers written turns.
         `log`: the file with the last requests.
