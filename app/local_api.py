@@ -527,14 +527,14 @@ def _found_key(key: Key | None, note: Path, *, keeps: bool) -> Key | Sentence:
 def _unremembered(found: Unremembered) -> Sentence:
     if found.is_aside:
         return Sentence(
-            "The turns that were written for other programs can't be read ({error}), so they are read again when they "
-            "come back. The file is kept as {file}.",
+            "The remembered answers to other programs can't be loaded ({error}). If a program sends one of them back, "
+            "the model reads it again. The file is kept as {file}.",
             error=verbatim(found.error),
             file=found.file,
         )
     return Sentence(
-        "The turns that were written for other programs can't be read or kept ({error}), so they are read again when "
-        "they come back. Check the file {file}, then switch the local API off and on again.",
+        "Answers to other programs can't be remembered ({error}). If a program sends one of them back, the model reads "
+        "it again. Check the file {file}, then switch the local API off and on again.",
         error=verbatim(found.error),
         file=found.file,
     )

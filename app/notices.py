@@ -153,29 +153,25 @@ KINDS: tuple[Kind, ...] = ("information", "warning", "danger")
 """From the least to the most serious."""
 
 Cause: TypeAlias = Literal[
-    "store",
-    "saving",
-    "settings",
-    "files",
-    "drafts",
-    "model",
-    "worker",
-    "local_api",
-    "arrival",
-    "transfer",
-    "interrupted",
-    "writing",
-    "fresh_worker",
-    "template",
-    "draft",
-    "odd_model",
-    "precision",
+    "store",  # the store that was opened is not the usual one
+    "saving",  # text can't be saved
+    "settings",  # settings can't be saved
+    "files",  # settings were set aside, or the safe mode
+    "drafts",  # unsent texts or other files were set aside
+    "model",  # a model did not load
+    "worker",  # a worker does not respond
+    "local_api",  # other programs get no answers
+    "arrival",  # models have come while no Models window was open
+    "transfer",  # models have failed to come meanwhile
+    "interrupted",  # models were on their way when Bough ended
+    "writing",  # a change could not be written
+    "fresh_worker",  # a worker is started again
+    "template",  # the loaded model has no chat template
+    "draft",  # its draft model was refused
+    "odd_model",  # something about it is odd
+    "precision",  # a precision of its cache was refused
 ]
-"""A lasting state of the program: the store that was opened, text or settings that can't be saved, settings that were
-set aside, drafts and other files that were, a model that did not load, a worker that does not respond, models that have
-come or failed while no Models window was open, models that were on their way when Bough ended, a change that could not
-be written, a worker that starts again; and of the loaded model: no chat template, a refused draft model, an oddity, a
-refused precision of the cache."""
+"""A lasting state of the program that a notice is about."""
 
 
 @dataclass(frozen=True)

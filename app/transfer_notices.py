@@ -78,10 +78,11 @@ class TransferNotices(QObject):
             self._notices.end("interrupted")
             return
         if len(found) == 1:
-            text = Sentence("{model} was on its way when Bough ended. What has come is kept.", model=found[0].title)
+            text = Sentence("{model} was on its way when Bough ended. The finished part is kept.", model=found[0].title)
         else:
             text = Sentence(
-                "{num_models} models were on their way when Bough ended. What has come is kept.", num_models=len(found)
+                "{num_models} models were on their way when Bough ended. The finished parts are kept.",
+                num_models=len(found),
             )
         self._notices.post(Notice(text, action=ResumeTransfers(keys), cause="interrupted"))
 

@@ -21,7 +21,7 @@ _LOG2_E = math.log2(math.e)
 _HIDDEN = 1e30
 """Subtracted from the scores of hidden positions."""
 _LEAST_POWER = -120.0
-"""Hidden positions get this power of two as their weight. Powers that are no normal numbers take five times as long."""
+"""Hidden positions get this power of two as their weight. Smaller (subnormal) numbers take five times as long."""
 _FEW_SCORES = 1 << 14
 """For fewer scores, building more operations costs more than it saves."""
 _BLOCK = 64

@@ -256,7 +256,7 @@ class PrefillProgress(_Event, tag="prefill_progress", frozen=True):
     cached: int
     # Whether the prompt ends inside the reasoning, so that the answer begins with reasoning.
     opens_reasoning: bool = False
-    # The work on the next chunk that is done, as a number of tokens.
+    # The finished part of the next chunk, in tokens.
     partly: int = 0
     # How fast the model has lately read prompts; None if it has read none.
     tokens_per_s: float | None = None

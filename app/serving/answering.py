@@ -36,7 +36,7 @@ class Answering:
         ping_s: float,
         on_finished: Callable[[Finished], None] = lambda _: None,
     ) -> None:
-        """`ping_s`: after so long without news comes the step `Waiting`."""
+        """`ping_s`: after this many seconds without news, the next step is `Waiting`."""
         self._link = link
         self.command = command
         self.info = info
@@ -60,7 +60,7 @@ class Answering:
         }
 
     async def __aenter__(self) -> Self:
-        """Raises `ProblemError`."""
+        """Send the command. Raises `ProblemError`."""
         self._inbox = self._stack.enter_context(self._link.asked(self.command, self._request_id))
         return self
 

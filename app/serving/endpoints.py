@@ -49,11 +49,11 @@ class Bodies:
     def __init__(self, settings: ServerSettings) -> None:
         self._settings = settings
         self._num_bytes = 0
-        """The size of the bodies of all requests that are being answered."""
+        """The size of all bodies of requests that are being answered."""
 
     @contextlib.asynccontextmanager
     async def read(self, request: Request) -> AsyncGenerator[bytes | ProblemError]:
-        """Return a request's body, or the problem if it is too large or takes too long. It counts until the end."""
+        """Return a request's body, or the problem if it is too large or too slow. Its size counts until the end."""
         parts: list[bytes] = []
         try:
             yield await self._read(request, parts)

@@ -97,7 +97,7 @@ def main(settings: ServerSettings, up: Connection, down: Connection) -> None:
     # The owner imports this module, too, and needs none of the server.
     from app.serving.server import Opened, run
 
-    # Everything is opened before the process is confined; threads that start before would not be.
+    # Files and the port are opened first, threads started last: those that run already would not be confined.
     opened = Opened(settings)
     confine_server(settings)
     threading.Thread(target=_end_with_parent, name="parent watch", daemon=True).start()
@@ -108,7 +108,7 @@ def main(settings: ServerSettings, up: Connection, down: Connection) -> None:
 
 
 def confine_server(settings: ServerSettings) -> Confinement:
-    """Give up new sockets, and writing files elsewhere than beside the written turns."""
+    """Give up new sockets, and writing files outside the folder of the remembered turns."""
     # On macOS, giving up the network would also refuse new clients.
     needs: tuple[Need, ...] = ("network",) if sys.platform == "darwin" else ()
     return confine(settings.turns and settings.turns.parent, needs, runs_model=False)

@@ -144,7 +144,7 @@ class Exchange:
 
     @property
     def read_again(self) -> str:
-        """The first part of the request that had changed; all after it was read again. See `Record.read_again`."""
+        """Why a part of the prompt was read again. See `Record.read_again`."""
         if self.compared.changed:
             return self.compared.changed
         is_kept = self.finished.usage.cached_tokens >= self.compared.num_known_tokens - _MAX_END_TOKENS
@@ -269,13 +269,12 @@ class Relay:
         """Stop answering a request, for the user."""
         self._owner.send(Cancel(request_id=f"{self._prefix}stop-{time.monotonic_ns()}", target=request_id))
 
-    def ping(self) -> bool:
-        """Ask the server process for a sign of life. Return whether the last one that was asked for has come."""
+    def ping(self) -> None:
+        """Ask the server process for a sign of life, if it has given the last one."""
         has_replied, self._has_replied = self._has_replied, False
         self._num_missed = 0 if has_replied else self._num_missed + 1
         if has_replied:
             self.tell(Ping())
-        return has_replied
 
     @property
     def is_silent(self) -> bool:

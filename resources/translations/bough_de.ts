@@ -75,16 +75,16 @@
         <translation>Anwenden</translation>
     </message>
     <message>
-        <source>Requests that are being answered end.</source>
-        <translation>Anfragen, die gerade beantwortet werden, enden.</translation>
+        <source>This ends the requests that are being answered.</source>
+        <translation>Das beendet die Anfragen, die gerade beantwortet werden.</translation>
     </message>
     <message>
         <source>One on each line, for programs that insist on their own names; * stands for any text.</source>
         <translation>Einer pro Zeile, für Programme, die auf eigenen Namen bestehen; * steht für beliebigen Text.</translation>
     </message>
     <message>
-        <source>Regular expressions, one on each line. They leave text out of system prompts and first messages that changes with each request, such as a date, so that what follows it is not read again. The model does not see that text.</source>
-        <translation>Reguläre Ausdrücke, einer pro Zeile. Sie lassen aus Systemprompts und ersten Nachrichten Text weg, der sich mit jeder Anfrage ändert, zum Beispiel ein Datum; dann wird das Folgende nicht noch einmal gelesen. Das Modell sieht diesen Text nicht.</translation>
+        <source>Regular expressions, one on each line. Text that matches is left out of system prompts and first messages, and the model does not see it. Leave out text that changes with each request, such as a date: the text after it is then not read again.</source>
+        <translation>Reguläre Ausdrücke, einer pro Zeile. Text, auf den sie passen, wird aus Systemprompts und ersten Nachrichten weggelassen; das Modell sieht ihn nicht. Lassen Sie Text weg, der sich mit jeder Anfrage ändert, zum Beispiel ein Datum: Dann wird der Text danach nicht noch einmal gelesen.</translation>
     </message>
 </context>
 <context>
@@ -3612,20 +3612,20 @@
 <context>
     <name>ReadAgain</name>
     <message>
-        <source>Its tools had changed since its last request, so what follows was read again.</source>
-        <translation>Seine Werkzeuge hatten sich seit der letzten Anfrage geändert, daher wurde das Folgende noch einmal gelesen.</translation>
+        <source>The tools had changed since the last request, so all text after them was read again.</source>
+        <translation>Die Werkzeuge hatten sich seit der letzten Anfrage geändert, daher wurde der ganze Text danach noch einmal gelesen.</translation>
     </message>
     <message>
-        <source>It was read again, because it was no longer kept or the template changes it.</source>
-        <translation>Es wurde noch einmal gelesen, weil es nicht mehr behalten war oder die Vorlage es verändert.</translation>
+        <source>The prompt was read again: it was no longer kept, or the chat template changed it.</source>
+        <translation>Der Prompt wurde noch einmal gelesen: Er war nicht mehr behalten, oder die Chat-Vorlage hat ihn verändert.</translation>
     </message>
     <message>
-        <source>Its message {} had changed since its last request, so what follows was read again.</source>
-        <translation>Seine Nachricht {} hatte sich seit der letzten Anfrage geändert, daher wurde das Folgende noch einmal gelesen.</translation>
+        <source>Message {} had changed since the last request, so all text from there on was read again.</source>
+        <translation>Nachricht {} hatte sich seit der letzten Anfrage geändert, daher wurde der ganze Text ab dort noch einmal gelesen.</translation>
     </message>
     <message>
-        <source>Its system text had changed since its last request, so what follows was read again.</source>
-        <translation>Sein Systemtext hatte sich seit der letzten Anfrage geändert, daher wurde das Folgende noch einmal gelesen.</translation>
+        <source>The system text had changed since the last request, so all text from there on was read again.</source>
+        <translation>Der Systemtext hatte sich seit der letzten Anfrage geändert, daher wurde der ganze Text ab dort noch einmal gelesen.</translation>
     </message>
     <message>
         <source>tools changed</source>
@@ -5446,12 +5446,12 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Die Werkzeuge können nicht verwendet werden: {reason}</translation>
     </message>
     <message>
-        <source>The turns that were written for other programs can&apos;t be read ({error}), so they are read again when they come back. The file is kept as {file}.</source>
-        <translation>Die Antworten, die für andere Programme geschrieben wurden, können nicht gelesen werden ({error}); kommen sie zurück, liest das Modell sie noch einmal. Die Datei bleibt als {file} erhalten.</translation>
+        <source>The remembered answers to other programs can&apos;t be loaded ({error}). If a program sends one of them back, the model reads it again. The file is kept as {file}.</source>
+        <translation>Die gemerkten Antworten an andere Programme können nicht geladen werden ({error}). Schickt ein Programm eine davon zurück, liest das Modell sie noch einmal. Die Datei bleibt als {file} erhalten.</translation>
     </message>
     <message>
-        <source>The turns that were written for other programs can&apos;t be read or kept ({error}), so they are read again when they come back. Check the file {file}, then switch the local API off and on again.</source>
-        <translation>Die Antworten, die für andere Programme geschrieben wurden, können nicht gelesen oder behalten werden ({error}); kommen sie zurück, liest das Modell sie noch einmal. Prüfen Sie die Datei {file}, und schalten Sie dann die lokale API aus und wieder ein.</translation>
+        <source>Answers to other programs can&apos;t be remembered ({error}). If a program sends one of them back, the model reads it again. Check the file {file}, then switch the local API off and on again.</source>
+        <translation>Antworten an andere Programme können nicht gemerkt werden ({error}). Schickt ein Programm eine davon zurück, liest das Modell sie noch einmal. Prüfen Sie die Datei {file}, und schalten Sie dann die lokale API aus und wieder ein.</translation>
     </message>
     <message>
         <source>The weights are in a format that can contain program code, which Bough does not read. Choose a version of this model with safetensors.</source>
@@ -5914,8 +5914,8 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>{model} kann jetzt verwendet werden.</translation>
     </message>
     <message>
-        <source>{model} was on its way when Bough ended. What has come is kept.</source>
-        <translation>{model} war unterwegs, als Bough endete. Was angekommen ist, bleibt erhalten.</translation>
+        <source>{model} was on its way when Bough ended. The finished part is kept.</source>
+        <translation>{model} war unterwegs, als Bough endete. Der fertige Teil bleibt erhalten.</translation>
     </message>
     <message>
         <source>{name} has the shape {shape}</source>
@@ -5942,8 +5942,8 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>{num_missing} der {count} Teile dieses Modells fehlen; der erste ist {file}. Legen Sie alle Teile in {folder} und versuchen Sie es dann noch einmal.</translation>
     </message>
     <message>
-        <source>{num_models} models were on their way when Bough ended. What has come is kept.</source>
-        <translation>{num_models} Modelle waren unterwegs, als Bough endete. Was angekommen ist, bleibt erhalten.</translation>
+        <source>{num_models} models were on their way when Bough ended. The finished parts are kept.</source>
+        <translation>{num_models} Modelle waren unterwegs, als Bough endete. Die fertigen Teile bleiben erhalten.</translation>
     </message>
     <message>
         <source>{num_tokens} of its tokens complete the given text. They were not sampled freely, so they are not compared.</source>

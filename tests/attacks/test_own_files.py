@@ -149,7 +149,7 @@ def test_the_window_says_it_all_and_safe_mode_uses_none(bough: Starter, qtbot: Q
     program.session.template_of("model")
     assert program.transfers.all == []
     program.start_local_api()
-    qtbot.waitUntil(lambda: "written for other programs" in _said(bough), timeout=120_000)
+    qtbot.waitUntil(lambda: "answers to other programs" in _said(bough), timeout=120_000)
     said = _said(bough)
     assert str(files["template"]) in said
     assert all(str(files[name].with_suffix(".damaged")) in said for name in ("measured", "job", "turns"))

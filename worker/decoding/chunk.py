@@ -55,7 +55,7 @@ class Portions:
         self._usual_s = usual_s or 0.0
         self._layer_s = usual_s or _STEP_S
         self._start = self.end = 0
-        """The present portion; `end` is also the number of layers that are done or in it."""
+        """The layers of the present portion, from the first up to `end`."""
 
     @property
     def is_last(self) -> bool:
@@ -84,7 +84,7 @@ class ChunkReader:
         self._forward = forward
         self.pace = Pace()
         self.num_partly = 0
-        """The work on the present chunk that is done, as a number of tokens; 0 between two chunks."""
+        """The finished part of the present chunk, in tokens; 0 between two chunks."""
 
     def read(self, token_ids: Sequence[int], branch: BranchInUse) -> Generator[None]:
         """Read tokens after those that the layers hold; yield between two steps.

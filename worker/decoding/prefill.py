@@ -36,7 +36,7 @@ class Prefill:
 
     @property
     def num_partly(self) -> int:
-        """The work on the chunk that is being read, as a number of tokens."""
+        """The finished part of the chunk that is being read, in tokens."""
         return self._chunks.num_partly
 
     def read(self, sequence: Sequence[int]) -> Generator[int]:

@@ -7,7 +7,7 @@ So most of the time goes to reading until all prompts are read, but no answer st
 from __future__ import annotations
 
 _LEAST, _MOST = 4, 8
-"""Reading goes on this many times as long as a step of decoding took: once for each waiting prompt, within limits."""
+"""The limits of how many times as long as the last step of decoding prompts are read: once for each waiting one."""
 
 _LONGEST_STEP_S = 5.0
 """A step that took longer, as on a machine that was stopped, counts as this long."""

@@ -1,4 +1,4 @@
-"""Which part of a request of another program was read again, as text."""
+"""Texts on the parts of other programs' requests that were read again."""
 
 from __future__ import annotations
 
@@ -10,26 +10,30 @@ translate = QCoreApplication.translate
 
 
 def why_read_again(part: str) -> str:
-    """Return a sentence on the first part of a request that had changed; empty if none had. See `Record.read_again`."""
+    """Return a sentence that says why a part of a prompt was read again (`Record.read_again`); empty if none was."""
     number = re.match(r"message (\d+)", part)
     if part == "tools":
-        return translate("ReadAgain", "Its tools had changed since its last request, so what follows was read again.")
+        return translate(
+            "ReadAgain", "The tools had changed since the last request, so all text after them was read again."
+        )
     if part == "not kept":
-        return translate("ReadAgain", "It was read again, because it was no longer kept or the template changes it.")
+        return translate(
+            "ReadAgain", "The prompt was read again: it was no longer kept, or the chat template changed it."
+        )
     if number is not None:
         text = translate(
-            "ReadAgain", "Its message {} had changed since its last request, so what follows was read again."
+            "ReadAgain", "Message {} had changed since the last request, so all text from there on was read again."
         )
         return text.format(number[1])
     if part:
         return translate(
-            "ReadAgain", "Its system text had changed since its last request, so what follows was read again."
+            "ReadAgain", "The system text had changed since the last request, so all text from there on was read again."
         )
     return ""
 
 
 def changed_part(part: str) -> str:
-    """Return the same in two or three words."""
+    """Return the reason in two or three words; empty if nothing was read again."""
     number = re.match(r"message (\d+)", part)
     if part == "tools":
         return translate("ReadAgain", "tools changed")

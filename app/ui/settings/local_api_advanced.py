@@ -44,7 +44,7 @@ class AdvancedPart(QWidget):
         self.problem.setWordWrap(True)
         self.problem.setVisible(False)
         self.apply = QPushButton(self.tr("Apply"))
-        self.apply.setAccessibleDescription(self.tr("Requests that are being answered end."))
+        self.apply.setAccessibleDescription(self.tr("This ends the requests that are being answered."))
         self.apply.setToolTip(self.apply.accessibleDescription())
         aliases = card(
             self.aliases.accessibleName(),
@@ -54,9 +54,9 @@ class AdvancedPart(QWidget):
         rules = card(
             self.rules.accessibleName(),
             self.tr(
-                "Regular expressions, one on each line. They leave text out of system prompts and first messages that "
-                "changes with each request, such as a date, so that what follows it is not read again. The model does "
-                "not see that text."
+                "Regular expressions, one on each line. Text that matches is left out of system prompts and first "
+                "messages, and the model does not see it. Leave out text that changes with each request, such as a "
+                "date: the text after it is then not read again."
             ),
             self.rules,
             self.problem,

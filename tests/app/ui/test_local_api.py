@@ -346,7 +346,7 @@ def test_the_page_lists_the_last_requests_and_why_something_was_read_again(user:
     assert all("OpenAI/Python · guide" in row.text() for row in rows)
     assert [row.data(DETAIL).startswith("system text changed · ") for row in rows] == [True, False, False]
     assert " 0 kept" not in rows[1].data(DETAIL)
-    assert "Its system text had changed since its last request" in rows[0].toolTip()
+    assert "The system text had changed since the last request" in rows[0].toolTip()
     assert r"Left out by your rule: Today is .*\. " in rows[0].toolTip()
     assert page.requests.accessibleName() == "Last requests"
     # They are there at the next start, too.
