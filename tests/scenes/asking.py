@@ -96,7 +96,7 @@ def sent_files(stage: Stage) -> QWidget:
     preparation = stage.controller.preparation
     preparation.replace_unsent(Unsent(attachments=(book,)))
     attachments = stage.window.composer.attachments
-    stage.wait(lambda: "tokens" in attachments.openers[0].accessibleName())
+    stage.wait(lambda: "oken" in attachments.openers[0].accessibleName())
     stage.settle()
     attachments.openers[0].click()
     stage.shown(PartsPopover)

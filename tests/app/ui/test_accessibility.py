@@ -76,7 +76,7 @@ def test_tab_reaches_the_composer_the_sidebar_and_the_actions_of_a_message(user:
     assert user.window.sidebar.list in reached
     assert user.view(user.controller.shown.path[-1].id).text in reached
     labels = {widget.text() for widget in reached if isinstance(widget, QAbstractButton)}
-    assert {"Edit", "Regenerate", "Fork", "Copy"} <= labels
+    assert {"Edit", "Regenerate", "Fork", "Continue", "Copy"} <= labels
 
 
 def test_tab_leads_from_a_message_to_its_versions_its_actions_and_the_next_message(user: User) -> None:
@@ -86,12 +86,21 @@ def test_tab_leads_from_a_message_to_its_versions_its_actions_and_the_next_messa
     user.ask("How do I fork?")
     user.view(second.id).text.setFocus(Qt.FocusReason.TabFocusReason)
     walked: list[str] = []
-    for _ in range(7):
+    for _ in range(8):
         user.bot.keyClick(user.window.focusWidget(), Qt.Key.Key_Tab)
         focus = user.window.focusWidget()
         walked.append(focus.text() or focus.accessibleName() if isinstance(focus, QAbstractButton) else "message")
     # The button for the next version is disabled: there is none.
-    assert walked == ["Previous version", "Edit", "Regenerate", "Fork", "Copy", "More actions", "message"]
+    assert walked == [
+        "Previous version",
+        "Edit",
+        "Regenerate",
+        "Fork",
+        "Continue",
+        "Copy",
+        "More actions",
+        "message",
+    ]
     assert user.window.focusWidget() is user.view(user.controller.shown.path[3].id).text
 
 

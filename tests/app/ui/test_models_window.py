@@ -38,7 +38,9 @@ def window(user: User, byte_level: Tokenizer) -> Iterator[ModelsWindow]:
     user.window.action("models").trigger()
     opened = user.window.findChild(ModelsWindow)
     assert isinstance(opened, ModelsWindow)
-    user.bot.waitUntil(lambda: {"Guide", "Alpha-1B-4bit", "Beta-3B-4bit", "Broken"} <= _titles(opened))
+    user.bot.waitUntil(
+        lambda: {"Guide", "Alpha-1B-4bit", "Beta-3B-4bit", "Broken"} <= _titles(opened), timeout=PATIENCE_MS
+    )
     user.bot.waitUntil(lambda: not user.controller.program.local_models.is_looking, timeout=PATIENCE_MS)
     yield opened
     program = user.controller.program

@@ -63,7 +63,7 @@ def test_text_then_a_choice_then_json(worker: StdioWorker, n: int):
     segments = [
         {"max_tokens": 6},
         {"constraint": {"kind": "choice", "value": [" yes: ", " no: "]}},
-        {"constraint": LEAF, "max_tokens": 60},
+        {"constraint": LEAF, "max_tokens": 600},
     ]
     for answer in checked(ask(worker, segments, n=n)):
         text, choice, leaf = answer["segments"]
