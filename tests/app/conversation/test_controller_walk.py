@@ -161,9 +161,11 @@ class _Walk:
 
     def stop(self) -> None:
         self.controller.stop()
-        visible = [node for node in self.path if node in self.growing]
-        if visible:
-            self.stop_node(visible[0])
+        if self.talk is not None:
+            for visible in reversed([node for node in self.path if node in self.growing]):
+                for node in self.forest.siblings(self.talk, visible):
+                    if node in self.growing:
+                        self.stop_node(node)
 
     def restart(self) -> None:
         """Close Bough and open it again."""
