@@ -672,7 +672,8 @@ class Program(QObject):
         self.notices.post(Notice(joined(self._set_aside, "\n"), "warning", cause="drafts"))
 
     def report_saved(self) -> None:
-        """Remove the notice of `report_unsaved`: all text is saved again."""
+        """End the notices about what can't be written: the store can be. Say so if all text is saved again."""
+        self.notices.end("writing")
         if not self.answers.has_unsaved and self.notices.end("saving"):
             self.notices.post(Notice(Sentence("Everything is saved again.")))
 

@@ -88,6 +88,8 @@ _LOADS: list[_Row] = [
 ]
 _OTHERS: list[_Row] = [
     _Row("writing", _fail_to_write, _nothing, _write),
+    # Text that waited is written by itself, without another action of the user.
+    _Row("writing", _fail_to_write, _nothing, lambda desk: desk.program.report_saved()),
     _Row(
         "saving",
         lambda desk: desk.program.report_unsaved(_WHY),
