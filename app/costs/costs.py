@@ -36,7 +36,7 @@ Lineage: TypeAlias = Callable[[MessageId], Sequence[Message]]
 class Costs(QObject):
     """The costs of the messages of one conversation, queried in batches as views request them.
 
-    A cost is what the worker said last, and is not known while that may be out of date: then it is queried again.
+    A cost that may be out of date counts as unknown, and is queried again.
     At most one query runs at a time.
     """
 

@@ -1,1 +1,1 @@
-"""Documents as text: read in a process of their own, one format a function."""
+"""Documents as text, read in a process of their own; each format has a function."""

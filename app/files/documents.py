@@ -200,7 +200,7 @@ def _shortened(title: str) -> str:
 
 
 def _csv(rows: Iterable[Sequence[object]]) -> str:
-    """Return the rows of a sheet as CSV, without empty cells at their ends; empty rows in a row become one."""
+    """Return the rows of a sheet as CSV, without empty cells at the ends of rows; consecutive empty rows become one."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     num_empty = 1
@@ -231,7 +231,7 @@ def _entry(archive: zipfile.ZipFile, name: str) -> bytes:
 
 
 def _limited(parts: Sequence[Part], max_chars: int) -> list[Part]:
-    """Return the first parts, as many as fit; of a first one that is too long, its beginning."""
+    """Return as many of the first parts as fit. If the first one alone is too long, return its beginning."""
     kept: list[Part] = []
     room = max_chars
     for title, text in parts:

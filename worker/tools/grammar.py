@@ -45,7 +45,7 @@ def _quoted(text: str) -> str:
 
 @dataclass
 class CallGrammar:
-    """Builds grammars that calls of the given tools must follow."""
+    """Builds the grammar that calls of the given tools must follow."""
 
     form: Form
     tools: Sequence[tuple[str, Mapping[str, Any]]]
