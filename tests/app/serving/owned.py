@@ -82,8 +82,9 @@ class Owned(HeadlessOwner):
         return found.host, found.port
 
     def ready(self) -> Self:
-        """Wait for the model."""
+        """Wait for the model and the server, in the order in which they come."""
         self.wait(Loaded)
+        self.wait(Listening)
         return self
 
     def openai(self) -> openai.OpenAI:
