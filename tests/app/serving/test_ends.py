@@ -110,7 +110,7 @@ def test_a_model_that_does_not_load_leaves_the_one_before(tmp_path: Path) -> Non
 def test_requests_do_not_wait_long_for_a_model(talker: Path) -> None:
     other = ServedModel(id="other", names=(str(talker),))
     with Owned("guide", models=[other], allows_load=True, load_s=0.0).ready() as owned:
-        owned.seen.clear()
+        owned.seen = [news for news in owned.seen if not isinstance(news, Loaded)]
         status, headers, value = owned.request("POST", "/v1/chat/completions", {"model": "other", "messages": _HI})
         assert (status, headers["retry-after"]) == (503, "5")
         assert "being loaded" in value["error"]["message"]
