@@ -47,6 +47,8 @@ class _Desk:
         found = application.window.findChild(ModelsWindow)
         assert isinstance(found, ModelsWindow)
         self.models = found
+        # A model that the first search finds is not taken for a dropped one.
+        self.wait(lambda: self.program.local_models.has_looked and not self.program.local_models.is_looking)
 
     def wait(self, condition: Callable[[], bool]) -> None:
         self.bot.waitUntil(condition, timeout=_PATIENCE_MS)
