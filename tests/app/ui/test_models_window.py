@@ -28,10 +28,11 @@ from tests.worker.gguf.files import write_llama
 def window(user: User, byte_level: Tokenizer) -> Iterator[ModelsWindow]:
     """The window over two models in Bough's folder, a broken one, and the guide."""
     folder = user.controller.program.models_folder
+    # An earlier test may have deleted a model.
+    for name in ("Alpha-1B-4bit", "Beta-3B-4bit"):
+        if not (folder / name).exists():
+            write_random_llama(folder / name, byte_level)
     if not (folder / "Broken").exists():
-        for name in ("Alpha-1B-4bit", "Beta-3B-4bit"):
-            if not (folder / name).exists():
-                write_random_llama(folder / name, byte_level)
         (folder / "Broken").mkdir()
         (folder / "Broken" / "config.json").write_text('{"model_type": "llama"}')
         (folder / "Broken" / "model.safetensors").write_bytes(b"")
