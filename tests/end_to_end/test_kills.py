@@ -17,14 +17,13 @@ from pathlib import Path
 
 import psutil
 import pytest
-from tokenizers import Tokenizer
 
 from app.model.generation_settings import GenerationSettings
 from app.model.message import Message, Sampling
 from app.model.settings import Settings, save_settings
 from app.model.store import Store
 from tests.driver import ROOT
-from tests.models import chain, write_scripted_model
+from tests.models import byte_level_tokenizer, chain, write_scripted_model
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="Only Linux reports the end of other processes' children"
@@ -37,14 +36,15 @@ _WORD_CHARS = len(" word0000")
 
 
 @pytest.fixture(scope="module")
-def talkative(tmp_path_factory: pytest.TempPathFactory, byte_level: Tokenizer) -> Path:
+def talkative(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model that writes a few thousand characters and then ends."""
     words = [f" word{number:04d}" for number in range(_NUM_WORDS)]
-    byte_level.add_tokens(words)
-    ids = [byte_level.encode(word).ids[0] for word in words]
+    tokenizer = byte_level_tokenizer()
+    tokenizer.add_tokens(words)
+    ids = [tokenizer.encode(word).ids[0] for word in words]
     folder = tmp_path_factory.mktemp("models") / "talkative"
-    newline = byte_level.encode("\n").ids[0]
-    return write_scripted_model(folder, byte_level, chain([newline, *ids]), context_length=100_000)
+    newline = tokenizer.encode("\n").ids[0]
+    return write_scripted_model(folder, tokenizer, chain([newline, *ids]), context_length=100_000)
 
 
 class _Kills:
