@@ -178,7 +178,8 @@ def test_drafts_from_the_tree_are_accepted_and_change_nothing(worker: StdioWorke
             "generate", messages=asked(QUESTIONS[number]), max_tokens=NUM_TOKENS, draft="tree", top_logprobs=1
         )
         assert _choice(end)["token_ids"] == _choice(greedy[number])["token_ids"]
-        assert end["usage"]["accepted_tokens"] > len(_choice(end)["token_ids"]) // 2
+        # Other answers in the tree share words with this one, so not every draft is right.
+        assert end["usage"]["accepted_tokens"] > end["usage"]["draft_tokens"] // 2 > 0
 
 
 @pytest.mark.parametrize("num_chars", [0, 1300], ids=["short prompt", "shared prompt"])
