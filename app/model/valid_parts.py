@@ -40,7 +40,7 @@ def with_valid_fields(kind: type[_S], found: object, within: str, left_out: list
         name = f"{within}.{info.encode_name}".lstrip(".")
         try:
             value = _cleaned(values[info.encode_name])
-            valid[info.name] = msgspec.convert(value, info.type)
+            valid[info.name] = msgspec.convert(value, info.type, str_keys=True)
         except _TooDeepError:
             left_out.append(name)
         except msgspec.ValidationError:
@@ -59,22 +59,23 @@ def _valid_part(value: object, type_: Any) -> object:
     """Return the valid entries of a list or mapping, at most as many as its type allows; None for other values."""
     bounds = [meta.max_length for meta in getattr(type_, "__metadata__", ()) if isinstance(meta, Meta)]
     plain = type_.__origin__ if bounds else type_
-    inner: tuple[Any, ...] = get_args(plain)[-2:] if get_origin(plain) in {tuple, dict} else ()
+    inner: tuple[Any, ...] = get_args(plain)[-2:] if get_origin(plain) is tuple else ()
     match value:
         case list() if get_origin(plain) is tuple:
             entries = (entry for entry in cast("list[object]", value) if _is_valid(entry, inner[0]))
             return msgspec.convert(list(itertools.islice(entries, *bounds or [None])), plain)
         case dict() if get_origin(plain) is dict:
             all_pairs = cast("dict[str, object]", value).items()
-            pairs = ((key, entry) for key, entry in all_pairs if _is_valid(entry, inner[1]))
-            return msgspec.convert(dict(itertools.islice(pairs, *bounds or [None])), plain)
+            pairs = ((key, entry) for key, entry in all_pairs if _is_valid({key: entry}, plain))
+            return msgspec.convert(dict(itertools.islice(pairs, *bounds or [None])), plain, str_keys=True)
         case _:
             return None
 
 
 def _is_valid(value: object, type_: Any) -> bool:
     try:
-        msgspec.convert(value, type_)
+        # The keys of JSON are texts, also where they are numbers.
+        msgspec.convert(value, type_, str_keys=True)
     except msgspec.ValidationError:
         return False
     return True
