@@ -203,8 +203,10 @@ class Notices(QObject):
     ended = Signal(str)
     """A `Cause`: its notice no longer holds."""
 
-    def __init__(self) -> None:
+    def __init__(self, num_changes: Callable[[], int]) -> None:
+        """`num_changes` returns a number that grows with each write of the store."""
         super().__init__()
+        self._num_changes = num_changes
         self._lasting: dict[Cause, Notice] = {}
 
     @property
@@ -227,7 +229,11 @@ class Notices(QObject):
 
     @contextlib.contextmanager
     def report_store_errors(self, on_error: Callable[[], object] | None = None) -> Generator[None]:
-        """Post a `StoreError` of the block as a notice instead of raising it, then call `on_error`."""
+        """Post a `StoreError` of the block as a notice instead of raising it, then call `on_error`.
+
+        A block that writes ends the notice of an earlier one.
+        """
+        num_before = self._num_changes()
         try:
             yield
         except StoreError as error:
@@ -235,4 +241,5 @@ class Notices(QObject):
             if on_error is not None:
                 on_error()
         else:
-            self.end("writing")
+            if self._num_changes() != num_before:
+                self.end("writing")

@@ -102,7 +102,7 @@ class Program(QObject):
         self.preferences = preferences
         self.cache_folder = cache_folder
         self.models_folder = models_folder
-        self.notices = Notices()
+        self.notices = Notices(lambda: store.num_changes)
         self.conversations = Conversations(
             store=store, answers=answers, forget=self._forget, cache_folder=cache_folder, notices=self.notices
         )
@@ -656,8 +656,9 @@ class Program(QObject):
 
     def _on_worker_died(self, session: ModelSession, what: Sentence) -> None:
         error = Sentence("{what_happened} The text so far is kept.", what_happened=what)
-        self.answers.interrupt(session, error)
-        if session.state == "loading":
+        # The answers that it wrote say so themselves.
+        is_said = self.answers.interrupt(session, error)
+        if session.state == "loading" and not is_said:
             text = Sentence("{error} The model is being loaded again; your next message will be answered.", error=error)
             self.notices.post(Notice(text, "warning", cause="fresh_worker"))
 

@@ -268,8 +268,8 @@ class Answers(QObject):
         """Whether any answer is running or waiting."""
         return bool(self._streams)
 
-    def interrupt(self, session: ModelSession, error: Sentence) -> None:
-        """End every answer of a session with its text so far, because its worker has gone.
+    def interrupt(self, session: ModelSession, error: Sentence) -> bool:
+        """End every answer of a session with its text so far, because its worker has gone. Return whether any did.
 
         Those that wait for one of them end, too; those that only wait for their model go on waiting.
         """
@@ -282,6 +282,7 @@ class Answers(QObject):
             waiting for waiting in self._waiting if not waiting.message_ids or waiting.message_ids[0] not in gone
         ]
         self._interrupt(list(gone.values()), error)
+        return bool(gone)
 
     def interrupt_all(self, error: Sentence) -> None:
         """End every answer with its text so far, because the program ends."""

@@ -129,6 +129,11 @@ class Database:
     def close(self) -> None:
         self._connection.close()
 
+    @property
+    def num_changes(self) -> int:
+        """The number of rows that were written since the file was opened."""
+        return self._connection.total_changes
+
     def rows(self, query: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Return all rows of a query."""
         with _saying_why(self._path):

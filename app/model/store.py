@@ -115,6 +115,11 @@ class Store:
         return self._database.rows("SELECT EXISTS (SELECT 1 FROM conversation)") == [(1,)]
 
     @property
+    def num_changes(self) -> int:
+        """A number that grows with each successful write."""
+        return self._database.num_changes
+
+    @property
     def why_read_only(self) -> Sentence | None:
         """Why nothing can be changed; None if the store can be changed."""
         return self._database.why_read_only

@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
 )
 from typing_extensions import override
 
+from app.answers.sessions import GUIDE
 from app.notices import (
     KINDS,
     AllowLargeAnswers,
@@ -79,6 +80,8 @@ class Banner(QWidget):
         self.setObjectName("page")
         self._notices: list[Notice] = []
         """The last one is shown."""
+        self.is_possible: Callable[[NoticeAction], bool] = lambda _: True
+        """Whether the action of a notice would do something now. After a change, call `show_possible`."""
         self._card = QFrame()
         self._card.setObjectName("banner")
         self._card.setMaximumWidth(COLUMN_PX + 16)
@@ -117,7 +120,14 @@ class Banner(QWidget):
     @property
     def action(self) -> NoticeAction | None:
         """The action that the shown notice offers."""
-        return None if self._notice is None else self._notice.action
+        action = None if self._notice is None else self._notice.action
+        return action if action is not None and self.is_possible(action) else None
+
+    def show_possible(self) -> None:
+        """Show the button of the notice if its action is possible now, and hide it if not."""
+        self.button.setText(self._button_text(self.action))
+        self.button.setVisible(self.action is not None)
+        self._place_button()
 
     def show_notice(self, notice: Notice) -> None:
         """Show a notice, or let it wait behind a more serious one."""
@@ -141,10 +151,8 @@ class Banner(QWidget):
         # A scroll area does not do this by itself when its content gets higher.
         self._scrolling_text.updateGeometry()
         self._card.setAccessibleName(text)
-        self.button.setText(self._button_text(notice.action))
-        self.button.setVisible(notice.action is not None)
         self.set_theme(self._theme)
-        self._place_button()
+        self.show_possible()
         self.setVisible(True)
 
     def _button_text(self, action: NoticeAction | None) -> str:
@@ -314,6 +322,12 @@ class NoticeCommands(QObject):
         controller.program.answers.requested.connect(partial(banner.withdraw, AllowLargeAnswers))
         controller.model.changed.connect(self._withdraw_of_models)
         banner.action_requested.connect(self._act)
+        banner.is_possible = self._is_possible
+        banner.show_possible()
+
+    def _is_possible(self, action: NoticeAction) -> bool:
+        """Whether an action leads anywhere: the guide can't be opened on its own page."""
+        return not (isinstance(action, AskGuide) and self._controller.model.name == GUIDE)
 
     def _on_notice(self, notice: Notice) -> None:
         conversation = self._controller.shown.conversation
@@ -352,6 +366,7 @@ class NoticeCommands(QObject):
         name = self._controller.model.name
         self._banner.withdraw(ChatWith, lambda chat: chat.model == name)
         self._banner.withdraw(AllowLargeAnswers, lambda allow: allow.model != name)
+        self._banner.show_possible()
 
     def _act(self, action: NoticeAction) -> None:
         program = self._controller.program

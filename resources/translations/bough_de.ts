@@ -3483,6 +3483,26 @@
         <source>Chosen: about {num} tokens. There is room for {room}.</source>
         <translation>Ausgewählt: etwa {num} Tokens. Platz ist für {room}.</translation>
     </message>
+    <message>
+        <source>Beginning</source>
+        <translation>Anfang</translation>
+    </message>
+    <message>
+        <source>Page {numbers}</source>
+        <translation>Seite {numbers}</translation>
+    </message>
+    <message>
+        <source>Chapter {numbers}</source>
+        <translation>Kapitel {numbers}</translation>
+    </message>
+    <message>
+        <source>Line {numbers}</source>
+        <translation>Zeile {numbers}</translation>
+    </message>
+    <message>
+        <source>Lines {numbers}</source>
+        <translation>Zeilen {numbers}</translation>
+    </message>
 </context>
 <context>
     <name>PinnedBranches</name>

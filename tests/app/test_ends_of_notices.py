@@ -46,9 +46,13 @@ def _fail_to_write(desk: Desk) -> None:
         raise StoreError(Sentence("The conversations can't be written. Nothing was changed."))
 
 
+def _read(desk: Desk) -> None:
+    assert desk.program.conversations.all == []
+
+
 def _write(desk: Desk) -> None:
     with desk.program.notices.report_store_errors():
-        pass
+        desk.program.store.create_conversation("A name", "", "A question")
 
 
 def _die_while_loading(desk: Desk) -> None:
@@ -87,7 +91,7 @@ _LOADS: list[_Row] = [
     _Row("precision", _refuse_precision, _nothing, partial(_load, name="another")),
 ]
 _OTHERS: list[_Row] = [
-    _Row("writing", _fail_to_write, _nothing, _write),
+    _Row("writing", _fail_to_write, _read, _write),
     # Text that waited is written by itself, without another action of the user.
     _Row("writing", _fail_to_write, _nothing, lambda desk: desk.program.report_saved()),
     _Row(

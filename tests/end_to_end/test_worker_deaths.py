@@ -34,7 +34,8 @@ class _Deaths:
         self.controller = application.controller
         self.bot = bot
         self.draw = random.Random(1)
-        self.num_noticed = 0
+        self.num_noticed = self.num_notices = 0
+        application.session.worker_died.connect(self._on_death)
         self.controller.program.notices.posted.connect(self._on_notice)
 
     def kill(self) -> None:
@@ -42,10 +43,13 @@ class _Deaths:
         assert pid is not None
         os.kill(pid, signal.SIGKILL)
 
+    def _on_death(self, _what: object) -> None:
+        self.num_noticed += 1
+
     def _on_notice(self, notice: Notice) -> None:
         assert "SIGKILL" in notice.text
         assert "The model is being loaded again; your next message will be answered." in notice.text
-        self.num_noticed += 1
+        self.num_notices += 1
 
     def wait_for_notice(self) -> None:
         num = self.num_noticed + 1
@@ -139,6 +143,8 @@ def test_workers_die_at_any_moment_and_the_next_message_works(
             assert answer.text
             num_files = num_files or psutil.Process().num_fds()
     assert deaths.num_noticed == 5 * num_rounds
+    # An answer that was cut says so itself.
+    assert deaths.num_notices == 3 * num_rounds
     assert psutil.Process().num_fds() <= num_files + 4
     assert [thread.name for thread in threading.enumerate()].count("worker link") == 1
 

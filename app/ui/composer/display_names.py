@@ -1,7 +1,8 @@
-"""Translated names of answer formats and presets."""
+"""Translated names of answer formats, presets and parts of files."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from PySide6.QtCore import QCoreApplication
@@ -9,6 +10,8 @@ from PySide6.QtCore import QCoreApplication
 from app.model.generation_settings import FormatKind, Preset
 
 translate = QCoreApplication.translate
+
+_NUMBERED_PART = re.compile(r"(?P<kind>page|chapter|line|lines) (?P<numbers>\d+(?:–\d+)?)")
 
 
 def format_name(kind: FormatKind | None) -> str:
@@ -21,6 +24,22 @@ def format_name(kind: FormatKind | None) -> str:
         "lark": translate("FormatPopover", "Grammar"),
     }
     return names[kind]
+
+
+def part_title(title: str) -> str:
+    """Return the title of a part of a file; those that Bough gave are translated. The model reads the English ones."""
+    if title == "beginning":
+        return translate("PartsPopover", "Beginning")
+    found = _NUMBERED_PART.fullmatch(title)
+    if found is None:
+        return title
+    names = {
+        "page": translate("PartsPopover", "Page {numbers}"),
+        "chapter": translate("PartsPopover", "Chapter {numbers}"),
+        "line": translate("PartsPopover", "Line {numbers}"),
+        "lines": translate("PartsPopover", "Lines {numbers}"),
+    }
+    return names[found["kind"]].format(numbers=found["numbers"])
 
 
 def preset_name(preset: Preset) -> str:

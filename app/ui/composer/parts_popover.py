@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QHBoxLayout, QListWidget, QListWidgetItem, QPushBu
 
 from app.model.attachment import Attachment
 from app.numbers import counted
+from app.ui.composer.display_names import part_title
 from app.ui.parts.labels import quiet_label
 from app.ui.parts.popover import Popover
 
@@ -34,7 +35,7 @@ class PartsPopover(Popover):
         self.parts.setAccessibleName(self.tr("Parts of the file"))
         self.parts.setFixedHeight(_LIST_PX)
         for part, size in zip(attachment.parts, self._sizes, strict=True):
-            item = QListWidgetItem(f"{part.title} · {self._tokens(size)}")
+            item = QListWidgetItem(f"{part_title(part.title)} · {self._tokens(size)}")
             item.setFlags(item.flags() | Qt.ItemFlag.ItemIsUserCheckable)
             self.parts.addItem(item)
         self._check([index not in set(attachment.left_out) for index in range(len(attachment.parts))])

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 import pytest
 
+from app.answers.sessions import GUIDE
 from app.notices import (
     AllowLargeAnswers,
+    AskGuide,
     ChatWith,
     Notice,
     NoticeAction,
@@ -102,3 +104,14 @@ def test_undo_in_a_notice_ends_it(user: User, way: str) -> None:
     user.bot.waitUntil(lambda: not user.window.banner.isVisible(), timeout=PATIENCE_MS)
     assert user.controller.shown.conversation is not None
     assert user.controller.shown.conversation.id == conversation.id
+
+
+def test_the_guide_is_not_offered_on_its_own_page(user: User) -> None:
+    banner = user.window.banner
+    _post(user, AskGuide())
+    assert banner.isVisible()
+    assert not banner.button.isVisible()
+    user.controller.shown.choose_model("another")
+    assert banner.button.isVisible()
+    banner.button.click()
+    assert user.controller.model.name == GUIDE

@@ -17,6 +17,7 @@ from pytestqt.qtbot import QtBot
 from sentences import templates
 
 from app.model.settings import CacheSettings
+from app.ui.composer.display_names import part_title
 from app.ui.composer.format_popover import FormatPopover
 from app.ui.dialogs.import_window import ImportWindow
 from app.ui.languages import Language
@@ -206,3 +207,9 @@ def test_answer_formats_that_cannot_be_used(german: German) -> None:
     popover.show_verdict(Sentence("The JSON schema is not valid JSON: {error}.", error="Expecting value"))
     assert _german(popover.verdict.text()) == "Das JSON-Schema ist kein gültiges JSON: Expecting value."
     popover.close()
+
+
+def test_parts_of_files_have_german_titles_unless_the_file_gave_them(german: German) -> None:
+    assert german.window.isVisible()
+    titles = ["page 3", "lines 1–20", "beginning", "Chapter one"]
+    assert [part_title(title) for title in titles] == ["Seite 3", "Zeilen 1–20", "Anfang", "Chapter one"]
