@@ -21,6 +21,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 os.environ["HF_HUB_OFFLINE"] = "1"
 
+from app.qt_runtime import GarbageCollector, collect_due_garbage, restore_import
+
+restore_import()
+
 from worker.blas import preload
 from worker.transformers_import import prepare_import
 
@@ -31,7 +35,6 @@ prepare_import()
 settings.register_profile("bough", deadline=None)
 settings.load_profile("bough")
 
-from app.qt_runtime import GarbageCollector, collect_due_garbage
 from tests.driver import StdioWorker
 from tests.forking import fork_workers
 from tests.models import byte_level_tokenizer, sentencepiece_tokenizer, write_random_llama, write_scripted_model

@@ -20,6 +20,9 @@ else:
             self._name = name
 
         def __getattr__(self, name: str) -> Any:
+            # pytest looks for names like `__wrapped__` in all that a module of tests contains.
+            if name.startswith("_"):
+                raise AttributeError(name)
             return getattr(importlib.import_module(self._name), name)
 
     anthropic, openai = _Later("anthropic"), _Later("openai")
