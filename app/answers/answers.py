@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import msgspec
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QObject, Qt, QTimer, Signal
 
 from app.answers.answer_stream import AnswerStream, Reading
 from app.answers.model_session import ModelSession
@@ -33,8 +33,8 @@ from worker.protocol import (
 )
 from worker.sentence import Sentence
 
-SAVE_INTERVAL_MS = 200
-"""Streamed text is stored at most this much, and one write, later."""
+SAVE_INTERVAL_MS = 150
+"""Streamed text is stored at most this much, one step of the window and one write later: 250 ms in all."""
 
 _NO_WORKER = Sentence(
     "There is no answer because no model is running. Your message is kept. Open a model, then try again."
@@ -111,7 +111,7 @@ class Answers(QObject):
         self._can_save = True
         self._request_ids = (f"answer-{number}" for number in itertools.count(1))
         self._cancel_ids = (f"cancel-{number}" for number in itertools.count(1))
-        self._timer = QTimer(self)
+        self._timer = QTimer(self, timerType=Qt.TimerType.PreciseTimer)
         self._timer.setInterval(SAVE_INTERVAL_MS)
         self._timer.timeout.connect(self.save)
         sessions.changed.connect(self._send_ready)

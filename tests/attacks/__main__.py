@@ -15,13 +15,14 @@ from tests.attacks.folder_fuzz import fuzz_folders
 from tests.attacks.gguf_fuzz import fuzz_gguf
 from tests.attacks.protocol_fuzz import fuzz_protocol, write_small_model
 from tests.attacks.victim import LIMIT_S
+from tests.end_to_end.kills import kill_often
 
 
 def main() -> int:
     """Run the attacks and print their figures. Return 1 if there was a fault."""
     parser = argparse.ArgumentParser(prog="python -m tests.attacks", description="Attack Bough at random.")
-    parser.add_argument("area", choices=("protocol", "folders", "stores", "imports", "gguf"))
-    parser.add_argument("rounds", type=int, help="how many lines, folders, stores or files")
+    parser.add_argument("area", choices=("protocol", "folders", "stores", "imports", "gguf", "kills"))
+    parser.add_argument("rounds", type=int, help="how many lines, folders, stores, files or kills")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--first", type=int, default=0, help="number of the first batch, folder, store or file")
     parser.add_argument("--limit-s", type=float, default=LIMIT_S, help="how long a step of a folder may take")
@@ -35,6 +36,10 @@ def main() -> int:
             figures = fuzz_folders(rounds, seed, limit_s=chosen.limit_s, first=first)
         case "stores":
             figures = fuzz_stores(rounds, seed, first=first)
+        case "kills":
+            with tempfile.TemporaryDirectory() as place:
+                print(kill_often(Path(place), rounds, seed))
+            return 0
         case "gguf":
             figures = fuzz_gguf(rounds, seed, first=first)
         case _:

@@ -2,11 +2,13 @@
 
 It continues the last answer if that was cut, and asks one question after another. It prints what it has done, and when
 (`time.monotonic_ns`), to standard output: `worker PID`, `goes_on MESSAGE TEXT`, `said TEXT` (the model is asked),
-`grown MESSAGE NUM_CHARS NS` (the length of the answer on screen), `ended MESSAGE STATE NUM_CHARS`.
+`grown MESSAGE NUM_CHARS NS WAITED_NS` (the length of the answer on screen, and how long this thread has waited for a
+CPU since its start), `saved NS` (what has arrived is stored), `ended MESSAGE STATE NUM_CHARS`.
 """
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import os
@@ -18,6 +20,13 @@ from app.model.message import Message
 
 _LONG = 3000
 """A longer answer is not continued."""
+
+
+def waited_for_cpu_ns(pid: int) -> int:
+    """Return how long the main thread of a process was ready to run and had no CPU. 0 where Linux doesn't count it."""
+    with contextlib.suppress(OSError):
+        return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1])
+    return 0
 
 
 def main() -> int:
@@ -53,7 +62,7 @@ def main() -> int:
 
     def on_text(message_id: int, text: str) -> None:
         lengths[message_id] = lengths.get(message_id, 0) + len(text)
-        say("grown", message_id, lengths[message_id], time.monotonic_ns())
+        say("grown", message_id, lengths[message_id], time.monotonic_ns(), waited_for_cpu_ns(os.getpid()))
 
     def on_end(message: Message) -> None:
         say("ended", message.id, message.state, len(message.text))
@@ -63,6 +72,7 @@ def main() -> int:
     bough.session.changed.connect(on_session)
     answers.text_appended.connect(on_text)
     answers.ended.connect(on_end)
+    answers._timer.timeout.connect(lambda: say("saved", time.monotonic_ns()))  # pyright: ignore[reportPrivateUsage]
     say("worker", bough.link.pid)
     return qt_application.exec()
 
