@@ -103,17 +103,20 @@ class Conversations(QObject):
                 )
 
     def put_into_folder(self, conversation_id: int, folder: str) -> None:
-        """Put a conversation into a folder; empty: into none. Folders exist while they have conversations."""
+        """Put a conversation into a folder; empty: into none.
+
+        Folders exist while they have conversations, or are projects.
+        """
         with self._notices.report_store_errors():
             self._store.conversations.put_into_folder(conversation_id, " ".join(clean(folder).split()))
         self.changed.emit()
 
-    def rename_folder(self, folder: str, name: str) -> None:
-        """Rename a folder; an empty name takes its conversations out of it."""
+    def empty_folder(self, folder: str) -> None:
+        """Take all conversations out of a folder."""
         with self._notices.report_store_errors():
             for conversation in self._store.conversations.all():
                 if conversation.folder == folder:
-                    self._store.conversations.put_into_folder(conversation.id, " ".join(clean(name).split()))
+                    self._store.conversations.put_into_folder(conversation.id, "")
         self.changed.emit()
 
     def model(self, conversation_id: int) -> str:

@@ -40,6 +40,7 @@ from app.notices import (
 )
 from app.places import Places
 from app.preferences import Preferences
+from app.projects import Projects
 from app.settings_of_models import SettingsOfModels
 from app.supply.measuring import Measuring
 from worker.sentence import Sentence, joined
@@ -106,6 +107,8 @@ class Program(QObject):
         self.conversations = Conversations(
             store=store, answers=answers, forget=self._forget, cache_folder=cache_folder, notices=self.notices
         )
+        self.projects = Projects(store, self.notices, self.report_set_aside)
+        self.projects.changed.connect(self.conversations.changed)
         self.worker_watches = [WorkerWatch(watched, answers) for watched in sessions.both]
         self._archive = Lazy(self._make_archive)
         self._local_api = Lazy(self._make_local_api)

@@ -10,7 +10,9 @@ from PySide6.QtCore import QObject, Signal
 
 from app.answers.sessions import GUIDE, ModelInUse
 from app.catalog.entry import Asked
+from app.conversation.beginnings import Beginnings
 from app.conversation.preparation import Preparation
+from app.conversation.project_in_use import ProjectInUse
 from app.conversation.shown_conversation import ShownConversation
 from app.conversation.token_forks import TokenForks
 from app.costs.costs import Costs
@@ -20,6 +22,7 @@ from app.model.attachment import Attachment, file_message, unsent_files
 from app.model.generation_settings import GenerationSettings
 from app.model.message import Message, MessageId, Record, numbered
 from app.model.open_conversation import OpenConversation
+from app.model.project import beginning_of
 from app.model.text import clean
 from app.model.titles import name_from, title_of
 from app.notices import AllowLargeAnswers, Notice, Undo
@@ -52,14 +55,18 @@ class Controller(QObject):
         self.program = program
         self.model = ModelInUse(program.sessions)
         """The model of the open conversation."""
-        self.preparation = Preparation(program, self.model)
+        self.project = ProjectInUse(program.projects)
+        """The project of the open conversation, or of the empty page."""
+        self.preparation = Preparation(program, self.model, self.project)
         """The drafts and generation settings of the open conversation."""
         self.costs = Costs(self.model, self.preparation.template_options)
         """The costs of going to a message of the open conversation."""
         self.file_sizes = FileSizes(self.model)
         """The tokens of attached files."""
-        self.shown = ShownConversation(program, self.preparation, self.model, self)
+        self.shown = ShownConversation(program, self.preparation, self.model, self.project, self)
         """The open conversation."""
+        self.beginnings = Beginnings(self.preparation, self.shown, self.project)
+        """How branches begin in a project."""
         self.forks = TokenForks(program, self.preparation, self.shown, self.model, self._is_continuation_refused)
         """Answers that continue from a position inside another one."""
         self._store = program.store
@@ -85,7 +92,8 @@ class Controller(QObject):
             return
         opened = self.shown.opened
         attached = [file.cleaned for file in attached]
-        if self._is_refused([*([] if opened is None else opened.path), *unsent_files(attached)], text):
+        above = self.beginnings.of_page if opened is None else opened.path
+        if self._is_refused([*above, *unsent_files(attached)], text):
             self.unsent.emit(text)
             return
         files = [file_message(file) for file in attached]
@@ -93,8 +101,15 @@ class Controller(QObject):
             if opened is None:
                 topic = text if text.strip() else ", ".join(file.name for file in attached)
                 name = title_of(topic) if self.program.settings.names_conversations else name_from(topic)
+                project = self.project.project
                 conversation, question = self._store.create_conversation(
-                    name, self.preparation.system_prompt, text, self.model.name, files
+                    name,
+                    self.preparation.system_prompt,
+                    text,
+                    self.model.name,
+                    files,
+                    folder=self.project.folder,
+                    project_files=None if project is None else project.file_texts,
                 )
                 opened = self.shown.begin(conversation.id)
                 with self.shown.step("Send"):
@@ -102,7 +117,10 @@ class Controller(QObject):
                     self._ask(question.id)
             else:
                 with self.shown.step("Send"):
-                    question = opened.add_question(opened.leaf.id, text, files)
+                    if opened.leaf.role in {"system", "file"} and self.beginnings.is_behind():
+                        question = self.beginnings.begin(text, files)
+                    else:
+                        question = opened.add_question(opened.leaf.id, text, files)
                     self._ask(question.id)
 
     def edit(self, message_id: MessageId, text: str) -> None:
@@ -121,7 +139,10 @@ class Controller(QObject):
         path = opened.path
         first = next((number for number, lower in enumerate(path) if lower.role == "user"), None)
         with self._notices.report_store_errors(lambda: self.unsent.emit(text)), self.shown.step("Edit"):
-            added = opened.add(message.parent_id, message.role, text, record=_as_sent(message))
+            if message.role == "user" and self.beginnings.is_behind(message):
+                added = self.beginnings.begin(text, self.beginnings.own_files())
+            else:
+                added = opened.add(message.parent_id, message.role, text, record=_as_sent(message))
             if message.role == "system" and first is not None:
                 files = [upper.text for upper in path[:first] if upper.role == "file"]
                 added = opened.add_question(added.id, path[first].text, files)
@@ -129,6 +150,21 @@ class Controller(QObject):
                 self._ask(added.id)
             else:
                 self.shown.announce_growth()
+
+    def begin_in(self, folder: str) -> None:
+        """Show an empty page whose conversation will be in this folder, with its project's model."""
+        self.shown.new_conversation(folder=folder)
+
+    def renew_beginning(self) -> None:
+        """Ask the first question of the visible branch again, with the instructions and files that its project has."""
+        opened, found = self.shown.opened, beginning_of(self.shown.path)
+        if opened is None or found is None or found.question is None or not self.beginnings.can_renew:
+            return
+        text = found.question.text
+        if self._is_refused([*self.beginnings.of_page, *(question(each) for each in found.own_files)], text):
+            return
+        with self._notices.report_store_errors(), self.shown.step("Ask again"):
+            self._ask(self.beginnings.begin(text, found.own_files).id)
 
     def edit_and_continue(self, message_id: MessageId, text: str) -> None:
         """Add a sibling of an answer with another text, and let the model continue it.
@@ -225,7 +261,8 @@ class Controller(QObject):
         """Open a new conversation that shares everything up to this message."""
         with self._notices.report_store_errors():
             name = self.tr("{name} (fork)").format(name=self.shown.require_open().conversation.name)
-            conversation = self._store.fork_conversation(name, message_id, self.model.name)
+            folder = self.shown.require_open().conversation.folder
+            conversation = self._store.fork_conversation(name, message_id, self.model.name, folder)
             self.preparation.share_settings_with(conversation.id)
             self.program.conversations.changed.emit()
             self.shown.open_conversation(conversation.id)

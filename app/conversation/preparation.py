@@ -9,6 +9,7 @@ from msgspec import structs
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.answers.sessions import ModelInUse
+from app.conversation.project_in_use import ProjectInUse
 from app.model.attachment import Attachment
 from app.model.database import StoreError
 from app.model.generation_settings import GenerationSettings
@@ -33,10 +34,11 @@ class Preparation(QObject):
     """Another conversation is prepared, or the unsent texts were replaced."""
     generation_changed = Signal()
 
-    def __init__(self, program: Program, model: ModelInUse) -> None:
+    def __init__(self, program: Program, model: ModelInUse, project: ProjectInUse) -> None:
         super().__init__()
         self._program = program
         self._model = model
+        self._project = project
         self._store = program.store
         self._conversation_id: int | None = None
         self._unsaved: dict[int | None, Prepared] = {}
@@ -47,6 +49,7 @@ class Preparation(QObject):
         self._prepared = self._read(None)
         self._model_name = model.name
         model.changed.connect(self._on_model)
+        project.changed.connect(self._announce)
         program.settings_changed.connect(self.generation_changed)
 
     @property
@@ -60,6 +63,9 @@ class Preparation(QObject):
         own = self._prepared.generation
         if own is not None:
             return own
+        project = self._project.project
+        if project is not None and project.generation is not None:
+            return project.generation
         of_models = self._program.of_models
         # Later changes of a model's stop strings leave the conversations that have begun as they are.
         is_new = self._conversation_id is None
@@ -67,8 +73,13 @@ class Preparation(QObject):
 
     @property
     def system_prompt(self) -> str:
-        """The system prompt with which the empty page would begin: the user's, or that of the model's settings."""
-        own = self._prepared.unsent.system_prompt
+        """The system prompt with which a branch would begin.
+
+        In a project these are its instructions; elsewhere, the user's prompt of the empty page. Without one, it is that
+        of the model's settings.
+        """
+        project = self._project.project
+        own = self._prepared.unsent.system_prompt if project is None else project.instructions or None
         return self._program.of_models.of(self._model.name).system_prompt if own is None else own
 
     def set_system_prompt(self, text: str) -> None:
@@ -80,8 +91,11 @@ class Preparation(QObject):
         if self._model.name != self._model_name:
             self._model_name = self._model.name
             # Each model may have another sampling and another system prompt.
-            self.shown.emit()
-            self.generation_changed.emit()
+            self._announce()
+
+    def _announce(self) -> None:
+        self.shown.emit()
+        self.generation_changed.emit()
 
     def template_options(self) -> dict[str, Any]:
         """Return the options of the chat template for the next answer."""
@@ -157,6 +171,8 @@ class Preparation(QObject):
         """Return the settings that a conversation beginning now keeps; None means the default ones."""
         if self._prepared.generation is not None:
             return self._prepared.generation
+        if self._project.project is not None and self._project.project.generation is not None:
+            return None
         of_models, name = self._program.of_models, self._model.name
         return of_models.first_generation_of(name) if of_models.of(name).stop else None
 

@@ -9,6 +9,7 @@ from PySide6.QtCore import QObject, Signal
 
 from app.answers.sessions import GUIDE, ModelInUse
 from app.conversation.preparation import Preparation
+from app.conversation.project_in_use import ProjectInUse
 from app.model.database import StoreError
 from app.model.message import Conversation, Message, MessageId
 from app.model.open_conversation import OpenConversation
@@ -38,10 +39,13 @@ class ShownConversation(QObject):
     history_changed = Signal()
     """The steps to undo or redo changed."""
 
-    def __init__(self, program: Program, preparation: Preparation, model: ModelInUse, parent: QObject) -> None:
+    def __init__(
+        self, program: Program, preparation: Preparation, model: ModelInUse, project: ProjectInUse, parent: QObject
+    ) -> None:
         super().__init__(parent)
         self._program = program
         self._model = model
+        self._project = project
         self._preparation = preparation
         self._answers = program.answers
         self._notices = program.notices
@@ -142,13 +146,14 @@ class ShownConversation(QObject):
 
     # --- navigating ------------------------------------------------------------------------------------
 
-    def new_conversation(self, model: str | None = None) -> None:
-        """Show an empty page. Its conversation is created with the first message.
+    def new_conversation(self, model: str | None = None, folder: str = "") -> None:
+        """Show an empty page. Its conversation is created with the first message, in this folder.
 
-        It asks `model`; None means the model that is chosen for new conversations.
+        It asks `model`; None means that of the project, else the model that is chosen for new conversations.
         """
-        self._show(None)
-        self._model.show(model)
+        self._show(None, folder)
+        project = self._project.project
+        self._model.show(model if model is not None or project is None else project.model or None)
 
     def choose_model(self, name: str) -> None:
         """Let the conversation, or the one that the empty page becomes, ask this model."""
@@ -216,8 +221,9 @@ class ShownConversation(QObject):
 
     # --- inside ----------------------------------------------------------------------------------------
 
-    def _show(self, conversation: OpenConversation | None) -> None:
+    def _show(self, conversation: OpenConversation | None, folder: str = "") -> None:
         self._open = conversation
+        self._project.show(folder if conversation is None else conversation.conversation.folder)
         conversation_id = None if conversation is None else conversation.conversation.id
         self._model.show(self._model_name)
         self._preparation.show(conversation_id)
@@ -302,6 +308,7 @@ class ShownConversation(QObject):
         if self._open is not None:
             with self._notices.report_store_errors():
                 self._open.read_name()
+            self._project.show(self._open.conversation.folder)
 
     def _on_conversation_gone(self, conversation_id: int) -> None:
         if self._open is not None and self._open.conversation.id == conversation_id:

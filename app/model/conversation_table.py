@@ -65,8 +65,10 @@ class ConversationTable:
         raise KeyError(conversation_id)
 
     def folders(self) -> list[str]:
-        """Return the names of all folders with conversations that are not in the trash."""
-        rows = self._database.rows("SELECT DISTINCT folder FROM conversation WHERE trashed_ms IS NULL AND folder <> ''")
+        """Return the names of all projects, and of the folders with conversations that are not in the trash."""
+        rows = self._database.rows(
+            "SELECT folder FROM conversation WHERE trashed_ms IS NULL AND folder <> '' UNION SELECT folder FROM project"
+        )
         return sorted(row[0] for row in rows if isinstance(row[0], str))
 
     def model(self, conversation_id: int) -> str:
@@ -97,7 +99,10 @@ class ConversationTable:
         self.set(conversation_id, "model", model)
 
     def put_into_folder(self, conversation_id: int, folder: str) -> None:
-        """Put a conversation into a folder; empty: into none. A folder exists while it has conversations."""
+        """Put a conversation into a folder; empty: into none.
+
+        A folder exists while it has conversations, or is a project.
+        """
         self.set(conversation_id, "folder", folder)
 
     def trash(self, conversation_id: int) -> None:
@@ -122,13 +127,15 @@ class ConversationTable:
 
     # --- parts of larger changes, to be called in a transaction --------------------------------------------
 
-    def insert(self, name: str, root_id: MessageId, model: str = "") -> Conversation:
+    def insert(self, name: str, root_id: MessageId, model: str = "", folder: str = "") -> Conversation:
         now_ms = _now_ms()
         conversation_id = self._database.write(
-            "INSERT INTO conversation (name, root_id, created_ms, updated_ms, model) VALUES (?, ?, ?, ?, ?)",
-            (name, root_id, now_ms, now_ms, model),
+            "INSERT INTO conversation (name, root_id, created_ms, updated_ms, model, folder) VALUES (?, ?, ?, ?, ?, ?)",
+            (name, root_id, now_ms, now_ms, model, folder),
         )
-        return Conversation(id=conversation_id, name=name, root_id=root_id, created_ms=now_ms, updated_ms=now_ms)
+        return Conversation(
+            id=conversation_id, name=name, root_id=root_id, created_ms=now_ms, updated_ms=now_ms, folder=folder
+        )
 
     def set(
         self,

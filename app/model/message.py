@@ -237,6 +237,8 @@ class Record(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     tools: tuple[Tool, ...] = ()
     """The tools that the answers below this system prompt may call."""
     sent: Sent | None = None
+    is_of_project: bool = False
+    """Whether this system prompt or file came from the project of its conversation."""
 
     @property
     def error_sentence(self) -> Sentence | None:

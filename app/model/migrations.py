@@ -176,7 +176,15 @@ CREATE TRIGGER kept_turn_changed AFTER UPDATE OF text ON message WHEN new.text <
 END;
 """
 
-MIGRATIONS = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH, _SIXTH, _SEVENTH)
+_EIGHTH = """
+-- What the conversations of a folder have in common.
+CREATE TABLE project (
+    folder TEXT PRIMARY KEY,
+    settings TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+"""
+
+MIGRATIONS = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH, _SIXTH, _SEVENTH, _EIGHTH)
 
 
 def migrate(database: sqlite3.Connection, steps: Sequence[str] | None = None) -> None:

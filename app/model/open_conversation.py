@@ -76,10 +76,15 @@ class OpenConversation:
         self._take_choices({parent_id: message.id})
         return message
 
-    def add_question(self, parent_id: MessageId, text: str, files: Sequence[str]) -> Message:
-        """Add a question below its files, and choose it; return the question."""
+    def add_question(
+        self, parent_id: MessageId, text: str, files: Sequence[str], project_files: Sequence[str] = ()
+    ) -> Message:
+        """Add a question below its files, and choose it; return the question.
+
+        `project_files` are those of its project, which stand above its own.
+        """
         self._widen_to(parent_id)
-        added = self._store.add_question(self.conversation.id, parent_id, text, files)
+        added = self._store.add_question(self.conversation.id, parent_id, text, files, project_files)
         if self._step is not None:
             # Hiding the topmost one hides all.
             self._step.choices.setdefault(parent_id, chosen(self._choices, parent_id))

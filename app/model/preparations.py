@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -14,10 +13,8 @@ from app.model.database import Database, StoreError
 from app.model.generation_settings import GenerationSettings
 from app.model.settings import write_atomically
 from app.model.unsent import NOTHING, Unsent
-from app.model.valid_parts import parsed, with_valid_fields
+from app.model.valid_parts import decoded
 from worker.sentence import Sentence
-
-_V = TypeVar("_V", bound=Struct)
 
 _EMPTY_PAGE = 0
 """No conversation has this id."""
@@ -53,8 +50,8 @@ class Preparations:
         for unsent, generation in rows:
             left_out: list[str] = []
             prepared = Prepared(
-                unsent=_decoded(unsent, Unsent, "unsent", left_out) or NOTHING,
-                generation=_decoded(generation, GenerationSettings, "settings", left_out),
+                unsent=decoded(unsent, Unsent, "unsent", left_out) or NOTHING,
+                generation=decoded(generation, GenerationSettings, "settings", left_out),
             )
             if left_out:
                 report(self._set_aside(conversation_id, [unsent, generation], prepared, ", ".join(left_out)))
@@ -98,23 +95,3 @@ class Preparations:
 
 def _encoded(value: Struct) -> str:
     return msgspec.json.encode(value).decode()
-
-
-def _decoded(text: str | None, kind: type[_V], name: str, left_out: list[str]) -> _V | None:
-    """Return the valid part of a stored value; None without one. `left_out` gets the names of the other parts."""
-    if text is None:
-        return None
-    try:
-        return msgspec.json.decode(text, type=kind)
-    except (msgspec.MsgspecError, RecursionError):
-        pass
-    try:
-        found = parsed(text.encode())
-    except (ValueError, RecursionError):
-        left_out.append(name)
-        return None
-    before = len(left_out)
-    valid = with_valid_fields(kind, found, name, left_out)
-    if len(left_out) == before:
-        return valid  # Only texts that can't be stored were replaced.
-    return valid if isinstance(found, dict) else None

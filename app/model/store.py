@@ -26,6 +26,7 @@ from app.model.message import Conversation, Message, MessageId, Record, Role, St
 from app.model.message_table import MessageTable
 from app.model.preparations import Preparations
 from app.model.presence import Presence
+from app.model.projects import Projects
 from app.model.search import Search
 from app.model.trash import Trash
 from worker.sentence import Sentence
@@ -39,6 +40,7 @@ _TIMEOUT_MS = 1000
 TRASH_KEPT_MS = 30 * 24 * 3600 * 1000
 """Anything that has been in the trash for longer is deleted when the program starts."""
 _END_OF_TIME_MS = 2**63 - 1
+_OF_PROJECT = Record(is_of_project=True)
 
 
 def _repairing_index(method: Callable[Concatenate[Store, P], R]) -> Callable[Concatenate[Store, P], R]:
@@ -101,6 +103,8 @@ class Store:
         self.trash = Trash(self._database)
         self.preparations = Preparations(self._database, path.parent)
         """Drafts and generation settings of each conversation."""
+        self.projects = Projects(self._database, path.parent)
+        """What the conversations of a folder have in common."""
         self.kept_requests = KeptRequests(self._database, self.messages, self.conversations, self.preparations)
         """Requests of other programs."""
 
@@ -162,22 +166,39 @@ class Store:
             return message
 
     def add_question(
-        self, conversation_id: int, parent_id: MessageId, text: str, files: Sequence[str] = ()
+        self,
+        conversation_id: int,
+        parent_id: MessageId,
+        text: str,
+        files: Sequence[str] = (),
+        project_files: Sequence[str] = (),
     ) -> list[Message]:
-        """Add a question below its files, and choose it; return the messages. They are on the disk on return."""
+        """Add a question below its files, and choose it; return the messages. They are on the disk on return.
+
+        `project_files` are those of its project, which stand above its own.
+        """
         with self._database.durably():
             self.conversations.pin_other_views(parent_id, conversation_id)
-            added = self._insert_question(conversation_id, parent_id, text, files)
+            added = self._insert_question(conversation_id, parent_id, text, files, project_files)
             self.conversations.mark_used(conversation_id, parent_id)
             return added
 
     def _insert_question(
-        self, conversation_id: int, parent_id: MessageId, text: str, files: Sequence[str]
+        self,
+        conversation_id: int,
+        parent_id: MessageId,
+        text: str,
+        files: Sequence[str],
+        project_files: Sequence[str] = (),
     ) -> list[Message]:
         added: list[Message] = []
-        turn: list[tuple[Role, str]] = [*(("file", file) for file in files), ("user", text)]
-        for role, content in turn:
-            added.append(self.messages.insert(parent_id, role, content))
+        turn: list[tuple[Role, str, Record | None]] = [
+            *(("file", file, _OF_PROJECT) for file in project_files),
+            *(("file", file, None) for file in files),
+            ("user", text, None),
+        ]
+        for role, content, record in turn:
+            added.append(self.messages.insert(parent_id, role, content, record=record))
             self.conversations.choose(conversation_id, {parent_id: added[-1].id})
             parent_id = added[-1].id
         return added
@@ -195,7 +216,12 @@ class Store:
         Raises `KeyError`.
         """
         before = self.messages.get(message_id)
-        record = None if before.record is None else without_tokens(before.record)
+        # A project's text that the user replaces is the user's own.
+        record = (
+            None
+            if before.record is None
+            else msgspec.structs.replace(without_tokens(before.record), is_of_project=False)
+        )
         message = msgspec.structs.replace(before, text=text, record=record)
         self.update(message)
         return message
@@ -233,23 +259,34 @@ class Store:
 
     @_repairing_index
     def create_conversation(
-        self, name: str, system_prompt: str, first_text: str, model: str = "", files: Sequence[str] = ()
+        self,
+        name: str,
+        system_prompt: str,
+        first_text: str,
+        model: str = "",
+        files: Sequence[str] = (),
+        *,
+        folder: str = "",
+        project_files: Sequence[str] | None = None,
     ) -> tuple[Conversation, Message]:
         """Add a conversation with its system prompt, first question and model; return it and the question.
 
-        `files` are the texts of the messages above the question, of the role `file`.
+        `files` are the texts of the messages above the question, of the role `file`; those of its project stand above
+        them. `project_files` None: its folder is no project.
         """
         with self._database.durably():
             root = self.messages.insert(None, "root", "")
-            system = self.messages.insert(root.id, "system", system_prompt)
-            conversation = self.conversations.insert(name, root.id, model)
+            record = None if project_files is None else _OF_PROJECT
+            system = self.messages.insert(root.id, "system", system_prompt, record=record)
+            conversation = self.conversations.insert(name, root.id, model, folder)
             self.conversations.choose(conversation.id, {root.id: system.id})
-            return conversation, self._insert_question(conversation.id, system.id, first_text, files)[-1]
+            added = self._insert_question(conversation.id, system.id, first_text, files, project_files or ())
+            return conversation, added[-1]
 
-    def fork_conversation(self, name: str, message_id: MessageId, model: str = "") -> Conversation:
+    def fork_conversation(self, name: str, message_id: MessageId, model: str = "", folder: str = "") -> Conversation:
         """Add a conversation that shares everything up to a message and ends there. Nothing is copied."""
         with self._database.durably():
-            conversation = self.conversations.insert(name, message_id, model)
+            conversation = self.conversations.insert(name, message_id, model, folder)
             self.conversations.choose(conversation.id, {message_id: None})
             return conversation
 

@@ -24,6 +24,26 @@ def parsed(data: bytes) -> object:
         return json.loads(data.decode("utf-8-sig", "replace"), parse_constant=lambda _: None)
 
 
+def decoded(text: str | None, kind: type[_S], name: str, left_out: list[str]) -> _S | None:
+    """Return the valid part of a stored value; None without one. `left_out` gets the names of the other parts."""
+    if text is None:
+        return None
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except (msgspec.MsgspecError, RecursionError):
+        pass
+    try:
+        found = parsed(text.encode())
+    except (ValueError, RecursionError):
+        left_out.append(name)
+        return None
+    before = len(left_out)
+    valid = with_valid_fields(kind, found, name, left_out)
+    if len(left_out) == before:
+        return valid  # Only texts that can't be stored were replaced.
+    return valid if isinstance(found, dict) else None
+
+
 def with_valid_fields(kind: type[_S], found: object, within: str, left_out: list[str]) -> _S:
     """Return a `kind` with the valid fields of `found`. Others have their defaults; `left_out` gets their names.
 

@@ -45,6 +45,9 @@ MENUS: tuple[tuple[str, tuple[Entry | Submenu, ...]], ...] = (
         (
             Entry("new", "New conversation", "Ctrl+N", icon="plus"),
             Entry("new_window", "New window", "Ctrl+Shift+N", icon="window"),
+            Entry("new_project", "New project…", "Ctrl+Alt+N", icon="folder"),
+            Entry("project", "Project…", "Ctrl+Alt+P", icon="folder"),
+            SEPARATOR,
             Entry("rename", "Rename conversation…", "F2", icon="edit"),
             Entry("pin", "Pin conversation", "Ctrl+Shift+P", is_checkable=True, icon="pin"),
             Entry("folder", "Move to folder…", "Ctrl+Shift+M", icon="folder"),
@@ -128,6 +131,8 @@ MENUS: tuple[tuple[str, tuple[Entry | Submenu, ...]], ...] = (
             Entry("system_prompt", "System prompt…", "Ctrl+Y", icon="system"),
             Entry("answer_format", "Answer format…", "Ctrl+J", icon="format"),
             Entry("sampling", "Sampling and hooks…", "Ctrl+P", icon="sampling"),
+            SEPARATOR,
+            Entry("renew", "Ask again with the project's text", "Ctrl+Alt+R", icon="regenerate"),
         ),
     ),
     (

@@ -182,6 +182,8 @@ class MainWindow(QMainWindow):
             composer=self.composer,
             theme=self._theme,
         )
+        self._conversation_commands.project_asked.connect(self.dialogs.show_project)
+        self.dialogs.project_made.connect(self._conversation_commands.begin_in)
         self.dialogs.drop_page.models_dropped.connect(self._models_commands.open_models)
         self._compare_commands = CompareCommands(controller, self._theme, self)
         self._dock_commands = DockCommands(
@@ -267,7 +269,15 @@ class MainWindow(QMainWindow):
 
     def _show_title(self) -> None:
         conversation = self._controller.shown.conversation
-        name = conversation.name if conversation is not None else self.tr("New conversation")
+        folder = self._controller.project.folder
+        if conversation is not None:
+            name = conversation.name
+        else:
+            name = (
+                self.tr("New conversation in “{folder}”").format(folder=folder)
+                if folder
+                else self.tr("New conversation")
+            )
         self.header.show_title(name)
         self.setWindowTitle(f"{beginning(name)} — Bough" if conversation is not None else "Bough")
         self._conversation_commands.update(self.menus)

@@ -741,8 +741,16 @@
         <translation>Löschen</translation>
     </message>
     <message>
-        <source>Rename folder…</source>
-        <translation>Ordner umbenennen…</translation>
+        <source>New conversation here</source>
+        <translation>Neues Gespräch hier</translation>
+    </message>
+    <message>
+        <source>Project…</source>
+        <translation>Projekt…</translation>
+    </message>
+    <message>
+        <source>Rename…</source>
+        <translation>Umbenennen…</translation>
     </message>
     <message>
         <source>Move all conversations out</source>
@@ -2134,6 +2142,10 @@
 <context>
     <name>MainWindow</name>
     <message>
+        <source>New conversation in “{folder}”</source>
+        <translation>Neues Gespräch in „{folder}“</translation>
+    </message>
+    <message>
         <source>New conversation</source>
         <translation>Neues Gespräch</translation>
     </message>
@@ -2330,6 +2342,14 @@
     <message>
         <source>New window</source>
         <translation>Neues Fenster</translation>
+    </message>
+    <message>
+        <source>New project…</source>
+        <translation>Neues Projekt…</translation>
+    </message>
+    <message>
+        <source>Project…</source>
+        <translation>Projekt…</translation>
     </message>
     <message>
         <source>Rename conversation…</source>
@@ -2558,6 +2578,10 @@
     <message>
         <source>Sampling and hooks…</source>
         <translation>Sampling und Hooks…</translation>
+    </message>
+    <message>
+        <source>Ask again with the project&apos;s text</source>
+        <translation>Mit dem Text des Projekts erneut fragen</translation>
     </message>
     <message>
         <source>Models…</source>
@@ -3630,6 +3654,136 @@
     </message>
 </context>
 <context>
+    <name>ProjectFiles</name>
+    <message>
+        <source>Files</source>
+        <translation>Dateien</translation>
+    </message>
+    <message>
+        <source>Add files…</source>
+        <translation>Dateien hinzufügen…</translation>
+    </message>
+    <message>
+        <source>Or drop them here</source>
+        <translation>Oder hier ablegen</translation>
+    </message>
+    <message>
+        <source>Add files</source>
+        <translation>Dateien hinzufügen</translation>
+    </message>
+    <message>
+        <source>{num} of {total} parts</source>
+        <translation>{num} von {total} Teilen</translation>
+    </message>
+    <message>
+        <source>1 token</source>
+        <translation>1 Token</translation>
+    </message>
+    <message>
+        <source>{num} tokens</source>
+        <translation>{num} Token</translation>
+    </message>
+    <message>
+        <source>{name} · reading…</source>
+        <translation>{name} · wird gelesen…</translation>
+    </message>
+</context>
+<context>
+    <name>ProjectWindow</name>
+    <message>
+        <source>Project</source>
+        <translation>Projekt</translation>
+    </message>
+    <message>
+        <source>New project</source>
+        <translation>Neues Projekt</translation>
+    </message>
+    <message>
+        <source>What the model should know or do in every conversation here</source>
+        <translation>Was das Modell in jedem Gespräch hier wissen oder tun soll</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>Abbrechen</translation>
+    </message>
+    <message>
+        <source>Esc</source>
+        <translation>Esc</translation>
+    </message>
+    <message>
+        <source>Save</source>
+        <translation>Speichern</translation>
+    </message>
+    <message>
+        <source>New conversations here begin with these instructions and files. The model reads them once.</source>
+        <translation>Neue Gespräche hier beginnen mit diesen Anweisungen und Dateien. Das Modell liest sie einmal.</translation>
+    </message>
+    <message>
+        <source>Name</source>
+        <translation>Name</translation>
+    </message>
+    <message>
+        <source>Instructions</source>
+        <translation>Anweisungen</translation>
+    </message>
+    <message>
+        <source>The system prompt of new conversations here</source>
+        <translation>Der Systemprompt neuer Gespräche hier</translation>
+    </message>
+    <message>
+        <source>Files</source>
+        <translation>Dateien</translation>
+    </message>
+    <message>
+        <source>Every new conversation here begins with them</source>
+        <translation>Jedes neue Gespräch hier beginnt mit ihnen</translation>
+    </message>
+    <message>
+        <source>Model</source>
+        <translation>Modell</translation>
+    </message>
+    <message>
+        <source>New conversations here ask it</source>
+        <translation>Neue Gespräche hier fragen es</translation>
+    </message>
+    <message>
+        <source>Sampling</source>
+        <translation>Sampling</translation>
+    </message>
+    <message>
+        <source>For conversations here that have no settings of their own</source>
+        <translation>Für Gespräche hier ohne eigene Einstellungen</translation>
+    </message>
+    <message>
+        <source>The model chosen for new conversations</source>
+        <translation>Das für neue Gespräche gewählte Modell</translation>
+    </message>
+    <message>
+        <source>The app&apos;s default</source>
+        <translation>Voreinstellung des Programms</translation>
+    </message>
+    <message>
+        <source>Custom</source>
+        <translation>Benutzerdefiniert</translation>
+    </message>
+    <message>
+        <source>{name}, changed</source>
+        <translation>{name}, geändert</translation>
+    </message>
+    <message>
+        <source>As in the open conversation</source>
+        <translation>Wie im offenen Gespräch</translation>
+    </message>
+    <message>
+        <source>A new conversation: {cost}</source>
+        <translation>Ein neues Gespräch: {cost}</translation>
+    </message>
+    <message>
+        <source>There is already a project “{name}”.</source>
+        <translation>Es gibt schon ein Projekt „{name}“.</translation>
+    </message>
+</context>
+<context>
     <name>ReadAgain</name>
     <message>
         <source>The tools had changed since the last request, so all text after them was read again.</source>
@@ -4332,6 +4486,10 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
     <message>
         <source>“{name}” has {num_chars} characters, but a message can hold only {max_chars} of files. Attach a part of it.</source>
         <translation>„{name}“ hat {num_chars} Zeichen, aber eine Nachricht fasst höchstens {max_chars} Zeichen aus Dateien. Hängen Sie einen Teil davon an.</translation>
+    </message>
+    <message>
+        <source>“{name}” has {num_chars} characters, but a project can hold only {max_chars} of files. Add a part of it.</source>
+        <translation>„{name}“ hat {num_chars} Zeichen, aber ein Projekt kann nur {max_chars} an Dateien enthalten. Fügen Sie einen Teil davon hinzu.</translation>
     </message>
     <message>
         <source>“{name}” is not a file.</source>
@@ -5472,6 +5630,18 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>Answers to other programs can&apos;t be remembered ({error}). If a program sends one of them back, the model reads it again. Check the file {file}, then switch the local API off and on again.</source>
         <translation>Antworten an andere Programme können nicht gemerkt werden ({error}). Schickt ein Programm eine davon zurück, liest das Modell sie noch einmal. Prüfen Sie die Datei {file}, und schalten Sie dann die lokale API aus und wieder ein.</translation>
+    </message>
+    <message>
+        <source>Settings of the project “{name}” are invalid and not used: {names}.</source>
+        <translation>Einstellungen des Projekts „{name}“ sind ungültig und werden nicht verwendet: {names}.</translation>
+    </message>
+    <message>
+        <source>Settings of the project “{name}” are invalid and not used: {names}. They stay in the store, as they could not be kept in a file ({error}). They are lost when you change the project.</source>
+        <translation>Einstellungen des Projekts „{name}“ sind ungültig und werden nicht verwendet: {names}. Sie bleiben im Speicher, da sie nicht in einer Datei aufbewahrt werden konnten ({error}). Sie gehen verloren, wenn Sie das Projekt ändern.</translation>
+    </message>
+    <message>
+        <source>Settings of the project “{name}” are invalid and were set aside: {names}. The others are used. The stored text is kept as {file}.</source>
+        <translation>Einstellungen des Projekts „{name}“ sind ungültig und wurden beiseitegelegt: {names}. Die anderen werden verwendet. Der gespeicherte Text ist als {file} aufbewahrt.</translation>
     </message>
     <message>
         <source>The weights are in a format that can contain program code, which Bough does not read. Choose a version of this model with safetensors.</source>

@@ -143,11 +143,9 @@ class ComposerCommands(QObject):
     # --- the meter -----------------------------------------------------------------------------------------
 
     def _path(self) -> list[Message]:
-        path = self._controller.shown.path
-        prompt = self._preparation.system_prompt
-        if self._controller.shown.conversation is None and prompt:
-            return [Message(id=0, parent_id=None, role="system", text=prompt)]
-        return path
+        if self._controller.shown.conversation is None:
+            return self._controller.beginnings.of_page
+        return self._controller.shown.path
 
     def _show_branch(self) -> None:
         conversation = self._controller.shown.conversation

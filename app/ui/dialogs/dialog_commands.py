@@ -1,4 +1,4 @@
-"""Actions that open a window over the main one: export, import, search, trash, backups, replay.
+"""Actions that open a window over the main one: export, import, search, trash, backups, replay, projects.
 
 Each window is imported when it is first opened, because few starts need one.
 """
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, QStandardPaths
+from PySide6.QtCore import QObject, QStandardPaths, Signal
 from PySide6.QtWidgets import QDialog, QFileDialog, QWidget
 
 from app.conversation.controller import Controller
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from app.model.trash import TrashItem
     from app.ui.dialogs.export_window import ExportWindow, Offer
     from app.ui.dialogs.import_window import ImportWindow
+    from app.ui.dialogs.project_window import ProjectWindow
     from app.ui.dialogs.recovery_windows import BackupsWindow, TrashWindow
     from app.ui.dialogs.replay_window import ReplayWindow
     from app.ui.dialogs.search_panel import SearchPanel
@@ -41,6 +42,9 @@ _MAX_EXCERPT_CHARACTERS = 60
 
 class DialogCommands(QObject):
     """Opens these windows, one of each kind at a time, and posts notices of their results."""
+
+    project_made = Signal(str)
+    """The folder of a new project."""
 
     def __init__(
         self,
@@ -163,6 +167,21 @@ class DialogCommands(QObject):
         )
         kind = "warning" if result.problems else "information"
         self._post(Notice(joined([verbatim(text), *result.problems]), kind, ShowFile(result.path)))
+
+    # --- projects ----------------------------------------------------------------------------------------
+
+    def show_project(self, folder: str) -> ProjectWindow:
+        """Open the page of a project; of a new one if `folder` is empty."""
+        from app.ui.dialogs.project_window import ProjectWindow
+
+        for sheet in self._window.findChildren(ProjectWindow):
+            if sheet.isVisible() and sheet.folder == folder:
+                sheet.activateWindow()
+                return sheet
+        sheet = ProjectWindow(self._controller, folder, self._theme, self._window)
+        if not folder:
+            sheet.saved.connect(self.project_made)
+        return sheet
 
     # --- import ------------------------------------------------------------------------------------------
 

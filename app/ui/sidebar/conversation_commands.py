@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QPoint, Qt, QUrl
+from PySide6.QtCore import QObject, QPoint, Qt, QUrl, Signal
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QMenu, QWidget
 
@@ -26,6 +26,9 @@ _ON_OPEN_CONVERSATION = ("rename", "pin", "folder", "archive", "delete")
 class ConversationCommands(QObject):
     """Carries out actions on the open conversation, and on any other by the list's menu, keys and drops."""
 
+    project_asked = Signal(str)
+    """The page of this folder's project should be shown; of a new one if it is empty."""
+
     def __init__(
         self,
         controller: Controller,
@@ -39,6 +42,7 @@ class ConversationCommands(QObject):
         super().__init__(window)
         self._controller = controller
         self._conversations = controller.program.conversations
+        self._projects = controller.program.projects
         self._window = window
         self._menus = menus
         self._list = sidebar.list
@@ -55,6 +59,9 @@ class ConversationCommands(QObject):
         """Return the slot of each action, by the action's name in the menus."""
         return {
             "new": self._begin,
+            "new_project": partial(self.project_asked.emit, ""),
+            "project": self._show_project,
+            "renew": self._controller.renew_beginning,
             "rename": partial(self._on_open_conversation, self._rename),
             "pin": partial(self._on_open_conversation, self._toggle_pinned),
             "folder": partial(self._on_open_conversation, self._ask_folder),
@@ -69,8 +76,19 @@ class ConversationCommands(QObject):
         conversation = self._controller.shown.conversation
         for name in _ON_OPEN_CONVERSATION:
             menus[name].setEnabled(conversation is not None)
+        menus["project"].setEnabled(bool(self._controller.project.folder))
+        menus["renew"].setEnabled(self._controller.beginnings.can_renew)
         menus["pin"].setChecked(conversation is not None and conversation.pinned_ms is not None)
         menus["archive"].setChecked(conversation is not None and conversation.archived_ms is not None)
+
+    def begin_in(self, folder: str) -> None:
+        """Show an empty page for a new conversation in a folder and focus the composer."""
+        self._controller.begin_in(folder)
+        self._composer.text.setFocus()
+
+    def _show_project(self) -> None:
+        if self._controller.project.folder:
+            self.project_asked.emit(self._controller.project.folder)
 
     def _begin(self) -> None:
         """Show an empty page for a new conversation and focus the composer."""
@@ -107,10 +125,16 @@ class ConversationCommands(QObject):
         kind, _, folder = key.partition("/")
         if kind == "folder":
             menu = self._new_menu()
-            menu.addAction(self.tr("Rename folder…"), partial(self._rename_folder, folder))
-            menu.addAction(
-                self.tr("Move all conversations out"), partial(self._conversations.rename_folder, folder, "")
+            beginning = menu.addAction(self.tr("New conversation here"), partial(self.begin_in, folder))
+            project = menu.addAction(self.tr("Project…"), partial(self.project_asked.emit, folder))
+            menu.addSeparator()
+            menu.addAction(self.tr("Rename…"), partial(self._rename_folder, folder))
+            out = menu.addAction(
+                self.tr("Move all conversations out"), partial(self._conversations.empty_folder, folder)
             )
+            out.setEnabled(any(one.folder == folder for one in self._conversations.all))
+            for action, name in ((beginning, "new"), (project, "project")):
+                self._menus.draw_icon(action, self._menus.icon_name(name))
             menu.popup(position)
 
     def _move(self, conversation_id: int, key: str) -> None:
@@ -179,7 +203,7 @@ class ConversationCommands(QObject):
     def _rename_folder(self, folder: str) -> None:
         name = questions.ask_folder(self._window, folder, [])
         if name:
-            self._conversations.rename_folder(folder, name)
+            self._projects.rename(folder, name)
 
     def _show_data_folder(self) -> None:
         if not QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._data_folder))):

@@ -74,7 +74,9 @@ class ConversationList(QTreeView):
         """Read the conversations again."""
         current_id = self.current_id
         self._is_filling = True
-        self.rows.show_sections(sections(self._conversations.all, datetime.now().astimezone().date()))
+        today = datetime.now().astimezone().date()
+        projects = self._controller.program.projects.names
+        self.rows.show_sections(sections(self._conversations.all, today, projects))
         folded = self._controller.program.settings.folded_sections
         for row in range(self.rows.rowCount()):
             index = self.rows.index(row, 0)
@@ -176,6 +178,8 @@ class ConversationList(QTreeView):
                 self.begin_rename(conversation_id)
             case Qt.Key.Key_Menu if conversation_id is not None:
                 self.menu_requested.emit(conversation_id, self._below(index))
+            case Qt.Key.Key_Menu if index.isValid():
+                self.section_menu_requested.emit(index.data(KEY), self._below(index))
             case _:
                 super().keyPressEvent(event)
 

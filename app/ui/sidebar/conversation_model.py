@@ -68,10 +68,13 @@ class Section(NamedTuple):
                 return QCoreApplication.translate("Sections", "Archive")
 
 
-def sections(conversations: Iterable[Conversation], today: date) -> list[Section]:
-    """Return the groups in the order of the sidebar: pinned, folders, by last use, archive; none is empty."""
+def sections(conversations: Iterable[Conversation], today: date, projects: Iterable[str] = ()) -> list[Section]:
+    """Return the groups in the order of the sidebar: pinned, folders, by last use, archive.
+
+    None but the folders of projects is empty.
+    """
     pinned: list[Conversation] = []
-    folders: dict[str, list[Conversation]] = {}
+    folders: dict[str, list[Conversation]] = {name: [] for name in projects}
     by_day: dict[Kind, list[Conversation]] = {"today": [], "yesterday": [], "week": [], "older": []}
     archived: list[Conversation] = []
     starts_ms = _group_starts(today)
@@ -88,7 +91,7 @@ def sections(conversations: Iterable[Conversation], today: date) -> list[Section
     found += [Section("folder", name, tuple(folders[name])) for name in sorted(folders, key=str.casefold)]
     found += [Section(kind, "", tuple(members)) for kind, members in by_day.items()]
     found.append(Section("archive", "", tuple(archived)))
-    return [section for section in found if section.conversations]
+    return [section for section in found if section.conversations or section.kind == "folder"]
 
 
 def _group(updated_ms: int, starts_ms: list[tuple[Kind, float]]) -> Kind:
