@@ -33,7 +33,7 @@ from worker.protocol import (
     Tool,
     ToolCall,
 )
-from worker.tools.turn_parts import CallArguments, CallBroken, CallEnded, CallStarted, Content, Reasoning
+from worker.tools.turn_parts import CallArguments, CallBroken, CallEnded, CallStarted, Content, LeftOut, Reasoning
 
 _SIGNATURE = "bough"
 """Clients return the signature of a thinking block unchanged. Bough needs none."""
@@ -314,6 +314,8 @@ class _Writer(Writer):
                 case CallBroken():
                     self._is_broken = True
                     self._close()
+                case LeftOut():
+                    pass
 
     @override
     def end(self, ended: Ended) -> None:

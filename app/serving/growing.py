@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple, TypeAlias
 
 from worker.protocol import FinishReason, Token, Usage
 from worker.tools.turn_parts import Content, Part, Reasoning, TurnReader
+
+_CUTS: Collection[FinishReason] = ("length", "cancelled")
+"""The model would have written more."""
 
 
 class ShownToken(NamedTuple):
@@ -71,6 +74,8 @@ class Growing:
         self._reader = reader
         self._has_logprobs = has_logprobs
         self._tokens = _GrowingTokens()
+        self._undecided: list[ShownToken] = []
+        """Tokens of text that is held back, so it is not known whether they are content."""
         self.num_chars = 0
         """How many characters have come."""
         self.num_reasoning = 0
@@ -88,8 +93,9 @@ class Growing:
     def ended(self, reason: FinishReason, stop: str | None) -> list[Step]:
         self.has_ended = True
         last = self._delta(self._tokens.ended()) if self._has_logprobs else []
-        parts = [*self._reader.feed(self._tokens.rest), *self._reader.end()]
-        steps: list[Step] = [*last, *([Delta(self._number, parts, [])] if parts else [])]
+        parts = [*self._reader.feed(self._tokens.rest), *end_of(self._reader, reason)]
+        kept = [*self._decided(parts), *(token for token in self._undecided if not token.text)]
+        steps: list[Step] = [*last, *([Delta(self._number, parts, kept)] if parts or kept else [])]
         return [*steps, Ended(self._number, reason, stop, self._reader.num_calls)]
 
     def _delta(self, shown: Sequence[ShownToken]) -> list[Step]:
@@ -99,14 +105,38 @@ class Growing:
         for token in shown:
             new = self._reader.feed(token.text)
             self._count(new, 1)
-            if not new or any(isinstance(part, Content) for part in new):
-                kept.append(token)
+            self._undecided.append(token)
+            kept += self._decided(new)
             parts += new
         return [Delta(self._number, parts, kept)] if parts or kept else []
+
+    def _decided(self, parts: Sequence[Part]) -> list[ShownToken]:
+        """Return the undecided tokens that spell the content of new parts, and forget those before them."""
+        content = "".join(part.text for part in parts if isinstance(part, Content))
+        if not content:
+            self._undecided = [] if parts else self._undecided
+            return []
+        start = max("".join(token.text for token in self._undecided).rfind(content), 0)
+        found: list[ShownToken] = []
+        at = num_done = 0
+        for token in self._undecided:
+            if at >= start + len(content):
+                break
+            num_done += 1
+            at += len(token.text)
+            if at > start or (at == start and not token.text):
+                found.append(token)
+        self._undecided = self._undecided[num_done:]
+        return found
 
     def _count(self, parts: Sequence[Part], num_tokens: int) -> None:
         if any(isinstance(part, Reasoning) for part in parts):
             self.num_reasoning += num_tokens
+
+
+def end_of(reader: TurnReader, reason: FinishReason) -> list[Part]:
+    """End a turn that ended for this reason. Return its last parts."""
+    return reader.end(is_cut=reason in _CUTS)
 
 
 class _GrowingTokens:

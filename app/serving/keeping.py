@@ -17,11 +17,12 @@ from app.model.message import Constraint, Message, Record, Sampling, Sent, State
 from app.model.notes import fenced, note
 from app.model.titles import title_of
 from app.model.token_pieces import with_first_tokens
+from app.serving.growing import end_of
 from app.serving.history import chained, digest_of, digest_of_tools
 from app.serving.relay import Exchange
 from app.serving.turns import turn_of
 from worker import protocol
-from worker.protocol import Choice, Generate, ModelLoaded
+from worker.protocol import Choice, FinishReason, Generate, ModelLoaded
 from worker.tools.forms import form_named
 from worker.tools.turn_parts import CallStarted, Content, Part, TurnReader
 
@@ -174,7 +175,8 @@ def _answer(
     tokens = exchange.tokens[number] if number < len(exchange.tokens) else ()
     answer = finished(before, [], tokens, exchange.finished, number)
     assert answer.record is not None
-    parts = _parts(answer.text, generate, loaded, opens_reasoning=exchange.opens_reasoning and not given)
+    opens_reasoning = exchange.opens_reasoning and not given
+    parts = _parts(answer.text, choice.reason, generate, loaded, opens_reasoning=opens_reasoning)
     turn = turn_of(parts)
     if turn is None:
         # A broken call is text.
@@ -183,7 +185,9 @@ def _answer(
     return turn, _with_calls(turn, text, answer.text, answer.record, state=answer.state)
 
 
-def _parts(text: str, generate: Generate, loaded: ModelLoaded, *, opens_reasoning: bool) -> list[Part]:
+def _parts(
+    text: str, reason: FinishReason, generate: Generate, loaded: ModelLoaded, *, opens_reasoning: bool
+) -> list[Part]:
     has_tools = bool(generate.tools) and generate.tool_choice != "none"
     form = None if loaded.tool_form is None else form_named(loaded.tool_form)
     reader = TurnReader(
@@ -192,7 +196,7 @@ def _parts(text: str, generate: Generate, loaded: ModelLoaded, *, opens_reasonin
         {tool.name: tool.parameters for tool in generate.tools},
         starts_in_reasoning=opens_reasoning,
     )
-    return [*reader.feed(text), *reader.end()]
+    return [*reader.feed(text), *end_of(reader, reason)]
 
 
 def _before_calls(written: str, turn: protocol.Message, parts: Sequence[Part], loaded: ModelLoaded) -> str:

@@ -28,7 +28,7 @@ from app.serving.service import LoadedModel, Service
 from app.serving.shared_bodies import text_of
 from app.serving.writer import Writer
 from worker.protocol import Constraint, Generate, Message, NamedTool, Tool
-from worker.tools.turn_parts import CallArguments, CallBroken, CallEnded, CallStarted, Content, Part, Reasoning
+from worker.tools.turn_parts import CallArguments, CallBroken, CallEnded, CallStarted, Content, LeftOut, Part, Reasoning
 
 
 class Chat:
@@ -166,7 +166,7 @@ class _Choice:
                 self._calls[index][2].append(text)
                 calls = delta.setdefault("tool_calls", [])
                 calls.append({"index": index, "function": {"arguments": text}})
-            case CallEnded() | CallBroken():
+            case CallEnded() | CallBroken() | LeftOut():
                 # A call that the end of the answer cut stays as far as it came, as in the original.
                 pass
 

@@ -23,7 +23,7 @@ from app.serving.service import LoadedModel, Service
 from app.serving.shared_bodies import text_of
 from app.serving.writer import Writer
 from worker.protocol import Constraint, Generate, Message, NamedTool, Tool
-from worker.tools.turn_parts import CallArguments, CallBroken, CallEnded, CallStarted, Content, Reasoning
+from worker.tools.turn_parts import CallArguments, CallBroken, CallEnded, CallStarted, Content, LeftOut, Reasoning
 
 _MAX_KEPT = 200
 _MAX_KEPT_CHARS = 50_000_000
@@ -294,6 +294,8 @@ class _Writer(Writer):
                 case CallBroken():
                     self._is_cut = True
                     self._close()
+                case LeftOut():
+                    pass
         self._logprobs += logprobs
 
     @override

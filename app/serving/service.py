@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from app.serving.answering import Answering
 from app.serving.drop_rules import DropRules
+from app.serving.growing import end_of
 from app.serving.history import Requests
 from app.serving.messages import (
     Answer,
@@ -30,6 +31,7 @@ from app.serving.owner_link import OwnerLink
 from app.serving.problems import ProblemError, problem_of
 from app.serving.turns import Turns, turn_of
 from worker.protocol import Failed, Finished, Generate, ModelLoaded, Prompt, Tokenize, Tokenized
+from worker.tools.turn_parts import LeftOut
 
 
 class LoadedModel(NamedTuple):
@@ -159,7 +161,9 @@ class Service:
         assert generate.messages is not UNSET
         for choice in finished.choices:
             reader = answering.reader()
-            turn = turn_of([*reader.feed(choice.text), *reader.end()])
+            parts = [*reader.feed(choice.text), *end_of(reader, choice.reason)]
+            # A turn that has more than the client sees is tokenized like any other.
+            turn = None if any(isinstance(part, LeftOut) for part in parts) else turn_of(parts)
             if turn is not None:
                 self._turns.remember(
                     answering.info, generate.tools, generate.messages, turn, choice.text, choice.turn_token_ids

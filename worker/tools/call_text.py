@@ -95,16 +95,21 @@ class CallText:
                 return False
 
     def close_section(self) -> _Step:
-        """Read what stands after the last call, as far as it is there."""
+        """Read what stands after the last call, as far as it is there. Raises `BrokenError` where the text is cut."""
         for text in (self._closing, self._form.end):
             yield from self._in.skip_space()
-            if text:
-                yield from self._in.takes(text)
+            if text and not (yield from self._in.takes(text)) and self._in.is_cut_here:
+                raise BrokenError
 
     def _start(self, name: str, call_id: str = "") -> None:
         if not name or (self._is_bare and self._tools and name not in self._tools):
             raise BrokenError
         self._start_call(name, call_id)
+
+    def _check_uncut(self) -> None:
+        """Raise `BrokenError` if the text was cut where it is read now."""
+        if self._in.is_cut_here:
+            raise BrokenError
 
     # --- JSON ----------------------------------------------------------------------------------------------
 
@@ -194,6 +199,8 @@ class CallText:
         else:
             self._add("{")
             yield from self._tagged_arguments(syntax, name)
+            # Another argument may have been next.
+            self._check_uncut()
             self._add("}")
         yield from self._in.take_lines(syntax.after)
 
@@ -287,7 +294,9 @@ class CallText:
         elif (yield from self._in.starts_with('"')):
             yield from self._in.json_value(self._add)
         else:
-            self._add(json.dumps((yield from self._in.take_while(_KEY)), ensure_ascii=False))
+            key = yield from self._in.take_while(_KEY)
+            self._check_uncut()
+            self._add(json.dumps(key, ensure_ascii=False))
         yield from self._in.skip_space()
         yield from self._in.take(":")
         self._add(": ")
@@ -314,6 +323,7 @@ class CallText:
                 yield from self._in.json_value(self._add)
             case _:
                 word = yield from self._in.take_while(_BARE)
+                self._check_uncut()
                 self._add(_word(word.strip()) or json.dumps(word.strip(), ensure_ascii=False))
 
     def _python(self) -> _Step:
@@ -328,6 +338,7 @@ class CallText:
 
     def _python_argument(self) -> _Step:
         key = yield from self._in.take_while(_KEY)
+        self._check_uncut()
         yield from self._in.skip_space()
         if not key:
             raise BrokenError
@@ -354,6 +365,7 @@ class CallText:
                 self._add("]")
             case _:
                 word = _word((yield from self._in.take_while(_WORD)))
+                self._check_uncut()
                 if not word:
                     raise BrokenError
                 self._add(word)

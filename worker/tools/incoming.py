@@ -33,14 +33,25 @@ class Incoming:
         self._num_dropped = 0
         """How many characters before `_text` are read for good."""
         self._has_ended = False
+        self._is_cut = False
+        self._has_run_out = False
+        """Whether the end of the text came where more of it could follow."""
+        self.left_out = ""
+        """The end of a cut text that was passed on to nobody: the beginning of a marker, or of a call."""
+
+    @property
+    def is_cut_here(self) -> bool:
+        """Whether the text was cut where it is read now, so that it may be the beginning of something whole."""
+        return self._is_cut and self._has_run_out
 
     def add(self, text: str) -> None:
         """Append text."""
         self._text += text
 
-    def end(self) -> None:
-        """Note that no more text comes."""
+    def end(self, *, is_cut: bool = False) -> None:
+        """Note that no more text comes. `is_cut`: it would have gone on."""
         self._has_ended = True
+        self._is_cut = is_cut
 
     def mark(self) -> int:
         """Return the position, and forget the text before it."""
@@ -61,6 +72,12 @@ class Incoming:
         """Return the text that was read since a position after the last mark."""
         return self._text[position - self._num_dropped : self._at]
 
+    def all_since(self, position: int) -> str:
+        """Read the text to its end. Return it from a position after the last mark on."""
+        self._at = len(self._text)
+        self.left_out = ""
+        return self.since(position)
+
     # --- text ----------------------------------------------------------------------------------------------
 
     def until(
@@ -69,7 +86,7 @@ class Incoming:
         """Pass text on up to the first of `markers`, and go past it. Return it, or None at the end of the text.
 
         If several markers begin at the same place, the longest counts. `trims`: white space before a marker is dropped.
-        `keeps`: the text can be read again.
+        `keeps`: the text can be read again. The beginning of a marker is left out where the text is cut in it.
         """
         pattern, beginnings = _search(tuple(markers))
         while True:
@@ -82,13 +99,17 @@ class Incoming:
                     self.mark()
                 return found[0]
             end = len(self._text) if found is None else found.start()
-            if not self._has_ended and markers:
+            if markers and (self._is_cut or not self._has_ended):
                 end -= _num_held(self._text, beginnings, self._at) if found is None else 0
-                if trims:
+                if trims and (end < len(self._text) or not self._has_ended):
                     end = self._at + len(self._text[self._at : end].rstrip(_BLANKS))
             if end > self._at:
                 sink(self._text[self._at : end])
                 self._at = end
+            if self._has_ended:
+                self._has_run_out = True
+                self.left_out += self._text[end:]
+                self._at = len(self._text)
             if not keeps:
                 self.mark()
             if self._has_ended:
@@ -108,6 +129,7 @@ class Incoming:
 
     def _more(self) -> Generator[None]:
         if self._has_ended:
+            self._has_run_out = True
             raise BrokenError
         yield
 
@@ -116,6 +138,7 @@ class Incoming:
         while True:
             rest = self._text[self._at : self._at + len(literal)]
             if len(rest) == len(literal) or self._has_ended or not literal.startswith(rest):
+                self._has_run_out = self._has_run_out or (rest != literal and literal.startswith(rest))
                 return rest == literal
             yield
 
@@ -157,7 +180,10 @@ class Incoming:
             if found is not None:
                 taken += found[0]
                 self._at = found.end()
-            if self._at < len(self._text) or self._has_ended:
+            if self._at < len(self._text):
+                return taken
+            if self._has_ended:
+                self._has_run_out = True
                 return taken
             yield
 

@@ -4,8 +4,9 @@ Text comes in pieces of any size, and each part leaves as soon as it is certain:
 string, so nothing of one is ever shown. The parts of a text are the same however it is cut, joined where they are
 neighbours.
 
-A marker that no call follows is text. A call that breaks once its name has left ends in `CallBroken`, which has all of
-its text. So nothing that a model writes is lost.
+A marker that no call follows is text, unless the turn is cut there: then it is `LeftOut`, as is a part of a marker, or
+a call whose name is not whole. A call that breaks once its name has left ends in `CallBroken`, which has all of its
+text. So nothing that a model writes is lost.
 """
 
 from __future__ import annotations
@@ -73,7 +74,17 @@ class CallBroken:
     text: str
 
 
-Part: TypeAlias = Content | Reasoning | CallStarted | CallArguments | CallEnded | CallBroken
+@dataclass(frozen=True)
+class LeftOut:
+    """The last part of a turn that was cut in a marker, or in a call before its name was whole: nothing to show.
+
+    `text` is what the model wrote of it.
+    """
+
+    text: str
+
+
+Part: TypeAlias = Content | Reasoning | CallStarted | CallArguments | CallEnded | CallBroken | LeftOut
 
 
 _ALPHANUMERIC = string.ascii_letters + string.digits
@@ -126,10 +137,11 @@ class TurnReader:
         self._in.add(text)
         return self._advance()
 
-    def end(self) -> list[Part]:
-        """End the turn. Return its last parts."""
-        self._in.end()
-        return self._advance()
+    def end(self, *, is_cut: bool = False) -> list[Part]:
+        """End the turn. Return its last parts. `is_cut`: the model would have gone on, as at a limit of tokens."""
+        self._in.end(is_cut=is_cut)
+        parts = self._advance()
+        return [*parts, LeftOut(self._in.left_out)] if self._in.left_out else parts
 
     def _advance(self) -> list[Part]:
         next(self._run, None)
@@ -165,12 +177,15 @@ class TurnReader:
         has_header = False
         for beginning in ("<|channel|>", "<|start|>", "to=", " to="):
             has_header = has_header or (yield from self._in.starts_with(beginning))
+        has_header = has_header or self._in.is_cut_here
         found: str | None = "" if has_header else "<|end|>"
         if not has_header:
             found = yield from self._in.until(_MESSAGE_ENDS, self._say, trims=False)
         while found is not None:
             header = [found]
             if (yield from self._in.until(["<|message|>"], header.append, trims=False)) is None:
+                if self._in.is_cut_here:
+                    self._in.left_out = "".join(header) + self._in.left_out
                 return
             channel = _CHANNEL.search("".join(header))
             recipient = _RECIPIENT.search("".join(header))
@@ -190,6 +205,8 @@ class TurnReader:
             self._parts.append(CallEnded(self._num_calls - 1))
         except BrokenError:
             rest = [self._in.since(start)]
+            if self._in.is_cut_here:
+                rest = [self._in.all_since(start)]
             found = yield from self._in.until(_MESSAGE_ENDS, rest.append, trims=False, keeps=True)
             self._in.give_back(found or "")
             self._parts.append(CallBroken(self._num_calls - 1, "".join(rest)))
@@ -231,11 +248,14 @@ class TurnReader:
             yield from self._in.skip_space()
         except BrokenError:
             if not self._is_open:
-                self._say(marker)
-                self._in.go_back(back_to)
+                if self._in.is_cut_here:
+                    self._in.left_out = marker + self._in.all_since(back_to)
+                else:
+                    self._say(marker)
+                    self._in.go_back(back_to)
                 return
             self._is_open = False
-            text = self._in.since(back_to)
+            text = self._in.all_since(back_to) if self._in.is_cut_here else self._in.since(back_to)
             rest: list[str] = []
             if self._form.end:
                 yield from self._in.until([self._form.end], rest.append, trims=False)

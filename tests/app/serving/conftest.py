@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tokenizers import AddedToken
 
+from tests.app.serving.owned import Owned
 from tests.app.serving.running import Bough
 from tests.later import openai
 from tests.models import byte_level_tokenizer, write_scripted_model
@@ -60,3 +61,17 @@ def talker(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (brace,) = tokenizer.encode("{").ids
     successor = {**dict(itertools.pairwise(ids)), brace: ids[8], a: b, b: a}
     return write_scripted_model(folder, tokenizer, successor, context_length=1_000_000, chat_template=_TEMPLATE)
+
+
+@pytest.fixture(scope="package")
+def shared_talking(talker: Path) -> Iterator[Owned]:
+    with Owned(talker) as owned:
+        yield owned.ready()
+
+
+@pytest.fixture
+def talking(shared_talking: Owned) -> Owned:
+    """An owner with the talker, without the news of earlier tests."""
+    while not shared_talking.news.empty():
+        shared_talking.news.get()
+    return shared_talking

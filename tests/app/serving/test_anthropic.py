@@ -50,12 +50,6 @@ def claude(bough: Bough) -> Iterator[anthropic.Anthropic]:
         yield client
 
 
-@pytest.fixture(scope="module")
-def owned(talker: Path) -> Iterator[Owned]:
-    with Owned(talker) as owned:
-        yield owned.ready()
-
-
 def test_a_stream_says_the_same_as_a_whole_message(claude: anthropic.Anthropic) -> None:
     whole = claude.messages.create(**_ASKED)
     assert (whole.role, whole.stop_reason, [block.type for block in whole.content]) == (
@@ -112,11 +106,11 @@ def test_a_system_text_and_blocks_are_read(claude: anthropic.Anthropic) -> None:
     assert json.loads(_text_of(formatted)) in {"fork", "edit"}
 
 
-def test_calls_and_thinking_are_blocks(owned: Owned) -> None:
-    host, port = owned.address
+def test_calls_and_thinking_are_blocks(talking: Owned) -> None:
+    host, port = talking.address
     with _client(f"http://{host}:{port}") as client:
         asked: dict[str, Any] = {
-            "model": owned.status.model.id,
+            "model": talking.status.model.id,
             "max_tokens": 200,
             "messages": [{"role": "user", "content": "Will it rain in Rome?"}],
             "tools": [_TOOL],
@@ -138,7 +132,7 @@ def test_calls_and_thinking_are_blocks(owned: Owned) -> None:
             {"role": "user", "content": [result, {"type": "text", "text": "So?"}]},
         ]
         again = client.messages.create(**asked)
-        exchanges = [owned.exchange() for _ in range(3)]
+        exchanges = [talking.exchange() for _ in range(3)]
         roles = [(message.role, message.content) for message in exchanges[-1].generate.messages or []]
         assert roles[-2:] == [("tool", "Rain."), ("user", "So?")]
         assert again.usage.input_tokens < (again.usage.cache_read_input_tokens or 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import itertools
 import random
 import sqlite3
@@ -224,6 +225,24 @@ def test_a_random_walk_of_requests_makes_the_trees_that_an_oracle_of_histories_s
     assert len(store.conversations.all()) == len({history[:3] for history in oracle})
     num_stored = sum(_is_turn(message) for message in messages_by_id.values())
     assert num_stored == sum(oracle.values())
+    server.close()
+
+
+def test_an_answer_that_the_limit_cut_in_a_marker_is_found_again_without_it(store: Store) -> None:
+    server = _Server(random.Random(1))
+    offered, messages = _TOOLS[1], [Message(role="user", content="Rain?")]
+    exchange = server.exchange(messages, offered, ['Well.\n<tool_call>\n{"na'])
+    (choice,) = exchange.finished.choices
+    _keep(
+        store,
+        dataclasses.replace(exchange, finished=replace(exchange.finished, choices=[replace(choice, reason="length")])),
+    )
+    messages += [Message(role="assistant", content="Well."), Message(role="user", content="Go on.")]
+    _keep(store, server.exchange(messages, offered, ["Sun."]))
+    (line,) = [line for line in _lineages(_stored(store)).values() if line[-1].text == "Sun."]
+    # The user sees all that the model wrote; it reads what the client sees.
+    assert [message.text for message in line[-4:]] == ["Rain?", 'Well.\n<tool_call>\n{"na', "Go on.", "Sun."]
+    assert [message.content for message in turns(line)][-4:] == ["Rain?", "Well.", "Go on.", "Sun."]
     server.close()
 
 

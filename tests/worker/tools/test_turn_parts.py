@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 import json
 from collections.abc import Iterable, Sequence
 from random import Random
@@ -18,6 +19,7 @@ from worker.tools.turn_parts import (
     CallEnded,
     CallStarted,
     Content,
+    LeftOut,
     Part,
     Reasoning,
     TurnReader,
@@ -137,6 +139,62 @@ def test_garbled_calls_are_the_same_however_they_are_cut(name: str, seed: int):
         assert read(name, garbled) == whole, garbled
         for _, arguments in calls_of(whole):
             assert isinstance(arguments, dict)
+
+
+def _arguments(parts: Sequence[Part]) -> dict[int, str]:
+    return {part.index: part.json_text for part in parts if isinstance(part, CallArguments)}
+
+
+def _cut(turn: TurnReader, pieces: Sequence[str]) -> list[Part]:
+    return joined([part for piece in pieces for part in turn.feed(piece)] + turn.end(is_cut=True))
+
+
+@pytest.mark.parametrize("name", [*every_third(FAMILIES), "harmony"])
+def test_a_limit_of_tokens_shows_no_part_of_a_marker(name: str):
+    """The turn is cut at each character: the text before the calls is whole, and the rest is no text."""
+    said = "" if form(name).is_bare else "Let me see."
+    turn = HARMONY if name == "harmony" else "\n\n".join(filter(None, [said, FAMILIES[name](CALLS[1:])]))
+    calls = [CALLS[0], CALLS[1]] if name == "harmony" else CALLS[1:]
+    arguments = _arguments(_cut(reader(name), [turn]))
+    rng = Random(name)
+    for cut in range(len(turn) + 1):
+        text, at = turn[:cut], sorted(rng.choices(range(cut + 1), k=3))
+        whole = _cut(reader(name), [text])
+        pieces = [text[start:end] for start, end in itertools.pairwise([0, *at, cut])]
+        assert _cut(reader(name), pieces) == whole, text
+        shown = text_of(whole).rstrip()
+        if name == "harmony":
+            assert "Let me see.Done <b>.".startswith(shown), text
+        else:
+            assert shown == said[:cut].rstrip(), text
+        found = calls_of(whole)
+        assert found == calls[: len(found)]
+        for index, written in _arguments(whole).items():
+            assert arguments[index].startswith(written), text
+        # The model's text is in the parts, also where nothing of it is shown.
+        last = whole[-1] if whole else None
+        if isinstance(last, LeftOut | CallBroken):
+            assert text.endswith(last.text)
+        assert [part for part in whole[:-1] if isinstance(part, LeftOut | CallBroken)] == []
+    assert not any(isinstance(part, LeftOut | CallBroken) for part in _cut(reader(name), [turn]))
+    assert calls_of(_cut(reader(name), [turn])) == calls
+
+
+def test_a_cut_text_keeps_all_but_the_beginning_of_a_marker():
+    for text in (
+        "if a < b",
+        "Well.\n",
+        "<b>",
+        "<tool_call>[]</tool_call>",
+        "<tool_call> is a tag.",
+        "<tool_call>\n[",
+        "",
+    ):
+        assert text_of(_cut(reader("json_tools"), [text])) == text
+    assert _cut(reader("json_tools"), ["if a <"]) == [Content("if a"), LeftOut(" <")]
+    assert _cut(reader("json_tools"), ["<think>Hm</th"]) == [Reasoning("Hm"), LeftOut("</th")]
+    assert _cut(reader("llama3"), ['{"answer": 1, "na']) == [Content('{"answer": 1, "na')]
+    assert _cut(TurnReader(None, None), ["if a <"]) == [Content("if a <")]
 
 
 def test_a_marker_that_no_call_follows_is_text():
