@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from app.model.own_files import RETRY_MS
+from app.model.own_files import RETRY_MS, LatestWriter
 from app.model.settings import Settings, load_settings, save_settings
 from worker.sentence import Sentence
 
@@ -22,6 +22,8 @@ class Preferences(QObject):
     not_saved = Signal(object)
     """A `Sentence` that says why the file can't be written. It is tried again until it succeeds or the program ends."""
     saved_again = Signal()
+    _tried = Signal(object)
+    """The `OSError` of an attempt to write the file, or None; emitted in the thread that writes."""
 
     def __init__(self, path: Path, *, is_safe: bool = False, retry_ms: int = RETRY_MS) -> None:
         """`is_safe`: all settings have their defaults, and the file is neither read nor written.
@@ -38,7 +40,9 @@ class Preferences(QObject):
         self._saved = self.settings
         self._can_save = True
         self._timer = QTimer(self, singleShot=True, interval=_SAVE_AFTER_MS)
-        self._timer.timeout.connect(self.save)
+        self._timer.timeout.connect(self._save_soon)
+        self._tried.connect(self._on_tried)
+        self._writer = LatestWriter(self._write)
 
     @property
     def folder(self) -> Path:
@@ -59,13 +63,32 @@ class Preferences(QObject):
         self.changed.emit()
 
     def save(self) -> None:
-        """Write the settings if they changed since the last save."""
+        """Write the settings if they changed since the last save, and wait until they are on the disk."""
         self._timer.stop()
-        if self.is_safe or self.settings == self._saved:
-            return
+        self._writer.finish()
+        if self._has_changes:
+            self._write(self.settings)
+
+    @property
+    def _has_changes(self) -> bool:
+        return not self.is_safe and self.settings != self._saved
+
+    def _save_soon(self) -> None:
+        if self._has_changes:
+            self._writer.put(self.settings)
+
+    def _write(self, settings: Settings) -> None:
+        """Write the settings; this may be any thread."""
         try:
-            save_settings(self._path, self.settings)
+            save_settings(self._path, settings)
         except OSError as error:
+            self._tried.emit(error)
+        else:
+            self._saved = settings
+            self._tried.emit(None)
+
+    def _on_tried(self, error: OSError | None) -> None:
+        if error is not None:
             self._timer.start(self._retry_ms)
             if self._can_save:
                 self._can_save = False
@@ -76,8 +99,6 @@ class Preferences(QObject):
                         error=error.strerror,
                     )
                 )
-            return
-        self._saved = self.settings
-        if not self._can_save:
+        elif not self._can_save:
             self._can_save = True
             self.saved_again.emit()

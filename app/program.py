@@ -376,6 +376,7 @@ class Program(QObject):
 
     def close(self) -> None:
         """End background work."""
+        self.measurements.close()
         if self._transfers.made is not None:
             self._transfers.made.close()
         if self._archive.made is not None:

@@ -17,7 +17,7 @@ import mlx.nn as nn
 import mlx_lm
 import tokenizers
 from mlx_lm.models.cache import KVCache, QuantizedKVCache, make_prompt_cache
-from mlx_lm.utils import load_model, load_tokenizer, maybe_set_recommended_wired_limit
+from mlx_lm.utils import load_tokenizer, maybe_set_recommended_wired_limit
 from tokenizers import Tokenizer
 
 from worker.batch import can_batch, can_share, is_shareable
@@ -35,7 +35,7 @@ from worker.errors import (
 from worker.huge_pages import use_huge_pages
 from worker.layers import Layers, bytes_per_token, num_bytes_at, quantized
 from worker.memory import free_bytes
-from worker.model_trial import check_model
+from worker.model_trial import build_model, check_model
 from worker.models.configuration import impossible_numbers
 from worker.models.folder import ModelFolder, context_length, text_configs
 from worker.models.tokenizer_file import IS_COMPLETE, check_tokenizer
@@ -105,7 +105,7 @@ class UnreadModel:
         with _explained(folder):
             check_model(folder, self._trials)
             try:
-                self._model, self._config = load_model(folder.path, lazy=True)
+                self._model, self._config = build_model(folder.path)
             finally:
                 # The library draws weights, which are never used. Until it is computed, MLX's random state keeps each
                 # draw: 32 kB for a small model.

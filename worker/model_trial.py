@@ -1,10 +1,12 @@
-"""Tries to build a model whose configuration has unusual numbers, in a process of its own.
+"""Builds a model; one whose configuration has unusual numbers is first tried in a process of its own.
 
 The library trusts a configuration: one number may make it build lists without end, or read outside of an array.
 """
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any, cast
 
@@ -34,6 +36,32 @@ _LIMITS = Limits(seconds=20.0, memory_bytes=512 << 20, result_bytes=1 << 10)
 _COMPUTED_BYTES = 256 << 20
 """A model with more weights is built but not computed, which might take long."""
 _NUM_TOKENS = 4
+
+
+def build_model(path: Path) -> tuple[nn.Module, dict[str, Any]]:
+    """Return a model whose weights are still on disk, and its configuration."""
+    with _without_empty_groups():
+        return load_model(path, lazy=True)
+
+
+@contextlib.contextmanager
+def _without_empty_groups() -> Generator[None]:
+    """Refuse to quantize in groups of no numbers, for which MLX divides by zero, and its process ends.
+
+    mlx-lm asks for them if the configuration does, or if it names fewer numbers than the weights have groups.
+    """
+    quantize = mx.quantize
+
+    def checked(weight: mx.array, group_size: int | None = None, *rest: Any, **named: Any) -> Any:
+        if group_size == 0:
+            raise ValueError("its weights have other sizes than its configuration says: a group would have no numbers")
+        return quantize(weight, group_size, *rest, **named)
+
+    mx.quantize = checked
+    try:
+        yield
+    finally:
+        mx.quantize = quantize
 
 
 def check_model(folder: ModelFolder, trials: TrialProcess) -> None:
@@ -67,7 +95,7 @@ def try_model(path: str, *, is_computed: bool) -> None:
     """Build a model and let it read a few tokens. Its weights are not read: all are zero."""
     mx.set_default_device(mx.Device(mx.cpu))
     mx.disable_compile()
-    model, _ = load_model(Path(path), lazy=True)
+    model, _ = build_model(Path(path))
     model.update(cast("dict[str, Any]", tree_map(_zeros_like, model.parameters())))
     for num_tokens in (1, _NUM_TOKENS):
         logits = _logits(model, num_tokens)

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from app.catalog.entry import KvBits, Memory, Shape
-from app.model.own_files import make_folder, set_aside
+from app.model.own_files import LatestWriter, make_folder, set_aside
 from app.model.settings import write_atomically
 from worker.regular_file import read_regular
 from worker.sentence import Sentence
@@ -80,6 +80,11 @@ class Measurements:
         self._report = report
         self._known: dict[str, Measured] | None = None
         """None before the file was read."""
+        self._writer = LatestWriter(self._write)
+
+    def close(self) -> None:
+        """Wait until everything is written."""
+        self._writer.finish()
 
     def of(self, name: str) -> Measured:
         return self._all.get(name, Measured())
@@ -134,11 +139,14 @@ class Measurements:
         known[name] = measured
         for oldest in list(known)[:-_MAX_MODELS]:
             del known[oldest]
+        if self._file is not None:
+            self._writer.put(dict(known))
+
+    def _write(self, known: dict[str, Measured]) -> None:
         if self._file is None:
             return
         try:
             make_folder(self._file.parent)
-            # This is called after each answer, so it does not wait for the disk.
             write_atomically(self._file, msgspec.json.encode(known), is_own=True, waits=False)
         except (OSError, UnicodeError) as error:
             # The measurements are used until Bough ends, and made again later.

@@ -1,16 +1,21 @@
-"""Files that only the user may read, whatever the umask says and whatever modes they had."""
+"""Files that only the user may read, whatever the umask says and whatever modes they had; a thread writes them."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import stat
+import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Generic, TypeVar
 
 RETRY_MS = 5000
 """The interval at which to try again to write what could not be written."""
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+_T = TypeVar("_T")
 
 
 def restrict(*paths: Path) -> None:
@@ -43,3 +48,38 @@ def set_aside(path: Path) -> Path | None:
                 path.rename(kept)
                 return kept
     return None
+
+
+class LatestWriter(Generic[_T]):
+    """Writes the latest contents of a file in a thread, as a busy disk takes hundreds of milliseconds."""
+
+    def __init__(self, write: Callable[[_T], None]) -> None:
+        """`write` is called in the thread, for one value after another. It must not raise."""
+        self._write = write
+        self._lock = threading.Lock()
+        self._next: list[_T] = []
+        """The value that is written next; empty if there is none."""
+        self._thread: threading.Thread | None = None
+
+    def put(self, value: _T) -> None:
+        """Write this instead of what is still to be written."""
+        with self._lock:
+            self._next = [value]
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="file writer")
+                self._thread.start()
+
+    def finish(self) -> None:
+        """Wait until everything is written."""
+        thread = self._thread
+        if thread is not None:
+            thread.join()
+
+    def _run(self) -> None:
+        while True:
+            with self._lock:
+                if not self._next:
+                    self._thread = None
+                    return
+                value = self._next.pop()
+            self._write(value)

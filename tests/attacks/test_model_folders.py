@@ -19,7 +19,7 @@ import mlx.core as mx
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from tests.architectures import ARCHITECTURES, write_random_model
+from tests.architectures import ARCHITECTURES, small_llama, write_random_model
 from tests.attacks.victim import Attack, Victim, rows
 from tests.models import byte_level_tokenizer
 from worker.errors import ModelInvalidError
@@ -288,6 +288,32 @@ UNUSUAL = [
 ]
 
 
+def packed(**changes: Any) -> Damage:
+    """Put a quantized model in place, then change values of its config.json."""
+
+    def damage(folder: Path) -> None:
+        tokenizer = byte_level_tokenizer()
+        quantized = {"group_size": 32, "bits": 4}
+        write_random_model(folder, tokenizer, small_llama(tokenizer.get_vocab_size()), quantized=quantized)
+        edit("config.json", **changes)(folder)
+
+    return damage
+
+
+# MLX divides by the size of a group, in whole numbers.
+GROUPS = [
+    Attack(name, packed(**changes), "model_invalid", "a group would have no numbers", is_long=is_long)
+    for name, changes, is_long in (
+        ("fewer numbers than the weights have groups", {"intermediate_size": 2}, False),
+        (
+            "groups of no numbers in a layer",
+            {"quantization": {"group_size": 32, "bits": 4, "model.layers.0.mlp.up_proj": {"group_size": 0, "bits": 4}}},
+            True,
+        ),
+    )
+]
+
+
 # Several tokens pass the last of these, or a single one the others.
 WINDOWS = [
     Attack(
@@ -316,7 +342,7 @@ def test_odd_files_and_headers_are_refused_before_anything_reads_them(folder: Pa
 
 
 @pytest.mark.parametrize(
-    "attack", rows([*ODD_FILES[::9], INDEXES[0], HEADERS[2], *CONFIGS, *WINDOWS, *NO_NUMBERS, *UNUSUAL])
+    "attack", rows([*ODD_FILES[::9], INDEXES[0], HEADERS[2], *CONFIGS, *WINDOWS, *NO_NUMBERS, *UNUSUAL, *GROUPS])
 )
 def test_a_hostile_folder_is_refused_and_the_worker_goes_on(victim: Victim, folder: Path, attack: Attack):
     failed = victim.attack(folder, attack)

@@ -82,7 +82,9 @@ def _use_template(places: Places, report: Callable[[Sentence], None]) -> None:
 
 def _write_all(places: Places) -> dict[str, Path]:
     """Write valid files; return them by their names."""
-    Measurements(places.data / "measured.json").note_loaded("model", 1)
+    measurements = Measurements(places.data / "measured.json")
+    measurements.note_loaded("model", 1)
+    measurements.close()
     FetchJobs(places).save([Fetch(id=id_of(_MODEL), model=_MODEL)])
     ChatTemplates(places.data / "chat_templates").use_plain("model")
     (job,) = places.data.rglob("job.json")
@@ -267,6 +269,8 @@ def test_two_programs_write_the_same_small_files(tmp_path: Path) -> None:
         for measurements, jobs in both:
             measurements.note_loaded(f"model {number}", number + 1)
             jobs.save([Fetch(id=id_of(_MODEL), model=_MODEL, failure_kind=str(number))])
+    for measurements, _ in both:
+        measurements.close()
     assert json.loads((tmp_path / "measured.json").read_bytes())["model 4"]["weights_bytes"] == 5
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".bough-")] == []
     assert len(FetchJobs(places).load()) == 1

@@ -56,6 +56,8 @@ class Loss:
     """How long the thread was ready to run and had no CPU."""
     gap_ms: float
     """The longest time between two writes, in this time and just before it."""
+    last: str = ""
+    """The last lines before the kill."""
 
 
 class Kills:
@@ -145,7 +147,8 @@ class Kills:
             assert (messages[number].state, len(messages[number].text)) == (state, length)
         near = [*(each for each in saved_ns if each > lost_since_ns - 10**9), killed_ns]
         gap_ns = max((after - before for before, after in itertools.pairwise(near)), default=0)
-        loss = Loss(whom, (killed_ns - lost_since_ns) / 1e6, (waited_ns - waited_before_ns) / 1e6, gap_ns / 1e6)
+        last = f"killed at {killed_ns}; {lines[-25:]}" if killed_ns - lost_since_ns > PROMISED_MS * 10**6 else ""
+        loss = Loss(whom, (killed_ns - lost_since_ns) / 1e6, (waited_ns - waited_before_ns) / 1e6, gap_ns / 1e6, last)
         self.losses.append(loss)
         for message in messages.values():
             if message.role == "assistant":

@@ -3,7 +3,8 @@
 It continues the last answer if that was cut, and asks one question after another. It prints what it has done, and when
 (`time.monotonic_ns`), to standard output: `worker PID`, `goes_on MESSAGE TEXT`, `said TEXT` (the model is asked),
 `grown MESSAGE NUM_CHARS NS WAITED_NS` (the length of the answer on screen, and how long this thread has waited for a
-CPU since its start), `saved NS` (what has arrived is stored), `ended MESSAGE STATE NUM_CHARS`.
+CPU since its start), `saved NS` (what has arrived is stored), `ended MESSAGE STATE NUM_CHARS`, `blocked NS PLACE` (the
+event loop has not turned for a tenth of a second, and where it is).
 """
 
 from __future__ import annotations
@@ -13,7 +14,10 @@ import itertools
 import json
 import os
 import sys
+import threading
 import time
+import traceback
+from collections.abc import Callable
 from pathlib import Path
 
 from app.model.message import Message
@@ -29,6 +33,38 @@ def waited_for_cpu_ns(pid: int) -> int:
     return 0
 
 
+_LOOK_S = 0.02
+_BLOCKED_NS = 10**8
+_NUM_FRAMES = 6
+
+
+class _Watch:
+    """Says where the thread that makes it is, when its event loop does not turn. It lives as long as the process."""
+
+    def __init__(self, say: Callable[..., None]) -> None:
+        from PySide6.QtCore import QTimer
+
+        self._say = say
+        self._thread_id = threading.get_ident()
+        self._beat_ns = time.monotonic_ns()
+        self._timer = QTimer(interval=10)
+        self._timer.timeout.connect(self._beat)
+        self._timer.start()
+        threading.Thread(target=self._look, daemon=True).start()
+
+    def _beat(self) -> None:
+        self._beat_ns = time.monotonic_ns()
+
+    def _look(self) -> None:
+        while True:
+            time.sleep(_LOOK_S)
+            if time.monotonic_ns() - self._beat_ns > _BLOCKED_NS:
+                frame = sys._current_frames().get(self._thread_id)  # pyright: ignore[reportPrivateUsage]
+                lines = traceback.extract_stack(frame)[-_NUM_FRAMES:]
+                places = [f"{line.filename.rpartition('/')[2]}:{line.lineno} {line.name}" for line in lines]
+                self._say("blocked", time.monotonic_ns(), " > ".join(places))
+
+
 def main() -> int:
     os.environ["QT_QPA_PLATFORM"] = "offscreen"
     from app.application import Application, Places, make_qt_application
@@ -39,8 +75,11 @@ def main() -> int:
     numbers = itertools.count()
     lengths: dict[int, int] = {}
 
+    printing = threading.Lock()
+
     def say(*what: object) -> None:
-        print(json.dumps(what), flush=True)
+        with printing:
+            print(json.dumps(what), flush=True)
 
     def ask() -> None:
         controller.shown.new_conversation()
@@ -74,6 +113,7 @@ def main() -> int:
     answers.ended.connect(on_end)
     answers._timer.timeout.connect(lambda: say("saved", time.monotonic_ns()))  # pyright: ignore[reportPrivateUsage]
     say("worker", bough.link.pid)
+    _Watch(say)
     return qt_application.exec()
 
 

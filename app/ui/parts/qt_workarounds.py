@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import cast
 
 import shiboken6
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QMimeData, QObject
 from PySide6.QtGui import QAccessible, QAccessibleInterface, QGuiApplication
 from PySide6.QtWidgets import QAbstractScrollArea, QAccessibleWidget
 
@@ -36,5 +37,7 @@ def leave_plain_text_on_clipboard() -> None:
     Call it when the program ends: Qt would otherwise use the Python object after its deletion.
     """
     clipboard = QGuiApplication.clipboard()
-    if shiboken6.createdByPython(clipboard.mimeData()):
+    contents = cast("QMimeData | None", clipboard.mimeData())
+    # There may be none, for example on Wayland.
+    if contents is not None and shiboken6.createdByPython(contents):
         clipboard.setText(clipboard.text())

@@ -45,6 +45,7 @@ def test_measurements_are_kept(tmp_path: Path):
     measurements.note_loaded("a", 2 * GIB)
     measurements.note_answer("a", answered())
     measurements.note_answer("a", answered(is_first=False, peak_bytes=7 * GIB, answer_tokens_per_s=20.0))
+    measurements.close()
     found = Measurements(file).of("a")
     assert (found.weights_bytes, found.peak_bytes, found.peak_tokens) == (2 * GIB, 3 * GIB, 1000)
     assert (found.prompt_tokens_per_s, found.answer_tokens_per_s) == (100.0, 15.0)
@@ -67,6 +68,7 @@ def test_a_damaged_file_is_ignored(tmp_path: Path):
     measurements = Measurements(tmp_path / "file" / "measured.json")
     (tmp_path / "file").write_text("")
     measurements.note_loaded("a", 1)
+    measurements.close()
     assert measurements.of("a").weights_bytes == 1
 
 
@@ -74,6 +76,7 @@ def test_only_the_last_models_are_kept(tmp_path: Path):
     measurements = Measurements(tmp_path / "measured.json")
     for number in range(250):
         measurements.note_loaded(str(number), 1)
+    measurements.close()
     assert measurements.of("0") == Measured()
     assert measurements.of("249").weights_bytes == 1
 
