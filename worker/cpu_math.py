@@ -1,8 +1,8 @@
 """Faster forms of attention and of the sigmoid, for models on a CPU.
 
-There, MLX takes 12 ns for an exponential, 5 to choose by a mask, and 4 for a power of two. So both functions use powers
-of two, and attention subtracts its mask. It goes through the new tokens in blocks, which stay in the CPU's caches, and
-computes no score of a position behind a block. The results are the same within rounding.
+There, MLX takes 12 ns for an exponential, 5 to choose by a mask, and 4 for a power of two. So for many numbers, both
+functions use powers of two, and attention subtracts its mask. It goes through the new tokens in blocks, which stay in
+the CPU's caches, and computes no score of a position behind a block. The results are the same within rounding.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import mlx.core as mx
 
-FORM = "powers of two"
+FORM = "powers of two for many numbers"
 """The name of these forms in the record of an answer, since other forms give other bits."""
 
 _LOG2_E = math.log2(math.e)
@@ -23,7 +23,8 @@ _HIDDEN = 1e30
 _LEAST_POWER = -120.0
 """Hidden positions get this power of two as their weight. Smaller (subnormal) numbers take five times as long."""
 _FEW_SCORES = 1 << 14
-"""For fewer scores, building more operations costs more than it saves."""
+_FEW_NUMBERS = 1 << 12
+"""For fewer scores, or numbers in a sigmoid, building more operations costs more than it saves."""
 _BLOCK = 64
 """The number of new tokens in a block."""
 
@@ -39,8 +40,8 @@ def use_powers_of_two() -> None:
 
 
 def sigmoid(x: mx.array, **options: Any) -> mx.array:
-    """Return the sigmoid of each number, as `mx.sigmoid` does, which is used for 16 bits and with options."""
-    if options or x.dtype != mx.float32:
+    """Return the sigmoid of each number, as `mx.sigmoid` does, which is used for few numbers, 16 bits and options."""
+    if options or x.dtype != mx.float32 or x.size < _FEW_NUMBERS:
         return _SIGMOID(x, **options)
     return 1 / (1 + mx.power(2.0, x * -_LOG2_E))
 

@@ -2,7 +2,9 @@
 
 Both use the same model, the same weights in float32 and the same BLAS; each side runs in its own process and the two
 take turns. The worker's figure is measured by the driver, from the first chunk to `finished`. The driver only reads
-meanwhile, so that it does not compete with the worker for a core.
+meanwhile, so that it does not compete with the worker for a core. In the rows "over stdio", mlx-lm prints nothing but
+its speed at the end. In the rows "both send each token", it also writes a line of JSON for each token, which the same
+driver reads.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ _NUM_TOKENS = 512
 _ROUNDS = 21
 _NUM_REAL_TOKENS = 64
 _REAL_ROUNDS = 9
+_PEER = "mlx-lm stream_generate"
 _PROMPT = "How do I fork a message, and what is a branch?"
 
 
@@ -37,7 +40,9 @@ def rows() -> Iterator[Row]:
         model = endless_guide(Path(folder) / "guide")
         with _Worker(model) as worker, _Peer(model) as peer:
             ours, theirs = in_turn(_ROUNDS, lambda: worker.decode(_NUM_TOKENS), lambda: peer.decode(_NUM_TOKENS))
-        yield compared("decode", "tokens/s over stdio", ours, "mlx-lm stream_generate", theirs, ">= 1.0")
+            yield compared("decode", "tokens/s over stdio", ours, _PEER, theirs, ">= 1.0")
+            ours, theirs = in_turn(_ROUNDS, lambda: worker.decode(_NUM_TOKENS), lambda: peer.send(_NUM_TOKENS))
+            yield compared("decode", "tokens/s, both send each token", ours, _PEER, theirs, ">= 1.0")
         real = starter()
         if real is not None:
             yield from _rows_of_starter(endless_copy(real, Path(folder) / "starter"))
@@ -53,7 +58,7 @@ def _rows_of_starter(model: Path) -> Iterator[Row]:
     with _Worker(model) as worker, _Peer(model) as peer:
         ours, theirs = in_turn(_REAL_ROUNDS, read, lambda: peer.decode(_NUM_REAL_TOKENS))
         gigabytes = worker.weights_bytes / 1e9
-    yield compared("decode", "SmolLM2: the same", ours, "mlx-lm stream_generate", theirs, ">= 1.0")
+    yield compared("decode", "SmolLM2: tokens/s over stdio", ours, _PEER, theirs, ">= 1.0")
     yield alone("decode", "SmolLM2: tokens/s", ours, ">= 18")
     # A step reads every weight once, so this says how near it is to the memory's speed.
     read_by_steps = [tokens_per_s * gigabytes for tokens_per_s in ours]
@@ -113,22 +118,27 @@ class _Worker:
 
     def _ask(self, command: Mapping[str, object], terminal: bytes) -> tuple[float, float, bytes]:
         """Return the times of the first chunk and of the last event, and the whole output."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps(command).encode() + b"\n")
-        self._process.stdin.flush()
-        descriptor = self._process.stdout.fileno()
-        first, blocks = 0.0, [b""]
-        while not (blocks[-1].endswith(b"\n") and terminal in b"".join(blocks[-2:])):
-            blocks.append(os.read(descriptor, 1 << 16))
-            assert blocks[-1], "the worker ended"
-            if not first and b'"chunk"' in blocks[-1]:
-                first = time.perf_counter()
-        return first, time.perf_counter(), b"".join(blocks)
+        return _timed(self._process, json.dumps(command).encode() + b"\n", terminal)
+
+
+def _timed(process: subprocess.Popen[bytes], line: bytes, terminal: bytes) -> tuple[float, float, bytes]:
+    """Send a line. Return the times of the first chunk and of the line with `terminal`, and the whole output."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(line)
+    process.stdin.flush()
+    descriptor = process.stdout.fileno()
+    first, blocks = 0.0, [b""]
+    while not (blocks[-1].endswith(b"\n") and terminal in b"".join(blocks[-2:])):
+        blocks.append(os.read(descriptor, 1 << 16))
+        assert blocks[-1], "the process ended"
+        if not first and b'"chunk"' in blocks[-1]:
+            first = time.perf_counter()
+    return first, time.perf_counter(), b"".join(blocks)
 
 
 class _Peer:
-    """mlx-lm in its own process; it decodes on request and prints its tokens per second."""
+    """mlx-lm in its own process. It decodes on request."""
 
     def __init__(self, model: Path) -> None:
         self._process = subprocess.Popen(
@@ -136,7 +146,6 @@ class _Peer:
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            text=True,
         )
 
     def __enter__(self) -> _Peer:  # noqa: PYI034
@@ -146,11 +155,15 @@ class _Peer:
         self._process.communicate()
 
     def decode(self, num_tokens: int) -> float:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(f"{num_tokens}\n")
-        self._process.stdin.flush()
-        return float(self._process.stdout.readline())
+        """Return the tokens per second that it measures itself. It sends nothing meanwhile."""
+        _, _, said = _timed(self._process, b"%d silent\n" % num_tokens, b'"finished"')
+        return json.loads(said)["tokens_per_s"]
+
+    def send(self, num_tokens: int) -> float:
+        """Return the tokens per second of its lines, of which it sends one for each token."""
+        first, end, said = _timed(self._process, b"%d sending\n" % num_tokens, b'"finished"')
+        assert said.count(b'"chunk"') == num_tokens, said
+        return (num_tokens - 1) / (end - first)
 
 
 def _be_the_peer(model_path: str) -> None:
@@ -168,13 +181,18 @@ def _be_the_peer(model_path: str) -> None:
     model = dequantize_model(model)
     mx.eval(model.parameters())
     for line in sys.stdin:
-        wanted, first, num_tokens = int(line), 0.0, 0
-        for response in stream_generate(model, tokenizer, _PROMPT, max_tokens=wanted):
+        wanted, how = line.split()
+        first, num_tokens = 0.0, 0
+        for response in stream_generate(model, tokenizer, _PROMPT, max_tokens=int(wanted)):
             num_tokens = response.generation_tokens
+            if how == "sending":
+                chunk = {"type": "chunk", "choice": 0, "text": response.text, "tokens": [{"id": response.token}]}
+                print(json.dumps(chunk), flush=True)
             if not first:
                 first = time.perf_counter()
-        assert num_tokens == wanted, num_tokens
-        print((num_tokens - 1) / (time.perf_counter() - first), flush=True)
+        assert num_tokens == int(wanted), num_tokens
+        tokens_per_s = (num_tokens - 1) / (time.perf_counter() - first)
+        print(json.dumps({"type": "finished", "tokens_per_s": tokens_per_s}), flush=True)
 
 
 if __name__ == "__main__":

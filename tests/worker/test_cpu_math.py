@@ -76,7 +76,9 @@ def test_rare_forms_of_attention_are_left_to_mlx(rare: str):
     assert mx.array_equal(found, expected)
 
 
-def test_the_sigmoid_of_all_numbers():
+@pytest.mark.parametrize("few_numbers", [0, 1 << 12])
+def test_the_sigmoid_of_all_numbers(few_numbers: int, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(cpu_math, "_FEW_NUMBERS", few_numbers)
     numbers = mx.concatenate([mx.linspace(-200, 200, 4001), mx.array([1e-30, 3e38, -3e38, np.inf, -np.inf])])
     expected = 1 / (1 + np.exp(-np.clip(np.array(numbers, np.float64), -700, None)))
     assert np.allclose(np.array(sigmoid(numbers)), expected, rtol=2e-5, atol=1e-38)

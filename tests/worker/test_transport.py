@@ -19,6 +19,7 @@ import psutil
 import pytest
 
 from tests.driver import PATIENCE_S, ROOT, StdioWorker
+from tests.forking import WorkerProgram
 from tests.long import in_long_runs
 from worker.process import WorkerClient, WorkerExitedError
 from worker.protocol import (
@@ -411,6 +412,28 @@ def test_ctrl_c_cancels_each_request_of_a_headless_worker(stdio_worker: StdioWor
     for request_id in (running, waiting):
         assert stdio_worker.events_until_end(request_id)[-1]["choices"][0]["reason"] == "cancelled"
     assert stdio_worker.process.wait(PATIENCE_S) == 130
+
+
+def test_a_signal_in_the_middle_of_a_long_event_cuts_nothing(endless_model: Path, tmp_path: Path):
+    worker = WorkerProgram(["--stdio", "--cache-folder", str(tmp_path)], ROOT)
+    text = "Hello, tree. " * 20_000
+    for command in (
+        {"type": "load_model", "request_id": 1, "model": str(endless_model)},
+        {"type": "tokenize", "request_id": 2, "text": text},
+    ):
+        worker.stdin.write(json.dumps(command).encode() + b"\n")
+    worker.stdin.flush()
+    while json.loads(worker.stdout.readline())["type"] != "model_loaded":
+        pass
+    # The pipe holds less than the event, so the worker is in the middle of it until all is read.
+    beginning = worker.stdout.read(1)
+    worker.send_signal(signal.SIGTERM)
+    event = json.loads(beginning + worker.stdout.readline())
+    assert "".join(event["pieces"]) == text
+    assert worker.stdout.read() == b""
+    assert worker.wait(PATIENCE_S) == 128 + signal.SIGTERM
+    for stream in (worker.stdin, worker.stdout, worker.stderr):
+        stream.close()
 
 
 def test_a_headless_worker_whose_output_is_no_longer_read_ends(endless_model: Path, tmp_path: Path):

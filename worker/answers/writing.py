@@ -185,7 +185,9 @@ class Writing:
         """
         answer = self._answer
         text = "" if drawn is None else answer.take(drawn)
-        forced = answer.forced()[: self.num_left]
+        forced = answer.forced()
+        if forced:
+            forced = forced[: self.num_left]
         for token_id in forced:
             text += answer.take(SampledToken(token_id), is_forced=True)
             if answer.reason is not None:
