@@ -137,7 +137,7 @@ class Program(QObject):
         self.of_models = SettingsOfModels(preferences, session)
         """The settings of each model."""
         self.idle_unloading = IdleUnloading(session, answers, preferences.settings.unload_after_minutes)
-        answers.refusal_of = self._why_not_load
+        answers.refusal_of = self.why_not_load
         answers.saving_failed.connect(self.report_unsaved)
         answers.saved_again.connect(self.report_saved)
         self._shown_model: tuple[str, str] = ("", "")
@@ -192,7 +192,7 @@ class Program(QObject):
             self.preferences,
             models=self._models_to_serve,
             load=self.answers.load,
-            why_not_load=self._why_not_load,
+            why_not_load=self.why_not_load,
             keep=self.conversations.keep_request,
             note=self.preferences.folder / "api-key-is-kept",
             turns=self.models_folder.parent / "served" / "turns.sqlite3",
@@ -401,13 +401,13 @@ class Program(QObject):
         if refused is None:
             self.answers.load(name)
         else:
-            self._say_why_not_loaded(name, refused)
+            self._saywhy_not_loaded(name, refused)
 
-    def _say_why_not_loaded(self, name: str, refused: Refused) -> None:
+    def _saywhy_not_loaded(self, name: str, refused: Refused) -> None:
         action = FreeMemory(name) if refused.can_be_freed else LoadAnyway(name)
         self.notices.post(Notice(refused.why, "danger", action=action, cause="model"))
 
-    def _why_not_load(self, name: str) -> Sentence | None:
+    def why_not_load(self, name: str) -> Sentence | None:
         """Return why the model of an answer should not be loaded."""
         refused = None if name == GUIDE else self._load_check.get().refusal(name)
         return None if refused is None else refused.why
@@ -481,7 +481,7 @@ class Program(QObject):
             self.session.load(name, self.settings.cache_settings, self._draft_of(name))
         else:
             self.session.expect(name, self._draft_of(name))
-            self._say_why_not_loaded(name, refused)
+            self._saywhy_not_loaded(name, refused)
 
     def expect_last_model(self) -> None:
         """Let windows show the name of the last model before it is loaded."""

@@ -25,6 +25,7 @@ from app.model.message import (
     with_error,
 )
 from app.model.notes import fenced_text
+from app.model.project import is_of_project
 from worker import protocol
 from worker.protocol import Choice, Continuation, Finished, Generate, RequestId, Token
 from worker.sentence import Sentence, SentenceParts
@@ -85,7 +86,8 @@ def tools(path: Sequence[Message]) -> list[protocol.Tool]:
 def turns(path: Sequence[Message]) -> list[protocol.Message]:
     """Return the turns of a branch that the model reads.
 
-    Empty system prompts, notes and empty answers are left out. Consecutive questions become one turn, with their files.
+    Empty system prompts, notes and empty answers are left out. Consecutive questions become one turn, with their files;
+    the files of a project are a part of its system prompt, if it has one.
     Messages that another program sent are turns as it sent them, and the calls of an answer are a part of it.
     """
     return [turn for messages in _grouped(path) if (turn := _turn(messages)) is not None]
@@ -106,7 +108,10 @@ def place_of(message: Message, last: Sequence[Message]) -> Place:
         return "none"
     if message.role == "assistant" and not message.text:
         return "none"
-    return "joined" if message.role in _OF_USER and last and last[-1].role in _OF_USER else "new"
+    if message.role == "file" and is_of_project(message) and last and last[0].role == "system":
+        # They end where the system turn ends, so that a model whose cache can't be trimmed keeps its state there.
+        return "joined"
+    return "joined" if message.role in _OF_USER and last and last[0].role in _OF_USER else "new"
 
 
 def _grouped(path: Sequence[Message]) -> list[list[Message]]:

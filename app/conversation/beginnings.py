@@ -8,7 +8,7 @@ from app.conversation.preparation import Preparation
 from app.conversation.project_in_use import ProjectInUse
 from app.conversation.shown_conversation import ShownConversation
 from app.model.message import Message, MessageId, Record
-from app.model.project import Beginning, beginning_of, is_of_project
+from app.model.project import Beginning, beginning_of, is_of_project, unsent_beginning
 
 
 class Beginnings:
@@ -22,8 +22,7 @@ class Beginnings:
     @property
     def of_page(self) -> list[Message]:
         """The messages with which the conversation of an empty page would begin. They are not stored yet."""
-        messages = [Message(id=0, parent_id=None, role="system", text=self._preparation.system_prompt)]
-        return [*messages, *(Message(id=0, parent_id=None, role="file", text=text) for text in self.files)]
+        return unsent_beginning(self._preparation.system_prompt, self.files)
 
     @property
     def files(self) -> list[str]:

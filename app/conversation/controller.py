@@ -376,14 +376,16 @@ class Controller(QObject):
         """
         settings = generation or self.preparation.generation
         number = settings.n if num_answers is None else num_answers
-        num_tokens = fewest_tokens(prompt, self.model.name) + fewest_tokens([question(text)], "")
-        asked = Asked(num_tokens=num_tokens + settings.sampling.max_tokens, num_answers=number)
-        found = self.program.shortage(self.model.name, asked)
-        if found is None or not found.is_too_large:
-            return False
-        why = Sentence("{why} Nothing was asked, and your text is kept.", why=found.sentence)
-        self._notices.post(Notice(why, "danger", action=AllowLargeAnswers(self.model.name)))
-        return True
+        names = settings.models_or(self.model.name) if num_answers is None else (self.model.name,)
+        for name in names:
+            num_tokens = fewest_tokens(prompt, name) + fewest_tokens([question(text)], "")
+            asked = Asked(num_tokens=num_tokens + settings.sampling.max_tokens, num_answers=number)
+            found = self.program.shortage(name, asked)
+            if found is not None and found.is_too_large:
+                why = Sentence("{why} Nothing was asked, and your text is kept.", why=found.sentence)
+                self._notices.post(Notice(why, "danger", action=AllowLargeAnswers(name)))
+                return True
+        return False
 
     def _is_continuation_refused(self, prompt: Sequence[Message], text: str) -> bool:
         """The same for one answer that begins with `text`."""
@@ -396,26 +398,41 @@ class Controller(QObject):
         generation: GenerationSettings | None = None,
         model: str | None = None,
     ) -> None:
-        """Add answers below a question, show the first one, and let a model write them; None: the conversation's."""
-        opened = self.shown.require_open()
-        record = self.preparation.record(generation)
-        if model is not None and model != record.model:
-            marks = self.program.of_models.marks_of(model)
-            record = msgspec.structs.replace(record, model=model, model_identity="", versions={}, thought_marks=marks)
+        """Add answers below a question, show the first one, and let a model write them.
+
+        Without `model`, and unless `num_answers` says how many there should be, these are the models of the generation
+        settings, one after another; else it is that of the conversation.
+        """
+        opened, settings = self.shown.require_open(), generation or self.preparation.generation
+        models = settings.models_or(self.model.name) if num_answers is None else (self.model.name,)
         num_answers = self.preparation.generation.n if num_answers is None else num_answers
+        record = self.preparation.record(generation)
+        by_model: dict[str, list[Message]] = {}
         with self._notices.report_store_errors():
-            answers = [
-                opened.add(question_id, "assistant", "", state="streaming", record=numbered(record, number))
-                for number in range(num_answers)
-            ]
-            if num_answers > 1:
-                opened.choose(answers[0].id)
+            for name in models if model is None else (model,):
+                of_model = self._for_model(record, name)
+                by_model[name] = [
+                    opened.add(question_id, "assistant", "", state="streaming", record=numbered(of_model, number))
+                    for number in range(num_answers)
+                ]
+            answers = [answer.id for several in by_model.values() for answer in several]
+            if len(answers) > 1:
+                opened.choose(answers[0])
             self.program.conversations.set_model(opened.conversation.id, self.model.name)
-            options = (generation or self.preparation.generation).options
-            self._answers.ask(answers, opened.lineage(question_id), opened.conversation.id, options)
-            if num_answers > 1:
-                self.several_asked.emit([answer.id for answer in answers])
+            # The model that is loaded answers first, so that it need not be loaded again.
+            for name in sorted(by_model, key=lambda name: name != self.program.session.name):
+                prompt = opened.lineage(question_id)
+                self._answers.ask(by_model[name], prompt, opened.conversation.id, settings.options)
+            if len(answers) > 1:
+                self.several_asked.emit(answers)
         self.shown.announce_growth()
+
+    def _for_model(self, record: Record, name: str) -> Record:
+        """Return the record of an answer that another model than that of the conversation may write."""
+        if name == record.model:
+            return record
+        marks = self.program.of_models.marks_of(name)
+        return msgspec.structs.replace(record, model=name, model_identity="", versions={}, thought_marks=marks)
 
     def _after_answers(self, message_ids: set[MessageId], act: Callable[[], MessageId | None]) -> None:
         """Stop the answers among these messages; once they have ended, call `act` and reveal the message it returns."""

@@ -73,6 +73,8 @@ class GenerationSettings(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """More options of the chat template."""
     n: Annotated[int, Meta(ge=1, le=64)] = 1
     """The number of answers to each question."""
+    models: tuple[str, ...] = ()
+    """The models that answer each question, one after another; fewer than two mean that of the conversation."""
     top_logprobs: Annotated[int, Meta(ge=0, le=20)] = 0
     preset: str = ""
     """The name of the preset that was chosen last; settings may have been changed since."""
@@ -114,13 +116,19 @@ class GenerationSettings(Struct, frozen=True, kw_only=True, omit_defaults=True):
             return self.template_options
         return {**self.template_options, thinking_option: self.thinking}
 
+    def models_or(self, model: str) -> tuple[str, ...]:
+        """Return the models that answer; `model` is that of the conversation."""
+        return self.models if len(self.models) > 1 else (model,)
+
     @property
     def cleaned(self) -> GenerationSettings:
         """The same settings with texts that can be stored and sent."""
         stop = tuple(clean(text) for text in self.sampling.stop)
         format_ = None if self.format is None else structs.replace(self.format, text=clean(self.format.text))
         sampling = structs.replace(self.sampling, stop=stop)
-        return structs.replace(self, sampling=sampling, format=format_, hook_options=_cleaned(self.hook_options))
+        models = tuple(dict.fromkeys(name for name in map(clean, self.models) if name))
+        options = _cleaned(self.hook_options)
+        return structs.replace(self, sampling=sampling, format=format_, hook_options=options, models=models)
 
     @property
     def _active_hook_options(self) -> dict[str, dict[str, Any]]:

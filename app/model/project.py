@@ -13,7 +13,7 @@ from msgspec import Struct, structs
 
 from app.model.attachment import Attachment, file_message
 from app.model.generation_settings import GenerationSettings
-from app.model.message import Message
+from app.model.message import Message, Record, Role
 from app.model.text import clean
 
 
@@ -71,6 +71,13 @@ def beginning_of(path: Sequence[Message]) -> Beginning | None:
         else:
             return None
     return Beginning(messages[0], shared, own, None)
+
+
+def unsent_beginning(instructions: str, file_texts: Sequence[str]) -> list[Message]:
+    """Return the messages with which a conversation begins. They are not stored yet."""
+    turn: list[tuple[Role, str]] = [("system", instructions), *(("file", text) for text in file_texts)]
+    record = Record(is_of_project=True)
+    return [Message(id=0, parent_id=None, role=role, text=text, record=record) for role, text in turn]
 
 
 def is_of_project(message: Message) -> bool:

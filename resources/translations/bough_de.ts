@@ -636,6 +636,10 @@
         <translation>Sampling, Stoppsequenzen, Seed, Hooks: {name}</translation>
     </message>
     <message>
+        <source>{num} models</source>
+        <translation>{num} Modelle</translation>
+    </message>
+    <message>
         <source>{num} answers</source>
         <translation>{num} Antworten</translation>
     </message>
@@ -3250,6 +3254,17 @@
     </message>
 </context>
 <context>
+    <name>ModelsField</name>
+    <message>
+        <source>{num} models</source>
+        <translation>{num} Modelle</translation>
+    </message>
+    <message>
+        <source>This model</source>
+        <translation>Dieses Modell</translation>
+    </message>
+</context>
+<context>
     <name>ModelsPage</name>
     <message>
         <source>Models…</source>
@@ -4014,6 +4029,14 @@
         <translation>Nebeneinander gezeigt, um eine oder alle zu behalten.</translation>
     </message>
     <message>
+        <source>Answered by</source>
+        <translation>Es antworten</translation>
+    </message>
+    <message>
+        <source>Several models answer one after another.</source>
+        <translation>Mehrere Modelle antworten nacheinander.</translation>
+    </message>
+    <message>
         <source>Seed</source>
         <translation>Seed</translation>
     </message>
@@ -4414,6 +4437,10 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
     <message>
         <source>{host} wants to know who asks. Enter an access token, then try again.</source>
         <translation>{host} will wissen, wer fragt. Geben Sie ein Zugriffstoken ein, und versuchen Sie es dann noch einmal.</translation>
+    </message>
+    <message>
+        <source>{model} will not answer: {why}</source>
+        <translation>{model} wird nicht antworten: {why}</translation>
     </message>
     <message>
         <source>{num_answers} answers at once take {need_bytes} more memory, and {available_bytes} are free.</source>
@@ -7087,6 +7114,10 @@ Gelöschte Gespräche und gestutzte Zweige bleiben 30 Tage hier. So lange könne
     <message>
         <source>loads {model}: {stage}</source>
         <translation>lädt {model}: {stage}</translation>
+    </message>
+    <message>
+        <source>waits until {other} has answered, then loads {model}</source>
+        <translation>wartet, bis {other} geantwortet hat, und lädt dann {model}</translation>
     </message>
     <message>
         <source>waits for the answer above</source>

@@ -26,6 +26,7 @@ _AREAS = {
     "real_weights": 300,
     "serving": 180,
     "plan": 25,
+    "projects": 15,
     "drafts": 10,
     "store": 120,
     "control": 240,

@@ -21,9 +21,11 @@ from PySide6.QtWidgets import (
 from typing_extensions import override
 
 from app.conversation.controller import Controller
-from app.model.message import MessageId
+from app.model.message import Message, MessageId
+from app.ui.header import model_label
 from app.ui.message.message_view import MessageView
 from app.ui.message.shown_message import ShownMessage
+from app.ui.message.waiting_answers import WaitingAnswers
 from app.ui.parts.labels import ElidedLabel
 from app.ui.theme import Theme, icon
 
@@ -77,6 +79,7 @@ class SideBySide(QWidget):
         column.addWidget(self._area, 1)
         self._ticker = QTimer(self, singleShot=True, interval=_TICK_MS)
         self._ticker.timeout.connect(self._render)
+        self._waiting = WaitingAnswers(controller, self, messages=self._messages, view=self._view, shown=self._shown)
         controller.shown.text_appended.connect(self._on_text)
         controller.shown.message_changed.connect(self._on_changed)
         controller.shown.branch_changed.connect(self._on_branch)
@@ -107,8 +110,11 @@ class SideBySide(QWidget):
         title = self.tr("Answers to “{}”").format(" ".join(asked.split()))
         some = self.tr("{} of {} versions").format(len(message_ids), len(versions))
         self._title.show_text(title if are_all else f"{some} · {title}")
+        models = {self._model_of(message_id) for message_id in message_ids}
         for message_id in message_ids:
             name = self.tr("Version {} of {}").format(versions.index(message_id) + 1, len(versions))
+            if len(models) > 1:
+                name = f"{name} · {model_label(self._model_of(message_id))}"
             card = self._cards[message_id] = _Card(name, self._shown(message_id), self._theme)
             card.go_on_button.clicked.connect(partial(self._go_on, message_id))
             card.keep_button.clicked.connect(partial(self._keep, message_id))
@@ -123,6 +129,7 @@ class SideBySide(QWidget):
         visible = {message.id for message in self._controller.shown.path}
         focused = next((message_id for message_id in message_ids if message_id in visible), message_ids[0])
         self._cards[focused].go_on_button.setFocus(Qt.FocusReason.OtherFocusReason)
+        self._waiting.start()
 
     def close_page(self, *, is_chosen: bool = False) -> None:
         """Close the page; all versions stay in the tree."""
@@ -145,8 +152,21 @@ class SideBySide(QWidget):
             siblings=(message_id,),
             actions=(),
             is_streaming=self._controller.shown.is_streaming(message_id),
+            is_waiting=self._controller.shown.is_without_new_text(message_id),
+            is_queued=self._controller.shown.is_queued(message_id),
             is_last=False,
         )
+
+    def _model_of(self, message_id: MessageId) -> str:
+        record = self._controller.shown.message(message_id).record
+        return "" if record is None else record.model
+
+    def _messages(self) -> list[Message]:
+        return [self._controller.shown.message(message_id) for message_id in self._cards]
+
+    def _view(self, message_id: MessageId) -> MessageView | None:
+        card = self._cards.get(message_id)
+        return None if card is None else card.view
 
     def _clear(self) -> None:
         for card in self._cards.values():

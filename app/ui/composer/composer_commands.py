@@ -35,6 +35,7 @@ from app.ui.composer.display_names import format_name, preset_name
 from app.ui.header import model_label
 from app.ui.message.message_editor import EditCosts, MessageEditor
 from app.ui.theme import Theme
+from worker.sentence import Sentence
 
 if TYPE_CHECKING:
     from app.ui.composer.sampling_panel import SamplingPanel, Thinking
@@ -62,6 +63,10 @@ class ComposerCommands(QObject):
         self._problem: str | None = None
         """The fault of the answer format. Empty: it has none. None: it has not been checked yet."""
         self._format: AnswerFormat | None = None
+        self._models: tuple[str, ...] = ()
+        """The models that should answer, if there are several."""
+        self._misfit: Shortage | None = None
+        """One of them that does not fit into memory."""
         self._panel: SamplingPanel | None = None
         """The open panel, if any."""
         self._is_checking = False
@@ -177,7 +182,21 @@ class ComposerCommands(QObject):
         num_new = min(generation.sampling.max_tokens, max(room.num_free, 0))
         num_tokens = min(room.num_used + num_new, room.limit)
         asked = Asked(num_tokens=num_tokens, num_kept=room.num_kept, num_answers=generation.n)
-        return self._program.memory_check.shortage(self._controller.model.name, asked)
+        models = generation.models_or(self._controller.model.name)
+        found = [self._program.memory_check.shortage(name, asked) for name in models]
+        return next((one for one in (*found, self._misfit) if one is not None), None)
+
+    def _find_misfit(self) -> None:
+        """Look whether one of several models does not fit into memory. The others answer all the same."""
+        models = self._preparation.generation.models
+        if models != self._models:
+            self._models, self._misfit = models, None
+            for name in models:
+                why = None if name == self._program.session.name else self._program.why_not_load(name)
+                if why is not None:
+                    text = Sentence("{model} will not answer: {why}", model=model_label(name), why=why)
+                    self._misfit = Shortage(sentence=text, is_too_large=False)
+                    return
 
     def _show_shortage(self) -> None:
         found = self._shortage()
@@ -185,7 +204,8 @@ class ComposerCommands(QObject):
         self._composer.show_shortage(text, is_refused=found is not None and found.is_too_large)
 
     def _send_anyway(self) -> None:
-        self._program.memory_check.allow(self._controller.model.name)
+        for name in self._preparation.generation.models_or(self._controller.model.name):
+            self._program.memory_check.allow(name)
         self._composer.send()
 
     # --- the system prompt ---------------------------------------------------------------------------------
@@ -274,6 +294,8 @@ class ComposerCommands(QObject):
             presets=self._program.settings.presets,
             thinking=thinking,
             draft_model=model_label(info.draft_model) if info is not None and info.draft_model else "",
+            models=self._program.offered_models,
+            model=self._controller.model.name,
             theme=self._theme(),
             parent=self._window,
         )
@@ -301,6 +323,7 @@ class ComposerCommands(QObject):
             self._format, self._problem = generation.format, None
             self._check.check(generation.format)
         self._show_format()
+        self._find_misfit()
         presets = (*BUILT_IN_PRESETS, *self._program.settings.presets)
         name, is_changed = current_preset(presets, generation)
         preset = find_preset(presets, name)
@@ -316,6 +339,8 @@ class ComposerCommands(QObject):
     def _more(self, generation: GenerationSettings) -> list[str]:
         """Return the settings that differ from the defaults, as short texts."""
         more: list[str] = []
+        if len(generation.models) > 1:
+            more.append(self.tr("{num} models").format(num=len(generation.models)))
         if generation.n > 1:
             more.append(self.tr("{num} answers").format(num=generation.n))
         stops, hooks = len(generation.sampling.stop), len(generation.hooks)

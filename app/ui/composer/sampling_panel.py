@@ -21,6 +21,7 @@ from app.model.message import Draft
 from app.ui.composer.chips import TextChips
 from app.ui.composer.form_columns import FormColumns, Row, number_field, read_number, whole_field
 from app.ui.composer.hook_rows import HookRows
+from app.ui.composer.models_field import ModelsField
 from app.ui.composer.preset_bar import PresetBar
 from app.ui.parts.labels import as_tool_tip, heading, quiet_label, rule
 from app.ui.parts.popover import Popover
@@ -57,10 +58,15 @@ class SamplingPanel(Popover):
         presets: Sequence[Preset],
         thinking: Thinking,
         draft_model: str,
+        models: Sequence[str],
+        model: str,
         theme: Theme,
         parent: QWidget,
     ) -> None:
-        """`draft_model` is the name of the loaded draft model, empty without one."""
+        """`draft_model` is the name of the loaded draft model, empty without one.
+
+        `models` are those on this machine, `model` is that of the conversation.
+        """
         super().__init__(translate("SamplingPanel", "Sampling"), _WIDTH_PX, parent)
         self._generation = generation
         self._is_showing = False
@@ -75,6 +81,7 @@ class SamplingPanel(Popover):
         self.frequency_penalty = number_field(-2.0, 2.0, 0.1, sampling.frequency_penalty)
         self.max_tokens = whole_field(1, 1_000_000, 128, sampling.max_tokens)
         self.num_answers = whole_field(1, 64, 1, generation.n)
+        self.models = ModelsField(models, model)
         self.seed = QLineEdit()
         self._seed_error = QLabel(self.tr("A seed is a whole number from 0 to 9,223,372,036,854,775,807."))
         self.thinking = QComboBox()
@@ -105,6 +112,7 @@ class SamplingPanel(Popover):
             whole.editingFinished.connect(self._on_changed)
         for box in (self.thinking, self.draft):
             box.currentIndexChanged.connect(self._on_changed)
+        self.models.changed.connect(self._on_changed)
         self.seed.textChanged.connect(self._on_changed)
         self.stop.changed.connect(self._on_changed)
         self.hooks.changed.connect(self._on_changed)
@@ -191,6 +199,7 @@ class SamplingPanel(Popover):
                     self.tr("Maximum tokens"), self.max_tokens, self.tr("The answer stops there; Continue writes more.")
                 ),
                 Row(self.tr("Answers at once"), self.num_answers, self.tr("Shown side by side, to keep one or all.")),
+                Row(self.tr("Answered by"), self.models, self.tr("Several models answer one after another.")),
                 Row(self.tr("Seed"), self.seed, self.tr("The same seed and question give the same answer.")),
                 Row(self.tr("Think first"), self.thinking, self.thinking.toolTip()),
                 Row(self.tr("Drafts"), self.draft, self.draft.toolTip()),
@@ -271,6 +280,7 @@ class SamplingPanel(Popover):
         ):
             whole.setMaximum(max(whole.maximum(), count))
             whole.setValue(count)
+        self.models.show_models(generation.models)
         self.seed.setText("" if sampling.seed is None else str(sampling.seed))
         self.thinking.setCurrentIndex(_THINKING.index(generation.thinking) if self.thinking.isEnabled() else 0)
         self.draft.setCurrentIndex(_DRAFTS.index(generation.draft))
@@ -303,6 +313,7 @@ class SamplingPanel(Popover):
             self._generation,
             sampling=sampling,
             n=self.num_answers.value(),
+            models=self.models.models,
             thinking=_THINKING[self.thinking.currentIndex()]
             if self.thinking.isEnabled()
             else self._generation.thinking,

@@ -11,7 +11,7 @@ from app.conversation.controller import Controller
 from app.costs.worker_queries import Cost, PromptCosts
 from app.model.generation_settings import BUILT_IN_PRESETS, GenerationSettings, current_preset, find_preset
 from app.model.message import Message
-from app.model.project import Project
+from app.model.project import Project, unsent_beginning
 from app.projects import name_of
 from app.sentences import translated
 from app.ui.composer.display_names import preset_name
@@ -157,9 +157,7 @@ class ProjectWindow(Sheet):
         self._costs.ask(self._beginning, self._controller.preparation.template_options())
 
     def _beginning(self) -> list[Message]:
-        project = self.project
-        prompt = Message(id=0, parent_id=None, role="system", text=project.instructions)
-        return [prompt, *(Message(id=0, parent_id=None, role="file", text=text) for text in project.file_texts)]
+        return unsent_beginning(self.project.instructions, self.project.file_texts)
 
     def _show_cost(self, cost: Cost) -> None:
         self.cost.setText(self.tr("A new conversation: {cost}").format(cost=cost_text(cost)))

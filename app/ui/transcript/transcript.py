@@ -6,27 +6,23 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, QPoint, Qt, QTimer, Signal
+from PySide6.QtCore import QPoint, Qt, QTimer, Signal
 from typing_extensions import override
 
-from app.answers.model_session import ModelSession
 from app.conversation.controller import Controller
-from app.model.message import Message, MessageId, Record
-from app.ui.header import model_label, stage_text
+from app.model.message import Message, MessageId
 from app.ui.message.message_action import row_actions
 from app.ui.message.shown_message import DisplayModes, ShownMessage
+from app.ui.message.waiting_answers import WaitingAnswers
 from app.ui.theme import Theme
 from app.ui.transcript.message_list import MessageList
 from app.ui.transcript.message_selection import MessageSelection
 
 if TYPE_CHECKING:
-    from app.answers.answer_stream import Reading
     from app.ui.message.message_editor import MessageEditor
     from app.ui.message.message_view import MessageView
 
 _TICK_MS = 33
-_SHOW_WAITING_MS = 100
-"""The time until a line says what an answer waits for, and between two looks at it."""
 _MAX_ADDED = 3
 """The most messages that one request adds: a system prompt, a question and its answer."""
 
@@ -67,7 +63,7 @@ class Transcript(MessageList):
         controller.shown.text_appended.connect(self._on_text)
         controller.shown.revealed.connect(self.reveal)
         controller.program.of_models.marks_changed.connect(self.show_branch)
-        WaitingAnswers(controller, self)
+        WaitingAnswers(controller, self, messages=lambda: controller.shown.path, view=self.view, shown=self.shown)
         self._sizes = controller.file_sizes
         self._sizes.changed.connect(self._show_sizes)
 
@@ -270,86 +266,3 @@ def _num_same(before: Sequence[MessageId], after: Sequence[MessageId]) -> int:
     """Return the number of messages that two branches have in common."""
     pairs = enumerate(zip(before, after, strict=False))
     return next((index for index, (old, new) in pairs if old != new), min(len(before), len(after)))
-
-
-class WaitingAnswers(QObject):
-    """Shows below an answer without text what goes on: its model is loaded, it waits, or its prompt is read.
-
-    The line appears `_SHOW_WAITING_MS` after the request, and is then kept up to date.
-    """
-
-    def __init__(self, controller: Controller, transcript: Transcript) -> None:
-        super().__init__(transcript)
-        self._controller = controller
-        self._transcript = transcript
-        self._readings: dict[MessageId, Reading] = {}
-        """How far the prompts of answers without text are read."""
-        self._timer = QTimer(self, singleShot=True, interval=_SHOW_WAITING_MS)
-        self._timer.timeout.connect(self._update)
-        controller.shown.branch_changed.connect(self._start)
-        controller.shown.reading.connect(self._on_reading)
-        controller.program.answers.stopping.connect(self._show_stopping)
-        controller.program.answers.ended.connect(self._on_ended)
-
-    def _start(self) -> None:
-        if not self._timer.isActive() and self._waiting():
-            self._timer.start()
-
-    def _waiting(self) -> list[Message]:
-        """Return the answers of the visible branch that have no text yet: a follow-up may wait for another answer."""
-        shown = self._controller.shown
-        if shown.streaming_message is None:
-            return []
-        return [message for message in shown.path if shown.is_without_new_text(message.id)]
-
-    def _on_reading(self, message_id: MessageId, reading: Reading) -> None:
-        self._readings[message_id] = reading
-
-    def _on_ended(self, message: Message) -> None:
-        self._readings.pop(message.id, None)
-
-    def _show_stopping(self, message_id: MessageId) -> None:
-        view = self._transcript.view(message_id)
-        if view is not None:
-            view.show_stopping()
-
-    def _update(self) -> None:
-        waiting = self._waiting()
-        for message in waiting:
-            view = self._transcript.view(message.id)
-            if view is not None:
-                self._show(view, message)
-                if view.shown.is_queued != self._controller.shown.is_queued(message.id):
-                    view.show_message(self._transcript.shown(message.id))
-        if waiting:
-            self._timer.start()
-
-    def _show(self, view: MessageView, waiting: Message) -> None:
-        session, model = self._session_of(waiting), _model_of(waiting)
-        reading = self._readings.get(waiting.id)
-        shown = self._controller.shown
-        name = shown.waits_for(waiting.id)
-        is_below_another = shown.streaming_message is not None and shown.streaming_message.id != waiting.id
-        if self._controller.program.answers.is_stopping(waiting.id):
-            view.show_stopping()
-        elif session.state == "loading" and session.name == model:
-            text = self.tr("loads {model}: {stage}").format(model=model_label(model), stage=stage_text(session.stage))
-            view.show_waiting(text, session.fraction)
-        elif is_below_another and shown.is_queued(waiting.id):
-            view.show_waiting(self.tr("waits for the answer above"))
-        elif reading is not None:
-            view.show_reading(reading)
-        elif name is None:
-            view.show_waiting(self.tr("prepares the prompt"))
-        elif session.name != model:
-            text = self.tr("waits for the answer in “{name}”, then loads {model}")
-            view.show_waiting(text.format(name=name, model=model_label(model)))
-        else:
-            view.show_waiting(self.tr("waits for the answer in “{name}”").format(name=name))
-
-    def _session_of(self, waiting: Message) -> ModelSession:
-        return self._controller.program.sessions.of(_model_of(waiting))
-
-
-def _model_of(message: Message) -> str:
-    return (message.record or Record()).model

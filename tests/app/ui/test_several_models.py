@@ -1,0 +1,82 @@
+"""Several models on one question in the real window: chosen by keys, answered side by side, each with its name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QAccessible
+
+from app.ui.composer.sampling_panel import SamplingPanel
+from tests.app.ui import screen_reader
+from tests.app.ui.conftest import User
+from tests.models import byte_level_tokenizer, chain, write_scripted_model
+from tests.waiting import PATIENCE_MS
+
+
+@pytest.fixture
+def two(user: User, tmp_path: Path) -> Iterator[tuple[Path, Path]]:
+    """Two models with one fixed answer each. The guide model is loaded again at the end."""
+    tokenizer = byte_level_tokenizer()
+    oak, elm = (
+        write_scripted_model(
+            tmp_path / name, tokenizer, chain([*tokenizer.encode("\n").ids, *tokenizer.encode(text).ids])
+        )
+        for name, text in (("oak", "Yes."), ("elm", "No."))
+    )
+    user.controller.program.preferences.change(recent_models=(str(oak), str(elm)))
+    user.controller.choose_model(str(oak))
+    user.bot.waitUntil(lambda: user.controller.model.state == "ready", timeout=PATIENCE_MS)
+    yield oak, elm
+    user.controller.preparation.reset_generation()
+    user.controller.program.load_model("guide")
+    user.bot.waitUntil(lambda: user.application.session.state == "ready", timeout=PATIENCE_MS)
+
+
+def _panel(user: User) -> SamplingPanel | None:
+    return next((panel for panel in user.window.findChildren(SamplingPanel) if panel.isVisible()), None)
+
+
+def test_two_models_answer_side_by_side_with_their_names_and_costs(user: User, two: tuple[Path, Path]) -> None:
+    oak, elm = two
+    user.window.action("sampling").trigger()
+    user.bot.waitUntil(lambda: _panel(user) is not None, timeout=PATIENCE_MS)
+    panel = _panel(user)
+    assert panel is not None
+    panel.models.setFocus()
+    user.bot.keyClick(panel.models, Qt.Key.Key_Space)
+    menu = panel.models.choices
+    user.bot.waitUntil(menu.isVisible, timeout=PATIENCE_MS)
+    place = [action.text() for action in menu.actions()].index("elm")
+    for _ in range(place + 1):
+        user.bot.keyClick(menu, Qt.Key.Key_Down)
+    user.bot.keyClick(menu, Qt.Key.Key_Space)
+    # The menu stays open for more.
+    assert menu.isVisible()
+    user.bot.keyClick(menu, Qt.Key.Key_Escape)
+    assert panel.models.text() == "2 models"
+    assert "Answered by" in screen_reader.found(panel, QAccessible.Role.ButtonMenu)
+    panel.close()
+    assert "2 models" in user.window.composer.sampling_button.toolTip()
+    user.type("Is an oak a tree?")
+    user.bot.keyClick(user.window.composer.text, Qt.Key.Key_Return)
+    page = user.window.side_by_side
+    user.bot.waitUntil(page.isVisible, timeout=PATIENCE_MS)
+    answers = page.message_ids
+
+    def are_over() -> bool:
+        return not any(user.controller.shown.is_streaming(found) for found in answers)
+
+    user.bot.waitUntil(are_over, timeout=PATIENCE_MS)
+    messages = [user.controller.shown.message(found) for found in answers]
+    assert [message.text for message in messages] == ["Yes.", "No."]
+    records = [record for message in messages if (record := message.record) is not None]
+    assert [record.model for record in records] == [str(oak), str(elm)]
+    assert all(record.figures.prompt_tokens for record in records)
+    buttons = screen_reader.found(page, QAccessible.Role.Button)
+    assert {"Go on with Version 1 of 2 · oak", "Go on with Version 2 of 2 · elm"} <= buttons.keys()
+    words = screen_reader.found(page, QAccessible.Role.StaticText)
+    assert {"Version 1 of 2 · oak", "Version 2 of 2 · elm"} <= words.keys()
+    page.close_page()
