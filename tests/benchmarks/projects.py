@@ -17,7 +17,7 @@ from tests.projects import read
 
 _AREA = "projects"
 _CONTEXT = {"max_position_embeddings": 8192}
-_NUM_WORDS = 3500
+_NUM_WORDS = 4800
 
 
 def rows() -> Iterator[Row]:
