@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import importlib
 import os
 import signal
 import threading
@@ -40,6 +42,21 @@ from tests.forking import fork_workers
 from tests.models import byte_level_tokenizer, sentencepiece_tokenizer, write_random_llama, write_scripted_model
 
 fork_workers()
+
+
+def pytest_collection(session: pytest.Session) -> None:
+    """Let each process import other tests first, so that one of them compiles a module and the others read that."""
+    number, count = (int(os.environ.get(name, at).removeprefix("gw")) for name, at in _PROCESS)
+    folder = Path(__file__).parent
+    if count == 1 or [session.config.rootpath / argument for argument in session.config.args] != [folder]:
+        return
+    names = [".".join(file.relative_to(folder.parent).with_suffix("").parts) for file in folder.rglob("test_*.py")]
+    for name in sorted(names)[len(names) * number // count : len(names) * (number + 1) // count]:
+        with contextlib.suppress(Exception):  # its collection reports it
+            importlib.import_module(name)
+
+
+_PROCESS = (("PYTEST_XDIST_WORKER", "gw0"), ("PYTEST_XDIST_WORKER_COUNT", "1"))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
