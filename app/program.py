@@ -27,16 +27,13 @@ from app.model.own_files import RETRY_MS
 from app.model.settings import CacheSettings, Settings, Theme
 from app.model.store import Store
 from app.model.text import clean
+from app.model_notices import ModelNotices
 from app.notices import (
-    AskGuide,
     ChatWith,
     FreeMemory,
     LoadAnyway,
     Notice,
     Notices,
-    OpenMemorySettings,
-    RestartWorker,
-    UsePlainTemplate,
 )
 from app.places import Places
 from app.preferences import Preferences
@@ -127,8 +124,6 @@ class Program(QObject):
         """The chat templates that the user chose for models without one."""
         self._set_aside: dict[Sentence, None] = {}
         """The sentences about files and unsent texts that can't be used, in the order in which they were said."""
-        self._without_template: set[str] = set()
-        """Models without a template for which a plain one was offered."""
         measured = None if preferences.is_safe else models_folder.parent / "measured.json"
         self.measurements = Measurements(measured, self._set_aside_found.emit)
         """The memory and the speeds of models on this machine."""
@@ -140,26 +135,14 @@ class Program(QObject):
         answers.refusal_of = self.why_not_load
         answers.saving_failed.connect(self.report_unsaved)
         answers.saved_again.connect(self.report_saved)
-        self._shown_model: tuple[str, str] = ("", "")
-        """The model, and its draft model, that notices may be about."""
-        self._ready_model = ""
-        """The model that was ready last."""
-        session.changed.connect(self._end_notices_of_models)
+        self._model_notices = ModelNotices(
+            sessions, answers, self.notices, self.worker_watches, self.templates, self.of_models
+        )
         session.changed.connect(self._on_session_changed)
-        session.load_failed.connect(self._on_load_failed)
         session.draft_of = self._draft_of
         if not preferences.is_safe:
             session.template_of = self.templates.of
         session.kv_bits_of = self.of_models.kv_bits_of
-        for watch in self.worker_watches:
-            watch.got_stuck.connect(partial(self._on_worker_stuck, watch.session))
-            watch.recovered.connect(self._on_worker_recovered)
-        for one in sessions.both:
-            one.worker_died.connect(partial(self._on_worker_died, one))
-            one.changed.connect(self._end_fresh_worker)
-            one.draft_refused.connect(self._on_draft_refused)
-            one.noticed.connect(self._on_model_noticed)
-            one.precision_refused.connect(self._on_precision_refused)
         self._set_aside_found.connect(self.report_set_aside)
         preferences.changed.connect(self.settings_changed)
         preferences.not_saved.connect(self._on_settings_not_saved)
@@ -442,8 +425,7 @@ class Program(QObject):
                 )
             )
         else:
-            self._without_template.add(name)
-            self.notices.end("template")
+            self._model_notices.end_offer_of_template(name)
             if self.session.name == name and self.session.state != "unloaded":
                 self.load_model(name, anyway=True)
 
@@ -599,24 +581,6 @@ class Program(QObject):
 
     # --- events --------------------------------------------------------------------------------------------
 
-    def _end_fresh_worker(self) -> None:
-        if all(session.state != "loading" for session in self.sessions.both):
-            self.notices.end("fresh_worker")
-
-    def _end_notices_of_models(self) -> None:
-        """End the notices about another model than the present one."""
-        name, draft = self.session.name, self.session.draft
-        if name != self._shown_model[0]:
-            for cause in ("template", "odd_model", "precision"):
-                self.notices.end(cause)
-        if (name, draft) != self._shown_model:
-            self.notices.end("draft")
-        self._shown_model = (name, draft)
-        if self.session.state == "ready" and name != self._ready_model:
-            # After a failed load, the model before it may be loaded again. The notice stays then.
-            self._ready_model = name
-            self.notices.end("model")
-
     def _on_session_changed(self) -> None:
         if self.session.state != "ready":
             return
@@ -625,24 +589,6 @@ class Program(QObject):
         loaded = self.settings.with_loaded(self.session.name, self.session.draft)
         self.preferences.change(**msgspec.structs.asdict(loaded))
         self._suggest_model()
-        self._offer_template()
-
-    def _offer_template(self) -> None:
-        """Offer a plain template for a model without one, once."""
-        info, name = self.session.info, self.session.name
-        if info is None or info.has_template or name in self._without_template or self.templates.of(name) is not None:
-            return
-        self._without_template.add(name)
-        self.notices.post(
-            Notice(
-                Sentence(
-                    "This model has no chat template, so messages reach it as plain text: it may go on with the text "
-                    "instead of answering. A plain template marks who says what, and where a message ends."
-                ),
-                action=UsePlainTemplate(name),
-                cause="template",
-            )
-        )
 
     def restart_worker(self, session: ModelSession | None = None) -> None:
         """End a worker, and load its model in a fresh one. Its running answers end with their text so far.
@@ -650,21 +596,6 @@ class Program(QObject):
         None means the worker of the chosen model.
         """
         (session or self.session).restart(Sentence("You restarted the model process."))
-
-    def _on_worker_stuck(self, session: ModelSession, what: Sentence) -> None:
-        is_guide = session is self.sessions.guide
-        self.notices.post(Notice(what, "warning", action=RestartWorker(is_guide=is_guide), cause="worker"))
-
-    def _on_worker_recovered(self) -> None:
-        self.notices.end("worker")
-
-    def _on_worker_died(self, session: ModelSession, what: Sentence) -> None:
-        error = Sentence("{what_happened} The text so far is kept.", what_happened=what)
-        # The answers that it wrote say so themselves.
-        is_said = self.answers.interrupt(session, error)
-        if session.state == "loading" and not is_said:
-            text = Sentence("{error} The model is being loaded again; your next message will be answered.", error=error)
-            self.notices.post(Notice(text, "warning", cause="fresh_worker"))
 
     def report_unsaved(self, why: Sentence) -> None:
         """Tell the user that some text is not saved, until `report_saved` is called."""
@@ -681,37 +612,6 @@ class Program(QObject):
         self.notices.end("writing")
         if not self.answers.has_unsaved and self.notices.end("saving"):
             self.notices.post(Notice(Sentence("Everything is saved again.")))
-
-    def _on_load_failed(self, why: Sentence) -> None:
-        self.notices.post(Notice(why, "danger", action=AskGuide(), cause="model"))
-
-    def _on_model_noticed(self, what: Sentence) -> None:
-        self.notices.post(Notice(what, "warning", cause="odd_model"))
-
-    def _on_draft_refused(self, why: Sentence) -> None:
-        self.notices.post(Notice(why, "warning", cause="draft"))
-
-    def _on_precision_refused(self, num_bits: int) -> None:
-        if self.of_models.of(self.session.name).kv_bits is not None:
-            text = Sentence(
-                "This model does not support a {num_bits}-bit cache, so it uses full precision. The answers are as "
-                "good, but they take more memory. To avoid this message, choose “Full precision” on its page (Models).",
-                num_bits=num_bits,
-            )
-            self.notices.post(Notice(text, "warning", cause="precision"))
-            return
-        self.notices.post(
-            Notice(
-                Sentence(
-                    "This model does not support a {num_bits}-bit cache, so it uses full precision. The answers are as "
-                    "good, but they take more memory. To avoid this message, choose “Full precision” in the settings.",
-                    num_bits=num_bits,
-                ),
-                "warning",
-                action=OpenMemorySettings(),
-                cause="precision",
-            )
-        )
 
     def _on_settings_not_saved(self, why: Sentence) -> None:
         self.notices.post(Notice(why, "warning", cause="settings"))
