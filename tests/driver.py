@@ -20,7 +20,7 @@ ROOT = Path(__file__).parent.parent
 TERMINAL = {
     *("model_loaded", "finished", "planned", "validated", "tokenized", "cache_stats", "hooks_listed", "done", "failed")
 }
-PATIENCE_S = 120
+PATIENCE_S = 200
 
 Event = dict[str, Any]
 

@@ -243,7 +243,7 @@ def test_a_hook_gets_what_it_asks_for(tmp_path: Path):
 def _confined(code: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-c", f"from pathlib import Path\nfolder = Path({str(folder)!r})\n{code}"],
-        cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True, check=False, timeout=60,
+        cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True, check=False, timeout=500,
     )  # fmt: skip
 
 

@@ -23,7 +23,7 @@ def _run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str
         env={**inherited, **environment},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=500,
         check=False,
     )
 

@@ -23,7 +23,7 @@ def _on_a_small_disk(folder: Path, *command: str) -> subprocess.CompletedProcess
     """Run a command that finds a small file system at `folder`."""
     mount = _MOUNT.format(folder=shlex.quote(str(folder)))
     script = f"{mount} && exec {shlex.join(command)}"
-    return subprocess.run([*_ALONE, script], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run([*_ALONE, script], cwd=ROOT, capture_output=True, text=True, timeout=500, check=False)
 
 
 def test_on_a_full_disk_nothing_is_lost_and_nothing_half_written(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ def test_a_restored_backup_is_shown_and_the_store_before_it_is_kept(tmp_path: Pa
             backup = Backups(path).make(connection)
         store.create_conversation("new", "", "Hello")
     command = [sys.executable, "-m", "tests.end_to_end.run_restoring", str(tmp_path), str(backup)]
-    bough = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    bough = subprocess.run(command, capture_output=True, text=True, timeout=500, check=True)
     names, notice = bough.stdout.splitlines()
     assert names == "old"
     (kept,) = (tmp_path / "backups").glob("conversations-*-replaced.sqlite3")

@@ -29,7 +29,7 @@ def _bough(*arguments: str | Path, folder: Path) -> subprocess.CompletedProcess[
         env={name: value for name, value in os.environ.items() if name not in without},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=500,
         check=False,
     )
 
@@ -126,7 +126,7 @@ def test_an_impossible_query_is_reported_in_one_line(folder: Path) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [sys.executable, "-m", "app", "list", "--data-dir", str(folder)],
-            cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False,
+            cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True, timeout=500, check=False,
         )  # fmt: skip
     assert (done.returncode, done.stderr) == (1, "The output could not be written (No space left on device).\n")
 
@@ -227,7 +227,7 @@ def test_a_file_is_imported_from_a_pipe(folder: Path, tmp_path: Path) -> None:
                     # A pipe can be opened only once: a program that opens it twice loses some data.
                     file.write(json.dumps({"messages": [{"role": "user", "content": f"question {number}"}]}) + "\n")
                     file.flush()
-            told, _ = bough.communicate(timeout=60)
+            told, _ = bough.communicate(timeout=500)
             assert (bough.returncode, told.split(" ")[0]) == (0, "300")
         finally:
             bough.kill()

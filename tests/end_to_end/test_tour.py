@@ -36,7 +36,7 @@ def tour(out: Path, *, root: Path = ROOT, data: Path | None = None) -> subproces
         env=environment,
         capture_output=True,
         text=True,
-        timeout=200,
+        timeout=500,
         check=False,
     )
 
@@ -127,7 +127,7 @@ if __name__ == "__main__":
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=200,
+        timeout=500,
         check=False,
     )
     assert done.returncode == 1

@@ -106,7 +106,7 @@ def test_the_fast_kernel_is_in_use(
         monkeypatch.setenv("OPENBLAS_CORETYPE", named)
     done = subprocess.run(
         [sys.executable, "-c", OLD_LIBRARY.format(old=old)],
-        cwd=ROOT, capture_output=True, text=True, check=False, timeout=120,
+        cwd=ROOT, capture_output=True, text=True, check=False, timeout=500,
     )  # fmt: skip
     if "is not installed" in done.stderr:
         pytest.skip("OpenBLAS is not installed here.")

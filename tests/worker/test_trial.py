@@ -130,7 +130,7 @@ def test_it_ends_with_its_caller(function: Callable[..., Any], arguments: tuple[
     trial = psutil.Process(pid)
     caller.kill()
     caller.join()
-    psutil.wait_procs([trial], timeout=30)
+    psutil.wait_procs([trial], timeout=500)
     assert not trial.is_running()
 
 

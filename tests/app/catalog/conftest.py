@@ -18,7 +18,7 @@ from app.catalog.hub import Hub
 from app.places import Places
 from tests.hub_server import HubServer
 
-PATIENCE_S = 60.0
+PATIENCE_S = 200.0
 
 
 class MemoryKeyring(KeyringBackend):

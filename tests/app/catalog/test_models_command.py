@@ -237,7 +237,7 @@ def test_ctrl_c_keeps_what_has_come(shell: Shell, hub: WatchedHub):
     )
     assert hub.was_asked.wait(60)
     process.send_signal(signal.SIGINT)
-    out, errors = process.communicate(timeout=120)
+    out, errors = process.communicate(timeout=500)
     assert (process.returncode, out) == (130, "")
     assert "goes on from there" in errors
     assert shell.json("list") == []

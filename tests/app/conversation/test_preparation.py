@@ -189,7 +189,7 @@ desk.controller.preparation.set_unsent(Unsent(text="half a thought", system_prom
 desk.controller.preparation._timer.timeout.connect(lambda: os.kill(os.getpid(), signal.SIGKILL))
 application.exec()
 """
-    killed = subprocess.run([sys.executable, "-c", code, str(tmp_path)], cwd=ROOT, timeout=60, check=False)
+    killed = subprocess.run([sys.executable, "-c", code, str(tmp_path)], cwd=ROOT, timeout=500, check=False)
     assert killed.returncode == -signal.SIGKILL
     store = Store(tmp_path / "conversations.sqlite3")
     assert store.preparations.get(None).unsent == Unsent(text="half a thought", system_prompt="Be brief.")

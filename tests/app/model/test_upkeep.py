@@ -22,7 +22,7 @@ from tests.app.model.stores import INTEGRITY_CHECK, OLD_RECORD, bytes_below, con
 from tests.app.model.watched_upkeep import WatchedUpkeep
 from tests.app.trees import drawn, plant
 
-_PATIENCE_S = 60
+_PATIENCE_S = 200
 
 
 @pytest.fixture

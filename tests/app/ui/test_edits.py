@@ -103,7 +103,7 @@ application.exec()
 def test_an_edit_survives_a_kill(qapp: QApplication, tmp_path: Path) -> None:
     assert qapp is not None
     command = [sys.executable, "-c", _KILLED, str(tmp_path)]
-    killed = subprocess.run(command, cwd=ROOT, timeout=120, check=False)
+    killed = subprocess.run(command, cwd=ROOT, timeout=500, check=False)
     assert killed.returncode == -signal.SIGKILL
     desk = Desk(tmp_path)
     (conversation,) = desk.store.conversations.all()

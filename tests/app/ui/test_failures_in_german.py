@@ -83,13 +83,15 @@ def test_a_worker_that_dies_again_and_again(german: German) -> None:
     desk.controller.send("u")
     desk.link.chunk(desk.link.asked[-1], "a")
     desk.link.die()
-    assert german.banner().endswith("Das Modell wird neu geladen; Ihre nächste Nachricht wird beantwortet.")
+    # Only the answer says it.
+    assert german.window.banner.isHidden()
     assert "(Signal SIGKILL, oft wegen Speichermangels)" in german.ending()
     # The stored text is English, so that it can be shown in another language later.
     error = desk.controller.shown.path[-1].record
     assert error is not None
     assert (error.error or "").startswith("The model process stopped")
     desk.link.die(3)
+    assert german.banner().endswith("Das Modell wird neu geladen; Ihre nächste Nachricht wird beantwortet.")
     desk.link.die(-11)
     assert "mit dem Modell „guide“ 3-mal nacheinander beendet (Signal SIGSEGV)" in german.banner()
     desk.controller.send("again")

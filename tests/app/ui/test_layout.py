@@ -7,7 +7,7 @@ from PySide6.QtGui import QColor, QGuiApplication
 from PySide6.QtWidgets import QAbstractSpinBox, QApplication, QLabel, QLineEdit, QToolButton, QWidget
 from typing_extensions import override
 
-from app.notices import AskGuide, Notice
+from app.notices import Notice, OpenModels
 from app.ui.composer.sampling_panel import SamplingPanel
 from app.ui.fetch_offer import FetchOffer
 from app.ui.message.action_row import ActionRow
@@ -182,7 +182,7 @@ def test_a_longer_notice_that_follows_a_short_one_is_whole(user: User) -> None:
 
 def test_a_notices_button_is_below_its_text_where_there_is_no_room_beside_it(user: User) -> None:
     window, banner = user.window, user.window.banner
-    notice = Notice(verbatim("There is no model in this folder. Choose another one."), "danger", action=AskGuide())
+    notice = Notice(verbatim("There is no model in this folder. Choose another one."), "danger", action=OpenModels())
     banner.show_notice(notice)
     label, button = banner.label, banner.button
 
