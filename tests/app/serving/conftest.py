@@ -32,6 +32,7 @@ _PIECES = [
     # The grammar of calls forces the text up to this.
     *('"city": "R', 'ome", "days": 2}}', "\n</tool_call>"),
 ]
+LONG_PIECE = "la " * 1_000
 
 
 @pytest.fixture(scope="package")
@@ -52,14 +53,17 @@ def client(bough: Bough) -> Iterator[openai.OpenAI]:
 
 @pytest.fixture(scope="session")
 def talker(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model that reasons and calls a tool in each chat. After a raw text that ends in "a" it writes "baba…"."""
+    """A model that reasons and calls a tool in each chat. After a raw text that ends in "a" it writes "baba…".
+
+    After `LONG_PIECE` it repeats that.
+    """
     tokenizer = byte_level_tokenizer()
-    tokenizer.add_tokens([AddedToken(piece, normalized=False) for piece in _PIECES])
+    tokenizer.add_tokens([AddedToken(piece, normalized=False) for piece in (*_PIECES, LONG_PIECE)])
     ids = [*tokenizer.encode("\n").ids, *(tokenizer.encode(piece).ids[0] for piece in _PIECES)]
     (a,), (b,) = tokenizer.encode("a").ids, tokenizer.encode("b").ids
     folder = tmp_path_factory.mktemp("models") / "talker"
-    (brace,) = tokenizer.encode("{").ids
-    successor = {**dict(itertools.pairwise(ids)), brace: ids[8], a: b, b: a}
+    (brace,), (long,) = tokenizer.encode("{").ids, tokenizer.encode(LONG_PIECE).ids
+    successor = {**dict(itertools.pairwise(ids)), brace: ids[8], a: b, b: a, long: long}
     return write_scripted_model(folder, tokenizer, successor, context_length=1_000_000, chat_template=_TEMPLATE)
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import psutil
 import pytest
 
+from tests.app.serving.conftest import LONG_PIECE
 from tests.app.serving.owned import Owned
 from tests.app.serving.running import KEY, Bough
 from tests.driver import PATIENCE_S, ROOT
@@ -335,7 +336,7 @@ def test_the_user_can_stop_a_request(owned: Owned) -> None:
 def test_a_client_that_does_not_read_delays_no_other(owned: Owned) -> None:
     with owned.openai() as client:
         body = json.dumps(
-            {"model": owned.status.model.id, "prompt": "a", "max_tokens": 900_000, "stream": True, "n": 8}
+            {"model": owned.status.model.id, "prompt": LONG_PIECE, "max_tokens": 900_000, "stream": True, "n": 8}
         ).encode()
         lines = "POST /v1/completions HTTP/1.1", "Host: localhost", f"Authorization: Bearer {KEY}"
         head = "\r\n".join((*lines, f"Content-Length: {len(body)}", "", ""))

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from tests.driver import Event, StdioWorker
+from tests.long import in_long_runs
 from tests.models import CORPUS, byte_level_tokenizer, sentencepiece_tokenizer, write_scripted_model
 from tests.tokenizers import bare_tokenizer, composing_tokenizer, unigram_tokenizer
 from tests.worker.answers.said import eos_of
 from tests.worker.text.text_oracle import expected, expected_kept, split
 from worker.text.vocabulary import Vocabulary
 
-NUM_CASES = 150
 NUM_PADDING = 6
 
 TOKENIZERS = {
@@ -248,11 +248,12 @@ def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         yield World(worker, Script(vocabulary, successor, eos_of(tokenizer)))
 
 
-def test_random_answers_follow_the_rules(world: World) -> None:
+@pytest.mark.parametrize("num_cases", [60, *in_long_runs([400])])
+def test_random_answers_follow_the_rules(world: World, num_cases: int) -> None:
     rng = random.Random(8)
     vocabulary, script = world.script.vocabulary, world.script
     starts = sorted(script.successor)
-    for _ in range(NUM_CASES):
+    for _ in range(num_cases):
         prompt = [rng.choice(starts)]
         number = rng.randint(1, 12)
         coming = script.sampled(prompt[-1], b"", number + 4)

@@ -21,7 +21,7 @@ from worker.protocol import Continuation, Sampling
 NUM_SEEDS = int(os.environ.get("BOUGH_FUZZ_HOOKS", "4"))
 
 
-@pytest.mark.parametrize("n", [1, 3])
+@pytest.mark.parametrize("n", [2, *in_long_runs([1, 3])])
 @pytest.mark.parametrize("seed", [1, *in_long_runs(seed for seed in range(NUM_SEEDS) if seed != 1)])
 def test_each_token_is_sampled_as_if_nothing_else_was_read(model: LanguageModel, seed: int, n: int) -> None:
     # Every second request has given text, which hooks may take back, too.

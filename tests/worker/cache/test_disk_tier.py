@@ -60,7 +60,7 @@ def files_in(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
-@pytest.mark.parametrize(("seed", "num_steps"), [(0, 16), *in_long_runs((seed, 40) for seed in range(3))])
+@pytest.mark.parametrize(("seed", "num_steps"), [(0, 8), *in_long_runs((seed, 40) for seed in range(3))])
 def test_evicted_tokens_and_those_of_an_earlier_cache_come_back_unchanged(
     model: nn.Module, tmp_path: Path, seed: int, num_steps: int
 ):
@@ -123,7 +123,7 @@ def stored_tokens(folder: Path) -> Counter[tuple[int, tuple[int, ...]]]:
     return found
 
 
-@pytest.mark.parametrize(("seed", "num_rounds"), [(0, 20), *in_long_runs((seed, 40) for seed in range(2))])
+@pytest.mark.parametrize(("seed", "num_rounds"), [(0, 10), *in_long_runs((seed, 40) for seed in range(2))])
 def test_nothing_is_written_twice(model: nn.Module, tmp_path: Path, seed: int, num_rounds: int):
     rng = Random(seed)
     cache = new_cache(model, tmp_path, limit_bytes=1)
@@ -182,7 +182,7 @@ def test_the_cache_knows_whether_tokens_must_be_read_from_disk(model: nn.Module,
     assert not cache.lies_in_memory([*other, 1])
 
 
-@pytest.mark.parametrize(("seed", "num_rounds"), [(0, 20), *in_long_runs((seed, 40) for seed in range(2))])
+@pytest.mark.parametrize(("seed", "num_rounds"), [(0, 10), *in_long_runs((seed, 40) for seed in range(2))])
 def test_reported_sizes_are_those_of_the_arrays_and_files(model: nn.Module, tmp_path: Path, seed: int, num_rounds: int):
     rng = Random(seed)
     cache = new_cache(model, tmp_path)
@@ -215,7 +215,7 @@ def test_a_dropped_cache_releases_its_memory(llama: nn.Module, tmp_path: Path):
 # --- without a disk, or with little space --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("num_rounds", [16, *in_long_runs([40])])
+@pytest.mark.parametrize("num_rounds", [8, *in_long_runs([40])])
 def test_a_small_disk_limit_holds_and_the_logits_stay_right(model: nn.Module, tmp_path: Path, num_rounds: int):
     rng = Random(2)
     cache = new_cache(model, tmp_path, limit_bytes=1, disk_limit_bytes=150_000)
@@ -264,7 +264,7 @@ def test_the_cache_works_when_nothing_can_be_written(model: nn.Module, tmp_path:
 # --- damage ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("seed", "num_rounds"), [(0, 16), *in_long_runs((seed, 40) for seed in range(3))])
+@pytest.mark.parametrize(("seed", "num_rounds"), [(0, 8), *in_long_runs((seed, 40) for seed in range(3))])
 def test_damaged_files_never_cause_wrong_logits(model: nn.Module, tmp_path: Path, seed: int, num_rounds: int):
     rng = Random(seed)
     cache = new_cache(model, tmp_path, limit_bytes=1)
@@ -292,7 +292,7 @@ def test_damaged_files_never_cause_wrong_logits(model: nn.Module, tmp_path: Path
     assert num_kept_in_all > 0
 
 
-@pytest.mark.parametrize(("seed", "num_rounds"), [(0, 16), *in_long_runs((seed, 40) for seed in range(2))])
+@pytest.mark.parametrize(("seed", "num_rounds"), [(0, 8), *in_long_runs((seed, 40) for seed in range(2))])
 def test_two_caches_on_one_folder_both_give_right_logits(model: nn.Module, tmp_path: Path, seed: int, num_rounds: int):
     rng = Random(seed)
     caches = [new_cache(model, tmp_path, limit_bytes=1, disk_limit_bytes=400_000) for _ in range(2)]
@@ -399,7 +399,7 @@ TWINS = (
 
 
 @pytest.mark.parametrize(
-    ("name", "num_rounds"), [*((name, 12) for name in TWINS), *in_long_runs((name, 25) for name in TWINS)]
+    ("name", "num_rounds"), [*((name, 6) for name in TWINS), *in_long_runs((name, 25) for name in TWINS)]
 )
 def test_hardly_any_memory_gives_the_same_logits_as_plenty(name: str, num_rounds: int, tmp_path: Path):
     """Branches fork anywhere and are read as the engine does; the number of kept tokens is the same, too."""

@@ -192,9 +192,10 @@ def test_a_wide_search_finds_the_best_of_all_possible_sequences(
     assert_is(state, best(found, min(9, len(found)), length_penalty), len(oracle.prompt))
 
 
-@pytest.mark.parametrize("width", [1, 5, *in_long_runs([2])])
+@pytest.mark.parametrize(
+    ("width", "can_batch"), [(1, False), (5, True), *in_long_runs([(1, True), (2, True), (2, False), (5, False)])]
+)
 @pytest.mark.parametrize(("answers", "stop", "length_penalty"), CASES)
-@pytest.mark.parametrize("can_batch", [True, False])
 def test_a_search_of_any_width_finds_the_same_as_a_plain_one(
     model: LocalModel,
     answers: list[str] | None,

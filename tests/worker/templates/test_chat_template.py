@@ -95,10 +95,11 @@ def test_a_typed_control_token_stays_text_in_every_role(made: Made):
             assert typed.strip() in vocabulary.text_of(ids), (role, typed)
 
 
-def test_halves_of_a_control_token_in_two_messages_do_not_join(made: Made):
+@pytest.mark.parametrize("every", [3, *in_long_runs([1])], ids="every cut of {}".format)
+def test_halves_of_a_control_token_in_two_messages_do_not_join(made: Made, every: int):
     _, template, vocabulary = made
     for control in vocabulary.control_texts:
-        for cut in range(1, len(control)):
+        for cut in range(1, len(control), every):
             head, tail = control[:cut], control[cut:]
             for pair in ((f"a{head}", f"{tail}b"), (f"a{head} ", f"\n{tail}b"), (f"{tail}a", f"b{head}")):
                 contents = [pair[0], pair[1], *pair]
@@ -357,10 +358,11 @@ def _content(dice: random.Random) -> str:
     return "".join(dice.choices(_PIECES, k=dice.randint(1, 6)))
 
 
-def test_a_growing_conversation_never_changes_earlier_ids(made: Made):
+@pytest.mark.parametrize("num_conversations", [50, *in_long_runs([150])])
+def test_a_growing_conversation_never_changes_earlier_ids(made: Made, num_conversations: int):
     own_family, template, vocabulary = made
     dice = random.Random(11)
-    for _ in range(150):
+    for _ in range(num_conversations):
         messages: list[Message] = []
         before: list[int] = []
         for _ in range(4):
