@@ -19,6 +19,9 @@ class Leaks:
 
     def check(self) -> None:
         """Fail if there is more now."""
+        for thread in threading.enumerate():
+            if thread.name == "file writer":
+                thread.join()  # It ends once its file is written.
         assert set(threading.enumerate()) <= self._threads
         assert _processes() <= self._processes
         assert [window for window in QApplication.topLevelWidgets() if window.isVisible()] == []

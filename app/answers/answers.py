@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -92,9 +93,17 @@ class Answers(QObject):
     saved_changed = Signal(int)
     """`is_saved` of a message changed."""
 
-    def __init__(self, sessions: Sessions, store: Store, *, retry_ms: int = RETRY_MS) -> None:
-        """`retry_ms` is the interval of saving while the store can't be written."""
+    def __init__(
+        self,
+        sessions: Sessions,
+        store: Store,
+        *,
+        retry_ms: int = RETRY_MS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`retry_ms` is the interval of saving while the store can't be written. `clock` returns seconds."""
         super().__init__()
+        self._clock = clock
         self._retry_ms = retry_ms
         self._sessions = sessions
         self._store = store
@@ -109,6 +118,8 @@ class Answers(QObject):
         self._unsaved: dict[MessageId, Message] = {}
         """Messages that have ended but are not stored yet."""
         self._can_save = True
+        self._unsaved_since_s: float | None = None
+        """When the first text or token arrived that is not stored; None if all is stored."""
         self._request_ids = (f"answer-{number}" for number in itertools.count(1))
         self._cancel_ids = (f"cancel-{number}" for number in itertools.count(1))
         self._timer = QTimer(self, timerType=Qt.TimerType.PreciseTimer)
@@ -304,6 +315,7 @@ class Answers(QObject):
 
     def save(self) -> None:
         """Store the text streamed since the last call."""
+        self._unsaved_since_s = None
         ended = list(self._unsaved)
         try:
             if self._unsaved:
@@ -328,6 +340,14 @@ class Answers(QObject):
             self._timer.stop()
         elif not self._timer.isActive():
             self._timer.start()
+
+    def _save_if_due(self) -> None:
+        """Save as the timer would, which does not fire while events arrive as fast as they are handled."""
+        now = self._clock()
+        if self._unsaved_since_s is None:
+            self._unsaved_since_s = now
+        elif self._can_save and 1000 * (now - self._unsaved_since_s) >= SAVE_INTERVAL_MS:
+            self.save()
 
     def _set_can_save(self, can_save: bool, why_not: Sentence | None = None, ended: Sequence[MessageId] = ()) -> None:
         if can_save == self._can_save:
@@ -433,6 +453,7 @@ class Answers(QObject):
                     self.reading.emit(message_id, Reading.reported(event))
             case Chunk() | Retract() | Forked() | Answered():
                 self._on_choice(ids, event)
+                self._save_if_due()
             case Finished():
                 for choice, stream in self._of(ids):
                     self._end(finished(stream.message, stream.prompt, stream.tokens, event, choice))

@@ -180,6 +180,16 @@ def _no_client() -> NoReturn:
     raise AssertionError("There is no process here")
 
 
+class Clock:
+    """A clock that a test moves on."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def read(self) -> float:
+        return self.seconds
+
+
 class Desk:
     """Everything below the window, put together as the application does it."""
 
@@ -191,7 +201,9 @@ class Desk:
         self.link, self.guide_link = ScriptedLink(), ScriptedLink()
         self.session = ModelSession(self.link)
         self.sessions = Sessions(self.session, ModelSession(self.guide_link))
-        self.answers = Answers(self.sessions, self.store)
+        self.clock = Clock()
+        """The time by which the answers are saved."""
+        self.answers = Answers(self.sessions, self.store, clock=self.clock.read)
         self.preferences = Preferences(folder / "settings.json")
         self.cache_folder = CacheFolder(folder / "prompt-cache")
         self.program = Program(

@@ -19,6 +19,7 @@ import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from app.model.message import Message
 
@@ -111,7 +112,13 @@ def main() -> int:
     bough.session.changed.connect(on_session)
     answers.text_appended.connect(on_text)
     answers.ended.connect(on_end)
-    answers._timer.timeout.connect(lambda: say("saved", time.monotonic_ns()))  # pyright: ignore[reportPrivateUsage]
+    messages, append = bough.store.messages, bough.store.messages.append
+
+    def append_and_say(*what: Any) -> None:
+        append(*what)
+        say("saved", time.monotonic_ns())
+
+    messages.append = append_and_say  # pyright: ignore[reportAttributeAccessIssue]
     say("worker", bough.link.pid)
     _Watch(say)
     return qt_application.exec()

@@ -74,6 +74,17 @@ def test_streamed_text_is_stored_in_batches_at_most_a_quarter_of_a_second_apart(
     assert not timer.isActive()
 
 
+def test_a_flood_of_events_is_stored_though_no_timer_fires(desk: Desk) -> None:
+    desk.controller.send("u1")
+    answer = desk.controller.shown.path[-1]
+    stored: list[str] = []
+    for number in range(8):
+        desk.link.chunk(desk.link.asked[-1], f"{number} ")
+        stored.append(_read_again(desk, answer).text)
+        desk.clock.seconds += 0.0625
+    assert stored == [*[""] * 3, *["0 1 2 3 "] * 4, "0 1 2 3 4 5 6 7 "]
+
+
 def test_another_question_does_not_delay_the_next_batch(desk: Desk) -> None:
     timer = desk.answers._timer  # pyright: ignore[reportPrivateUsage]
     desk.controller.send("u1")
