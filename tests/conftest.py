@@ -15,6 +15,9 @@ import pytest
 from hypothesis import settings
 from PySide6.QtWidgets import QApplication
 from tokenizers import Tokenizer
+from typing_extensions import override
+from xdist.remote import Producer
+from xdist.scheduler.loadfile import LoadFileScheduling
 
 # A shell that runs the tests in the background makes them, and the programs that they start, ignore Ctrl+C.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -57,6 +60,22 @@ def pytest_collection(session: pytest.Session) -> None:
 
 
 _PROCESS = (("PYTEST_XDIST_WORKER", "gw0"), ("PYTEST_XDIST_WORKER_COUNT", "1"))
+
+
+class _Scheduling(LoadFileScheduling):
+    """Each process runs whole files; one runs all that need the official clients, whose import takes seconds."""
+
+    @override
+    def _split_scope(self, nodeid: str) -> str:
+        file = super()._split_scope(nodeid)
+        return "clients" if file.startswith(_WITH_CLIENTS) else file
+
+
+_WITH_CLIENTS = ("tests/app/serving/", "tests/app/ui/test_local_api.py", "tests/attacks/test_serving.py")
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling | None:
+    return _Scheduling(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
