@@ -105,10 +105,6 @@ class HeadlessOwner:
         """The model and its state."""
         return self._status
 
-    @property
-    def worker_pid(self) -> int | None:
-        return self._client.pid
-
     def stop(self) -> None:
         """End the streams, the server process and the worker."""
         with self._lock:

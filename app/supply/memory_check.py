@@ -53,10 +53,6 @@ class MemoryCheck(QObject):
         self._allowed.add(name)
         self.changed.emit()
 
-    @property
-    def is_measuring(self) -> bool:
-        return self._task is not None
-
     def measure(self) -> None:
         """Measure the free memory, and read the shape of the loaded model."""
         name = self._session.name

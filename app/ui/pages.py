@@ -161,13 +161,8 @@ class Welcome(QScrollArea):
         self._about_questions = QLabel(self.tr("The guide answers questions about Bough:"))
         self._about_questions.setObjectName("welcome_text")
         self._add(column, self._about_questions, 8)
-        self.questions: list[QPushButton] = []
-        for question in _QUESTIONS:
-            button = QPushButton(question)
-            button.setObjectName("question")
-            button.clicked.connect(lambda _=False, text=question: self.question_chosen.emit(text))
-            button.setAccessibleDescription(self.tr("A question for the guide"))
-            self.questions.append(button)
+        self.questions = [self._question(text) for text in _QUESTIONS]
+        for button in self.questions:
             self._add(column, button, 8)
         column.addStretch(4)
         self.setWidget(page)
@@ -175,6 +170,13 @@ class Welcome(QScrollArea):
         self._model = ""
         self.set_theme(theme)
         self.show_choices(GUIDE, GUIDE, is_starter=False)
+
+    def _question(self, text: str) -> QPushButton:
+        button = QPushButton(text)
+        button.setObjectName("question")
+        button.clicked.connect(lambda: self.question_chosen.emit(text))
+        button.setAccessibleDescription(self.tr("A question for the guide"))
+        return button
 
     def _add(self, column: QVBoxLayout, widget: QWidget, space_px: int) -> None:
         if isinstance(widget, QLabel):

@@ -30,7 +30,7 @@ class LocalApiPage(SettingsPage):
     def __init__(self, program: Program) -> None:
         super().__init__()
         self._program = program
-        self._api = api = program.local_api
+        self._api = program.local_api
         settings = program.settings.local_api
         self.switch = RadioGroup(self.tr("Local API"))
         self.switch.add(self.tr("Off"))
@@ -77,13 +77,7 @@ class LocalApiPage(SettingsPage):
         self._key_card = card(
             self.tr("Key"), self._key_source, _row(self.key, self.show_key, self.copy_key, self.new_key)
         )
-        self.port = QSpinBox()
-        self.port.setAccessibleName(self.tr("Port"))
-        self.port.setRange(1, _MAX_PORT)
-        self.port.setGroupSeparatorShown(False)
-        self.port.lineEdit().setTextMargins(_FIELD_INSET_PX, 0, _FIELD_INSET_PX, 0)
-        self.port.setFixedWidth(scaled(_PORT_PX))
-        self.port.setValue(settings.port)
+        self.port = _port_field(self.tr("Port"), settings.port)
         self._port_card = card(self.tr("Port"), "", _row(self.port))
         self.models = RadioGroup(self.tr("Models that requests name"))
         self.models.add(self.tr("Only the loaded one"), self.tr("Requests for other models get an error."))
@@ -119,6 +113,11 @@ class LocalApiPage(SettingsPage):
             self._requests_card,
         ):
             self.cards.addWidget(one)
+        self._connect()
+        self._show()
+
+    def _connect(self) -> None:
+        api = self._api
         self.switch.changed.connect(self._set_on)
         self.models.changed.connect(self._set_models)
         self.keeping.changed.connect(self._set_keeping)
@@ -130,7 +129,6 @@ class LocalApiPage(SettingsPage):
         self.new_key.clicked.connect(api.make_key)
         api.changed.connect(self._show)
         api.logged.connect(self._show_requests)
-        self._show()
 
     @override
     def refresh(self) -> None:
@@ -236,6 +234,17 @@ class _TextToCopy(QLineEdit):
 
 def _copy(text: str) -> None:
     QGuiApplication.clipboard().setText(text)
+
+
+def _port_field(name: str, value: int) -> QSpinBox:
+    field = QSpinBox()
+    field.setAccessibleName(name)
+    field.setRange(1, _MAX_PORT)
+    field.setGroupSeparatorShown(False)
+    field.lineEdit().setTextMargins(_FIELD_INSET_PX, 0, _FIELD_INSET_PX, 0)
+    field.setFixedWidth(scaled(_PORT_PX))
+    field.setValue(value)
+    return field
 
 
 def _row(*widgets: QWidget) -> QWidget:

@@ -164,10 +164,6 @@ class MarkdownDocument(QObject):
         """The Markdown sources of its formulas."""
         return [placed.source for placed in self._formulas]
 
-    @property
-    def formula_positions(self) -> list[int]:
-        return [placed.position for placed in self._formulas]
-
     def num_formulas(self, start: int, end: int) -> int:
         """Return the number of formulas between two positions."""
         first, last = (bisect.bisect_left(self._formulas, at, key=attrgetter("position")) for at in (start, end))

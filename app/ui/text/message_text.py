@@ -347,11 +347,6 @@ class MessageText(QTextBrowser):
             self._tokens.set_theme(theme)
         self._show_content()
 
-    @property
-    def has_caret(self) -> bool:
-        """Whether a caret at the end shows that the text grows."""
-        return self._has_caret
-
     def set_caret(self, shown: bool) -> None:
         """Show or hide the caret at the end, which marks a streaming answer."""
         if shown != self._has_caret:

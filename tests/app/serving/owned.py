@@ -49,6 +49,10 @@ class Owned(HeadlessOwner):
         super()._take(event)
         self.events.put(event)
 
+    @property
+    def worker_pid(self) -> int | None:
+        return self._client.pid
+
     def event(self, kind: type[_T], is_it: Callable[[_T], bool] = lambda _: True) -> _T:
         """Wait for an event of the worker."""
         while True:

@@ -34,14 +34,17 @@ def set_memory(
     user.controller.shown.new_conversation()
     check = program.memory_check
 
+    def is_measured() -> bool:
+        return check._task is None  # pyright: ignore[reportPrivateUsage]
+
     def set_(total: int, free: int) -> None:
         def memory(reusable_bytes: int = 0) -> Memory:
             return Memory(total_bytes=total * _MIB, available_bytes=free * _MIB + reusable_bytes)
 
         monkeypatch.setattr("app.catalog.machine_memory.machine_memory", memory)
-        user.bot.waitUntil(lambda: not check.is_measuring, timeout=PATIENCE_MS)
+        user.bot.waitUntil(is_measured, timeout=PATIENCE_MS)
         check.measure()
-        user.bot.waitUntil(lambda: not check.is_measuring, timeout=PATIENCE_MS)
+        user.bot.waitUntil(is_measured, timeout=PATIENCE_MS)
 
     yield set_
     user.controller.preparation.reset_generation()

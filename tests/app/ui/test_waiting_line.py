@@ -83,8 +83,8 @@ def test_a_follow_up_that_waits_says_so_and_esc_stops_both(user: User, asked: Me
     below = user.controller.shown.path[-1]
     assert below.id != asked.id
     user.bot.waitUntil(lambda: "waits for the answer above" in _texts(user, below), timeout=PATIENCE_MS)
-    assert user.view(asked.id).text.has_caret
-    assert not user.view(below.id).text.has_caret
+    assert user.view(asked.id).text._has_caret  # pyright: ignore[reportPrivateUsage]
+    assert not user.view(below.id).text._has_caret  # pyright: ignore[reportPrivateUsage]
     user.bot.keyClick(user.window.composer.text, Qt.Key.Key_Escape)
     assert user.controller.shown.message(below.id).state == "stopped"
     assert user.application.answers.is_stopping(asked.id)
