@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="Only Linux reports the end of other processes' children"
 )
 
-_NUM_KILLS = 500
+_NUM_KILLS = 100
 
 
 def test_whichever_process_is_killed_no_shown_text_is_lost(tmp_path: Path) -> None:
@@ -26,5 +26,5 @@ def test_whichever_process_is_killed_no_shown_text_is_lost(tmp_path: Path) -> No
 
 @pytest.mark.long
 @pytest.mark.timeout(24 * 3600)
-def test_after_five_hundred_kills_every_stored_answer_is_right(tmp_path: Path) -> None:
+def test_after_a_hundred_kills_every_stored_answer_is_right(tmp_path: Path) -> None:
     assert kill_often(tmp_path, _NUM_KILLS, seed=2).num_continued > _NUM_KILLS / 10
