@@ -12,6 +12,7 @@ from PySide6.QtCore import QObject, Signal
 
 from app.model.database import StoreError
 from app.model.message import MessageId
+from app.model.project import Project
 from worker.sentence import Sentence
 
 
@@ -29,6 +30,24 @@ class UndoDelete:
 
 @dataclass(frozen=True)
 class UndoArchive:
+    conversation_id: int
+
+
+@dataclass(frozen=True)
+class UndoDeleteProject:
+    """Make a folder a project again."""
+
+    folder: str
+    project: Project
+
+
+@dataclass(frozen=True)
+class AskWithProject:
+    """Ask the first question again with the text that the project has now.
+
+    Only windows that show this conversation offer it.
+    """
+
     conversation_id: int
 
 
@@ -130,6 +149,8 @@ NoticeAction: TypeAlias = (
     Undo
     | UndoDelete
     | UndoArchive
+    | UndoDeleteProject
+    | AskWithProject
     | AskGuide
     | ChatWith
     | LoadAnyway
@@ -192,7 +213,11 @@ class Notice:
 
     def is_for(self, conversation_id: int | None) -> bool:
         """Whether a window that shows this conversation shows the notice."""
-        return not isinstance(self.action, Undo) or self.action.conversation_id == conversation_id
+        match self.action:
+            case Undo(only_in) | AskWithProject(only_in):
+                return only_in == conversation_id
+            case _:
+                return True
 
 
 class Notices(QObject):

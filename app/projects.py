@@ -10,7 +10,7 @@ from app.model.database import StoreError
 from app.model.project import Project
 from app.model.store import Store
 from app.model.text import clean
-from app.notices import Notices
+from app.notices import Notice, Notices, UndoDeleteProject
 from worker.sentence import Sentence
 
 
@@ -54,9 +54,18 @@ class Projects(QObject):
         return is_done
 
     def remove(self, folder: str) -> None:
-        """Let a folder be an ordinary one. Its conversations stay as they are."""
+        """Let a folder be an ordinary one, and post a notice. Its conversations stay as they are."""
+        project = self.get(folder)
+        if project is None:
+            return
         with self._notices.report_store_errors():
             self._store.projects.remove(folder)
+            self._notices.post(
+                Notice(
+                    Sentence("The project “{name}” was deleted. Its conversations stay as they are.", name=folder),
+                    action=UndoDeleteProject(folder, project),
+                )
+            )
         self.changed.emit()
 
     def rename(self, folder: str, name: str) -> None:

@@ -25,7 +25,7 @@ from app.model.open_conversation import OpenConversation
 from app.model.project import beginning_of
 from app.model.text import clean
 from app.model.titles import name_from, title_of
-from app.notices import AllowLargeAnswers, Notice, Undo
+from app.notices import AllowLargeAnswers, AskWithProject, Notice, Undo
 from app.program import Program
 from worker.sentence import Sentence
 
@@ -76,6 +76,7 @@ class Controller(QObject):
         self._continued: dict[MessageId, int] = {}
         """How long each answer was when it was continued."""
         self.preparation.generation_changed.connect(self.costs.check_options)
+        self.project.revised.connect(self._offer_project)
         # The shown conversation handles the end of an answer first.
         self._answers.ended.connect(self._act_if_ended)
         self._answers.ended.connect(self._report_if_nothing_added)
@@ -433,6 +434,16 @@ class Controller(QObject):
             return record
         marks = self.program.of_models.marks_of(name)
         return msgspec.structs.replace(record, model=name, model_identity="", versions={}, thought_marks=marks)
+
+    def _offer_project(self) -> None:
+        """Offer to ask again with the text that the project of the open conversation has now."""
+        conversation = self.shown.conversation
+        if conversation is not None and self.beginnings.can_renew:
+            what = Sentence(
+                "“{name}” has other instructions or files than this branch began with. The branch keeps its own.",
+                name=conversation.folder,
+            )
+            self._notices.post(Notice(what, action=AskWithProject(conversation.id)))
 
     def _after_answers(self, message_ids: set[MessageId], act: Callable[[], MessageId | None]) -> None:
         """Stop the answers among these messages; once they have ended, call `act` and reveal the message it returns."""

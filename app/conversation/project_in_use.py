@@ -13,6 +13,8 @@ class ProjectInUse(QObject):
 
     changed = Signal()
     """It is another project, or it changed."""
+    revised = Signal()
+    """The same conversation has another project, or its project changed."""
 
     def __init__(self, projects: Projects) -> None:
         super().__init__()
@@ -32,13 +34,21 @@ class ProjectInUse(QObject):
         return self._project
 
     def show(self, folder: str) -> None:
-        """Switch to another folder; empty for none."""
+        """Switch to the folder of another conversation, or of an empty page; empty for none."""
         if folder != self._folder:
             self._folder = folder
-            self._read(is_another=True)
+            self._project = self._projects.get(folder)
+            self.changed.emit()
 
-    def _read(self, *, is_another: bool = False) -> None:
+    def move(self, folder: str) -> None:
+        """Follow a conversation that was moved to another folder."""
+        if folder != self._folder:
+            self.show(folder)
+            self.revised.emit()
+
+    def _read(self) -> None:
         project = self._projects.get(self._folder)
-        if project != self._project or is_another:
+        if project != self._project:
             self._project = project
             self.changed.emit()
+            self.revised.emit()

@@ -308,7 +308,7 @@ class ShownConversation(QObject):
         if self._open is not None:
             with self._notices.report_store_errors():
                 self._open.read_name()
-            self._project.show(self._open.conversation.folder)
+            self._project.move(self._open.conversation.folder)
 
     def _on_conversation_gone(self, conversation_id: int) -> None:
         if self._open is not None and self._open.conversation.id == conversation_id:

@@ -14,6 +14,8 @@ from msgspec import Struct, structs
 
 from app.model.database import Database
 from app.model.message import Conversation, Message, MessageId
+from app.model.project import Project
+from app.model.projects import add_project
 from app.model.queries import CONVERSATION_COLUMNS, conversations_in, encoded, visible
 from app.model.search_index import indexed
 from app.model.trash import Trash
@@ -57,6 +59,8 @@ class Graft(Struct, frozen=True, kw_only=True):
     pinned_ms: int | None = None
     folder: str = ""
     archived_ms: int | None = None
+    project: Project | None = None
+    """The project of its folder, used unless the folder is one already."""
     id: int | None = None
     """The wanted id, used if it is free; None means any id."""
 
@@ -67,6 +71,8 @@ class Grafts:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._openings: dict[bytes, list[int]] | None = None
+        self._projects: dict[int, str] = {}
+        """The folders that became projects, by the conversations that brought them."""
 
     def offset(self) -> int:
         """Return the number to add to the ids of a new file so that all of them are free."""
@@ -115,6 +121,8 @@ class Grafts:
                 "INSERT INTO erased (conversation_id) VALUES (?)", [(found,) for found in conversation_ids]
             )
             self._database.write("DELETE FROM conversation WHERE id IN (SELECT value FROM json_each(?))", (given,))
+            folders = [(self._projects[found],) for found in conversation_ids if found in self._projects]
+            self._database.write_many("DELETE FROM project WHERE folder = ?", folders)
             self._database.write_many("DELETE FROM message WHERE id = ?", erased)
         self._openings = None
 
@@ -159,6 +167,8 @@ class Grafts:
             if parent_id in moved and (child_id is None or child_id in moved)
         ]
         self._database.write_many("INSERT INTO choice VALUES (?, ?, ?)", choices)
+        if graft.project is not None and graft.folder and add_project(self._database, graft.folder, graft.project):
+            self._projects[conversation_id] = graft.folder
         return conversation_id
 
     def _can_move(self, graft: Graft, offset: int) -> bool:

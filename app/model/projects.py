@@ -55,10 +55,7 @@ class Projects:
     def add(self, folder: str, project: Project) -> bool:
         """Make a folder a project unless it is one; return whether it became one."""
         with self._database.durably():
-            if self._database.rows("SELECT 1 FROM project WHERE folder = ?", (folder,)):
-                return False
-            self._database.write(_PUT, (folder, _encoded(project)))
-            return True
+            return add_project(self._database, folder, project)
 
     def remove(self, folder: str) -> None:
         """Let a folder be an ordinary one. Its conversations stay as they are."""
@@ -103,6 +100,14 @@ class Projects:
             names=names,
             file=file,
         )
+
+
+def add_project(database: Database, folder: str, project: Project) -> bool:
+    """Make a folder a project unless it is one; return whether it became one. To be called in a transaction."""
+    if database.rows("SELECT 1 FROM project WHERE folder = ?", (folder,)):
+        return False
+    database.write(_PUT, (folder, _encoded(project)))
+    return True
 
 
 def _encoded(project: Project) -> str:

@@ -26,6 +26,7 @@ from app.notices import (
     KINDS,
     AllowLargeAnswers,
     AskGuide,
+    AskWithProject,
     ChatWith,
     EditAgain,
     FreeMemory,
@@ -43,6 +44,7 @@ from app.notices import (
     Undo,
     UndoArchive,
     UndoDelete,
+    UndoDeleteProject,
     UsePlainTemplate,
 )
 from app.sentences import translated
@@ -159,8 +161,10 @@ class Banner(QWidget):
         match action:
             case None:
                 return ""
-            case Undo() | UndoDelete() | UndoArchive():
+            case Undo() | UndoDelete() | UndoArchive() | UndoDeleteProject():
                 return self.tr("Undo")
+            case AskWithProject():
+                return self.tr("Ask again with it")
             case ChatWith():
                 return self.tr("Chat")
             case LoadAnyway():
@@ -350,10 +354,15 @@ class NoticeCommands(QObject):
         shown_id = None if shown.conversation is None else shown.conversation.id
         self._banner.withdraw(EditAgain, lambda edit: not shown.has(edit.message_id))
         self._banner.withdraw(Undo, lambda undo: undo.conversation_id != shown_id)
+        can_renew = self._controller.beginnings.can_renew
+        self._banner.withdraw(AskWithProject, lambda ask: ask.conversation_id != shown_id or not can_renew)
         self._banner.withdraw(ShowConversation, lambda show: show.conversation_id == shown_id)
 
     def _withdraw_undone(self) -> None:
         """Withdraw offers to undo a deletion or an archiving that was undone."""
+        if self._banner.has(UndoDeleteProject):
+            projects = set(self._controller.program.projects.names)
+            self._banner.withdraw(UndoDeleteProject, lambda undo: undo.folder in projects)
         if self._banner.has(UndoArchive) or self._banner.has(UndoDelete):
             listed = self._controller.program.conversations.all
             archived = {one.id for one in listed if one.archived_ms is not None}
@@ -377,6 +386,10 @@ class NoticeCommands(QObject):
                 self._controller.undo_delete(conversation_id)
             case UndoArchive(conversation_id):
                 program.conversations.archive(conversation_id, is_archived=False)
+            case UndoDeleteProject(folder, project):
+                program.projects.put(folder, project)
+            case AskWithProject():
+                self._controller.renew_beginning()
             case ChatWith(model):
                 self._controller.chat_with(model)
             case UsePlainTemplate(model):

@@ -182,7 +182,8 @@ class MainWindow(QMainWindow):
             composer=self.composer,
             theme=self._theme,
         )
-        self._conversation_commands.project_asked.connect(self.dialogs.show_project)
+        for commands in (self._conversation_commands, self._composer_commands):
+            commands.project_asked.connect(self.dialogs.show_project)
         self.dialogs.project_made.connect(self._conversation_commands.begin_in)
         self.dialogs.drop_page.models_dropped.connect(self._models_commands.open_models)
         self._compare_commands = CompareCommands(controller, self._theme, self)

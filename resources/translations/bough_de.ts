@@ -375,6 +375,10 @@
         <translation>Rückgängig</translation>
     </message>
     <message>
+        <source>Ask again with it</source>
+        <translation>Damit erneut fragen</translation>
+    </message>
+    <message>
         <source>Chat</source>
         <translation>Chatten</translation>
     </message>
@@ -759,6 +763,10 @@
     <message>
         <source>Move all conversations out</source>
         <translation>Alle Gespräche herausnehmen</translation>
+    </message>
+    <message>
+        <source>Delete project</source>
+        <translation>Projekt löschen</translation>
     </message>
     <message>
         <source>New folder…</source>
@@ -4507,6 +4515,10 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>„{name}“ enthält keinen Text. Wenn die Seiten Bilder sind, kann ein Programm für Texterkennung sie lesen.</translation>
     </message>
     <message>
+        <source>“{name}” has other instructions or files than this branch began with. The branch keeps its own.</source>
+        <translation>„{name}“ hat andere Anweisungen oder Dateien als die, mit denen dieser Zweig begann. Der Zweig behält seine.</translation>
+    </message>
+    <message>
         <source>“{name}” has {file_bytes}, but a file can have only {max_bytes}. Attach a part of it.</source>
         <translation>„{name}“ hat {file_bytes}, aber eine Datei darf höchstens {max_bytes} haben. Hängen Sie einen Teil davon an.</translation>
     </message>
@@ -5671,6 +5683,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Einstellungen des Projekts „{name}“ sind ungültig und wurden beiseitegelegt: {names}. Die anderen werden verwendet. Der gespeicherte Text ist als {file} aufbewahrt.</translation>
     </message>
     <message>
+        <source>The project “{name}” was deleted. Its conversations stay as they are.</source>
+        <translation>Das Projekt „{name}“ wurde gelöscht. Seine Gespräche bleiben, wie sie sind.</translation>
+    </message>
+    <message>
         <source>The weights are in a format that can contain program code, which Bough does not read. Choose a version of this model with safetensors.</source>
         <translation>Die Gewichte haben ein Format, das Programmcode enthalten kann und das Bough nicht liest. Wählen Sie eine Fassung dieses Modells mit safetensors.</translation>
     </message>
@@ -6005,6 +6021,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>unreadable branch choices</source>
         <translation>unlesbare Zweigauswahlen</translation>
+    </message>
+    <message>
+        <source>unreadable parts of projects ({names})</source>
+        <translation>unlesbare Teile von Projekten ({names})</translation>
     </message>
     <message>
         <source>waiting for a message</source>

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 
@@ -78,12 +79,12 @@ class Forest:
 
     # --- changing --------------------------------------------------------------------------------------------
 
-    def create(self, name: str, system_prompt: str, question: str) -> int:
-        root = self._node(None, "root", "")
-        system = self._node(root, "system", system_prompt)
-        first = self._node(system, "user", question)
-        talk = self._talk(name, root)
-        self.talks[talk].choices = {root: system, system: first}
+    def create(self, name: str, system_prompt: str, question: str, files: Sequence[str] = ()) -> int:
+        line = [self._node(None, "root", "")]
+        for role, text in [("system", system_prompt), *(("file", file) for file in files), ("user", question)]:
+            line.append(self._node(line[-1], role, text))
+        talk = self._talk(name, line[0])
+        self.talks[talk].choices = dict(itertools.pairwise(line))
         return talk
 
     def fork(self, name: str, node: int) -> int:

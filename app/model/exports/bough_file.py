@@ -21,11 +21,13 @@ VERSION = 1
 def bough_file(excerpts: Iterable[Excerpt]) -> Iterator[Piece]:
     """Yield a file, one message at a time."""
     yield Piece(f'{{"format": "{FORMAT}", "version": {VERSION}, "conversations": [')
+    with_projects: set[str] = set()
     for number, excerpt in enumerate(excerpts):
         yield Piece(",\n" if number else "\n")
         head = _encoded(
             {
                 **msgspec.to_builtins(excerpt.conversation),
+                **_project(excerpt, with_projects),
                 "choices": sorted(excerpt.choices.items()),
             }
         )
@@ -34,6 +36,15 @@ def bough_file(excerpts: Iterable[Excerpt]) -> Iterator[Piece]:
             yield Piece((",\n" if index else "\n") + _encoded(message), 1)
         yield Piece("\n]}")
     yield Piece("\n]}\n")
+
+
+def _project(excerpt: Excerpt, written: set[str]) -> dict[str, Any]:
+    """Return the project of a conversation's folder as a field; nothing if an earlier conversation has it."""
+    folder = excerpt.conversation.folder
+    if excerpt.project is None or folder in written:
+        return {}
+    written.add(folder)
+    return {"project": excerpt.project}
 
 
 def _encoded(value: Any) -> str:

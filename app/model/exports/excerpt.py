@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from app.model.message import Conversation, Message, MessageId
+from app.model.project import Project
 from app.model.store import Store
 from app.model.tree import Choices, Tree
 
@@ -38,10 +39,19 @@ class Excerpt:
     """The messages of one conversation that are exported. A message in several branches is exported once."""
 
     def __init__(
-        self, conversation: Conversation, messages: Collection[Message], choices: Choices, path: Sequence[Message]
+        self,
+        conversation: Conversation,
+        messages: Collection[Message],
+        choices: Choices,
+        path: Sequence[Message],
+        project: Project | None = None,
     ) -> None:
-        """`messages` whose parents are not among them are at the top; `path` holds the visible ones, from the top."""
+        """`messages` whose parents are not among them are at the top; `path` holds the visible ones, from the top.
+
+        `project` is that of its folder; None if it is no project.
+        """
         self.conversation = conversation
+        self.project = project
         self.messages = sorted(messages, key=lambda message: message.id)
         self.choices = choices
         self.tree = Tree(self.messages, conversation.root_id)
@@ -92,7 +102,8 @@ def whole_tree(store: Store, conversation_id: int) -> Excerpt:
     """Return a whole conversation. Raises `KeyError`."""
     conversation = store.conversations.get(conversation_id)
     messages, choices = store.messages.shown_by(conversation_id), store.conversations.choices(conversation_id)
-    return Excerpt(conversation, messages, choices, Tree(messages, conversation.root_id).path(choices))
+    project = store.projects.get(conversation.folder)
+    return Excerpt(conversation, messages, choices, Tree(messages, conversation.root_id).path(choices), project)
 
 
 def branch(store: Store, conversation_id: int, leaf_id: MessageId | None = None) -> Excerpt:
@@ -122,4 +133,4 @@ def _at_top(whole: Excerpt, messages: Collection[Message], path: Sequence[Messag
     root_id = min((message.id for message in messages), default=whole.conversation.root_id)
     conversation = msgspec.structs.replace(whole.conversation, root_id=root_id)
     choices = {message.parent_id: message.id for message in path if message.parent_id is not None}
-    return Excerpt(conversation, messages, choices, path)
+    return Excerpt(conversation, messages, choices, path, whole.project)

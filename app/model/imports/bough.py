@@ -12,7 +12,9 @@ from app.model.imports.blocks import id_of, list_of, object_of
 from app.model.imports.foreign import UnreadableError
 from app.model.imports.json_stream import Json
 from app.model.message import Conversation, Message, MessageId, Record
+from app.model.project import Project
 from app.model.text import clean
+from app.model.valid_parts import with_valid_fields
 from worker.sentence import Sentence, verbatim
 
 NAME = "Bough"
@@ -53,6 +55,7 @@ def conversation(item: dict[str, Json], remarks: Counter[Sentence]) -> Graft:
                 updated_ms=head.updated_ms,
                 pinned_ms=head.pinned_ms,
                 folder=clean(head.folder),
+                project=_project(item.get("project"), remarks),
                 archived_ms=head.archived_ms,
                 id=head.id,
             )
@@ -63,6 +66,17 @@ def conversation(item: dict[str, Json], remarks: Counter[Sentence]) -> Graft:
         raise UnreadableError(error.sentence) from error
     except ValueError as error:
         raise UnreadableError(verbatim(str(error))) from error
+
+
+def _project(found: Json, remarks: Counter[Sentence]) -> Project | None:
+    """Read the project of a conversation's folder; None without one."""
+    if found is None:
+        return None
+    left_out: list[str] = []
+    project = with_valid_fields(Project, found, "", left_out)
+    if left_out:
+        remarks[Sentence("unreadable parts of projects ({names})", names=", ".join(left_out)[:100])] += 1
+    return project.cleaned
 
 
 def _message(found: dict[str, Json], remarks: Counter[Sentence]) -> Message:

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec import structs
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
 
 from app.catalog.entry import Asked, Shortage
@@ -43,6 +43,9 @@ if TYPE_CHECKING:
 
 class ComposerCommands(QObject):
     """Sends the message, keeps the draft of each conversation, and opens the panels of the composer's buttons."""
+
+    project_asked = Signal(str)
+    """The page of this folder's project should be shown."""
 
     def __init__(self, controller: Controller, composer: Composer, theme: Callable[[], Theme], window: QWidget) -> None:
         super().__init__(window)
@@ -234,6 +237,10 @@ class ComposerCommands(QObject):
         message = self._system_message()
         has_begun = self._controller.shown.conversation is not None
         if has_begun and message is None:
+            return
+        if not has_begun and self._controller.project.project is not None:
+            # The page of a project begins with its instructions.
+            self.project_asked.emit(self._controller.project.folder)
             return
         text = message.text if message is not None else self._preparation.system_prompt
         popover = SystemPromptPopover(text, self._window, has_begun=has_begun)

@@ -179,7 +179,9 @@ class DialogCommands(QObject):
                 sheet.activateWindow()
                 return sheet
         sheet = ProjectWindow(self._controller, folder, self._theme, self._window)
-        if not folder:
+        controller = self._controller
+        if not folder or (controller.shown.conversation is None and controller.project.folder == folder):
+            # The empty page follows a project that gets another name.
             sheet.saved.connect(self.project_made)
         return sheet
 

@@ -132,6 +132,8 @@ class ConversationCommands(QObject):
             out = menu.addAction(
                 self.tr("Move all conversations out"), partial(self._conversations.empty_folder, folder)
             )
+            if folder in self._projects.names:
+                menu.addAction(self.tr("Delete project"), partial(self._projects.remove, folder))
             out.setEnabled(any(one.folder == folder for one in self._conversations.all))
             for action, name in ((beginning, "new"), (project, "project")):
                 self._menus.draw_icon(action, self._menus.icon_name(name))

@@ -10,8 +10,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from app.model.attachment import Attachment
 from app.model.database import set_up
 from app.model.message import Message, Record
+from app.model.project import Project, beginning_of, is_of_project
 from app.model.store import Store
 from app.model.trash import delete_marked
 from tests.app.forest import Forest
@@ -19,6 +21,7 @@ from tests.app.model.stores import INTEGRITY_CHECK, shown, sql
 from tests.long import in_long_runs
 from worker.sentence import verbatim
 
+_FOLDERS = ("Garden", "Garden/Trees", "Börse")
 _WORDS = ("leaf", "twig", "Ast", "börse", "木", "שלום", "\0", "😀", "a\0b", "rot ten", "")
 
 
@@ -30,11 +33,15 @@ class _Walk:
         self.path = path
         self.store = Store(path)
         self.forest = Forest()
+        self.folders: dict[int, str] = {}
+        """The folder of each conversation."""
+        self.projects: dict[str, Project] = {}
 
     def step(self) -> None:
         operations = [self.add] * 8 + [self.choose] * 3 + [self.grow] * 4 + [self.fork, self.create, self.trash]
         operations += [self.restore, self.empty, self.widen, self.rename, self.reopen, self.rewrite, self.interrupt]
         operations += [self.prune, self.unprune, self.replace]
+        operations += [self.move, self.put_project, self.add_project, self.remove_project, self.rename_folder]
         if not self.forest.kept_talks:
             self.create()
         else:
@@ -48,13 +55,65 @@ class _Walk:
 
     def create(self) -> None:
         name, system_prompt, question = self.text(), self.text(), self.text()
-        conversation, first = self.store.create_conversation(name, system_prompt, question)
-        assert conversation.id == self.forest.create(name, system_prompt, question)
+        folder = self.draw.choice(["", *_FOLDERS])
+        project = self.projects.get(folder)
+        conversation, first = self.store.create_conversation(
+            name,
+            system_prompt,
+            question,
+            files=["own\n"],
+            folder=folder,
+            project_files=None if project is None else project.file_texts,
+        )
+        files = [*([] if project is None else project.file_texts), "own\n"]
+        assert conversation.id == self.forest.create(name, system_prompt, question, files)
+        assert conversation.folder == folder
+        self.folders[conversation.id] = folder
         assert first.id == max(self.forest.nodes)
+        beginning = beginning_of(self.store.messages.lineage(first.id))
+        assert beginning is not None
+        assert is_of_project(beginning.system) == (project is not None)
+        assert beginning.project_files + beginning.own_files == files
+        assert beginning.own_files == ["own\n"]
 
     def fork(self) -> None:
         node = self.draw.choice(sorted(self.forest.reached(self.talk())))
-        assert self.store.fork_conversation("fork", node).id == self.forest.fork("fork", node)
+        conversation = self.store.fork_conversation("fork", node)
+        assert conversation.id == self.forest.fork("fork", node)
+        self.folders[conversation.id] = ""
+
+    def move(self) -> None:
+        talk, folder = self.talk(), self.draw.choice(["", *_FOLDERS])
+        self.store.conversations.put_into_folder(talk, folder)
+        self.folders[talk] = folder
+
+    def put_project(self) -> None:
+        folder, project = self.draw.choice(_FOLDERS), self.project()
+        self.store.projects.put(folder, project)
+        self.projects[folder] = project
+
+    def add_project(self) -> None:
+        folder, project = self.draw.choice(_FOLDERS), self.project()
+        assert self.store.projects.add(folder, project) == (folder not in self.projects)
+        self.projects.setdefault(folder, project)
+
+    def remove_project(self) -> None:
+        folder = self.draw.choice(_FOLDERS)
+        self.store.projects.remove(folder)
+        self.projects.pop(folder, None)
+
+    def rename_folder(self) -> None:
+        folder, name = self.draw.choice(_FOLDERS), self.draw.choice(["", *_FOLDERS])
+        self.store.projects.rename(folder, name)
+        if folder != name:
+            self.folders = {talk: name if here == folder else here for talk, here in self.folders.items()}
+            project = self.projects.pop(folder, None)
+            if project is not None and name:
+                self.projects.setdefault(name, project)
+
+    def project(self) -> Project:
+        files = tuple(Attachment(name=f"{number}.txt", text=self.text()) for number in range(self.draw.randint(0, 2)))
+        return Project(instructions=self.text(), files=files, model=self.draw.choice(["", "guide"]))
 
     def add(self) -> None:
         talk = self.talk()
@@ -160,7 +219,11 @@ class _Walk:
         store, forest = self.store, self.forest
         found = {conversation.id: conversation for conversation in store.conversations.all()}
         assert sorted(found) == sorted(forest.kept_talks)
+        assert {folder: store.projects.get(folder) for folder in store.projects.names()} == self.projects
+        here = {found[talk].folder for talk in forest.kept_talks} - {""}
+        assert store.conversations.folders() == sorted(here | self.projects.keys())
         for talk in forest.kept_talks:
+            assert found[talk].folder == self.folders[talk]
             assert found[talk].name == forest.talks[talk].name
             assert found[talk].root_id == forest.talks[talk].root
             messages = {message.id: message for message in store.messages.shown_by(talk)}

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 import pytest
 
 from app.answers.sessions import GUIDE
+from app.model.project import Project
 from app.notices import (
     AllowLargeAnswers,
     AskGuide,
+    AskWithProject,
     ChatWith,
     Notice,
     NoticeAction,
@@ -18,11 +20,14 @@ from app.notices import (
     Undo,
     UndoArchive,
     UndoDelete,
+    UndoDeleteProject,
 )
 from tests.app.ui import screen_reader
 from tests.app.ui.conftest import User
 from tests.waiting import PATIENCE_MS
 from worker.sentence import verbatim
+
+_A = Project(instructions="Be brief.")
 
 
 @dataclass(frozen=True)
@@ -47,6 +52,19 @@ _ROWS: list[_Row] = [
         UndoArchive,
         lambda user, talk: user.controller.program.conversations.archive(talk),
         lambda user, talk: user.controller.program.conversations.archive(talk, is_archived=False),
+    ),
+    _Row(
+        UndoDeleteProject,
+        lambda user, _: (user.controller.program.projects.put("A", _A), user.controller.program.projects.remove("A")),
+        lambda user, _: user.controller.program.projects.put("A", _A),
+    ),
+    _Row(
+        AskWithProject,
+        lambda user, talk: (
+            user.controller.program.projects.put("A", _A),
+            user.controller.program.conversations.put_into_folder(talk, "A"),
+        ),
+        lambda user, _: user.controller.shown.new_conversation(),
     ),
     _Row(
         Undo,

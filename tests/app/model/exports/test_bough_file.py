@@ -11,8 +11,11 @@ import pytest
 from hypothesis import given, settings
 
 from app.export.exporting import export, export_together
+from app.model.attachment import Attachment
 from app.model.exports.excerpt import Excerpt, Options, whole_tree
+from app.model.generation_settings import GenerationSettings
 from app.model.message import Conversation, Message, Record
+from app.model.project import Project, is_of_project
 from app.model.store import Store
 from tests.app.model.exports.excerpts import add_to_store, excerpts, import_all
 from tests.app.trees import drawn, plant
@@ -40,6 +43,40 @@ def test_any_tree_survives_export_and_import(excerpt: Excerpt) -> None:
         assert back.choices == excerpt.choices
         assert _written(back, folder / "again.bough") == data
         store.close()
+
+
+def test_a_project_comes_back_with_its_conversations_unless_the_folder_is_one_already(tmp_path: Path) -> None:
+    project = Project(
+        instructions="Be brief.",
+        files=(Attachment(name="a.txt", text="Ash."),),
+        model="guide",
+        generation=GenerationSettings(n=2),
+    )
+    store = Store(tmp_path / "one.sqlite3")
+    store.projects.put("Garden", project)
+    ids = [
+        store.create_conversation(name, "Be brief.", f"Why {name}?", folder="Garden", project_files=project.file_texts)[
+            0
+        ].id
+        for name in ("one", "two")
+    ]
+    with_project = [whole_tree(store, found) for found in ids]
+    for _ in export_together(with_project, 2, "bough", tmp_path / "out.bough", Options()):
+        pass
+    store.close()
+    assert (tmp_path / "out.bough").read_text().count('"project":') == 1
+    there = Store(tmp_path / "two.sqlite3")
+    summary = import_all(there, tmp_path / "out.bough")
+    assert there.projects.get("Garden") == project
+    path = there.messages.shown_by(summary.conversation_ids[1])
+    assert [message.role for message in path if is_of_project(message)] == ["system", "file"]
+    there.grafts.take_out(summary.conversation_ids)
+    assert there.projects.names() == []
+    own = Project(instructions="My own.")
+    there.projects.put("Garden", own)
+    import_all(there, tmp_path / "out.bough")
+    assert there.projects.get("Garden") == own
+    there.close()
 
 
 @given(excerpt=excerpts(), there=excerpts())
