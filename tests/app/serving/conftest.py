@@ -32,7 +32,7 @@ _PIECES = [
     # The grammar of calls forces the text up to this.
     *('"city": "R', 'ome", "days": 2}}', "\n</tool_call>"),
 ]
-LONG_PIECE = "la " * 1_000
+LONG_PIECE = "la " * 300
 
 
 @pytest.fixture(scope="package")
