@@ -302,7 +302,7 @@ class _Walk:
         database.close()
 
 
-@pytest.mark.parametrize("seed", [0, 1, *in_long_runs(range(2, 6))])
+@pytest.mark.parametrize("seed", [0, *in_long_runs(range(1, 6))])
 @pytest.mark.usefixtures("qapp")
 def test_the_page_agrees_with_plain_dictionaries_after_random_actions(tmp_path: Path, seed: int) -> None:
     walk = _Walk(tmp_path, seed)

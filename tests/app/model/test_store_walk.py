@@ -255,7 +255,7 @@ class _Walk:
                 ]
 
 
-@pytest.mark.parametrize("seed", [4, 5, *in_long_runs(range(4))])
+@pytest.mark.parametrize("seed", [4, *in_long_runs([*range(4), 5])])
 def test_after_a_random_walk_the_store_agrees_with_plain_dictionaries(
     path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -322,8 +322,8 @@ def _tokens(chunks: list[Chunk]) -> list[Token]:
 @pytest.fixture(
     scope="module",
     params=[
-        *("llama", "gemma3", "lfm2", "deepseek_v32"),
-        *in_long_runs(["mamba", "falcon_h1", "llama4", "llama in 8 bits"]),
+        *("llama", "lfm2"),
+        *in_long_runs(["gemma3", "deepseek_v32", "mamba", "falcon_h1", "llama4", "llama in 8 bits"]),
     ],
 )
 def oracle(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, byte_level: Tokenizer) -> Oracle:

@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from tests.long import every_third
+from tests.long import every_third, in_long_runs
 from tests.worker.tools.spelled import CALLS, FAMILIES, SCHEMAS, Call
 from worker.tools.forms import FORMS, Form, form_named
 from worker.tools.turn_parts import (
@@ -65,8 +65,9 @@ def test_every_form_is_tried():
     assert sorted([*FAMILIES, "harmony"]) == sorted(each.name for each in FORMS)
 
 
+@pytest.mark.parametrize("every", [3, *in_long_runs([1])], ids="every cut of {}".format)
 @pytest.mark.parametrize("name", FAMILIES)
-def test_calls_are_the_same_however_the_turn_is_cut(name: str):
+def test_calls_are_the_same_however_the_turn_is_cut(name: str, every: int):
     text = FAMILIES[name](CALLS[:2])
     turn = text if form(name).is_bare else f"Let me see.\n\n{text}\n\nDone."
     whole = read(name, [turn])
@@ -74,7 +75,7 @@ def test_calls_are_the_same_however_the_turn_is_cut(name: str):
     assert text_of(whole) == ("" if turn == text else "Let me see.Done.")
     assert not any(isinstance(part, CallBroken) for part in whole)
     assert read(name, turn) == whole
-    for cut in range(len(turn)):
+    for cut in range(0, len(turn), every):
         assert read(name, [turn[:cut], turn[cut:]]) == whole, turn[:cut]
 
 
@@ -125,7 +126,7 @@ def test_calls_inside_reasoning_are_no_calls(name: str):
 
 
 @pytest.mark.parametrize("name", every_third(FAMILIES))
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, *in_long_runs([1])])
 def test_garbled_calls_are_the_same_however_they_are_cut(name: str, seed: int):
     rng = Random(f"{name}{seed}")
     text = FAMILIES[name](CALLS)
