@@ -21,6 +21,8 @@ from worker.models.folder import find_model
 
 NUM_TOKENS = 20
 """The length of the greedy answers that several tests share."""
+LONGEST_S = 4 * 3600
+"""The limit of the longest proofs. Alone they take three to ten minutes, beside many programs hours."""
 _AT_ONCE = 128
 """Requests; the worker lets 256 wait."""
 

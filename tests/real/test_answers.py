@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from tests.driver import Event, StdioWorker, shown_text
-from tests.real.conftest import NUM_TOKENS, ask_all, asked
+from tests.real.conftest import LONGEST_S, NUM_TOKENS, ask_all, asked
 from tests.real.questions import QUESTIONS
 from tests.real.weights import TEXT
 from tests.worker.rounding import agree
@@ -42,7 +42,7 @@ def test_a_stop_string_ends_the_answer_before_its_first_occurrence(worker: Stdio
 
 @pytest.mark.parametrize(
     ("num_answers", "most_chars"),
-    [(3, 60), pytest.param(10, 1000, marks=pytest.mark.long)],
+    [(3, 60), pytest.param(10, 1000, marks=[pytest.mark.long, pytest.mark.timeout(LONGEST_S)])],
     ids=["some characters", "every character"],
 )
 def test_an_answer_cut_at_any_character_continues_as_before(

@@ -9,9 +9,11 @@ import pytest
 from mlx_lm.generate import stream_generate
 
 from tests.driver import Event, StdioWorker
-from tests.real.conftest import NUM_TOKENS, Reference, ask_all, asked
+from tests.real.conftest import LONGEST_S, NUM_TOKENS, Reference, ask_all, asked
 from tests.real.questions import QUESTIONS
 
+_AT_A_TIME = 10
+"""Questions in one of the long tests, so that a run that is cut short has proven some of them."""
 _TIE = 1e-4
 """Logits this close are equal within rounding, so either token may be the best one."""
 
@@ -65,11 +67,21 @@ def test_each_token_is_the_best_one_after_those_before_it(reference: Reference, 
 
 
 @pytest.mark.parametrize(
-    ("step", "length"), [(12, NUM_TOKENS), pytest.param(1, 100, marks=pytest.mark.long)], ids=["some", "all"]
+    ("questions", "length"),
+    [
+        (QUESTIONS[::12], NUM_TOKENS),
+        *(
+            pytest.param(QUESTIONS[first:][:_AT_A_TIME], 100, marks=[pytest.mark.long, pytest.mark.timeout(LONGEST_S)])
+            for first in range(0, len(QUESTIONS), _AT_A_TIME)
+        ),
+    ],
+    ids=["some", *(f"all from {first + 1}" for first in range(0, len(QUESTIONS), _AT_A_TIME))],
 )
-def test_an_answer_alone_equals_mlx_lms_stream(worker: StdioWorker, reference: Reference, step: int, length: int):
+def test_an_answer_alone_equals_mlx_lms_stream(
+    worker: StdioWorker, reference: Reference, questions: list[str], length: int
+):
     differences: dict[str, tuple[int, float]] = {}
-    for question in QUESTIONS[::step]:
+    for question in questions:
         (end,) = ask_all(worker, [{"messages": asked(question), "max_tokens": length, "draft": "off"}])
         prompt = reference.prompt_ids(question)
         stream: Any = stream_generate(reference.model, reference.tokenizer, prompt, max_tokens=length)

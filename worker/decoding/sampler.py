@@ -2,6 +2,9 @@
 
 The key is made of (seed, position, visit) rather than of a generator's state. So the same position with the same logits
 gives the same token, and a second visit to the position gives another one.
+
+On a GPU, what does not depend on the settings is compiled, as mlx-lm's filters are. Temperature and key are arrays
+there, so that the functions are compiled once. The environment variable `MLX_DISABLE_COMPILE` switches this off.
 """
 
 from __future__ import annotations
@@ -32,12 +35,27 @@ _MIN_TOP_P = 1e-9
 """A lower value would keep only the likeliest token anyway, or no token at all once 32 bits round it to 0."""
 
 
+def _logprobs(logits: mx.array) -> mx.array:
+    return logits - mx.logsumexp(logits, axis=-1, keepdims=True)
+
+
+def _drawn(logprobs: mx.array, factor: mx.array, key: mx.array) -> mx.array:
+    return mx.random.categorical(logprobs * factor, key=key)
+
+
+_PLAIN = _logprobs, _drawn
+_COMPILED = mx.compile(_logprobs), mx.compile(_drawn)
+
+
 class Sampler:
     """Samples tokens with the settings of one request."""
 
-    def __init__(self, sampling: Sampling, seed: int, num_given: int = 0) -> None:
-        """`num_given`: how many tokens come before the first new one."""
+    def __init__(self, sampling: Sampling, seed: int, num_given: int = 0, *, is_compiled: bool | None = None) -> None:
+        """`num_given`: how many tokens come before the first new one. `is_compiled` None means only on a GPU."""
         self.seed = seed
+        if is_compiled is None:
+            is_compiled = mx.default_device() == mx.Device(mx.gpu)
+        self._logprobs, self._drawn = _COMPILED if is_compiled else _PLAIN
         self._sampling = sampling
         self._penalties = _penalties(sampling)
         self._context = sampling.penalty_context
@@ -88,7 +106,7 @@ class Sampler:
             logits = mx.where(mask, logits, -mx.inf)
         if temperature == 0:
             return mx.argmax(logits, axis=-1)
-        logits = logits - mx.logsumexp(logits, axis=-1, keepdims=True)
+        logits = self._logprobs(logits)
         if sampling.top_p < 1:
             logits = apply_top_p(logits, max(sampling.top_p, _MIN_TOP_P))
         if sampling.min_p > 0:
@@ -96,7 +114,7 @@ class Sampler:
         if 0 < sampling.top_k < logits.shape[-1]:
             logits = apply_top_k(logits, sampling.top_k)
         key = mx.random.key(key_bits(self.seed, position, visit))
-        return mx.random.categorical(logits * (1.0 / max(temperature, _MIN_TEMPERATURE)), key=key)
+        return self._drawn(logits, mx.array(1.0 / max(temperature, _MIN_TEMPERATURE)), key)
 
 
 def key_bits(seed: int, position: int, visit: int) -> int:

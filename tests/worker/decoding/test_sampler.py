@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Iterator
+
 import mlx.core as mx
 import numpy as np
 import numpy.typing as npt
 import pytest
 from msgspec import structs
 
+from tests.long import in_long_runs
 from worker.decoding.sampler import Sampler, key_bits
 from worker.protocol import Sampling
 
@@ -258,3 +262,55 @@ def test_a_mask_is_stronger_than_a_bias():
     mask = mx.array([True, False, True])
     sampler = Sampler(Sampling(logit_bias={1: 100}), 1)
     assert np.array(sampler.draw(row(np.array([1.0, 2.0, 0.5])), None, 0, mask=mask)).tolist() == [0]
+
+
+# --- compiled --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def compiling() -> Iterator[None]:
+    """Let MLX compile functions, which Bough switches off on a CPU."""
+    if shutil.which("g++") is None:
+        pytest.skip("On a CPU, MLX compiles functions with g++, which is not on this machine.")
+    traced: list[mx.array] = []
+
+    def double(numbers: mx.array) -> mx.array:
+        traced.append(numbers)
+        return numbers * 2
+
+    was_on = mx.compile(double)
+    was_on(mx.ones(3))
+    was_on(mx.ones(3))
+    mx.enable_compile()
+    yield
+    if len(traced) == 2:
+        mx.disable_compile()
+
+
+@pytest.mark.usefixtures("compiling")
+@pytest.mark.parametrize(
+    "sampling",
+    [
+        Sampling(temperature=0.8),
+        *in_long_runs(
+            [
+                Sampling(),
+                Sampling(temperature=2, top_p=0.9, min_p=0.02, top_k=30),
+                Sampling(temperature=1, repetition_penalty=1.3, presence_penalty=0.5, frequency_penalty=0.5),
+                Sampling(temperature=1, logit_bias={1: 2, 30: -100}),
+            ]
+        ),
+    ],
+)
+def test_compiled_draws_are_those_that_are_not_compiled(sampling: Sampling):
+    rng = np.random.default_rng(3)
+    plain, compiled = (Sampler(sampling, 7, is_compiled=each) for each in (False, True))
+    ids = list(range(20))
+    for position in range(60):
+        logits = row(rng.normal(0, 2, SIZE))
+        mask = None if position % 3 else mx.array((rng.random(SIZE) < 0.7).tolist())
+        temperature = 0.3 if position % 5 == 4 else None
+        draws = [
+            each.draw(logits, each.recent(ids), position, position % 2, mask, temperature) for each in (plain, compiled)
+        ]
+        assert draws[0].item() == draws[1].item()
