@@ -147,11 +147,7 @@ class Welcome(QScrollArea):
         for label, space in ((self._leaf, 8), (self._title, 8), (self._text, 24)):
             self._add(column, label, space)
         self._choices = QWidget()
-        self._choices_box = QBoxLayout(QBoxLayout.Direction.LeftToRight, self._choices)
-        self._choices_box.setContentsMargins(0, 0, 0, 0)
-        self._choices_box.setSpacing(8)
-        for button in (self.model_button, self.guide_button):
-            self._choices_box.addWidget(button)
+        self._choices_box = _row_in(self._choices, self.model_button, self.guide_button)
         self._add(column, self._choices, 12)
         self._add(column, self._about, 8)
         self._offer = Lazy(self._make_offer)
@@ -267,6 +263,15 @@ class Welcome(QScrollArea):
     @property
     def _width_of_questions(self) -> int:
         return min(_MAX_QUESTION_PX, self._width_px - 2 * _MARGIN_PX)
+
+
+def _row_in(parent: QWidget, *buttons: QPushButton) -> QBoxLayout:
+    row = QBoxLayout(QBoxLayout.Direction.LeftToRight, parent)
+    row.setContentsMargins(0, 0, 0, 0)
+    row.setSpacing(8)
+    for button in buttons:
+        row.addWidget(button)
+    return row
 
 
 def _choice_button(text: str = "") -> QPushButton:

@@ -186,8 +186,8 @@ def test_streamed_formulas_look_like_formulas_set_as_a_whole(qapp: QApplication,
     qtbot.waitUntil(lambda: grown.is_idle and whole.is_idle, timeout=PATIENCE_MS)
     assert _all_of(grown.document) == _all_of(whole.document)
     in_grown, in_whole = (
-        [placed.position for placed in document._formulas]
-        for document in (grown, whole)  # pyright: ignore[reportPrivateUsage]
+        [placed.position for placed in document._formulas]  # pyright: ignore[reportPrivateUsage]
+        for document in (grown, whole)
     )
     assert in_grown == in_whole
     assert len(in_grown) == 6
