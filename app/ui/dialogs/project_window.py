@@ -25,7 +25,7 @@ from app.ui.parts.sheet import Sheet
 from app.ui.theme import Theme, text_font
 from worker.sentence import Sentence
 
-_SIZE_PX = (560, 560)
+_SIZE_PX = (560, 680)
 _MIN_INSTRUCTIONS_PX = 120
 _MAX_NAME_CHARS = 200
 _INSET_PX = 4
@@ -61,6 +61,10 @@ class ProjectWindow(Sheet):
         self.model = QComboBox()
         self.sampling = QComboBox()
         self.cost = quiet_label("")
+        for box in (self.model, self.sampling):
+            # The name of a model may be long; its beginning is enough.
+            box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+            box.setMinimumContentsLength(6)
         self._fill_models()
         self._fill_sampling()
         self._lay_out()
@@ -121,7 +125,6 @@ class ProjectWindow(Sheet):
             if name:
                 self.model.addItem(model_label(name), name)
         self.model.setCurrentIndex(max(self.model.findData(self._before.model), 0))
-        self.model.setMinimumContentsLength(6)
 
     def _fill_sampling(self) -> None:
         """Offer the default, the presets, and the settings of the open conversation if they are none of these."""
@@ -140,7 +143,6 @@ class ProjectWindow(Sheet):
             self.sampling.addItem(self.tr("As in the open conversation"), own)
         found = (index for index in range(self.sampling.count()) if self.sampling.itemData(index) == before)
         self.sampling.setCurrentIndex(next(found, 0))
-        self.sampling.setMinimumContentsLength(6)
 
     @property
     def project(self) -> Project:
