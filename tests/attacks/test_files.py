@@ -172,6 +172,16 @@ def test_the_window_opens_and_says_what_was_set_aside(bough: Starter, tmp_path: 
     assert str(tmp_path / "settings.damaged") in application.window.banner.label.text()
 
 
+def test_numbers_larger_than_a_field_open_the_sampling_panel(
+    bough: Starter, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    huge = {"sampling": {"top_k": 2**31, "max_tokens": 2**63 - 1}}
+    draft = msgspec.json.encode(_BRIEF).decode(), json.dumps(huge)
+    write_own_files(tmp_path, settings_json(asking=huge), draft)
+    start_and_look(bough)
+    assert "OverflowError" not in capsys.readouterr().err
+
+
 def test_safe_mode_uses_and_changes_none_of_the_files(bough: Starter, tmp_path: Path) -> None:
     write_own_files(tmp_path, settings_json())
     with contextlib.closing(Store(tmp_path / "conversations.sqlite3")) as store:

@@ -85,11 +85,15 @@ def number_field(minimum: float, maximum: float, step: float, value: float, mini
     return spin
 
 
+MAX_WHOLE = 2**31 - 1
+"""The largest number of Qt's fields. A setting may be larger, which limits no answer any more."""
+
+
 def whole_field(minimum: int, maximum: int, step: int, value: int, minimum_text: str = "") -> QSpinBox:
     """Return a field for a whole number, like `number_field`."""
     spin = QSpinBox()
     spin.setGroupSeparatorShown(True)
-    spin.setRange(minimum, max(maximum, value))
+    spin.setRange(minimum, max(maximum, min(value, MAX_WHOLE)))
     spin.setSingleStep(step)
     spin.setSpecialValueText(minimum_text)
     spin.lineEdit().setTextMargins(_INSET_PX, 0, _INSET_PX, 0)

@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 from app.model.generation_settings import GenerationSettings, Hook, Preset
 from app.model.message import Draft
 from app.ui.composer.chips import TextChips
-from app.ui.composer.form_columns import FormColumns, Row, number_field, read_number, whole_field
+from app.ui.composer.form_columns import MAX_WHOLE, FormColumns, Row, number_field, read_number, whole_field
 from app.ui.composer.hook_rows import HookRows
 from app.ui.composer.models_field import ModelsField
 from app.ui.composer.preset_bar import PresetBar
@@ -278,8 +278,8 @@ class SamplingPanel(Popover):
             (self.max_tokens, sampling.max_tokens),
             (self.num_answers, generation.n),
         ):
-            whole.setMaximum(max(whole.maximum(), count))
-            whole.setValue(count)
+            whole.setMaximum(max(whole.maximum(), min(count, MAX_WHOLE)))
+            whole.setValue(min(count, MAX_WHOLE))
         self.models.show_models(generation.models)
         self.seed.setText("" if sampling.seed is None else str(sampling.seed))
         self.thinking.setCurrentIndex(_THINKING.index(generation.thinking) if self.thinking.isEnabled() else 0)
