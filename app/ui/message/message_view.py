@@ -84,7 +84,7 @@ class MessageView(QFrame):
         self.footer = MessageFooter(inset)
 
         self._connect()
-        self.text.set_text(shown.text, marks=self.modes.marks_of(shown.message))
+        self.text.set_text(shown.text, marks=self.modes.marks_of(shown.message), is_json_asked=shown.is_json_asked)
         self.show_message(shown)
 
     def _connect(self) -> None:
@@ -133,7 +133,7 @@ class MessageView(QFrame):
         marks = modes.marks_of(message)
         is_other = self.text.content + "".join(self._unrendered) != shown.text
         if is_other or self.text.is_raw != is_raw or self.text.marks != marks:
-            self.text.set_text(shown.text, is_raw=is_raw, marks=marks)
+            self.text.set_text(shown.text, is_raw=is_raw, marks=marks, is_json_asked=shown.is_json_asked)
         self._card.show_text(shown, is_edited=self._edit.is_open)
         self.text.set_caret(shown.is_streaming and not shown.is_queued)
         self._tokens.show(shown, modes, are_shown=are_tokens_shown)

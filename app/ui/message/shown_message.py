@@ -85,6 +85,12 @@ class ShownMessage(Struct, frozen=True):
         return text.partition("\n")[0] if self.message.role in {"note", "file"} else text
 
     @property
+    def is_json_asked(self) -> bool:
+        """Whether the answer's format was JSON."""
+        record = self.message.record
+        return record is not None and record.constraint is not None and record.constraint.kind == "json_schema"
+
+    @property
     def name(self) -> str:
         """The accessible name, for screen readers."""
         role = role_name(self.message.role)

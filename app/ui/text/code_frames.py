@@ -141,6 +141,8 @@ class CopyButton(QToolButton):
         self.setCursor(Qt.CursorShape.ArrowCursor)
         self.clicked.connect(self._copy)
         self._span: CodeSpan | None = None
+        self.source: str | None = None
+        """Copied in place of the code, which is laid out otherwise; None copies the code."""
         self._reset = QTimer(self, singleShot=True, interval=_COPIED_MS)
         self._reset.timeout.connect(partial(self._show_state, is_copied=False))
         self._theme = theme
@@ -161,7 +163,7 @@ class CopyButton(QToolButton):
 
     def _copy(self) -> None:
         if self._span is not None:
-            QGuiApplication.clipboard().setText(self._span.code)
+            QGuiApplication.clipboard().setText(self._span.code if self.source is None else self.source)
             self._show_state(is_copied=True)
             self._reset.start()
 
@@ -242,6 +244,11 @@ class Frames:
             frame.show(span, width_px)
         self._stops = self.tab_stops
         return self._stops != before
+
+    def set_source(self, source: str | None) -> None:
+        """Set what the first Copy button copies, if that is not the code in its frame."""
+        if self.code:
+            self.code[0].button.source = source
 
     def drop_some(self) -> bool:
         """Remove some frames of a text that is no longer shown; return whether there were any."""

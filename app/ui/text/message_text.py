@@ -21,6 +21,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QSizePolicy, QTextBrowser, QWidget
 from typing_extensions import override
 
+from app.model.json_text import may_become_json
 from app.model.message import ThoughtMarks
 from app.model.thoughts import Thought, may_become_thought, may_end_thought, split_thought
 from app.model.token_pieces import TokenPiece
@@ -30,6 +31,7 @@ from app.ui.text.code_frames import Frames
 from app.ui.text.document_text import copied_text, raw_position, source_position
 from app.ui.text.link_popover import TextLinks
 from app.ui.text.markdown_document import MarkdownDocument
+from app.ui.text.shown_json import ShownJson, shown_json
 from app.ui.text.text_painting import TextOrnaments, paint_caret, paint_cursor, paint_document
 from app.ui.text.token_reader import TokenReader
 from app.ui.theme import COLUMN_PX, LINE_PX, Theme, scaled
@@ -122,6 +124,9 @@ class MessageText(QTextBrowser):
         self._has_caret = False
         self._is_raw = False
         self._marks: ThoughtMarks | None = None
+        self._is_json_asked = False
+        self._json: ShownJson | None = None
+        """The visible text, if it is JSON."""
         self._visible = VisibleText()
         self._is_fitting = False
         self._fitted_px = 0
@@ -154,14 +159,17 @@ class MessageText(QTextBrowser):
         """The model's thought before the answer, which is not shown here."""
         return self._visible.thought
 
-    def set_text(self, text: str, *, is_raw: bool = False, marks: ThoughtMarks | None = None) -> None:
+    def set_text(
+        self, text: str, *, is_raw: bool = False, marks: ThoughtMarks | None = None, is_json_asked: bool = False
+    ) -> None:
         """Show a new text, or only the beginning of a very long one. `is_raw` shows Markdown as its source.
 
-        `marks`: the model's own marks of a thought.
+        `marks`: the model's own marks of a thought. `is_json_asked`: the answer's format was JSON.
         """
         self._content = text
         self._is_raw = is_raw
         self._marks = marks
+        self._is_json_asked = is_json_asked
         self._show_content()
 
     @property
@@ -176,7 +184,14 @@ class MessageText(QTextBrowser):
         if not visible.can_append or (self._is_rendered and visible.may_end_thought(self._content, len(text))):
             self._show_content()
             return
-        self._markdown.append(text)
+        if self._is_rendered and self._json is None and may_become_json(self._content[visible.start :]):
+            self._show_content()
+            return
+        shown = text if self._json is None else self._json.append(text)
+        if shown is None:
+            self._show_content()
+            return
+        self._markdown.append(shown)
         self._fit()
 
     def forget_long(self) -> bool:
@@ -199,11 +214,15 @@ class MessageText(QTextBrowser):
     @property
     def source_position(self) -> int:
         """The position of the text cursor in the content; 0 until the user has placed it."""
-        if not self._is_cursor_placed:
-            return 0
+        return self._position_of(self.textCursor()) if self._is_cursor_placed else 0
+
+    def _position_of(self, cursor: QTextCursor) -> int:
+        """Return the position of a cursor in the content."""
+        if self._json is not None:
+            return self._visible.start + self._json.source_position(cursor)
         if self._is_rendered:
-            return source_position(self.textCursor(), self._content, self._visible.start)
-        return raw_position(self.textCursor(), self._content)
+            return source_position(cursor, self._content, self._visible.start)
+        return raw_position(cursor, self._content)
 
     @property
     def is_cursor_inside(self) -> bool:
@@ -256,9 +275,12 @@ class MessageText(QTextBrowser):
     def _show_content(self) -> None:
         self._is_cursor_placed = False
         at_once, self._is_forgotten = not self._is_forgotten, False
+        self._json = None
         if self._is_rendered:
             self._visible = _visible_answer(self._content, self._marks, grows=self._has_caret)
-            self._markdown.set_source(self._visible.text, at_once=at_once)
+            self._json = shown_json(self._visible.text, is_certain=self._is_json_asked)
+            source = self._visible.text if self._json is None else self._json.markdown
+            self._markdown.set_source(source, at_once=at_once)
         else:
             self._visible = _visible_source(self._content)
             self._markdown.set_plain(self._visible.text, at_once=at_once)
@@ -370,6 +392,7 @@ class MessageText(QTextBrowser):
             # Qt lays out a text up to where it is asked. To ask once is faster than to ask for one frame after another.
             self.document().documentLayout().blockBoundingRect(self.document().lastBlock())
         have_stops_changed = self._frames.show(spans, tables, width_px, changed_from=changed_from)
+        self._frames.set_source(None if self._json is None else self._content[self._visible.start :])
         # An empty answer is as high as one line.
         height = max(scaled(LINE_PX), round(self.document().size().height() + 0.5), self._frames.bottom)
         height += self._show_note(height)
@@ -421,8 +444,15 @@ class MessageText(QTextBrowser):
 
     @override
     def createMimeDataFromSelection(self) -> QMimeData:
-        data = QMimeData()
-        data.setText(copied_text(self.textCursor()))
+        data, cursor = QMimeData(), self.textCursor()
+        if self._json is None:
+            data.setText(copied_text(cursor))
+            return data
+        ends: list[int] = []
+        for position in (cursor.selectionStart(), cursor.selectionEnd()):
+            cursor.setPosition(position)
+            ends.append(self._position_of(cursor))
+        data.setText(self._content[ends[0] : ends[1]])
         return data
 
     @override
