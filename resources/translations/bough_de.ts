@@ -530,6 +530,10 @@
         </translation>
     </message>
     <message>
+        <source>The words are identical; only the formatting differs.</source>
+        <translation>Die Wörter sind gleich; nur die Formatierung unterscheidet sich.</translation>
+    </message>
+    <message>
         <source>Both texts are identical.</source>
         <translation>Beide Texte sind identisch.</translation>
     </message>

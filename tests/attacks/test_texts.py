@@ -17,7 +17,7 @@ from PySide6.QtWidgets import QApplication, QLabel
 from app.model.differences import comparison, differences
 from app.model.markdown_parser import parsed
 from app.notices import Notice
-from app.ui.comparing.compare_window import CompareWindow, Side
+from app.ui.comparing.compare_window import CompareWindow, Passage, Side
 from app.ui.composer.writing_field import WritingField
 from app.ui.text import markdown_document
 from app.ui.text.code_frames import CopyButton
@@ -211,7 +211,7 @@ def test_names_and_notices_show_their_beginnings(on_stage: Stage) -> None:
 def test_texts_are_compared_in_steps(on_stage: Stage, name: str) -> None:
     window = CompareWindow(theme("light"), on_stage.window)
     text = TEXTS[name]()
-    window.compare([Side("One", text), Side("Other", f"More. {text}")], 0, 1)
+    window.compare([Side("One", [Passage(text, True)]), Side("Other", [Passage(f"More. {text}", True)])], 0, 1)
     panes, sizes = window.panes, [0]
     while panes.is_comparing:
         on_stage.turn()

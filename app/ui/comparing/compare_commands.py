@@ -17,8 +17,10 @@ from app.ui.tree.tree_text import role_text
 if TYPE_CHECKING:
     pass
 
-_Side: TypeAlias = tuple[str, str]
-"""A title and a text."""
+_Passage: TypeAlias = tuple[str, bool]
+"""A text, and whether it is Markdown."""
+_Side: TypeAlias = tuple[str, list[_Passage]]
+"""A title, and the parts of a text."""
 
 
 class CompareCommands(QObject):
@@ -68,27 +70,28 @@ class CompareCommands(QObject):
                 break
             num_common += 1
         sides = [
-            (self.tr("The visible branch"), self._text(visible[num_common:])),
-            (self.tr("The other branch"), self._text(branch[num_common:])),
+            (self.tr("The visible branch"), self._passages(visible[num_common:])),
+            (self.tr("The other branch"), self._passages(branch[num_common:])),
         ]
         self._open(sides, 0, 1)
 
     def _open(self, sides: list[_Side], left: int, right: int) -> None:
-        from app.ui.comparing.compare_window import CompareWindow, Side
+        from app.ui.comparing.compare_window import CompareWindow, Passage, Side
 
         window = self._window.findChild(CompareWindow)
         if not isinstance(window, CompareWindow):
             window = CompareWindow(self._theme, self._window)
             self._theme_changed.connect(window.set_theme)
-        window.compare([Side(*side) for side in sides], left, right)
+        shown = [Side(title, [Passage(*passage) for passage in passages]) for title, passages in sides]
+        window.compare(shown, left, right)
 
     def _version(self, message_id: MessageId, number: int, count: int) -> _Side:
         title = self.tr("Version {number} of {count}").format(number=number, count=count)
-        return self._titled(title, message_id), self._controller.shown.message(message_id).text
+        return self._titled(title, message_id), [_passage(self._controller.shown.message(message_id))]
 
     def _message(self, message_id: MessageId) -> _Side:
         message = self._controller.shown.message(message_id)
-        return self._titled(role_text(message), message_id), message.text
+        return self._titled(role_text(message), message_id), [_passage(message)]
 
     def _titled(self, title: str, message_id: MessageId) -> str:
         message = self._controller.shown.message(message_id)
@@ -96,6 +99,13 @@ class CompareCommands(QObject):
         details = (title, message.name, model_label(model) if model else "", when(message.created_ms))
         return " · ".join(detail for detail in details if detail)
 
-    def _text(self, messages: list[Message]) -> str:
-        current = [self._controller.shown.message(message.id) for message in messages]
-        return "\n\n".join(f"{role_text(message)}\n{message.text}" for message in current)
+    def _passages(self, messages: list[Message]) -> list[_Passage]:
+        passages: list[_Passage] = []
+        for number, message in enumerate(self._controller.shown.message(message.id) for message in messages):
+            passages.append(("\n\n" * bool(number) + f"{role_text(message)}\n", False))
+            passages.append(_passage(message))
+        return passages
+
+
+def _passage(message: Message) -> _Passage:
+    return message.text, message.role == "assistant"

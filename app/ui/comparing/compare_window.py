@@ -23,6 +23,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QComboBox, QFrame, QHBoxLayout, QTextEdit, QWidget
 
 from app.model.differences import Stretch, comparison
+from app.model.rendered_words import rendered_words
 from app.numbers import counted
 from app.ui.parts.sheet import Sheet
 from app.ui.text.slices import MAX_BLOCK_CHARS
@@ -47,11 +48,18 @@ _ALPHA = 0.16
 _CURRENT_ALPHA = 0.42
 
 
+class Passage(NamedTuple):
+    """A part of a text."""
+
+    text: str
+    is_markdown: bool = False
+
+
 class Side(NamedTuple):
     """A text that can be compared."""
 
     title: str
-    text: str
+    passages: Sequence[Passage]
 
 
 class CompareWindow(Sheet):
@@ -106,7 +114,7 @@ class CompareWindow(Sheet):
         for pane, side in ((self.panes.left, left), (self.panes.right, right)):
             pane.setAccessibleName(side.title)
         self.show_message(self.tr("Comparing…"))
-        self.panes.show_texts(left.text, right.text)
+        self.panes.show_texts(left.passages, right.passages)
 
     def _show_count(self) -> None:
         has_any = self.panes.num_differences > 0
@@ -116,6 +124,8 @@ class CompareWindow(Sheet):
             text = self.tr("1 difference")
         elif has_any:
             text = self.tr("{count} differences", "", self.panes.num_differences).format(count=self._count)
+        elif self.panes.is_other_source:
+            text = self.tr("The words are identical; only the formatting differs.")
         else:
             text = self.tr("Both texts are identical.")
         if self.panes.is_cut:
@@ -147,7 +157,10 @@ class _Beginning(NamedTuple):
 
 
 class ComparePanes(QWidget):
-    """Two texts side by side that scroll together; removed text is struck out, added text underlined."""
+    """Two texts side by side that scroll together; removed text is struck out, added text underlined.
+
+    Of Markdown the words are compared, as the page shows them.
+    """
 
     stepped = Signal()
     """There is another current difference."""
@@ -163,6 +176,7 @@ class ComparePanes(QWidget):
         self._changed: list[int] = []
         """The indexes of the stretches that differ."""
         self._current = -1
+        self._passages: tuple[Sequence[Passage], Sequence[Passage]] = (), ()
         self._sides = _Beginning(), _Beginning()
         self._work: Iterator[None] = iter(())
         """The rest of the work of comparing and showing."""
@@ -198,6 +212,12 @@ class ComparePanes(QWidget):
         return any(side.is_cut for side in self._sides)
 
     @property
+    def is_other_source(self) -> bool:
+        """Whether the texts themselves differ, perhaps only in the marks of their Markdown."""
+        left, right = ("".join(passage.text for passage in passages) for passages in self._passages)
+        return left != right
+
+    @property
     def is_comparing(self) -> bool:
         """Whether not all of the texts and differences is shown yet."""
         return self._timer.isActive()
@@ -206,12 +226,12 @@ class ComparePanes(QWidget):
         self._theme = theme
         self._begin(self._compare() if self.is_comparing else self._fill())
 
-    def show_texts(self, left: str, right: str) -> None:
+    def show_texts(self, left: Sequence[Passage], right: Sequence[Passage]) -> None:
         """Show two texts from the beginning."""
-        self._sides = _beginning(left), _beginning(right)
+        self._passages = left, right
         self._stretches, self._changed, self._current = (), [], -1
         self._begin(self._compare())
-        if sum(len(side.text) for side in self._sides) <= _SHORT:
+        if sum(len(passage.text) for passage in (*left, *right)) <= _SHORT:
             while self.is_comparing:
                 self._continue()
 
@@ -229,7 +249,9 @@ class ComparePanes(QWidget):
         self._show_current()
 
     def _compare(self) -> Generator[None]:
-        left, right = self._sides
+        left = yield from _beginning(self._passages[0])
+        right = yield from _beginning(self._passages[1])
+        self._sides = left, right
         self._stretches = yield from comparison(left.text, right.text)
         yield from self._fill()
         self._changed = [index for index, stretch in enumerate(self._stretches) if not stretch.is_same]
@@ -335,11 +357,18 @@ class ComparePanes(QWidget):
         return min(other[index] + round(share * (other[index + 1] - other[index])), other[-1])
 
 
-def _beginning(text: str) -> _Beginning:
-    """Return the part of a text that is compared, with the line ends of a document."""
-    lines = text[:_MAX_CHARS].replace("\r\n", "\n").replace("\r", "\n").split("\n", _MAX_LINES)
-    is_cut = len(text) > _MAX_CHARS or len(lines) > _MAX_LINES
-    return _Beginning("\n".join(lines[:_MAX_LINES]), is_cut)
+def _beginning(passages: Sequence[Passage]) -> Generator[None, None, _Beginning]:
+    """Return the words of a text as far as they are compared, with the line ends of a document."""
+    words: list[str] = []
+    num_left = _MAX_CHARS
+    is_cut = False
+    for passage in passages:
+        text = passage.text[:num_left].replace("\r\n", "\n").replace("\r", "\n")
+        is_cut = is_cut or len(passage.text) > num_left
+        num_left -= len(text)
+        words.append((yield from rendered_words(text)) if passage.is_markdown else text)
+    lines = "".join(words).split("\n", _MAX_LINES)
+    return _Beginning("\n".join(lines[:_MAX_LINES]), is_cut or len(lines) > _MAX_LINES)
 
 
 def _pieces(text: str) -> Iterator[str]:

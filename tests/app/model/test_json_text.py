@@ -79,7 +79,9 @@ def test_exactly_json_is_taken_as_json() -> None:
         assert is_json == _is_json(damaged) or "\\u" in damaged, damaged
 
 
-@pytest.mark.parametrize("text", ["[a](b)", '["a"](b)', "{x}", '{"a": 1} and more', "[1] says", "{", "42", '"a"', "", "- a"])
+@pytest.mark.parametrize(
+    "text", ["[a](b)", '["a"](b)', "{x}", '{"a": 1} and more', "[1] says", "{", "42", '"a"', "", "- a"]
+)
 def test_other_texts_are_no_json(text: str) -> None:
     assert begun_json(text) is None
 

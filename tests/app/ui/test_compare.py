@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QApplication, QMainWindow, QTextEdit
 from pytestqt.qtbot import QtBot
 
 from app.model.differences import differences
-from app.ui.comparing.compare_window import CompareWindow, Side
+from app.ui.comparing.compare_window import CompareWindow, Passage, Side
 from app.ui.theme import theme
 from tests.waiting import PATIENCE_MS
 
@@ -23,7 +23,8 @@ _RIGHT = "The 大阪 slow fox.\nIt rests 🦊🦊 there.\n\nNew.\n" + _LEFT.part
 def compared(qapp: QApplication, qtbot: QtBot) -> Iterator[CompareWindow]:
     window = QMainWindow()
     compared = CompareWindow(theme("light"), window)
-    compared.compare([Side("First", _LEFT), Side("Second", _RIGHT), Side("Third", _LEFT)], 0, 1)
+    left, right = [Passage(_LEFT)], [Passage(_RIGHT)]
+    compared.compare([Side("First", left), Side("Second", right), Side("Third", left)], 0, 1)
     qtbot.waitUntil(compared.isVisible, timeout=PATIENCE_MS)
     yield compared
     window.close()
@@ -112,3 +113,16 @@ def test_another_version_can_be_chosen_and_equal_texts_show_no_differences(compa
     assert not compared.next_button.isEnabled()
     cursor = QTextCursor(compared.panes.left.document())
     assert not cursor.charFormat().fontStrikeOut()
+
+
+def test_words_are_compared_without_the_marks_of_markdown(compared: CompareWindow) -> None:
+    left, right = Passage("A **bold** fox and `code`.", is_markdown=True), Passage("A *quick* fox and code.", True)
+    compared.compare([Side("One", [left]), Side("Other", [right])], 0, 1)
+    panes = compared.panes
+    assert (panes.left.toPlainText(), panes.right.toPlainText()) == ("A bold fox and code.", "A quick fox and code.")
+    assert (_marked(panes.left)[0], _marked(panes.right)[1]) == ("bold", "quick")
+    compared.compare([Side("One", [Passage("**a**", True)]), Side("Other", [Passage("a", True)])], 0, 1)
+    assert "only the formatting" in compared.note.text()
+    # The user's own text is shown as it was written.
+    compared.compare([Side("One", [Passage("**a**")]), Side("Other", [Passage("a")])], 0, 1)
+    assert panes.left.toPlainText() == "**a**"
