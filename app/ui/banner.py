@@ -6,8 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar, assert_never
 
-from PySide6.QtCore import QObject, QSize, Qt, QUrl, Signal
-from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QDesktopServices, QResizeEvent
+from PySide6.QtCore import QEvent, QObject, QSize, Qt, QUrl, Signal
+from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QDesktopServices
 from PySide6.QtWidgets import (
     QFrame,
     QGridLayout,
@@ -67,26 +67,34 @@ _Action = TypeVar("_Action", bound=NoticeAction)
 _MIN_TEXT_PX = 160
 """Narrower text is hard to read: then the button goes below it."""
 _GAP_PX = 12
-_MARGINS_PX = 2 * 16 + 12 + 8
-"""Left and right, around the card and inside it."""
+_MARGINS_PX = 12 + 8
+"""Left and right, inside the card."""
+_EDGE_PX = 16
+"""Beside the card."""
+_TOP_PX = 8
+_OF_PAGE = 0.6
+"""The part of the page that it may cover; longer texts scroll."""
 
 
 class Banner(QWidget):
-    """Shows one notice at a time: the latest of the most serious ones. The others wait. It never takes the focus."""
+    """Shows one notice at a time, over the page: the latest of the most serious ones. The others wait.
+
+    It never takes the focus, and moves nothing.
+    """
 
     action_requested = Signal(object)
     """The `NoticeAction` of the button that was pressed."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
-        self.setObjectName("page")
+        self._page: QWidget | None = None
+        """The widget that it lies over."""
         self._notices: list[Notice] = []
         """The last one is shown."""
         self.is_possible: Callable[[NoticeAction], bool] = lambda _: True
         """Whether the action of a notice would do something now. After a change, call `show_possible`."""
         self._card = QFrame()
         self._card.setObjectName("banner")
-        self._card.setMaximumWidth(COLUMN_PX + 16)
         self._icon = QLabel()
         self.label = QLabel()
         self.label.setWordWrap(True)
@@ -108,12 +116,35 @@ class Banner(QWidget):
         self._grid.addWidget(self.button, 0, 2)
         self._grid.addWidget(self.close_button, 0, 3)
         outer = QHBoxLayout(self)
-        outer.setContentsMargins(16, 8, 16, 8)
-        outer.addStretch(1)
-        outer.addWidget(self._card, 1000)
-        outer.addStretch(1)
+        outer.setContentsMargins(0, 0, 0, 0)
+        outer.addWidget(self._card)
         self.set_theme(theme)
         self.setVisible(False)
+
+    def lie_over(self, page: QWidget, parent: QWidget) -> None:
+        """Set the widget that it lies over, and their common parent."""
+        self._page = page
+        self.setParent(parent)
+        page.installEventFilter(self)
+
+    def _place(self) -> None:
+        if self._page is None:
+            return
+        page = self._page.geometry()
+        width = min(COLUMN_PX + 16, page.width() - 2 * _EDGE_PX)
+        self._place_button(width)
+        self._scrolling_text.updateGeometry()
+        height = min(self._card_height(width), max(round(page.height() * _OF_PAGE), self.minimumSizeHint().height()))
+        self.setGeometry(page.left() + (page.width() - width) // 2, page.top() + _TOP_PX, width, height)
+        self.raise_()
+
+    def _card_height(self, width: int) -> int:
+        layout = self._grid
+        layout.activate()
+        margins = self._card.contentsMargins()
+        inner = width - margins.left() - margins.right()
+        height = layout.totalHeightForWidth(inner) if layout.hasHeightForWidth() else layout.totalSizeHint().height()
+        return height + margins.top() + margins.bottom()
 
     @property
     def _notice(self) -> Notice | None:
@@ -129,7 +160,7 @@ class Banner(QWidget):
         """Show the button of the notice if its action is possible now, and hide it if not."""
         self.button.setText(self._button_text(self.action))
         self.button.setVisible(self.action is not None)
-        self._place_button()
+        self._place()
 
     def show_notice(self, notice: Notice) -> None:
         """Show a notice, or let it wait behind a more serious one."""
@@ -154,8 +185,8 @@ class Banner(QWidget):
         self._scrolling_text.updateGeometry()
         self._card.setAccessibleName(text)
         self.set_theme(self._theme)
-        self.show_possible()
         self.setVisible(True)
+        self.show_possible()
 
     def _button_text(self, action: NoticeAction | None) -> str:
         match action:
@@ -224,13 +255,15 @@ class Banner(QWidget):
         kind = self._notice.kind if self._notice is not None else "information"
         colour = {"information": theme.information, "warning": theme.warning, "danger": theme.danger}[kind]
         name = "information" if kind == "information" else "warning"
-        self._icon.setPixmap(icon(name, colour).pixmap(20, 20))
+        self._icon.setPixmap(icon(name, colour).pixmap(scaled(20), scaled(20)))
         self.close_button.setIcon(icon("close", theme.quiet_text))
+        if self.isVisible():
+            self._place()
 
-    def _place_button(self) -> None:
+    def _place_button(self, width: int) -> None:
         """Put the button beside the text, or below it where the text would get too narrow."""
         beside = (self._icon, self.button, self.close_button)
-        room = self.width() - _MARGINS_PX - sum(widget.sizeHint().width() + _GAP_PX for widget in beside)
+        room = width - _MARGINS_PX - sum(widget.sizeHint().width() + _GAP_PX for widget in beside)
         is_below = bool(self.button.text()) and room < scaled(_MIN_TEXT_PX)
         if is_below != self._is_button_below:
             self._is_button_below = is_below
@@ -241,9 +274,10 @@ class Banner(QWidget):
                 self._grid.addWidget(self.button, 0, 2)
 
     @override
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._place_button()
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if watched is self._page and event.type() in {QEvent.Type.Resize, QEvent.Type.Move} and self.isVisible():
+            self._place()
+        return super().eventFilter(watched, event)
 
     def _on_button(self) -> None:
         action = self.action

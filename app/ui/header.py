@@ -10,8 +10,9 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QMenu, QToolButton
 
 from app.answers.sessions import GUIDE, ModelInUse
 from app.numbers import counted
-from app.ui.parts.labels import ElidedLabel, as_label, as_tool_tip
-from app.ui.theme import Theme, icon
+from app.ui.parts.buttons import FittingButton
+from app.ui.parts.labels import ElidedLabel, as_tool_tip
+from app.ui.theme import Theme, icon, scaled
 
 if TYPE_CHECKING:
     from app.local_api import LocalApi
@@ -20,19 +21,19 @@ if TYPE_CHECKING:
 _HEIGHT_PX = 48
 _DRAFT = "draft model: "
 _MAX_MODEL_PX = 200
+_MIN_TITLE_PX = 48
 
 
 class Header(QFrame):
-    """Shows names and has buttons for the sidebar, the tree and the menu of models."""
+    """Shows names and has buttons for the sidebar, the tree and the menu of models, and for all menus if need be."""
 
     sidebar_requested = Signal()
     tree_requested = Signal()
     load_cancelled = Signal()
 
-    def __init__(self, models: QMenu) -> None:
+    def __init__(self, models: QMenu, all_menus: QMenu) -> None:
         super().__init__()
         self.setObjectName("header")
-        self.setFixedHeight(_HEIGHT_PX)
         self.title = ElidedLabel()
         self.title.setObjectName("title")
         self._sidebar_button = QToolButton()
@@ -43,7 +44,13 @@ class Header(QFrame):
         self._tree_button.setAccessibleName(self.tr("Show or hide the tree"))
         self._tree_button.setToolTip(self.tr("Tree (Ctrl+T)"))
         self._tree_button.clicked.connect(self.tree_requested)
-        self.model_button = QToolButton()
+        self.menu_button = QToolButton()
+        self.menu_button.setAccessibleName(self.tr("Menus"))
+        self.menu_button.setToolTip(self.tr("Menus"))
+        self.menu_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.menu_button.setMenu(all_menus)
+        self.menu_button.setVisible(False)
+        self.model_button = FittingButton()
         self.model_button.setObjectName("action")
         self.model_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.model_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
@@ -65,8 +72,12 @@ class Header(QFrame):
         row.addWidget(self.model_button)
         row.addWidget(self.cancel_button)
         row.addWidget(self._tree_button)
+        row.addWidget(self.menu_button)
 
     def set_theme(self, theme: Theme) -> None:
+        self.setFixedHeight(max(_HEIGHT_PX, scaled(_HEIGHT_PX - 8)))
+        self.title.setMinimumWidth(scaled(_MIN_TITLE_PX))
+        self.menu_button.setIcon(icon("menu", theme.quiet_text))
         self._sidebar_button.setIcon(icon("sidebar", theme.quiet_text))
         self._tree_button.setIcon(icon("tree", theme.quiet_text))
         self.model_button.setIcon(icon("model", theme.quiet_text))
@@ -91,14 +102,14 @@ class Header(QFrame):
 
     def show_model(self, session: ModelInUse) -> None:
         name = model_label(session.name)
-        text = self.fontMetrics().elidedText(name, Qt.TextElideMode.ElideMiddle, _MAX_MODEL_PX)
+        text = self.fontMetrics().elidedText(name, Qt.TextElideMode.ElideMiddle, scaled(_MAX_MODEL_PX))
         if session.state == "loading":
             text += f" · {stage_text(session.stage)} {session.fraction:.0%}"
         elif session.state == "failed":
             text += self.tr(" · not loaded")
         self.cancel_button.setVisible(session.state == "loading")
         self.cancel_button.setEnabled(not session.is_cancelling)
-        self.model_button.setText(f"{as_label(text)} ▾")
+        self.model_button.show_texts(text, ending=" ▾")
         self.model_button.setAccessibleName(self.tr("Model: {}").format(text))
         tip, info = name, session.info
         if session.state == "unloaded":

@@ -192,8 +192,11 @@ class Menus:
         self._icons: dict[str, str] = {}
         self._theme: Theme | None = None
         self._menus: dict[str, QMenu] = {}
+        self.all = QMenu(window)
+        """All menus of the menu bar as one, for a window that is too narrow for the bar."""
         for title, entries in MENUS:
             menu = self._menus[title.replace("&", "")] = window.menuBar().addMenu(translated(title))
+            self.all.addMenu(menu)
             menu.aboutToShow.connect(partial(self.draw_icons, menu))
             for entry in entries:
                 if isinstance(entry, Submenu):

@@ -26,7 +26,7 @@ from app.lazy import Lazy
 from app.model.message import MessageId
 from app.ui.header import model_label
 from app.ui.parts.labels import as_label, balanced_width_px
-from app.ui.theme import Theme, icon
+from app.ui.theme import Theme, icon, scaled
 from app.ui.transcript.transcript import Transcript
 
 if TYPE_CHECKING:
@@ -228,7 +228,7 @@ class Welcome(QScrollArea):
         self.model_chosen.emit(self._model)
 
     def set_theme(self, theme: Theme) -> None:
-        self._leaf.setPixmap(icon("leaf", theme.accent).pixmap(32, 32))
+        self._leaf.setPixmap(icon("leaf", theme.accent).pixmap(scaled(32), scaled(32)))
         self._fit()
 
     @override

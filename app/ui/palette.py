@@ -39,7 +39,7 @@ from app.ui.menus import Menus, key_of, label
 from app.ui.parts.labels import beginning, quiet_label
 from app.ui.parts.list_rows import draw_elided, paint_row
 from app.ui.parts.overlay import Overlay
-from app.ui.theme import SMALL_PX, TEXT_PX, icon, text_font
+from app.ui.theme import SMALL_PX, TEXT_PX, icon, scaled, text_font
 from app.ui.tree.tree_text import branch_text
 
 _WIDTH_PX = 600
@@ -198,7 +198,7 @@ class _Rows(QStyledItemDelegate):
         quiet = palette.placeholderText().color().name()
         # As in the menus, a check replaces the mark.
         if mark := "check" if choice.is_checked else choice.mark:
-            drawn = icon(mark, quiet).pixmap(_MARK_PX, _MARK_PX)
+            drawn = icon(mark, quiet).pixmap(scaled(_MARK_PX), scaled(_MARK_PX))
             painter.drawPixmap(room.left(), room.center().y() - _MARK_PX // 2, drawn)
         small = text_font(SMALL_PX)
         aside = room.width() // 3

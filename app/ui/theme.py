@@ -43,7 +43,7 @@ COLUMN_PX = 760
 
 _RESOURCES = Path(resources.__path__[0])
 _THEMES, _ICONS = _RESOURCES / "themes", _RESOURCES / "icons"
-_FONT_SIZE = re.compile(r"font-size: (\d+)px")
+_SCALED_SIZE = re.compile(r"(font-size|icon-size): (\d+)px")
 _DISABLED_OPACITY = 0.45
 _SCALE = "text_scale"
 """The name of the application's property that holds the text scale."""
@@ -107,8 +107,8 @@ class Theme(Struct, frozen=True, kw_only=True):
         # A style sheet can't colour icons, so the only one that it needs exists in two colours.
         shade = "light" if QColor(self.on_accent).lightnessF() > 0.5 else "dark"
         names["checked"] = (_THEMES / f"checked-{shade}.svg").as_posix()
-        sheet = _FONT_SIZE.sub(
-            lambda found: f"font-size: {round(int(found[1]) * self.text_scale)}px",
+        sheet = _SCALED_SIZE.sub(
+            lambda found: f"{found[1]}: {round(int(found[2]) * self.text_scale)}px",
             string.Template(source).substitute(names),
         )
         return f"{sheet}\nQWidget {{ widget-animation-duration: 0; }}" if self.has_less_motion else sheet

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QTimer, Signal
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QAction, QCloseEvent, QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import QDialog, QHBoxLayout, QMainWindow, QVBoxLayout, QWidget
 from typing_extensions import override
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from app.ui.tree.tree_dock import TreeDock
 
 _NARROW_PX = 900
+_MIN_PX = 360, 420
 
 
 class MainWindow(QMainWindow):
@@ -61,11 +62,10 @@ class MainWindow(QMainWindow):
         self._theme = chosen_theme(self._controller.program.settings)
         self.may_close: Callable[[], bool] = lambda: True
         """Called before the window closes; False keeps it open."""
-        self._is_narrow = False
         self._keys: dict[str, str] | None = None
         self.setWindowTitle("Bough")
         self.resize(1180, 780)
-        self.setMinimumSize(520, 420)
+        self.setMinimumSize(*_MIN_PX)
         self.menus = Menus(self)
         self._build_widgets()
         self._build_commands(data_folder)
@@ -74,8 +74,9 @@ class MainWindow(QMainWindow):
         self._connect_widgets()
         self._connect_menus()
         self._show_keys()
-        self._show_sidebar(controller.program.settings.sidebar_visible)
+
         self._dock_placement.set_wanted(controller.program.settings.tree_visible)
+        self._sidebar_placement.set_wanted(controller.program.settings.sidebar_visible)
         self._apply_theme()
         self._display_commands.update()
         self._show_branch()
@@ -88,7 +89,7 @@ class MainWindow(QMainWindow):
 
     def _build_widgets(self) -> None:
         self.sidebar = Sidebar(self._controller, self._theme, self.menus)
-        self.header = Header(self.menus.menu("Models"))
+        self.header = Header(self.menus.menu("Models"), self.menus.all)
         self.banner = Banner(self._theme)
         self._pages = Pages(self._controller, self._theme)
         self.transcript, self.welcome = self._pages.transcript, self._pages.welcome
@@ -101,18 +102,22 @@ class MainWindow(QMainWindow):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         column.addWidget(self.header)
-        column.addWidget(self.banner)
         column.addWidget(self._pages, 1)
         column.addWidget(self.composer)
+        self.banner.lie_over(self._pages, middle)
         centre = QWidget()
         row = QHBoxLayout(centre)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(0)
-        row.addWidget(self.sidebar)
         row.addWidget(middle, 1)
         self._find_bar = Lazy(self._make_find_bar)
         self._tree_dock = Lazy(self._make_tree_dock)
         self._dock_placement = DockPlacement(self._tree_dock.get, row, centre, self.composer.text.setFocus)
+        self._sidebar_placement = DockPlacement(
+            lambda: None, row, centre, self.composer.text.setFocus, side=Qt.Edge.LeftEdge
+        )
+        self._sidebar_placement.set_dock(self.sidebar)
+        self._sidebar_placement.changed.connect(self._on_sidebar)
         self.setCentralWidget(centre)
 
     @property
@@ -246,6 +251,8 @@ class MainWindow(QMainWindow):
     def _connect_widgets(self) -> None:
         EnterKey(self)
         self.header.sidebar_requested.connect(self._toggle_sidebar)
+        for left in (self.sidebar.list.chosen, self.sidebar.escaped, self.sidebar.left):
+            left.connect(self._leave_sidebar)
         self.header.load_cancelled.connect(self._controller.model.cancel_load)
         self.header.tree_requested.connect(self.menus["tree"].trigger)
         self.welcome.question_chosen.connect(self._controller.send_to_guide)
@@ -341,6 +348,7 @@ class MainWindow(QMainWindow):
         set_text_scale(chosen.text_scale)
         QGuiApplication.setPalette(chosen.palette())
         self.setStyleSheet(chosen.style_sheet())
+        self._show_menu_bar()
         for themed in (self.menus, self.sidebar, self.header, self.banner, self._pages, self.composer):
             themed.set_theme(chosen)
         if self._tree_dock.made is not None:
@@ -365,25 +373,35 @@ class MainWindow(QMainWindow):
     # --- sidebar and closing -----------------------------------------------------------------------------
 
     def _toggle_sidebar(self) -> None:
-        visible = self.sidebar.isHidden()
-        self._show_sidebar(visible)
-        if not self._is_narrow:
-            self._controller.program.set_sidebar_visible(visible)
+        self._controller.program.set_sidebar_visible(self._sidebar_placement.toggle())
+        if self._sidebar_placement.is_overlay:
+            self.sidebar.take_focus()
 
-    def _show_sidebar(self, visible: bool) -> None:
-        self.sidebar.setVisible(visible)
-        self.menus["sidebar"].setChecked(visible)
-        self.header.show_sidebar(is_shown=visible)
+    def _leave_sidebar(self) -> None:
+        """Hide the sidebar if it lies over the page."""
+        if self._sidebar_placement.is_overlay:
+            self._sidebar_placement.leave()
+
+    def _on_sidebar(self, is_shown: bool) -> None:
+        self.sidebar.set_overlay(is_overlay=self._sidebar_placement.is_overlay)
+        self.menus["sidebar"].setChecked(is_shown)
+        self.header.show_sidebar(is_shown=is_shown)
 
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         is_narrow = event.size().width() < _NARROW_PX
-        if is_narrow != self._is_narrow:
-            # A narrow window hides the sidebar; the user can still open it.
-            self._is_narrow = is_narrow
-            self._show_sidebar(not is_narrow and self._controller.program.settings.sidebar_visible)
-            self._dock_placement.set_narrow(is_narrow)
+        for placement in (self._sidebar_placement, self._dock_placement):
+            placement.set_narrow(is_narrow)
+        self._show_menu_bar()
+
+    def _show_menu_bar(self) -> None:
+        """Show the menu bar, or one button for all menus where it has no room."""
+        bar = self.menuBar()
+        # Where the system shows the menus, the window's width does not matter.
+        has_room = bar.isNativeMenuBar() or bar.sizeHint().width() <= self.width()
+        bar.setVisible(has_room)
+        self.header.menu_button.setVisible(not has_room)
 
     @override
     def closeEvent(self, event: QCloseEvent) -> None:

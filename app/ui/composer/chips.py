@@ -13,7 +13,7 @@ from typing_extensions import override
 from app.model.text import escaped, unescaped
 from app.ui.parts.labels import as_tool_tip
 from app.ui.parts.layouts import FlowLayout
-from app.ui.theme import Theme, icon
+from app.ui.theme import Theme, icon, scaled
 
 _TEXT_PX = 300
 _ICON_PX = 16
@@ -80,7 +80,7 @@ class Chips(QWidget):
         label = self._label(number, text)
         button = QToolButton()
         button.setIcon(icon("close", self._theme.quiet_text))
-        button.setIconSize(QSize(_ICON_PX, _ICON_PX))
+        button.setIconSize(QSize(scaled(_ICON_PX), scaled(_ICON_PX)))
         button.setFixedSize(_BUTTON_PX, _BUTTON_PX)
         button.setAccessibleName(self.tr("Remove {what}").format(what=text))
         button.setToolTip(self.tr("Remove (Delete)"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 
-from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QFontMetricsF, QKeyEvent, QResizeEvent, QTextCursor
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QToolButton, QVBoxLayout, QWidget
 from typing_extensions import override
@@ -98,7 +98,6 @@ class Composer(QWidget):
         self._stopping.setSingleShot(True)
         self._stopping.setInterval(_STOPPING_MS)
         self._stopping.timeout.connect(self._show_stopping)
-        self.send_button.setIconSize(QSize(20, 20))
         self.send_button.clicked.connect(self._on_button)
 
     def _lay_out(self) -> None:

@@ -15,7 +15,7 @@ from app.model.generation_settings import Hook, HookOption
 from app.sentences import translated
 from app.ui.composer.chips import TextChips
 from app.ui.parts.labels import as_label, as_tool_tip, quiet_label
-from app.ui.theme import Theme, icon
+from app.ui.theme import Theme, icon, scaled
 
 _INSET_PX = 28
 _TARGET_PX = 28
@@ -127,7 +127,7 @@ class HookRows(QWidget):
     def _move_button(self, name: str, step: int, focus: tuple[str, str] | None) -> QToolButton:
         button = QToolButton()
         button.setIcon(icon("up" if step < 0 else "down", self._theme.quiet_text))
-        button.setIconSize(QSize(_ICON_PX, _ICON_PX))
+        button.setIconSize(QSize(scaled(_ICON_PX), scaled(_ICON_PX)))
         button.setFixedSize(_TARGET_PX, _TARGET_PX)
         text = self.tr("Move {name} up") if step < 0 else self.tr("Move {name} down")
         button.setAccessibleName(text.format(name=name))

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QFrame, QLabel, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.model.imports import SUFFIXES
-from app.ui.theme import Theme, icon
+from app.ui.theme import Theme, icon, scaled
 
 _MARGIN_PX = 24
 _WIDTH_PX = 420
@@ -49,7 +49,7 @@ class DropPage(QWidget):
         self.set_theme(theme)
 
     def set_theme(self, theme: Theme) -> None:
-        self._icon.setPixmap(icon("import", theme.accent).pixmap(_ICON_PX, _ICON_PX))
+        self._icon.setPixmap(icon("import", theme.accent).pixmap(scaled(_ICON_PX), scaled(_ICON_PX)))
 
     # --- over the window ---------------------------------------------------------------------------------
 

@@ -133,7 +133,7 @@ class _Rows(QStyledItemDelegate):
         left = QRect(room.left(), room.top(), int(room.width() * _SOURCE_SHARE), scaled(_HEAD_PX))
         right = QRect(left.right() + 8, room.top(), room.right() - left.right() - 8, scaled(_HEAD_PX))
         for mark in _marks_of(hit):
-            drawn = icon(mark, palette.highlight().color().name()).pixmap(_MARK_PX, _MARK_PX)
+            drawn = icon(mark, palette.highlight().color().name()).pixmap(scaled(_MARK_PX), scaled(_MARK_PX))
             painter.drawPixmap(left.left(), left.center().y() - _MARK_PX // 2, drawn)
             left.setLeft(left.left() + _MARK_PX + 6)
         draw_elided(painter, left, source_of(hit), text_font(SMALL_PX), quiet)

@@ -37,7 +37,7 @@ from app.ui.dialogs.search_hits import HitList
 from app.ui.parts.labels import as_label, quiet_label
 from app.ui.parts.layouts import FlowLayout
 from app.ui.parts.overlay import Overlay
-from app.ui.theme import COLUMN_PX, Theme, icon, repolish
+from app.ui.theme import COLUMN_PX, Theme, icon, repolish, scaled
 
 _MARGIN_PX = 24
 _HEIGHT_PX = 620
@@ -112,7 +112,7 @@ class SearchPanel(Overlay):
         column.addLayout(foot)
 
     def set_theme(self, theme: Theme) -> None:
-        self._icon.setPixmap(icon("search", theme.quiet_text).pixmap(20, 20))
+        self._icon.setPixmap(icon("search", theme.quiet_text).pixmap(scaled(20), scaled(20)))
         self.close_button.setIcon(icon("close", theme.quiet_text))
         self.chips.set_theme(theme)
 

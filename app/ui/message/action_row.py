@@ -14,7 +14,7 @@ from typing_extensions import override
 from app.model.message import Message
 from app.ui.message.message_action import LETTERS, ROW_ACTIONS, MessageAction, OpenMenu, ShowSibling
 from app.ui.parts.labels import as_tool_tip, beginning
-from app.ui.theme import Theme, icon
+from app.ui.theme import Theme, icon, scaled
 
 _COPY_KEY = "Ctrl+C"
 _HEIGHT_PX = 28
@@ -237,8 +237,8 @@ class MessageMarks(QWidget):
         self.set_theme(theme)
 
     def set_theme(self, theme: Theme) -> None:
-        self._star.setPixmap(icon("star", theme.accent).pixmap(_MARK_PX, _MARK_PX))
-        self._pin.setPixmap(icon("pin", theme.accent).pixmap(_MARK_PX, _MARK_PX))
+        self._star.setPixmap(icon("star", theme.accent).pixmap(scaled(_MARK_PX), scaled(_MARK_PX)))
+        self._pin.setPixmap(icon("pin", theme.accent).pixmap(scaled(_MARK_PX), scaled(_MARK_PX)))
 
     def show_message(self, message: Message) -> None:
         self._star.setVisible(message.starred_ms is not None)

@@ -40,7 +40,7 @@ class TwoLineDelegate(QStyledItemDelegate):
         mark = index.data(MARK)
         upper = QRect(room.left(), room.top(), room.width(), room.height() // 2)
         if mark:
-            drawn = icon(mark, palette.placeholderText().color().name()).pixmap(_MARK_PX, _MARK_PX)
+            drawn = icon(mark, palette.placeholderText().color().name()).pixmap(scaled(_MARK_PX), scaled(_MARK_PX))
             painter.drawPixmap(upper.left(), upper.center().y() - _MARK_PX // 2, drawn)
             upper.setLeft(upper.left() + _MARK_PX + 6)
         lower = QRect(room.left(), room.center().y() + 1, room.width(), room.height() // 2)

@@ -15,7 +15,7 @@ _TOP_PX = 88
 """Below the menus and the header, if there is room."""
 _MIN_TOP_PX = 36
 """Below the menus."""
-_SHADE = QColor(0, 0, 0, 80)
+SHADE = QColor(0, 0, 0, 80)
 
 
 class Overlay(QWidget):
@@ -82,7 +82,7 @@ class Overlay(QWidget):
 
     @override
     def paintEvent(self, event: QPaintEvent) -> None:
-        QPainter(self).fillRect(self.rect(), _SHADE)
+        QPainter(self).fillRect(self.rect(), SHADE)
 
     @override
     def mousePressEvent(self, event: QMouseEvent) -> None:

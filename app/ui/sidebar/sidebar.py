@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, Qt, Signal
+from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QVBoxLayout
+from typing_extensions import override
 
 from app.conversation.controller import Controller
 from app.ui.menus import Menus, tip_with_key
@@ -22,8 +24,14 @@ _WIDTH_PX = 256
 class Sidebar(QFrame):
     """Its buttons trigger actions of the menus; `ConversationCommands` carries out what the list requests."""
 
+    escaped = Signal()
+    """Esc was pressed in it."""
+    left = Signal()
+    """One of its buttons was pressed."""
+
     def __init__(self, controller: Controller, theme: Theme, menus: Menus) -> None:
         super().__init__()
+        self._is_overlay = False
         self.setObjectName("sidebar")
         self.search_button = self._button("sidebar_search", self.tr("Search"))
         self.new_button = self._button("new_conversation", self.tr("New conversation"))
@@ -34,6 +42,7 @@ class Sidebar(QFrame):
             self.settings_button: menus["settings"],
         }
         for button, action in self._actions.items():
+            button.clicked.connect(self.left)
             button.clicked.connect(action.trigger)
         self.list = ConversationList(controller, theme)
         self._empty = QLabel(self.tr("Your conversations will appear here."))
@@ -65,6 +74,31 @@ class Sidebar(QFrame):
         self.new_button.setIcon(icon("plus", theme.text))
         self.settings_button.setIcon(icon("settings", theme.quiet_text))
         self.list.set_theme(theme)
+
+    def set_overlay(self, *, is_overlay: bool) -> None:
+        """Set whether it lies over the page; then Esc is meant for it."""
+        self._is_overlay = is_overlay
+
+    @override
+    def event(self, e: QEvent) -> bool:
+        is_escape = isinstance(e, QKeyEvent) and e.key() == Qt.Key.Key_Escape
+        if is_escape and self._is_overlay and e.type() == QEvent.Type.ShortcutOverride:
+            # Esc is also the shortcut that stops an answer.
+            e.accept()
+            return True
+        return super().event(e)
+
+    def take_focus(self) -> None:
+        """Focus the list of conversations, or the first button if there are none."""
+        first = self.list if self.list.isVisible() else self.new_button
+        first.setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+    @override
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape:
+            self.escaped.emit()
+        else:
+            super().keyPressEvent(event)
 
     def show_keys(self) -> None:
         """Show in the tool tips by which keys the buttons' actions work."""

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QObject, QPoint, Qt, Signal
+from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QWidget
 from typing_extensions import override
 
@@ -17,6 +18,7 @@ from app.ui.comparing.compare_commands import CompareCommands
 from app.ui.menus import Menus
 from app.ui.message.message_action import MessageAction, action_of_letter
 from app.ui.message.message_commands import MessageCommands
+from app.ui.parts.overlay import SHADE
 
 if TYPE_CHECKING:
     from app.ui.tree.tree_dock import TreeDock
@@ -129,19 +131,29 @@ class DockCommands(QObject):
 
 
 class DockPlacement(QObject):
-    """Places the dock beside the page, or over it in a narrow window."""
+    """Places the tree or the sidebar beside the page, or over it in a narrow window."""
 
     changed = Signal(bool)
     """The dock was shown (True) or hidden."""
 
     def __init__(
-        self, make_dock: Callable[[], object], row: QHBoxLayout, whole: QWidget, give_focus: Callable[[], None]
+        self,
+        make_dock: Callable[[], object],
+        row: QHBoxLayout,
+        whole: QWidget,
+        give_focus: Callable[[], None],
+        *,
+        side: Qt.Edge = Qt.Edge.RightEdge,
     ) -> None:
         """`make_dock` creates the dock when it is first shown, and calls `set_dock`.
 
-        `row` is the layout of `whole`; `give_focus` is called when a dock with the focus is hidden.
+        `row` is the layout of `whole`; `give_focus` is called when a dock with the focus is hidden. `side`: left or
+        right of the page.
         """
         super().__init__(whole)
+        self._is_left = side == Qt.Edge.LeftEdge
+        self._shade = Shade(whole)
+        self._shade.pressed.connect(self.leave)
         self._dock: QWidget | None = None
         self._make_dock = make_dock
         self._row = row
@@ -158,7 +170,11 @@ class DockPlacement(QObject):
         dock.setParent(self._whole)
         dock.hide()
         if not self._is_narrow:
-            self._row.addWidget(dock)
+            self._add()
+
+    def _add(self) -> None:
+        if self._dock is not None:
+            self._row.insertWidget(0 if self._is_left else -1, self._dock)
 
     @property
     def is_shown(self) -> bool:
@@ -197,8 +213,8 @@ class DockPlacement(QObject):
         self._is_narrow = is_narrow
         if self._dock is not None and is_narrow:
             self._row.removeWidget(self._dock)
-        elif self._dock is not None:
-            self._row.addWidget(self._dock)
+        else:
+            self._add()
         self._show(self._is_wanted and not is_narrow)
 
     def _show(self, shown: bool) -> None:
@@ -211,6 +227,8 @@ class DockPlacement(QObject):
         focus = dock.window().focusWidget()
         had_focus = focus is not None and (focus is dock or dock.isAncestorOf(focus))
         self._fit_overlay()
+        self._shade.setVisible(shown and self._is_narrow)
+        self._shade.raise_()
         dock.setVisible(shown)
         if shown:
             dock.raise_()
@@ -220,7 +238,8 @@ class DockPlacement(QObject):
 
     def _fit_overlay(self) -> None:
         if self._dock is not None and self._is_narrow:
-            left = self._whole.width() - self._dock.width()
+            self._shade.setGeometry(self._whole.rect())
+            left = 0 if self._is_left else self._whole.width() - self._dock.width()
             self._dock.setGeometry(left, 0, self._dock.width(), self._whole.height())
 
     @override
@@ -228,3 +247,21 @@ class DockPlacement(QObject):
         if watched is self._whole and event.type() == QEvent.Type.Resize:
             self._fit_overlay()
         return super().eventFilter(watched, event)
+
+
+class Shade(QWidget):
+    """Darkens the page behind what lies over it."""
+
+    pressed = Signal()
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.hide()
+
+    @override
+    def paintEvent(self, event: QPaintEvent) -> None:
+        QPainter(self).fillRect(self.rect(), SHADE)
+
+    @override
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        self.pressed.emit()

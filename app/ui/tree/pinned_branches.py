@@ -306,7 +306,7 @@ class PinnedDelegate(QStyledItemDelegate):
         state: QStyle.StateFlag = option.state  # pyright: ignore[reportAttributeAccessIssue]
         is_hovered = self.hovered == index
         has_cross = is_hovered or bool(state & QStyle.StateFlag.State_Selected)
-        pin = icon("pin", self.theme.accent).pixmap(_ICON_PX, _ICON_PX)
+        pin = icon("pin", self.theme.accent).pixmap(scaled(_ICON_PX), scaled(_ICON_PX))
         painter.drawPixmap(row.left() + _GAP_PX, row.center().y() + 1 - _ICON_PX // 2, pin)
         cross = cross_of(row)
         text_box = QRect(row)
@@ -315,7 +315,7 @@ class PinnedDelegate(QStyledItemDelegate):
         draw_elided(painter, text_box, str(index.data()), text_font(_TEXT_PX), self.theme.text)
         if has_cross:
             colour = self.theme.text if is_hovered and self.is_on_cross else self.theme.quiet_text
-            cross_icon = icon("close", colour).pixmap(_ICON_PX, _ICON_PX)
+            cross_icon = icon("close", colour).pixmap(scaled(_ICON_PX), scaled(_ICON_PX))
             painter.drawPixmap(cross.center() + QPoint(1 - _ICON_PX // 2, 1 - _ICON_PX // 2), cross_icon)
 
     @override

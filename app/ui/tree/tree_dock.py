@@ -14,7 +14,7 @@ from app.model.message import Message, MessageId
 from app.model.open_conversation import OpenConversation
 from app.model.tree import Tree
 from app.numbers import counted
-from app.ui.theme import Theme, icon, scaled_beside
+from app.ui.theme import Theme, icon, scaled, scaled_beside
 from app.ui.tree.pinned_branches import PinnedBranches
 from app.ui.tree.tree_card import TreeCard
 from app.ui.tree.tree_overview import TreeOverview
@@ -232,7 +232,7 @@ class TreeDock(QFrame):
 def _button(name: str, tip: str) -> QToolButton:
     button = QToolButton()
     button.setFixedSize(_BUTTON_PX, _BUTTON_PX)
-    button.setIconSize(QSize(20, 20))
+    button.setIconSize(QSize(scaled(20), scaled(20)))
     button.setAccessibleName(name)
     button.setToolTip(tip)
     button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
