@@ -109,6 +109,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     tree_visible: bool = False
     tokens_visible: bool = False
     """Whether the tokens of answers are tinted. If so, alternatives are requested with each answer."""
+    all_figures: bool = False
+    """Whether all that an answer cost stands below it, and not one figure."""
     language: Name = ""
     """A language code; empty means the language of the system."""
     text_percent: Annotated[int, Meta(ge=MIN_TEXT_PERCENT, le=MAX_TEXT_PERCENT)] = 100

@@ -182,6 +182,20 @@ MENUS: tuple[tuple[str, tuple[Entry | Submenu, ...]], ...] = (
 )
 
 
+SHORT_MESSAGE_MENU = (
+    "continue",
+    "regenerate_with",
+    "side_by_side",
+    "compare",
+    "star",
+    "name",
+    "pin_branch",
+    "raw",
+    "prune",
+)
+"""The entries of the menu at a message, at most nine. The Message menu and the palette have all."""
+
+
 class Menus:
     """The menu bar of a window, and its actions by name."""
 

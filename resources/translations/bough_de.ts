@@ -32,6 +32,10 @@
         <translation>Von hier fortsetzen</translation>
     </message>
     <message>
+        <source>Add a system prompt</source>
+        <translation>System-Prompt hinzufügen</translation>
+    </message>
+    <message>
         <source>Answer</source>
         <translation>Beantworten</translation>
     </message>
@@ -140,10 +144,6 @@
         <translation>Diese Antwort wurde unterbrochen. Der bisherige Text bleibt erhalten.</translation>
     </message>
     <message>
-        <source>No system prompt. Edit it to give the model a role or rules in a new branch.</source>
-        <translation>Kein Systemprompt. Bearbeiten Sie ihn, um dem Modell in einem neuen Zweig eine Rolle oder Regeln zu geben.</translation>
-    </message>
-    <message>
         <source>{tokens} tokens, {kept} kept</source>
         <translation>{tokens} Token, {kept} behalten</translation>
     </message>
@@ -158,6 +158,10 @@
     <message>
         <source>{tokens} tokens/s</source>
         <translation>{tokens} Token/s</translation>
+    </message>
+    <message>
+        <source>{tokens} tokens read</source>
+        <translation>{tokens} Tokens gelesen</translation>
     </message>
     <message>
         <source>{size} memory</source>
@@ -241,6 +245,26 @@
     <message>
         <source>The system prompt and your last question stay. Nothing is deleted: the model just doesn&apos;t see the oldest messages, and the answer says how many.</source>
         <translation>Der Systemprompt und Ihre letzte Frage bleiben. Nichts wird gelöscht: Das Modell sieht nur die ältesten Nachrichten nicht, und die Antwort sagt, wie viele.</translation>
+    </message>
+    <message>
+        <source>Figures below an answer</source>
+        <translation>Zahlen unter einer Antwort</translation>
+    </message>
+    <message>
+        <source>One</source>
+        <translation>Eine</translation>
+    </message>
+    <message>
+        <source>Its tooltip and a click show the others.</source>
+        <translation>Ihr Tooltip und ein Klick zeigen die anderen.</translation>
+    </message>
+    <message>
+        <source>All</source>
+        <translation>Alle</translation>
+    </message>
+    <message>
+        <source>Tokens read and kept, times, memory and the like.</source>
+        <translation>Gelesene und behaltene Tokens, Zeiten, Speicher und dergleichen.</translation>
     </message>
     <message>
         <source>Sampling</source>
@@ -1483,6 +1507,13 @@
     </message>
 </context>
 <context>
+    <name>FigureButton</name>
+    <message>
+        <source>About this answer</source>
+        <translation>Über diese Antwort</translation>
+    </message>
+</context>
+<context>
     <name>FindBar</name>
     <message>
         <source>Find in conversation</source>
@@ -1725,6 +1756,10 @@
     <message>
         <source>Tree (Ctrl+T)</source>
         <translation>Baum (Strg+T)</translation>
+    </message>
+    <message>
+        <source>Menus</source>
+        <translation>Menüs</translation>
     </message>
     <message>
         <source>Stop loading the model</source>

@@ -46,7 +46,7 @@ class ActionRow(QWidget):
         self._switch: VersionSwitch | None = None
         self._buttons: dict[MessageAction, QToolButton] = {}
         self._actions: Sequence[MessageAction] = ()
-        self._regenerate_label = ""
+        self._regenerate_label = self._edit_label = ""
         self._continue_label = _label_of(MessageAction.CONTINUE)
         self._more: QToolButton | None = None
         self._marks: MessageMarks | None = None
@@ -86,6 +86,9 @@ class ActionRow(QWidget):
         """Set the possible actions. The buttons appear with `show_buttons`."""
         self._actions = actions
         self._regenerate_label = _regenerate_label(message)
+        self._edit_label = _edit_label(message)
+        if MessageAction.EDIT in self._buttons:
+            self._buttons[MessageAction.EDIT].setText(self._edit_label)
         if MessageAction.REGENERATE in self._buttons:
             self._buttons[MessageAction.REGENERATE].setText(self._regenerate_label)
 
@@ -149,6 +152,8 @@ class ActionRow(QWidget):
             label = _label_of(action)
             if action == MessageAction.CONTINUE:
                 label = self._continue_label
+            if action == MessageAction.EDIT:
+                label = self._edit_label
             button.setText(self._regenerate_label if action == MessageAction.REGENERATE else label)
             button.setToolTip(f"{label} ({LETTERS.get(action, _COPY_KEY)})")
             button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
@@ -278,6 +283,12 @@ def continue_label(*, is_inside: bool) -> str:
     if is_inside:
         return QCoreApplication.translate("ActionRow", "Continue from here")
     return _label_of(MessageAction.CONTINUE)
+
+
+def _edit_label(message: Message) -> str:
+    if message.role == "system" and not message.text:
+        return QCoreApplication.translate("ActionRow", "Add a system prompt")
+    return _label_of(MessageAction.EDIT)
 
 
 def _regenerate_label(message: Message) -> str:

@@ -35,16 +35,22 @@ def ending(message: Message) -> tuple[str, str]:
                 )
             case _:
                 pass
-    elif message.role == "system" and not message.text:
-        text = QCoreApplication.translate(
-            "AnswerSummary", "No system prompt. Edit it to give the model a role or rules in a new branch."
-        )
     num_left_out = message.record.figures.left_out_messages if message.record is not None else 0
     if num_left_out:
         text = f"{text} {_left_out(num_left_out)}".lstrip()
     for notice in message.record.notices if message.record is not None else ():
         text = f"{text} {translated(received('', notice))}".lstrip()
     return text, kind
+
+
+def short_figure(record: Record) -> str:
+    """Return how fast an answer was written, or else the size of its prompt."""
+    figures = record.figures
+    if figures.tokens_per_s:
+        text = QCoreApplication.translate("AnswerSummary", "{tokens} tokens/s")
+        return text.format(tokens=counted(figures.tokens_per_s))
+    text = QCoreApplication.translate("AnswerSummary", "{tokens} tokens read")
+    return text.format(tokens=counted(figures.read_tokens))
 
 
 def statistics(record: Record) -> str:

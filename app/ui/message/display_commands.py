@@ -107,6 +107,7 @@ class DisplayCommands(QObject):
         shown = self._controller.program.settings.tokens_visible
         self._menus["tokens"].setChecked(shown)
         self._transcript.modes.show_tokens(shown)
+        self._transcript.modes.show_all_figures(self._controller.program.settings.all_figures)
         if shown or self._legend.made is not None:
             self._legend.get().setVisible(shown)
 

@@ -18,7 +18,7 @@ from app.ui.composer.composer import Composer
 from app.ui.composer.display_names import preset_name
 from app.ui.dialogs import questions
 from app.ui.header import model_label
-from app.ui.menus import Menus
+from app.ui.menus import SHORT_MESSAGE_MENU, Menus
 from app.ui.message.message_action import (
     ROW_ACTIONS,
     TREE_ACTIONS,
@@ -153,7 +153,7 @@ class MessageCommands(QObject):
             case ContinueAfter(num_chars):
                 controller.forks.continue_with(message_id, controller.shown.message(message_id).text[:num_chars])
             case OpenMenu(position):
-                self._menus.menu("Message").popup(position)
+                self._open_menu(position)
             case _:
                 assert_never(request)
 
@@ -213,6 +213,22 @@ class MessageCommands(QObject):
         return has_versions
 
     # --- the menu ------------------------------------------------------------------------------------------
+
+    def _open_menu(self, position: QPoint) -> None:
+        """Open a short menu with what is possible on the current message."""
+        whole = self._menus.menu("Message")
+        # Updates the actions, as if the whole menu was opened.
+        whole.aboutToShow.emit()
+        menu = QMenu(self._transcript.window())
+        menu.setObjectName("message_menu")
+        menu.aboutToHide.connect(menu.deleteLater)
+        for name in SHORT_MESSAGE_MENU:
+            action = self._menus[name]
+            if action.isEnabled() and action.isVisible():
+                menu.addAction(action)
+        self._menus.draw_icons(menu)
+        menu.setMinimumWidth(min(whole.minimumWidth(), menu.sizeHint().width()))
+        menu.popup(position)
 
     def _update(self) -> None:
         """Enable the possible actions in the menu that is about to show, and say how many messages pruning removes."""

@@ -7,20 +7,34 @@ import time
 from collections.abc import Callable
 from typing import Literal, TypeAlias
 
-from PySide6.QtCore import QObject, Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtCore import QObject, QPoint, Qt, Signal
+from PySide6.QtGui import QFocusEvent
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QLabel,
+    QProgressBar,
+    QPushButton,
+    QToolButton,
+    QToolTip,
+    QVBoxLayout,
+    QWidget,
+)
+from typing_extensions import override
 
 from app.answers.answer_stream import Reading
-from app.model.message import Message
+from app.model.message import Message, Record
 from app.numbers import counted
-from app.ui.message.answer_summary import ending, statistics, statistics_in_sentences
+from app.ui.message.answer_summary import ending, short_figure, statistics, statistics_in_sentences
 from app.ui.parts.cost_text import seconds_text
+from app.ui.parts.labels import as_tool_tip, selectable_label
+from app.ui.parts.popover import Popover
 from app.ui.theme import is_animated
 
 MissingTokenData: TypeAlias = Literal["", "tokens", "probabilities"]
 """The data that the token display needs but the answer lacks."""
 
 _BAR_STEPS = 1000
+_PANEL_PX = 440
 
 
 class PrefillProgress(QWidget):
@@ -101,11 +115,43 @@ class PrefillProgress(QWidget):
         self.setVisible(True)
 
 
+class FigureButton(QToolButton):
+    """The figure below an answer. Pointer and keyboard focus show all figures as a tool tip, a press as a panel."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("figure")
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.clicked.connect(self._open)
+        self._whole = ""
+
+    def show_record(self, record: Record) -> None:
+        """Show the figure of an answer."""
+        self._whole = f"{statistics(record)}\n\n{statistics_in_sentences(record)}"
+        self.setText(short_figure(record))
+        self.setToolTip(as_tool_tip(self._whole))
+        self.setAccessibleDescription(self._whole)
+
+    @override
+    def focusInEvent(self, arg__1: QFocusEvent) -> None:
+        super().focusInEvent(arg__1)
+        if arg__1.reason() in {Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason}:
+            QToolTip.showText(self.mapToGlobal(QPoint(0, self.height())), self.toolTip(), self)
+
+    def _open(self) -> None:
+        QToolTip.hideText()
+        panel = Popover(self.tr("About this answer"), _PANEL_PX, self.window())
+        label = selectable_label(self._whole)
+        panel.column.addWidget(label)
+        panel.show_above(self, label)
+
+
 class MessageFooter(QObject):
     """Creates each line when it is first needed: most messages have none, and widgets are expensive."""
 
     cancelled = Signal()
     """The user cancelled an answer that had not started."""
+    tab_stops_changed = Signal()
 
     def __init__(self, column: QVBoxLayout) -> None:
         """Append the lines to `column`, which already holds the text."""
@@ -115,6 +161,7 @@ class MessageFooter(QObject):
         self._progress: PrefillProgress | None = None
         self._ending: QLabel | None = None
         self.cost: QLabel | None = None
+        self.figure: FigureButton | None = None
 
     def show_message(
         self,
@@ -124,10 +171,11 @@ class MessageFooter(QObject):
         is_waiting: bool = False,
         missing: MissingTokenData = "",
         is_saved: bool = True,
+        has_all_figures: bool = False,
     ) -> None:
         """Show how a message ended and what it cost, after it has ended, and whether it is still unsaved.
 
-        `is_waiting`: it streams, but no text has come yet.
+        `is_waiting`: it streams, but no text has come yet. `has_all_figures`: show all that it cost, not one figure.
         """
         if not is_waiting:
             self.hide_progress()
@@ -136,7 +184,7 @@ class MessageFooter(QObject):
             unsaved = self.tr("Not saved yet. It is saved as soon as possible.")
             text, kind = f"{text} {unsaved}".lstrip(), "warning" if kind == "quiet" else kind
         self._show_ending(text, kind)
-        self._show_cost(None if is_streaming else message, missing)
+        self._show_cost(None if is_streaming else message, missing, is_whole=has_all_figures)
 
     def show_reading(self, reading: Reading) -> None:
         self._made_progress().show_reading(reading)
@@ -169,9 +217,21 @@ class MessageFooter(QObject):
                 self._ending.style().polish(self._ending)
             self._ending.setVisible(bool(text))
 
-    def _show_cost(self, message: Message | None, missing: MissingTokenData) -> None:
+    def _show_figure(self, record: Record | None) -> None:
+        if record is not None and self.figure is None:
+            self.figure = FigureButton()
+            self._column.addWidget(self.figure, 0, Qt.AlignmentFlag.AlignLeft)
+            self.tab_stops_changed.emit()
+        if self.figure is not None:
+            if record is not None:
+                self.figure.show_record(record)
+            self.figure.setVisible(record is not None)
+
+    def _show_cost(self, message: Message | None, missing: MissingTokenData, *, is_whole: bool) -> None:
         record = None if message is None else message.record
         has_figures = record is not None and bool(record.figures.prompt_tokens)
+        self._show_figure(record if has_figures and not is_whole else None)
+        has_figures = has_figures and is_whole
         parts = [statistics(record)] if record is not None and has_figures else []
         if message is not None and missing:
             is_tokens = missing == "tokens"

@@ -100,6 +100,7 @@ class MessageView(QFrame):
         self._edit.refused.connect(self.refused)
         self._row.requested.connect(self._request)
         self.footer.cancelled.connect(self._stop)
+        self.footer.tab_stops_changed.connect(self._order_tabs)
         self._focus.changed.connect(self._show_buttons)
         self._focus.focused.connect(self._on_focused)
 
@@ -145,6 +146,7 @@ class MessageView(QFrame):
             is_waiting=self._is_without_new_text,
             missing=missing,
             is_saved=shown.is_saved,
+            has_all_figures=modes.are_all_figures_shown,
         )
         self._row.setVisible(message.role != "file" or len(shown.siblings) > 1)
         self._row.show_siblings(shown.siblings, message.id)
@@ -210,8 +212,10 @@ class MessageView(QFrame):
         if self.modes is not self._modes:
             if self._modes is not None:
                 self._modes.tokens_toggled.disconnect(self._refresh)
+                self._modes.figures_toggled.disconnect(self._refresh)
             self._modes = self.modes
             self._modes.tokens_toggled.connect(self._refresh)
+            self._modes.figures_toggled.connect(self._refresh)
 
     def _refresh(self) -> None:
         """Show the message again after a change of the modes, with all text that has streamed in."""
@@ -228,7 +232,9 @@ class MessageView(QFrame):
 
     def _show_buttons(self) -> None:
         is_editable = not self.shown.is_streaming and not self._edit.is_open
-        self._row.show_buttons((self.shown.is_last or self._focus.is_active) and is_editable)
+        # Where there is no system prompt, the button stands for it.
+        is_empty_prompt = self.message.role == "system" and not self.message.text
+        self._row.show_buttons((self.shown.is_last or is_empty_prompt or self._focus.is_active) and is_editable)
 
     # --- layout and tab order ------------------------------------------------------------------------------
 
@@ -252,6 +258,8 @@ class MessageView(QFrame):
         stops: list[QWidget] = [self.text, *self.text.frames.tab_stops]
         if self.thought is not None:
             stops.insert(1, self.thought.button)
+        if self.footer.figure is not None:
+            stops.append(self.footer.figure)
         for before, after in itertools.pairwise(stops):
             QWidget.setTabOrder(before, after)
         self._row.follow(stops[-1])
@@ -430,7 +438,7 @@ class MessageCard(QFrame):
         message = shown.message
         has_text = bool(message.text) or message.role != "assistant" or shown.is_streaming
         self._text.setVisible(has_text and not is_edited)
-        # An empty system prompt is shown as a line in the footer, without a card.
+        # An empty system prompt is only a button.
         self.setVisible(message.role != "system" or bool(message.text) or is_edited)
 
 

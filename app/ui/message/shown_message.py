@@ -24,6 +24,7 @@ class DisplayModes(QObject):
     """How each message is displayed. All views of a transcript share it, so a message comes back as it was left."""
 
     tokens_toggled = Signal(bool)
+    figures_toggled = Signal(bool)
 
     def __init__(
         self,
@@ -41,7 +42,7 @@ class DisplayModes(QObject):
         """Messages whose thought or note is open."""
         self.cancelled_edits: dict[MessageId, str] = {}
         """The text of cancelled edits. The next edit of the message starts with it."""
-        self._are_tokens_shown = False
+        self._are_tokens_shown = self._are_all_figures_shown = False
 
     def marks_of(self, message: Message) -> ThoughtMarks | None:
         """Return the marks of an answer's reasoning: those of its model now, or of the time when it was written."""
@@ -51,6 +52,16 @@ class DisplayModes(QObject):
     @property
     def are_tokens_shown(self) -> bool:
         return self._are_tokens_shown
+
+    @property
+    def are_all_figures_shown(self) -> bool:
+        """Whether all that an answer cost stands below it, and not one figure."""
+        return self._are_all_figures_shown
+
+    def show_all_figures(self, shown: bool) -> None:
+        if shown != self._are_all_figures_shown:
+            self._are_all_figures_shown = shown
+            self.figures_toggled.emit(shown)
 
     def show_tokens(self, shown: bool) -> None:
         """Tint the tokens of answers, or stop doing so."""

@@ -19,6 +19,16 @@ def beginning(text: str, most: int = _MAX_CHARS) -> str:
     return text if len(text) <= most else f"{text[:most]}…"
 
 
+def selectable_label(text: str) -> QLabel:
+    """Return a label that takes the focus and whose text can be selected and copied."""
+    label = QLabel(text)
+    label.setTextFormat(Qt.TextFormat.PlainText)
+    label.setWordWrap(True)
+    flags = Qt.TextInteractionFlag
+    label.setTextInteractionFlags(flags.TextSelectableByMouse | flags.TextSelectableByKeyboard)
+    return label
+
+
 class ElidedLabel(QLabel):
     """One line that ends in an ellipsis if it does not fit; the tool tip then shows the whole text.
 

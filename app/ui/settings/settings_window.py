@@ -227,8 +227,13 @@ class AnswersPage(SettingsPage):
             ),
         )
         self.overflow.choose(_OVERFLOWS.index(program.settings.overflow))
+        self.figures = RadioGroup(self.tr("Figures below an answer"))
+        self.figures.add(self.tr("One"), self.tr("Its tooltip and a click show the others."))
+        self.figures.add(self.tr("All"), self.tr("Tokens read and kept, times, memory and the like."))
+        self.figures.choose(int(program.settings.all_figures))
         self._context = quiet_label("")
         self.cards.addWidget(card(self.overflow.accessibleName(), self._context, self.overflow))
+        self.cards.addWidget(card(self.figures.accessibleName(), "", self.figures))
         self.cards.addWidget(
             card(
                 self.tr("Sampling"),
@@ -239,11 +244,13 @@ class AnswersPage(SettingsPage):
             )
         )
         self.overflow.changed.connect(self._set)
+        self.figures.changed.connect(self._set)
         program.session.changed.connect(self._show_model)
         self._show_model()
 
     def _set(self) -> None:
         self._program.set_overflow(_OVERFLOWS[self.overflow.chosen])
+        self._program.preferences.change(all_figures=self.figures.chosen == 1)
 
     def _show_model(self) -> None:
         info = self._program.session.info
