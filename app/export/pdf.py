@@ -11,7 +11,7 @@ from typing import BinaryIO
 from pypdf import PdfReader, PdfWriter
 from pypdf.generic import Fit, IndirectObject
 from PySide6.QtCore import QBuffer, QIODevice, QMarginsF, QSizeF
-from PySide6.QtGui import QPageLayout, QPageSize, QPainter, QPdfWriter
+from PySide6.QtGui import QPagedPaintDevice, QPageLayout, QPageSize, QPainter, QPdfWriter
 
 from app.export.pages import (
     DPI,
@@ -70,7 +70,21 @@ def _paint(document: PaperDocument, name: str, device: QIODevice, total: int) ->
             QPageSize(QPageSize.PageSizeId.A4), QPageLayout.Orientation.Portrait, margins, QPageLayout.Unit.Millimeter
         )
     )
-    pixels = QSizeF(writer.width(), writer.height()) * (DPI / _PRINTER_DPI)
+    page = yield from lay_out_pages(document, writer, _PRINTER_DPI, total)
+    yield from paint_pages(document, writer, _PRINTER_DPI, page, name, range(document.pageCount()), total)
+    return page
+
+
+def _pixels(device: QPagedPaintDevice, dpi: int) -> QSizeF:
+    """Return the size of the part of a page that can be painted."""
+    return QSizeF(device.width(), device.height()) * (DPI / dpi)
+
+
+def lay_out_pages(
+    document: PaperDocument, device: QPagedPaintDevice, dpi: int, total: int
+) -> Generator[Progress, None, QSizeF]:
+    """Lay out a document on the pages of a device; return the size of a page's content in pixels."""
+    pixels = _pixels(device, dpi)
     page = QSizeF(pixels.width(), pixels.height() - FOOTER_PX)
     document.show_pictures()
     document.setPageSize(page)
@@ -81,21 +95,34 @@ def _paint(document: PaperDocument, name: str, device: QIODevice, total: int) ->
     split_blocks_at_pages(document)
     for _ in lay_out(document):
         yield Progress(total // 2, total)
-    painter = QPainter(writer)
+    return page
+
+
+def paint_pages(
+    document: PaperDocument,
+    device: QPagedPaintDevice,
+    dpi: int,
+    page: QSizeF,
+    name: str,
+    numbers: range,
+    total: int,
+) -> Generator[Progress]:
+    """Paint the pages with these numbers, from 0, each with a footer. Raises `OSError`."""
+    painter = QPainter(device)
     if not painter.isActive():
-        raise OSError(None, Sentence("the PDF could not be created"))
-    painter.scale(_PRINTER_DPI / DPI, _PRINTER_DPI / DPI)
+        raise OSError(None, Sentence("the pages could not be painted"))
+    painter.scale(dpi / DPI, dpi / DPI)
+    pixels = _pixels(device, dpi)
     try:
         num_pages = document.pageCount()
-        for number in range(num_pages):
-            if number:
-                writer.newPage()
+        for number in numbers:
+            if number != numbers.start:
+                device.newPage()
             paint_page(document, painter, page, number)
             paint_footer(document, painter, pixels, name, number + 1, num_pages)
             yield Progress(total // 2 + (total // 2) * (number + 1) // (num_pages + 1), total)
     finally:
         painter.end()
-    return page
 
 
 def _add_outline(

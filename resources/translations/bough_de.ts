@@ -908,6 +908,14 @@
         <translation>Importieren Sie Gespräche aus anderen Programmen, oder exportieren Sie sie als Dateien, die andere Programme lesen können.</translation>
     </message>
     <message>
+        <source>Settings</source>
+        <translation>Einstellungen</translation>
+    </message>
+    <message>
+        <source>Settings, presets and hooks as one file, for another computer.</source>
+        <translation>Einstellungen, Voreinstellungen und Hooks als eine Datei, für einen anderen Computer.</translation>
+    </message>
+    <message>
         <source>Backups and trash</source>
         <translation>Sicherungen und Papierkorb</translation>
     </message>
@@ -1043,6 +1051,26 @@
     <message>
         <source>Name (leave empty for no folder)</source>
         <translation>Name (leer lassen für keinen Ordner)</translation>
+    </message>
+    <message>
+        <source>Import settings</source>
+        <translation>Einstellungen importieren</translation>
+    </message>
+    <message>
+        <source>The file has hooks: {names}</source>
+        <translation>Die Datei enthält Hooks: {names}</translation>
+    </message>
+    <message>
+        <source>A hook is a program that runs with your rights once you turn it on. Import only hooks you trust.</source>
+        <translation>Ein Hook ist ein Programm, das mit Ihren Rechten läuft, sobald Sie ihn einschalten. Importieren Sie nur Hooks, denen Sie vertrauen.</translation>
+    </message>
+    <message>
+        <source>Without hooks</source>
+        <translation>Ohne Hooks</translation>
+    </message>
+    <message>
+        <source>With hooks</source>
+        <translation>Mit Hooks</translation>
     </message>
     <message>
         <source>Open a model folder</source>
@@ -2443,6 +2471,10 @@
         <translation>Gespräche exportieren…</translation>
     </message>
     <message>
+        <source>Print branch…</source>
+        <translation>Zweig drucken…</translation>
+    </message>
+    <message>
         <source>Backups…</source>
         <translation>Sicherungen…</translation>
     </message>
@@ -2453,6 +2485,14 @@
     <message>
         <source>Settings…</source>
         <translation>Einstellungen…</translation>
+    </message>
+    <message>
+        <source>Export settings…</source>
+        <translation>Einstellungen exportieren…</translation>
+    </message>
+    <message>
+        <source>Import settings…</source>
+        <translation>Einstellungen importieren…</translation>
     </message>
     <message>
         <source>Close window</source>
@@ -3716,6 +3756,13 @@
     </message>
 </context>
 <context>
+    <name>Printing</name>
+    <message>
+        <source>Print branch</source>
+        <translation>Zweig drucken</translation>
+    </message>
+</context>
+<context>
     <name>ProjectFiles</name>
     <message>
         <source>Files</source>
@@ -4000,6 +4047,14 @@
         <translation>Stoppsequenzen</translation>
     </message>
     <message>
+        <source>Advanced</source>
+        <translation>Erweitert</translation>
+    </message>
+    <message>
+        <source>Hooks and drafts</source>
+        <translation>Hooks und Entwürfe</translation>
+    </message>
+    <message>
         <source>Temperature</source>
         <translation>Temperatur</translation>
     </message>
@@ -4156,16 +4211,8 @@
         <translation>Diese Einstellungen für neue Gespräche verwenden</translation>
     </message>
     <message>
-        <source>Unavailable</source>
-        <translation>Entfällt</translation>
-    </message>
-    <message>
         <source>On</source>
         <translation>An</translation>
-    </message>
-    <message>
-        <source>You can&apos;t turn thinking on or off for this model.</source>
-        <translation>Bei diesem Modell lässt sich das Nachdenken nicht ein- oder ausschalten.</translation>
     </message>
     <message>
         <source>Whether the model thinks before it answers.</source>
@@ -4470,12 +4517,36 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>Bilder und Dateien, bei ihren Nachrichten behalten</translation>
     </message>
     <message>
+        <source>the document has only {num} pages</source>
+        <translation>das Dokument hat nur {num} Seiten</translation>
+    </message>
+    <message>
         <source>the end of the answer</source>
         <translation>das Ende der Antwort</translation>
     </message>
     <message>
+        <source>the pages could not be painted</source>
+        <translation>die Seiten konnten nicht gezeichnet werden</translation>
+    </message>
+    <message>
         <source>{file} can&apos;t be read ({error}). Download the model again.</source>
         <translation>{file} lässt sich nicht lesen ({error}). Laden Sie das Modell noch einmal herunter.</translation>
+    </message>
+    <message>
+        <source>{file} can&apos;t be read ({error}). Nothing was changed.</source>
+        <translation>{file} kann nicht gelesen werden ({error}). Nichts wurde geändert.</translation>
+    </message>
+    <message>
+        <source>{file} comes from a newer version of Bough. Nothing was changed. Import it with that version.</source>
+        <translation>{file} stammt aus einer neueren Version von Bough. Nichts wurde geändert. Importieren Sie die Datei mit jener Version.</translation>
+    </message>
+    <message>
+        <source>{file} has a hook with a name that no hook can have (“{name}”). Nothing was changed.</source>
+        <translation>{file} enthält einen Hook mit einem Namen, den kein Hook haben kann („{name}“). Nichts wurde geändert.</translation>
+    </message>
+    <message>
+        <source>{file} is not a settings file of Bough, or it is damaged ({error}). Nothing was changed.</source>
+        <translation>{file} ist keine Einstellungsdatei von Bough, oder sie ist beschädigt ({error}). Nichts wurde geändert.</translation>
     </message>
     <message>
         <source>{host} does not accept the access token. Enter another one, or remove it: most models need none.</source>
@@ -5710,6 +5781,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Antworten an andere Programme können nicht gemerkt werden ({error}). Schickt ein Programm eine davon zurück, liest das Modell sie noch einmal. Prüfen Sie die Datei {file}, und schalten Sie dann die lokale API aus und wieder ein.</translation>
     </message>
     <message>
+        <source>Other hooks with these names are there, and stay: {names}.</source>
+        <translation>Andere Hooks mit diesen Namen sind schon da und bleiben: {names}.</translation>
+    </message>
+    <message>
         <source>Settings of the project “{name}” are invalid and not used: {names}.</source>
         <translation>Einstellungen des Projekts „{name}“ sind ungültig und werden nicht verwendet: {names}.</translation>
     </message>
@@ -5724,6 +5799,30 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>The project “{name}” was deleted. Its conversations stay as they are.</source>
         <translation>Das Projekt „{name}“ wurde gelöscht. Seine Gespräche bleiben, wie sie sind.</translation>
+    </message>
+    <message>
+        <source>The branch could not be printed: {error}.</source>
+        <translation>Der Zweig konnte nicht gedruckt werden: {error}.</translation>
+    </message>
+    <message>
+        <source>The branch was sent to the printer.</source>
+        <translation>Der Zweig wurde an den Drucker gesendet.</translation>
+    </message>
+    <message>
+        <source>The hooks could not be written ({error}). Nothing was changed.</source>
+        <translation>Die Hooks konnten nicht geschrieben werden ({error}). Nichts wurde geändert.</translation>
+    </message>
+    <message>
+        <source>The settings could not be written to {file} ({error}).</source>
+        <translation>Die Einstellungen konnten nicht in {file} geschrieben werden ({error}).</translation>
+    </message>
+    <message>
+        <source>The settings were exported to {file}, with {num_presets} presets and {num_hooks} hooks.</source>
+        <translation>Die Einstellungen wurden nach {file} exportiert, mit {num_presets} Voreinstellungen und {num_hooks} Hooks.</translation>
+    </message>
+    <message>
+        <source>The settings were imported. Those before are kept in {file}.</source>
+        <translation>Die Einstellungen wurden importiert. Die bisherigen sind in {file} aufbewahrt.</translation>
     </message>
     <message>
         <source>The weights are in a format that can contain program code, which Bough does not read. Choose a version of this model with safetensors.</source>
@@ -5988,10 +6087,6 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>status lines of LM Studio, left out</source>
         <translation>Statuszeilen von LM Studio, ausgelassen</translation>
-    </message>
-    <message>
-        <source>the PDF could not be created</source>
-        <translation>das PDF ließ sich nicht erzeugen</translation>
     </message>
     <message>
         <source>the archive is incomplete or damaged</source>
@@ -6493,6 +6588,21 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
     <message>
         <source>{} tokens/s</source>
         <translation>{} Token/s</translation>
+    </message>
+</context>
+<context>
+    <name>SettingsFiles</name>
+    <message>
+        <source>Export settings</source>
+        <translation>Einstellungen exportieren</translation>
+    </message>
+    <message>
+        <source>Settings (*.json)</source>
+        <translation>Einstellungen (*.json)</translation>
+    </message>
+    <message>
+        <source>Import settings</source>
+        <translation>Einstellungen importieren</translation>
     </message>
 </context>
 <context>

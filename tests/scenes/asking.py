@@ -107,6 +107,8 @@ def sampling(stage: Stage) -> QWidget:
     stage.open("versions")
     stage.act("sampling")
     panel = stage.shown(SamplingPanel)
+    panel.advanced.open()
+    panel.hooks_and_drafts.open()
     stage.wait(lambda: bool(panel.hooks.findChildren(QCheckBox)))
     stage.settle()
     return stage.window

@@ -38,7 +38,7 @@ class FormColumns(QWidget):
         self._columns.setSpacing(_GAP_PX)
 
     def add(self, title: str, rows: Sequence[Row]) -> None:
-        """Add a form."""
+        """Add a form; without a title its rows begin at the top."""
         grid = QGridLayout()
         grid.setHorizontalSpacing(12)
         grid.setVerticalSpacing(8)
@@ -59,7 +59,8 @@ class FormColumns(QWidget):
         column = QVBoxLayout()
         column.setSpacing(8)
         column.setContentsMargins(0, 4, 0, 0)
-        column.addWidget(heading(title))
+        if title:
+            column.addWidget(heading(title))
         column.addLayout(grid)
         column.addStretch(1)
         self._columns.addLayout(column, 1)

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import (
     QLabel,
     QLineEdit,
     QPushButton,
+    QVBoxLayout,
     QWidget,
 )
 
@@ -23,6 +24,7 @@ from app.ui.composer.form_columns import MAX_WHOLE, FormColumns, Row, number_fie
 from app.ui.composer.hook_rows import HookRows
 from app.ui.composer.models_field import ModelsField
 from app.ui.composer.preset_bar import PresetBar
+from app.ui.parts.buttons import FoldedPart
 from app.ui.parts.labels import as_tool_tip, heading, quiet_label, rule
 from app.ui.parts.popover import Popover
 from app.ui.theme import Theme
@@ -88,11 +90,24 @@ class SamplingPanel(Popover):
         self.draft = QComboBox()
         self.stop = TextChips(self.tr("Stop strings"), sampling.stop, theme)
         self.hooks = HookRows(generation.hooks, generation.hook_options, theme)
+        self.advanced = FoldedPart(self.tr("Advanced"), theme)
+        """What few users change. It is open if something in it differs from the defaults."""
+        self.hooks_and_drafts = FoldedPart(self.tr("Hooks and drafts"), theme)
+        self._can_think = thinking != "can't"
         self._fill_thinking(thinking)
         self._fill_drafts(draft_model)
         self._build()
         self._show(generation)
+        self._open_parts()
         self._connect()
+
+    def _open_parts(self) -> None:
+        usual, now = GenerationSettings(), self._generation
+        names = ("min_p", "repetition_penalty", "presence_penalty", "frequency_penalty", "seed", "stop")
+        if any(getattr(usual.sampling, name) != getattr(now.sampling, name) for name in names):
+            self.advanced.open()
+        if now.hooks or now.draft != usual.draft:
+            self.hooks_and_drafts.open()
 
     def _connect(self) -> None:
         self.presets.chosen.connect(self._apply_preset)
@@ -139,18 +154,21 @@ class SamplingPanel(Popover):
             box.setMinimumContentsLength(6)
         self.column.addWidget(self.presets)
         self.column.addWidget(self._new_forms())
-        self.column.addWidget(self._seed_error)
         self.column.addWidget(rule())
-        self.column.addWidget(heading(self.tr("Stop strings"), self.tr("The answer ends before any of these.")))
-        self.column.addWidget(self.stop)
-        self.column.addWidget(rule())
-        self.column.addWidget(
+        self._fill_advanced(self.advanced.column)
+        self.column.addWidget(self.advanced)
+        drafts = FormColumns()
+        drafts.add("", (Row(self.tr("Drafts"), self.draft, self.draft.toolTip()),))
+        for part in (
             heading(
                 self.tr("Hooks"),
                 self.tr("Python code that checks each token and can take it back. Hooks run from top to bottom."),
-            )
-        )
-        self.column.addWidget(self.hooks)
+            ),
+            self.hooks,
+            drafts,
+        ):
+            self.hooks_and_drafts.column.addWidget(part)
+        self.column.addWidget(self.hooks_and_drafts)
         self.column.addWidget(rule())
         self.column.addLayout(self._new_footer())
 
@@ -171,6 +189,27 @@ class SamplingPanel(Popover):
                 ),
                 Row(self.tr("Top-k"), self.top_k, self.tr("Sample from this many of the likeliest tokens.")),
                 Row(
+                    self.tr("Maximum tokens"), self.max_tokens, self.tr("The answer stops there; Continue writes more.")
+                ),
+            ),
+        )
+        thinking = Row(self.tr("Think first"), self.thinking, self.thinking.toolTip())
+        forms.add(
+            self.tr("The answer"),
+            (
+                Row(self.tr("Answers at once"), self.num_answers, self.tr("Shown side by side, to keep one or all.")),
+                Row(self.tr("Answered by"), self.models, self.tr("Several models answer one after another.")),
+                *([thinking] if self._can_think else []),
+            ),
+        )
+        return forms
+
+    def _fill_advanced(self, column: QVBoxLayout) -> None:
+        forms = FormColumns()
+        forms.add(
+            "",
+            (
+                Row(
                     self.tr("Min-p"),
                     self.min_p,
                     self.tr("Leave out tokens that are less likely than this share of the likeliest one."),
@@ -180,6 +219,12 @@ class SamplingPanel(Popover):
                     self.repetition_penalty,
                     self.tr("Make recent tokens less likely to repeat."),
                 ),
+                Row(self.tr("Seed"), self.seed, self.tr("The same seed and question give the same answer.")),
+            ),
+        )
+        forms.add(
+            "",
+            (
                 Row(
                     self.tr("Presence penalty"),
                     self.presence_penalty,
@@ -192,20 +237,10 @@ class SamplingPanel(Popover):
                 ),
             ),
         )
-        forms.add(
-            self.tr("The answer"),
-            (
-                Row(
-                    self.tr("Maximum tokens"), self.max_tokens, self.tr("The answer stops there; Continue writes more.")
-                ),
-                Row(self.tr("Answers at once"), self.num_answers, self.tr("Shown side by side, to keep one or all.")),
-                Row(self.tr("Answered by"), self.models, self.tr("Several models answer one after another.")),
-                Row(self.tr("Seed"), self.seed, self.tr("The same seed and question give the same answer.")),
-                Row(self.tr("Think first"), self.thinking, self.thinking.toolTip()),
-                Row(self.tr("Drafts"), self.draft, self.draft.toolTip()),
-            ),
-        )
-        return forms
+        column.addWidget(forms)
+        column.addWidget(self._seed_error)
+        column.addWidget(heading(self.tr("Stop strings"), self.tr("The answer ends before any of these.")))
+        column.addWidget(self.stop)
 
     def _new_footer(self) -> QHBoxLayout:
         footer = QHBoxLayout()
@@ -224,14 +259,9 @@ class SamplingPanel(Popover):
         return footer
 
     def _fill_thinking(self, thinking: Thinking) -> None:
-        default = {"on": self.tr("Default (on)"), "off": self.tr("Default (off)")}.get(thinking, self.tr("Unavailable"))
+        default = self.tr("Default (on)") if thinking == "on" else self.tr("Default (off)")
         self.thinking.addItems([default, self.tr("On"), self.tr("Off")])
-        self.thinking.setEnabled(thinking != "can't")
-        self.thinking.setToolTip(
-            self.tr("You can't turn thinking on or off for this model.")
-            if thinking == "can't"
-            else self.tr("Whether the model thinks before it answers.")
-        )
+        self.thinking.setToolTip(self.tr("Whether the model thinks before it answers."))
 
     def _fill_drafts(self, model: str) -> None:
         automatic = self.tr("Draft model") if model else self.tr("Automatic")
@@ -282,7 +312,7 @@ class SamplingPanel(Popover):
             whole.setValue(min(count, MAX_WHOLE))
         self.models.show_models(generation.models)
         self.seed.setText("" if sampling.seed is None else str(sampling.seed))
-        self.thinking.setCurrentIndex(_THINKING.index(generation.thinking) if self.thinking.isEnabled() else 0)
+        self.thinking.setCurrentIndex(_THINKING.index(generation.thinking) if self._can_think else 0)
         self.draft.setCurrentIndex(_DRAFTS.index(generation.draft))
         self.stop.show_texts(sampling.stop)
         self.hooks.show_active(generation.hooks, generation.hook_options)
@@ -314,9 +344,7 @@ class SamplingPanel(Popover):
             sampling=sampling,
             n=self.num_answers.value(),
             models=self.models.models,
-            thinking=_THINKING[self.thinking.currentIndex()]
-            if self.thinking.isEnabled()
-            else self._generation.thinking,
+            thinking=_THINKING[self.thinking.currentIndex()] if self._can_think else self._generation.thinking,
             draft=_DRAFTS[self.draft.currentIndex()],
             hooks=self.hooks.names,
             hook_options=self.hooks.options,

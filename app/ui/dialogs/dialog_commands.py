@@ -19,6 +19,8 @@ from app.model.message import MessageId
 from app.notices import Notice, ShowConversation, ShowFile
 from app.numbers import counted
 from app.ui.dialogs.drop_page import DropPage
+from app.ui.dialogs.printing import Printing
+from app.ui.dialogs.settings_files import SettingsFiles
 from app.ui.menus import Menus
 from app.ui.theme import Theme
 from app.ui.transcript.transcript import Transcript
@@ -65,6 +67,8 @@ class DialogCommands(QObject):
         documents = Path(QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DocumentsLocation))
         self._folder = documents if documents.is_dir() else Path.home()
         self._theme = theme
+        self._printing = Printing(controller, window)
+        self._settings_files = SettingsFiles(controller.program, window, self._folder)
         self._search = Lazy(self._make_search)
         self.drop_page = DropPage(theme, window, composer)
         self.drop_page.dropped.connect(self.show_import)
@@ -74,6 +78,9 @@ class DialogCommands(QObject):
         return {
             "export": self.show_export,
             "export_many": lambda: self.show_export(is_all=True),
+            "print": self._printing.ask,
+            "export_settings": self._settings_files.export,
+            "import_settings": self._settings_files.ask,
             "import": self._ask_files,
             "search_all": self.show_search,
             "trash": self.show_trash,
@@ -83,7 +90,8 @@ class DialogCommands(QObject):
 
     def update(self, menus: Menus) -> None:
         """Enable the actions that are possible now."""
-        menus["export"].setEnabled(self._controller.shown.conversation is not None)
+        for name in ("export", "print"):
+            menus[name].setEnabled(self._controller.shown.conversation is not None)
 
     @property
     def _archive(self) -> Archive:

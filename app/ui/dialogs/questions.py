@@ -51,6 +51,33 @@ def _ask_text(parent: QWidget, title: str, label: str, text: str, known: Sequenc
     return dialog.textValue() if is_accepted else None
 
 
+def ask_about_hooks(parent: QWidget, hooks: Sequence[str]) -> bool | None:
+    """Ask whether to import hooks together with settings. Return None if the user cancels."""
+    box = QMessageBox(parent)
+    box.setIcon(QMessageBox.Icon.Warning)
+    box.setWindowTitle(QCoreApplication.translate("Dialogs", "Import settings"))
+    box.setTextFormat(Qt.TextFormat.PlainText)
+    names = ", ".join(name.removesuffix(".py") for name in hooks[:_NUM_NAMED_MODELS])
+    if len(hooks) > _NUM_NAMED_MODELS:
+        names += ", …"
+    box.setText(QCoreApplication.translate("Dialogs", "The file has hooks: {names}").format(names=names))
+    box.setInformativeText(
+        QCoreApplication.translate(
+            "Dialogs",
+            "A hook is a program that runs with your rights once you turn it on. Import only hooks you trust.",
+        )
+    )
+    role = QMessageBox.ButtonRole
+    without = box.addButton(QCoreApplication.translate("Dialogs", "Without hooks"), role.AcceptRole)
+    everything = box.addButton(QCoreApplication.translate("Dialogs", "With hooks"), role.AcceptRole)
+    box.addButton(QMessageBox.StandardButton.Cancel)
+    box.setDefaultButton(without)
+    box.exec()
+    clicked = box.clickedButton()
+    box.deleteLater()
+    return True if clicked is everything else False if clicked is without else None
+
+
 def ask_model_folder(parent: QWidget, known: Sequence[str]) -> Path | None:
     """Ask for the folder of a model. `known` are the models opened before, the latest first."""
     title = QCoreApplication.translate("Dialogs", "Open a model folder")

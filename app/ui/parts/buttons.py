@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, QSize, Qt
 from PySide6.QtGui import QKeyEvent, QResizeEvent
-from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.ui.parts.labels import as_label
@@ -119,6 +119,29 @@ class FoldButton(QToolButton):
             self.click()
         else:
             super().keyPressEvent(event)
+
+
+class FoldedPart(QWidget):
+    """A part that a button above it opens. Callers fill `column`."""
+
+    def __init__(self, title: str, theme: Theme) -> None:
+        super().__init__()
+        self.button = FoldButton(theme)
+        self.button.setText(title)
+        self._body = QWidget()
+        self._body.setVisible(False)
+        self.column = QVBoxLayout(self._body)
+        self.column.setContentsMargins(0, 0, 0, 0)
+        self.column.setSpacing(8)
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(0, 0, 0, 0)
+        whole.setSpacing(4)
+        whole.addWidget(self.button, 0, Qt.AlignmentFlag.AlignLeft)
+        whole.addWidget(self._body)
+        self.button.toggled.connect(self._body.setVisible)
+
+    def open(self) -> None:
+        self.button.setChecked(True)
 
 
 class EnterKey(QObject):

@@ -44,7 +44,12 @@ _THEMES: tuple[Theme, ...] = ("system", "light", "dark")
 _MOTIONS: tuple[Motion, ...] = ("system", "less")
 _TEXT_SIZE_STEP = 10
 _OVERFLOWS: tuple[Overflow, Overflow] = ("fail", "drop_oldest")
-_DATA_ACTIONS = (("import", "export", "export_many"), ("backups", "trash", "empty_trash"), ("data",))
+_DATA_ACTIONS = (
+    ("import", "export", "export_many"),
+    ("export_settings", "import_settings"),
+    ("backups", "trash", "empty_trash"),
+    ("data",),
+)
 
 
 class SettingsWindow(QDialog):
@@ -277,6 +282,10 @@ class DataPage(SettingsPage):
                 self.tr(
                     "Import conversations from other programs, or export them as files that other programs can read."
                 ),
+            ),
+            (
+                self.tr("Settings"),
+                self.tr("Settings, presets and hooks as one file, for another computer."),
             ),
             (
                 self.tr("Backups and trash"),

@@ -53,6 +53,9 @@ def _opened(user: User, action: str, kind: type[P]) -> P:
     user.window.action(action).trigger()
     popover = QApplication.activePopupWidget()
     assert isinstance(popover, kind)
+    if isinstance(popover, SamplingPanel):
+        for part in (popover.advanced, popover.hooks_and_drafts):
+            part.open()
     return popover
 
 

@@ -29,6 +29,8 @@ def _popover(user: User) -> SamplingPanel:
     user.bot.mouseClick(user.window.composer.sampling_button, Qt.MouseButton.LeftButton)
     popover = user.window.findChild(SamplingPanel)
     assert popover is not None
+    popover.advanced.open()
+    popover.hooks_and_drafts.open()
     # The list of hooks comes from the worker, and the panel grows with it.
     user.bot.waitUntil(lambda: "Looking for hooks…" not in _words(popover), timeout=PATIENCE_MS)
     return popover
@@ -135,6 +137,7 @@ def test_the_panel_is_never_painted_squeezed_while_the_list_of_hooks_arrives(use
     user.bot.mouseClick(user.window.composer.sampling_button, Qt.MouseButton.LeftButton)
     popover = user.window.findChild(SamplingPanel)
     assert popover is not None
+    popover.hooks_and_drafts.open()
     heights = _Heights(popover)
     user.bot.waitUntil(lambda: len({needed for _, needed in heights.seen}) > 1, timeout=PATIENCE_MS)
     heights.end()

@@ -51,12 +51,20 @@ def test_the_tokens_mode_is_stored_requests_alternatives_and_tints_streamed_toke
     assert answer.record is not None
     # The memory use is recorded too; it includes at least the model's weights.
     assert answer.record.figures.memory_bytes > 1 << 20
+    figure = tokens.view(answer.id).footer.figure
+    assert figure is not None
+    assert figure.text().endswith("tokens/s")
+    assert "memory" in figure.accessibleDescription()
+    tokens.application.program.preferences.change(all_figures=True)
     cost = tokens.view(answer.id).footer.cost
     assert cost is not None
+    assert not figure.isVisible()
     assert "memory" in cost.text()
     # A number and its unit are never on different lines.
     assert re.search(r"\d [^·]", cost.text()) is None
     assert "The model used up to" in cost.toolTip()
+    tokens.application.program.preferences.change(all_figures=False)
+    assert figure.isVisible()
     assert answer.record.top_logprobs == 5
     pieces = token_pieces(answer)
     assert pieces

@@ -230,6 +230,7 @@ def test_a_stop_string_set_in_the_panel_ends_the_answer(user: User) -> None:
     user.bot.mouseClick(user.window.composer.sampling_button, Qt.MouseButton.LeftButton)
     popover = user.window.findChild(SamplingPanel)
     assert popover is not None
+    popover.advanced.open()
     user.bot.keyClicks(popover.stop.field, word)
     popover.close()
     assert "1 stop string" in user.window.composer.sampling_button.text()
@@ -243,6 +244,7 @@ def test_an_invalid_seed_is_reported_and_ignored(user: User) -> None:
     user.bot.mouseClick(user.window.composer.sampling_button, Qt.MouseButton.LeftButton)
     popover = user.window.findChild(SamplingPanel)
     assert popover is not None
+    popover.advanced.open()
     user.bot.keyClicks(popover.seed, "12x")
     assert any("whole number" in label.text() for label in popover.findChildren(QLabel) if label.isVisible())
     assert user.controller.preparation.generation.sampling.seed is None
@@ -256,6 +258,7 @@ def test_a_seed_out_of_range_is_reported_and_ignored(user: User, text: str) -> N
     user.bot.mouseClick(user.window.composer.sampling_button, Qt.MouseButton.LeftButton)
     popover = user.window.findChild(SamplingPanel)
     assert popover is not None
+    popover.advanced.open()
     popover.seed.setText(text)
     assert any("whole number" in label.text() for label in popover.findChildren(QLabel) if label.isVisible())
     assert user.controller.preparation.generation.sampling.seed is None

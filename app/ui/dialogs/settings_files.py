@@ -1,0 +1,103 @@
+"""Settings, presets and hooks go to one file, and come from one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QFileDialog, QWidget
+
+from app.notices import Notice, ShowFile
+from app.program import Program
+from app.ui.dialogs import questions
+from worker.sentence import Sentence, joined
+
+_NAME = "Bough settings.json"
+
+
+class SettingsFiles(QObject):
+    """Asks for a file, and writes or reads it."""
+
+    def __init__(self, program: Program, window: QWidget, folder: Path) -> None:
+        """`folder` is the first one that is proposed."""
+        super().__init__(window)
+        self._program = program
+        self._window = window
+        self._folder = folder
+
+    @property
+    def _hooks_folder(self) -> Path:
+        return self._program.preferences.folder / "hooks"
+
+    def export(self) -> None:
+        """Ask for a file, and write it."""
+        name, _ = QFileDialog.getSaveFileName(
+            self._window, self.tr("Export settings"), str(self._folder / _NAME), self.tr("Settings (*.json)")
+        )
+        if name:
+            self.write(Path(name))
+
+    def write(self, path: Path) -> None:
+        """Write the settings to a file, and post a notice."""
+        from app.model.settings_file import SettingsFileError, write_settings_file
+
+        try:
+            num_hooks = write_settings_file(path, self._program.settings, self._hooks_folder)
+        except SettingsFileError as error:
+            self._post(Notice(error.sentence, "warning"))
+            return
+        text = Sentence(
+            "The settings were exported to {file}, with {num_presets} presets and {num_hooks} hooks.",
+            file=path.name,
+            num_presets=len(self._program.settings.presets),
+            num_hooks=num_hooks,
+        )
+        self._post(Notice(text, action=ShowFile(path)))
+
+    def ask(self) -> None:
+        """Ask for a file, and take what it has."""
+        name, _ = QFileDialog.getOpenFileName(
+            self._window, self.tr("Import settings"), str(self._folder), self.tr("Settings (*.json)")
+        )
+        if name:
+            self.read(Path(name))
+
+    def read(self, path: Path) -> None:
+        """Take the settings of a file. The present ones are written to another file before."""
+        from app.model.settings_file import SettingsFileError, add_hooks, merged, read_settings_file
+
+        program = self._program
+        try:
+            found = read_settings_file(path)
+            hooks = found.hooks
+            if hooks:
+                with_hooks = questions.ask_about_hooks(self._window, list(hooks))
+                if with_hooks is None:
+                    return
+                hooks = hooks if with_hooks else {}
+            kept = self._keep_present()
+            left_out = add_hooks(hooks, self._hooks_folder) if hooks else []
+        except SettingsFileError as error:
+            self._post(Notice(error.sentence, "warning"))
+            return
+        not_taken = [*left_out, *(name for name in found.hooks if name not in hooks)]
+        program.preferences.change(**merged(program.settings, found, not_taken))
+        sentences = [Sentence("The settings were imported. Those before are kept in {file}.", file=kept)]
+        if left_out:
+            names = ", ".join(left_out)
+            sentences.append(Sentence("Other hooks with these names are there, and stay: {names}.", names=names))
+        self._post(Notice(joined(sentences), action=ShowFile(kept)))
+
+    def _keep_present(self) -> Path:
+        """Write the present settings to a new file. Raises `SettingsFileError`."""
+        from app.model.settings_file import write_settings_file
+
+        folder = self._program.preferences.folder
+        number = 1
+        while (path := folder / f"settings before import {number}.json").exists():
+            number += 1
+        write_settings_file(path, self._program.settings, self._hooks_folder)
+        return path
+
+    def _post(self, notice: Notice) -> None:
+        self._program.notices.post(notice)
