@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, QTimer
+from PySide6.QtCore import QObject, Qt, QTimer
 from PySide6.QtWidgets import QWidget
 
 from app.conversation.controller import Controller
@@ -47,7 +47,8 @@ class Printing(QObject):
         place = conversation.id, path[-1].id
         dialog.accepted.connect(lambda: self._print(printer, *place))
         dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
+        dialog.setWindowModality(Qt.WindowModality.WindowModal)
+        dialog.show()
 
     def _print(self, printer: QPrinter, conversation_id: int, leaf_id: MessageId) -> None:
         from app.export.printing import print_pages
