@@ -38,10 +38,14 @@ def generate(request_id: RequestId, message: Message, prompt: Sequence[Message],
     """Return the command that answers `prompt`, continuing existing text of `message`."""
     record = message.record or Record()
     sampling = record.sampling
+    offered = tools(prompt)
+    choice = protocol.NamedTool(name=record.named_tool) if record.named_tool else record.tool_choice
     return Generate(
         request_id=request_id,
         messages=turns(prompt),
-        tools=tools(prompt),
+        tools=offered,
+        tool_choice=choice if offered else "auto",
+        parallel_tool_calls=not record.calls_once,
         template_options=record.template_options or UNSET,
         continuation=continuation_of(message),
         sampling=_sampling(record),

@@ -236,6 +236,12 @@ class Record(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """The user's rules that left something out of that request."""
     tools: tuple[Tool, ...] = ()
     """The tools that the answers below this system prompt may call."""
+    tool_choice: Literal["auto", "none", "required"] = "auto"
+    """Whether the answer could call one, or had to."""
+    named_tool: str = ""
+    """The tool that it had to call; empty if it had a choice."""
+    calls_once: bool = False
+    """Whether it could call one tool only."""
     sent: Sent | None = None
     is_of_project: bool = False
     """Whether this system prompt or file came from the project of its conversation."""

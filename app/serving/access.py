@@ -58,6 +58,8 @@ class Access:
 
     def _check_host(self, headers: Headers) -> None:
         """Refuse names that a foreign page could make point to this machine. A numeric address needs no name."""
+        if len(headers.getlist("host")) > 1:
+            raise ProblemError("invalid", "The request names several hosts. Send one Host header.")
         host = _host_of(headers.get("host", ""))
         if host in {"localhost", self._settings.host.lower(), *map(str.lower, self._settings.allowed_hosts)}:
             return

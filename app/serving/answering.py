@@ -23,6 +23,8 @@ from worker.tools.turn_parts import TurnReader
 
 _READING_S = 1.0
 """News about the prompt that come sooner after other news are left out."""
+_FIRST_READING_S = 0.1
+"""For so long, the first news about the prompt wait for those that follow: a short prompt is read by then."""
 
 
 class Answering:
@@ -49,6 +51,8 @@ class Answering:
         self._stack = contextlib.ExitStack()
         self._inbox: asyncio.Queue[Down] = asyncio.Queue()
         self._has_ended = False
+        self._problem: ProblemError | None = None
+        """It ended the answer."""
 
     @property
     def headers(self) -> dict[str, str]:
@@ -71,21 +75,38 @@ class Answering:
         if not self._has_ended:
             self._link.send(Cancel(request_id=self._link.new_id(), target=self._request_id))
 
-    async def __aiter__(self) -> AsyncIterator[Step]:
-        """Yield the steps of the answer. Raises `ProblemError`."""
+    async def __aiter__(self) -> AsyncIterator[Sequence[Step]]:
+        """Yield the steps of the answer, those together that came together. Raises `ProblemError`."""
         last_s = -math.inf
         while not self._has_ended:
-            try:
-                async with asyncio.timeout(self._ping_s):
-                    event = await self._inbox.get()
-            except TimeoutError:
-                yield Waiting()
-                continue
-            for step in self._steps(event):
-                now_s = time.monotonic()
-                if not isinstance(step, Reading) or now_s - last_s >= _READING_S:
-                    last_s = now_s
-                    yield step
+            steps = await self._next_steps(self._ping_s)
+            if last_s == -math.inf and steps is not None and steps and isinstance(steps[-1], Reading):
+                steps += await self._next_steps(_FIRST_READING_S) or []
+            now_s = time.monotonic()
+            if steps is None:
+                steps = [Waiting()]
+            elif now_s - last_s < _READING_S:
+                steps = [step for step in steps if not isinstance(step, Reading)]
+            if steps:
+                last_s = now_s
+                yield steps
+        if self._problem is not None:
+            raise self._problem
+
+    async def _next_steps(self, patience_s: float) -> list[Step] | None:
+        """Wait for events and return their steps; None if there is no event for `patience_s` seconds."""
+        steps: list[Step] = []
+        try:
+            if self._inbox.empty():
+                async with asyncio.timeout(patience_s):
+                    steps += self._steps(await self._inbox.get())
+            while not self._inbox.empty() and not self._has_ended:
+                steps += self._steps(self._inbox.get_nowait())
+        except TimeoutError:
+            return None
+        except ProblemError as problem:
+            self._problem = problem
+        return steps
 
     def _steps(self, event: Down) -> list[Step]:
         match event:
@@ -145,31 +166,33 @@ class Answering:
 
 
 @contextlib.asynccontextmanager
-async def side_by_side(answers: Sequence[Answering]) -> AsyncGenerator[AsyncIterator[tuple[int, Step]], None]:
-    """Begin several answers; return their steps as they come, each with the number of its answer.
+async def side_by_side(
+    answers: Sequence[Answering],
+) -> AsyncGenerator[AsyncIterator[tuple[int, Sequence[Step]]], None]:
+    """Begin several answers; return their steps as they come, with the number of their answer.
 
     The iteration raises `ProblemError` with the first problem of any of them. All are cancelled when it is left early.
     """
-    found: asyncio.Queue[tuple[int, Step | Exception | None]] = asyncio.Queue()
+    found: asyncio.Queue[tuple[int, Sequence[Step] | Exception | None]] = asyncio.Queue()
 
     async def read(number: int, answer: Answering) -> None:
         try:
-            async for step in answer:
-                found.put_nowait((number, step))
+            async for some in answer:
+                found.put_nowait((number, some))
             found.put_nowait((number, None))
         except Exception as error:  # noqa: BLE001 (it is raised where the steps are read)
             found.put_nowait((number, error))
 
-    async def steps() -> AsyncIterator[tuple[int, Step]]:
+    async def steps() -> AsyncIterator[tuple[int, Sequence[Step]]]:
         num_left = len(answers)
         while num_left:
-            number, step = await found.get()
-            if isinstance(step, Exception):
-                raise step
-            if step is None:
+            number, some = await found.get()
+            if isinstance(some, Exception):
+                raise some
+            if some is None:
                 num_left -= 1
             else:
-                yield number, step
+                yield number, some
 
     async with contextlib.AsyncExitStack() as stack:
         readers: list[asyncio.Task[None]] = []

@@ -283,7 +283,7 @@ class _Writer(Writer):
         }
 
     @override
-    def read(self, reading: Reading) -> None:
+    def read(self, reading: Reading, *, is_latest: bool) -> None:
         if not self._has_begun:
             self._message["usage"] = _usage(reading.total, reading.cached, 0)
         self._begin()

@@ -30,6 +30,13 @@ _MAX_DEATHS = 3
 """After this many deaths in a row without an answer between them, no further worker is started."""
 _PATIENCE_S = 60.0
 """A worker that has been silent for this long is ended."""
+_PING_S = 5.0
+"""How often the server process is asked for a sign of life."""
+
+_SILENT = (
+    "The server process does not respond, so other programs get no answers. Wait, or press Ctrl+C and start "
+    "`bough serve` again."
+)
 
 
 class Loaded(NamedTuple):
@@ -50,13 +57,23 @@ class Restarted(NamedTuple):
     why: str
 
 
+class Silent(NamedTuple):
+    """The server process does not respond."""
+
+    why: str
+
+
+class Awake(NamedTuple):
+    """The server process responds again."""
+
+
 class Gone(NamedTuple):
     """The server or the worker has ended for good."""
 
     why: str
 
 
-News: TypeAlias = Listening | NotListening | Loaded | NotLoaded | Restarted | Gone | Exchange
+News: TypeAlias = Listening | NotListening | Loaded | NotLoaded | Restarted | Silent | Awake | Gone | Exchange
 
 
 class HeadlessOwner:
@@ -86,6 +103,7 @@ class HeadlessOwner:
         """Questions that are answered when the present load ends."""
         self._num_deaths = 0
         self._is_stopping = False
+        self._stopped = threading.Event()
         self._name = model
         self._status = ModelStatus(state="loading", model=served_model(model))
         self._before: tuple[str, ModelStatus] | None = None
@@ -99,6 +117,8 @@ class HeadlessOwner:
         self._load(model, self._status.model)
         self._thread = threading.Thread(target=self._receive, name="worker events", daemon=True)
         self._thread.start()
+        self._pinging = threading.Thread(target=self._ping, name="server heartbeats", daemon=True)
+        self._pinging.start()
 
     @property
     def status(self) -> ModelStatus:
@@ -110,6 +130,8 @@ class HeadlessOwner:
         with self._lock:
             # From now on, no worker is started in place of a dead one.
             self._is_stopping = True
+        self._stopped.set()
+        self._pinging.join()
         self.relay.stop()
         self._client.stop()
         self._thread.join()
@@ -136,6 +158,15 @@ class HeadlessOwner:
 
     def on_server_ended(self, exit_code: int | None) -> None:
         self.news.put(Gone(f"The server process stopped (exit code {exit_code}). Start `bough serve` again."))
+
+    def _ping(self) -> None:
+        """Look now and then whether the server process responds."""
+        is_silent = False
+        while not self._stopped.wait(_PING_S):
+            self.relay.ping()
+            if self.relay.is_silent != is_silent:
+                is_silent = self.relay.is_silent
+                self.news.put(Silent(_SILENT) if is_silent else Awake())
 
     # --- loading -------------------------------------------------------------------------------------------
 

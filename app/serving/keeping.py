@@ -219,7 +219,7 @@ def _is_visible(part: Part) -> bool:
 
 def _record(exchange: Exchange, generate: Generate, loaded: ModelLoaded) -> Record:
     """Return what is known of an answer before it begins."""
-    constraint = generate.constraint
+    constraint, choice = generate.constraint, generate.tool_choice
     return Record(
         model=loaded.model,
         model_identity=loaded.identity,
@@ -235,6 +235,9 @@ def _record(exchange: Exchange, generate: Generate, loaded: ModelLoaded) -> Reco
         client=exchange.client.name,
         read_again=exchange.read_again,
         dropped=tuple(exchange.dropped),
+        tool_choice="required" if isinstance(choice, protocol.NamedTool) else choice,
+        named_tool=choice.name if isinstance(choice, protocol.NamedTool) else "",
+        calls_once=not generate.parallel_tool_calls,
     )
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from app.serving.problems import refusal, refused
+from app.serving.problems import ProblemError, refusal, refused
 from app.serving.shared_bodies import Part, SamplingFields
 from worker.protocol import TokenId
 
@@ -107,6 +107,8 @@ class SamplingBody(SamplingFields, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         refused(self, *_OTHERS)
+        if self.stream_options is not None and not self.stream:
+            raise ProblemError("invalid", "`stream_options` goes with `stream` only.", param="stream_options")
 
     @property
     def includes_usage(self) -> bool:

@@ -55,14 +55,14 @@ class Completions:
         return prompt if isinstance(prompt, str) else await self._service.text_of(prompt)
 
 
-async def _steps(answers: Sequence[Answering], num_choices: int) -> AsyncGenerator[Step]:
+async def _steps(answers: Sequence[Answering], num_choices: int) -> AsyncGenerator[Sequence[Step]]:
     """Yield the steps of the answers to several prompts. Their choices are numbered in the order of the prompts."""
-    async with side_by_side(answers) as steps:
-        async for prompt, step in steps:
-            if isinstance(step, Delta | Ended):
-                yield step._replace(choice=prompt * num_choices + step.choice)
-            else:
-                yield step
+    async with side_by_side(answers) as found:
+        async for prompt, steps in found:
+            yield [
+                step._replace(choice=prompt * num_choices + step.choice) if isinstance(step, Delta | Ended) else step
+                for step in steps
+            ]
 
 
 def _prompts(body: CompletionBody) -> list[str | list[int]]:

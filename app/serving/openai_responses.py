@@ -266,9 +266,9 @@ class _Writer(Writer):
             self._event("response.in_progress", response=self.response)
 
     @override
-    def read(self, reading: Reading) -> None:
+    def read(self, reading: Reading, *, is_latest: bool) -> None:
         self.begin()
-        super().read(reading)
+        super().read(reading, is_latest=is_latest)
 
     @override
     def take(self, delta: Delta) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterable
+from collections.abc import AsyncIterable, Sequence
 from typing import Any
 
 from app.serving.growing import AllEnded, Delta, Ended, Reading, Step, Waiting
@@ -34,29 +34,30 @@ class Writer(ABC):
     def whole(self) -> dict[str, Any]:
         """Return the reply as a whole."""
 
-    def read(self, reading: Reading) -> None:
-        """Write that the model reads the prompt."""
-        if reading.done < reading.total:
+    def read(self, reading: Reading, *, is_latest: bool) -> None:
+        """Write that the model reads the prompt. `is_latest`: there is no later step so far."""
+        if is_latest and reading.done < reading.total:
             self.events.comment(f"reading {reading.done} of {reading.total} tokens")
 
     def wait(self) -> None:
         """Write a sign of life."""
         self.events.comment("waiting")
 
-    async def write(self, steps: AsyncIterable[Step], reply: Reply) -> None:
-        """Write the steps as they come. Raises `ProblemError`."""
-        async for step in steps:
-            match step:
-                case Reading():
-                    self.read(step)
-                case Delta():
-                    self.take(step)
-                case Ended():
-                    self.end(step)
-                case Waiting():
-                    self.wait()
-                case AllEnded():
-                    self.end_all(step)
+    async def write(self, steps: AsyncIterable[Sequence[Step]], reply: Reply) -> None:
+        """Write the steps as they come, those that came together at once. Raises `ProblemError`."""
+        async for some in steps:
+            for step in some:
+                match step:
+                    case Reading():
+                        self.read(step, is_latest=step is some[-1])
+                    case Delta():
+                        self.take(step)
+                    case Ended():
+                        self.end(step)
+                    case Waiting():
+                        self.wait()
+                    case AllEnded():
+                        self.end_all(step)
             await self.send(reply)
 
     async def send(self, reply: Reply) -> None:

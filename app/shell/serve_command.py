@@ -15,7 +15,7 @@ from app.model.database import StoreError
 from app.model.store import Store
 from app.places import Places
 from app.serving.drop_rules import DropRuleError, DropRules
-from app.serving.headless import Gone, HeadlessOwner, Loaded, NotLoaded, Restarted
+from app.serving.headless import Awake, Gone, HeadlessOwner, Loaded, NotLoaded, Restarted, Silent
 from app.serving.keys import VARIABLE, KeyProblemError, find_key
 from app.serving.messages import Listening, NotListening, ServedModel, ServerSettings, digest
 from app.serving.model_names import find, load_name, served_models
@@ -80,7 +80,9 @@ def _run(owner: HeadlessOwner, made_key: str, store: Store | None) -> int:
                 if store is not None:
                     _keep(exchange, store)
                 print_line(exchange.line)
-            case NotLoaded(why=why) | Restarted(why=why):
+            case Awake():
+                print_line("The server process responds again.")
+            case NotLoaded(why=why) | Restarted(why=why) | Silent(why=why):
                 print_error(why)
             case NotListening(why=why) | Gone(why=why):
                 print_error(why)

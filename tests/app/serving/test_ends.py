@@ -12,7 +12,7 @@ from typing import Any
 import psutil
 import pytest
 
-from app.serving.headless import Gone, Loaded, Restarted
+from app.serving.headless import Awake, Gone, Loaded, Restarted, Silent
 from app.serving.messages import NotListening, ServedModel
 from tests.app.serving.owned import Owned
 from tests.app.serving.running import Bough
@@ -34,6 +34,18 @@ def test_the_owner_notices_that_the_server_process_has_died(talker: Path) -> Non
         assert owned.event(Finished).choices[0].reason == "cancelled"
         while not isinstance(owned.news.get(timeout=PATIENCE_S), Gone):
             pass
+
+
+def test_a_server_process_that_does_not_respond_is_reported(talker: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.serving.headless._PING_S", 0.2)
+    with Owned(talker).ready() as owned:
+        assert owned.relay.pid is not None
+        os.kill(owned.relay.pid, signal.SIGSTOP)
+        assert "does not respond" in owned.wait(Silent).why
+        os.kill(owned.relay.pid, signal.SIGCONT)
+        owned.wait(Awake)
+        with owned.openai() as client:
+            owned.endless(client).close()
 
 
 @pytest.mark.parametrize("number", [signal.SIGSTOP, signal.SIGKILL])

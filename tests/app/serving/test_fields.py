@@ -70,6 +70,7 @@ _REFUSED: dict[str, list[tuple[dict[str, Any], str]]] = {
         ({"web_search_options": {}}, ""),
         ({"web_search_options": {"search_context_size": "low"}}, "web_search_options"),
         ({"top_logprobs": 2}, "top_logprobs"),
+        ({"stream_options": {"include_usage": True}}, "stream_options"),
         ({"tools": [{"type": "custom", "custom": {"name": "f"}}]}, "tools[0]"),
         ({"tools": [{"type": "function", "function": _FUNCTION}] * 2}, "tools"),
         ({"tool_choice": {"type": "allowed_tools"}}, "tool_choice"),
@@ -86,6 +87,7 @@ _REFUSED: dict[str, list[tuple[dict[str, Any], str]]] = {
     ],
     "completions": [
         ({"suffix": "a"}, "suffix"),
+        ({"stream_options": {}}, "stream_options"),
         ({"best_of": 3}, "best_of"),
         ({"echo": True, "logprobs": 1}, "logprobs"),
         ({"prompt": []}, "prompt"),

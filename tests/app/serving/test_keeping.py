@@ -35,6 +35,7 @@ from worker.protocol import (
     Generate,
     Message,
     ModelLoaded,
+    NamedTool,
     Plan,
     Planned,
     Prompt,
@@ -243,6 +244,20 @@ def test_an_answer_that_the_limit_cut_in_a_marker_is_found_again_without_it(stor
     # The user sees all that the model wrote; it reads what the client sees.
     assert [message.text for message in line[-4:]] == ["Rain?", 'Well.\n<tool_call>\n{"na', "Go on.", "Sun."]
     assert [message.content for message in turns(line)][-4:] == ["Rain?", "Well.", "Go on.", "Sun."]
+    server.close()
+
+
+@pytest.mark.parametrize("choice", ["auto", "none", "required", NamedTool(name="weather")])
+def test_an_answer_is_replayed_with_its_choice_of_tools(store: Store, choice: Any) -> None:
+    server = _Server(random.Random(1))
+    exchange = server.exchange([Message(role="user", content="Rain?")], _TOOLS[1], ["Well."])
+    asked = replace(exchange.generate, tool_choice=choice, parallel_tool_calls=False)
+    _keep(store, dataclasses.replace(exchange, generate=asked))
+    (line,) = [line for line in _lineages(_stored(store)).values() if line[-1].text == "Well."]
+    again = window_generate("replay", line[-1], line[:-1])
+    assert (again.tools, again.tool_choice, again.parallel_tool_calls) == (_TOOLS[1], choice, False)
+    # Without the system prompt that has the tools, there is nothing to choose.
+    assert window_generate("replay", line[-1], []).tool_choice == "auto"
     server.close()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -152,6 +153,38 @@ def test_a_body_that_is_too_large_is_refused_before_it_is_read(owned: Owned) -> 
     )
     assert connection.getresponse().status == 413
     connection.close()
+
+
+def test_a_client_that_offers_http_2_is_answered_in_http_1(owned: Owned) -> None:
+    """As Java's client does, which the plug-ins of some editors use."""
+    offer = {"Connection": "Upgrade, HTTP2-Settings", "Upgrade": "h2c", "HTTP2_Settings": "AAEAAEAAAAIAAAAB"}
+    body = {**_ASKED, "model": owned.status.model.id, "max_tokens": 2}
+    assert owned.request("POST", "/v1/chat/completions", body, **offer)[0] == 200
+
+
+def test_a_head_has_an_end_and_a_request_several_parts(owned: Owned) -> None:
+    """Two requests on one connection, the first in pieces; then a head that goes on and on."""
+    connection = owned.connection()
+    data = json.dumps({**_ASKED, "model": owned.status.model.id, "max_tokens": 2}).encode()
+    for _ in range(2):
+        connection.request(
+            "POST",
+            "/v1/chat/completions",
+            iter([data[:9], data[9:]]),
+            {"Authorization": f"Bearer {KEY}"},
+            encode_chunked=True,
+        )
+        reply = connection.getresponse()
+        assert reply.status == 200
+        reply.read()
+    connection.close()
+    with socket.create_connection(owned.address, PATIENCE_S) as endless:
+        endless.sendall(b"GET /v1/models HTTP/1.1\r\nHost: localhost\r\nX: ")
+        with contextlib.suppress(ConnectionError):
+            for _ in range(100):
+                endless.sendall(b"a" * 10_000)
+        with contextlib.suppress(ConnectionError):
+            assert endless.recv(1000)[:13] in {b"", b"HTTP/1.1 400 "}
 
 
 def test_a_request_that_does_not_come_is_not_waited_for(owned: Owned) -> None:
