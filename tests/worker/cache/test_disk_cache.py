@@ -112,7 +112,7 @@ def flip_a_bit(path: Path, rng: Random) -> None:
 
 def flip_a_bit_at_the_beginning(path: Path, rng: Random) -> None:
     data = bytearray(path.read_bytes() or bytes(8))
-    data[rng.randrange(8)] ^= 1 << rng.randrange(8)
+    data[rng.randrange(min(8, len(data)))] ^= 1 << rng.randrange(8)
     path.write_bytes(data)
 
 
