@@ -19,10 +19,11 @@ from app.model.markdown_parser import parsed
 from app.notices import Notice
 from app.ui.comparing.compare_window import CompareWindow, Passage, Side
 from app.ui.composer.writing_field import WritingField
-from app.ui.text import markdown_document
+from app.ui.text import layout_ahead, markdown_document
 from app.ui.text.code_frames import CopyButton
 from app.ui.text.document_text import blocks_between
 from app.ui.text.growing_blocks import opening_fence
+from app.ui.text.layout_ahead import LayoutAhead
 from app.ui.text.markdown_document import _beginnings  # pyright: ignore[reportPrivateUsage]
 from app.ui.text.message_text import MessageText
 from app.ui.text.slices import (
@@ -35,7 +36,7 @@ from app.ui.text.slices import (
     MAX_FRAMES_AT_ONCE,
     next_slice,
 )
-from app.ui.theme import theme
+from app.ui.theme import LINE_PX, theme
 from tests.attacks.gui import ACTS, WAYS, Stage, stage
 from tests.attacks.texts import TEXTS
 from tests.attacks.watchdog import Watchdog
@@ -59,6 +60,9 @@ _LONG = [
     for case in (*itertools.product(("open", "stream"), TEXTS), *itertools.product((*WAYS, *ACTS), _OF_EACH_KIND))
     if case not in _FAST
 ]
+
+
+_GRABBED_PX = 300
 
 
 @pytest.fixture
@@ -128,6 +132,60 @@ def test_a_message_shows_no_more_blocks_than_can_be_laid_out_at_once(on_stage: S
     # The limit is looked at between slices.
     assert text.document().blockCount() <= FIRST_LIMITS.blocks + 2_000
     assert text.num_hidden > 0
+
+
+def test_a_long_text_is_laid_out_in_another_width_block_by_block_while_the_page_stays(
+    monkeypatch: pytest.MonkeyPatch, on_stage: Stage
+) -> None:
+    answer = TEXTS["long answer"]()[:30_000]
+    monkeypatch.setattr(layout_ahead, "_STEP_S", 0)
+    on_stage.show(on_stage.plant(answer))
+    bar = on_stage.window.transcript.verticalScrollBar()
+    bar.setValue(bar.maximum() // 2)
+    on_stage.settle()
+    view = on_stage.view
+    text, width, height = view.text, view.width(), view.height()
+    line = text.position_at(LINE_PX // 2 - view.y(), view)
+    y = text.y_of(line, view) + view.y()
+
+    def picture() -> bytes:
+        visible = text.viewport().visibleRegion().boundingRect()
+        visible.setWidth(_GRABBED_PX)
+        image = text.viewport().grab(visible).toImage()
+        return bytes(image.constBits())
+
+    pictures: list[bytes] = []
+    sizes = {(width, height)}
+    done: list[int] = []
+    step = LayoutAhead.step
+
+    def spy(ahead: LayoutAhead) -> None:
+        step(ahead)
+        done.append(ahead.num_done)
+        sizes.add((view.width(), view.height()))
+        if len(done) in {2, 5}:
+            pictures.append(picture())
+
+    monkeypatch.setattr(LayoutAhead, "step", spy)
+    on_stage.window.resize(760, 780)
+    on_stage.turn()
+    text.append("\n\nMore")
+    on_stage.settle()
+    assert max(after - before for before, after in itertools.pairwise([0, *done])) == layout_ahead.NUM_BLOCKS
+    assert sizes == {(width, height)}
+    assert pictures[0] == pictures[1]
+    assert len(set(pictures[0])) > 1
+    assert view.width() < width
+    assert view.height() > height
+    assert text.y_of(line, view) + view.y() == y
+    assert text.document().toPlainText().endswith("More")
+    laid_out = view.height()
+    # The page is as high as if it had been laid out at once.
+    on_stage.show(on_stage.short)
+    monkeypatch.setattr(LayoutAhead, "step", step)
+    on_stage.desk.controller.shown.open_conversation(on_stage.plant(answer + " more\n\nMore"))
+    on_stage.settle()
+    assert on_stage.view.height() == laid_out
 
 
 def test_several_new_widths_in_one_turn_lay_out_a_long_text_once(on_stage: Stage) -> None:

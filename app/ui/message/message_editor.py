@@ -18,6 +18,7 @@ from app.ui.composer.writing_field import WritingField
 from app.ui.message.message_action import ReplaceText, SaveAndContinue, SaveVersion
 from app.ui.parts.cost_text import cost_text
 from app.ui.parts.labels import ElidedLabel
+from app.ui.parts.qt_workarounds import discard
 
 if TYPE_CHECKING:
     from app.ui.composer.system_prompt_popover import SystemPromptPopover
@@ -254,8 +255,7 @@ class InPlaceEdit(QObject):
         if editor is None:
             return
         self._editor = None
-        editor.setParent(None)
-        editor.deleteLater()
+        discard(editor)
         self.closed.emit()
         if request is not None:
             self.finished.emit(request)

@@ -248,6 +248,27 @@ class MessageView(QFrame):
         # Lines of the footer may be wrapped.
         return layout.totalHeightForWidth(width_px) if layout.hasHeightForWidth() else layout.totalSizeHint().height()
 
+    @property
+    def is_long(self) -> bool:
+        """Whether its texts take long to lay out."""
+        return any(text.is_long for text in self._texts)
+
+    def lay_out_ahead(self, width_px: int) -> bool:
+        """Lay out a part of long texts for a width that the view will have; return whether nothing is left to do."""
+        wider_px = width_px - self.width()
+        return all(text.lay_out_ahead(text.viewport().width() + wider_px) for text in self._texts)
+
+    def leave_ahead(self) -> None:
+        """Show the texts in the present width, whatever was laid out ahead."""
+        for text in self._texts:
+            text.leave_ahead()
+
+    @property
+    def _texts(self) -> list[MessageText]:
+        """The texts that are shown."""
+        thought = None if self.thought is None else self.thought.text
+        return [text for text in (self.text, thought) if text is not None and text.isVisibleTo(self)]
+
     def follow(self, above: MessageView) -> None:
         """Put this view after another one in the tab order."""
         QWidget.setTabOrder(above._row.tab_stops[-1], self.text)

@@ -1,4 +1,4 @@
-"""Workarounds for two crashes of Qt."""
+"""Workarounds for what Qt does with widgets and the clipboard."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import cast
 import shiboken6
 from PySide6.QtCore import QMimeData, QObject
 from PySide6.QtGui import QAccessible, QAccessibleInterface, QGuiApplication
-from PySide6.QtWidgets import QAbstractScrollArea, QAccessibleWidget
+from PySide6.QtWidgets import QAbstractScrollArea, QAccessibleWidget, QWidget
 
 _SCROLL_AREAS = {"QScrollArea", "QAbstractScrollArea"}
 """Lists and text views have other class names, and accessible interfaces of their own."""
@@ -29,6 +29,16 @@ def _accessible_scroll_area(class_name: str, area: QObject) -> QAccessibleInterf
     if class_name in _SCROLL_AREAS and isinstance(area, QAbstractScrollArea):
         return QAccessibleWidget(area, QAccessible.Role.Client)
     return None
+
+
+def discard(widget: QWidget) -> None:
+    """Take a widget off its window now, and delete it in the next turn of the event loop.
+
+    A change of the window's style reaches all widgets in it, even those that are about to be deleted.
+    """
+    widget.hide()
+    widget.setParent(None)
+    widget.deleteLater()
 
 
 def leave_plain_text_on_clipboard() -> None:

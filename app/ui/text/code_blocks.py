@@ -141,6 +141,14 @@ class CodeHighlighter(QObject):
         kept = {id(span) for span in spans}
         self._jobs = deque(job for job in self._jobs if id(job.span) in kept)
 
+    def pause(self) -> None:
+        """Change nothing in the document until `resume`."""
+        self._timer.stop()
+
+    def resume(self) -> None:
+        if self._jobs:
+            self._timer.start()
+
     def _work(self) -> None:
         end = time.monotonic() + _SLICE_S
         while self._jobs and time.monotonic() < end:

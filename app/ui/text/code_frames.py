@@ -25,6 +25,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QScrollBar, QToolButton, QWidget
 from typing_extensions import override
 
+from app.ui.parts.qt_workarounds import discard
 from app.ui.text.code_blocks import CODE_PADDING_PX, HEAD_PX, CodeSpan
 from app.ui.text.document_text import cursor_x
 from app.ui.text.tables import SideScroll, TableFrame
@@ -92,10 +93,7 @@ class CodeFrame:
 
     def remove(self) -> None:
         self._scroll.remove()
-        self.button.hide()
-        # A change of the window's style reaches all widgets in it, even those that are about to be deleted.
-        self.button.setParent(None)
-        self.button.deleteLater()
+        discard(self.button)
 
     def set_theme(self, theme: Theme) -> None:
         self._theme = theme

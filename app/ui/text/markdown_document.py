@@ -149,6 +149,7 @@ class MarkdownDocument(QObject):
         """Whether the rest of the text is shown as its source, because there is too much to format."""
         self._rests_until = 0.0
         """When room for pictures may be made again, and the last block of a stream written again."""
+        self._is_paused = False
         self._timer = QTimer(self, interval=0)
         self._timer.timeout.connect(self._work)
         handler = FormulaObject(document)
@@ -223,7 +224,7 @@ class MarkdownDocument(QObject):
 
     def append(self, text: str) -> None:
         """Append source text."""
-        is_busy = bool(self._waiting)
+        is_busy = bool(self._waiting) or self._is_paused
         self._waiting += text
         if is_busy:
             return
@@ -234,6 +235,17 @@ class MarkdownDocument(QObject):
         self._write_first()
         if (took := time.thread_time() - began) > _SHORT_S:
             self._rests_until = time.monotonic() + _REST * took
+
+    def pause(self) -> None:
+        """Let appended text, pictures and colours wait until `resume`."""
+        self._is_paused = True
+        self._timer.stop()
+        self.highlighter.pause()
+
+    def resume(self) -> None:
+        self._is_paused = False
+        self._start_work()
+        self.highlighter.resume()
 
     def write_all(self) -> None:
         """Write the rest of the text at once."""
@@ -305,7 +317,7 @@ class MarkdownDocument(QObject):
         self._changed_from = position if self._changed_from is None else min(position, self._changed_from)
 
     def _start_work(self) -> None:
-        if self._timer.isActive():
+        if self._timer.isActive() or self._is_paused:
             return
         if not self.is_complete:
             self._timer.start(0)
@@ -318,6 +330,8 @@ class MarkdownDocument(QObject):
 
     def _work(self) -> None:
         """Write slices, or make room for pictures of formulas, for a short time."""
+        if self._is_paused:
+            return
         began = time.monotonic()
         end = began + _WORK_S
         was_complete = self.is_complete

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from PySide6.QtCore import QEvent, QMimeData, QPoint, QSize, Qt, QUrl, Signal
+from PySide6.QtCore import QEvent, QMimeData, QPoint, QRect, QSize, QSizeF, Qt, QUrl, Signal
 from PySide6.QtGui import (
     QFocusEvent,
     QKeyEvent,
@@ -14,6 +14,7 @@ from PySide6.QtGui import (
     QMouseEvent,
     QPainter,
     QPaintEvent,
+    QPixmap,
     QResizeEvent,
     QTextCursor,
     QWheelEvent,
@@ -29,6 +30,7 @@ from app.numbers import counted
 from app.ui.parts.labels import beginning, quiet_label
 from app.ui.text.code_frames import Frames
 from app.ui.text.document_text import copied_text, raw_position, source_position
+from app.ui.text.layout_ahead import LayoutAhead
 from app.ui.text.link_popover import TextLinks
 from app.ui.text.markdown_document import MarkdownDocument
 from app.ui.text.shown_json import ShownJson, shown_json
@@ -37,8 +39,8 @@ from app.ui.text.token_reader import TokenReader
 from app.ui.theme import COLUMN_PX, LINE_PX, Theme, scaled
 
 _MORE_GAP_PX = 6
-_MANY_BLOCKS, _MANY_FRAMES = 200, 20
-"""A text with more paragraphs, lines of code and the like, or frames is long."""
+_MANY_BLOCKS, _MANY_FRAMES, _MANY_CHARS = 200, 20, 20_000
+"""A text with more paragraphs, lines of code and the like, frames or characters is long."""
 _MAX_DESCRIBED = 200
 """The number of formulas that a message is described with."""
 _LEAVING_REASONS = {
@@ -129,6 +131,8 @@ class MessageText(QTextBrowser):
         """The visible text, if it is JSON."""
         self._visible = VisibleText()
         self._is_fitting = False
+        self._ahead: LayoutAhead | None = None
+        """The layout in another width."""
         self._fitted_px = 0
         """The width that the frames are placed for."""
         self._is_cursor_placed = False
@@ -209,7 +213,52 @@ class MessageText(QTextBrowser):
     @property
     def is_long(self) -> bool:
         """Whether the part of the text that is shown takes long to lay out."""
-        return self.document().blockCount() > _MANY_BLOCKS or len(self._markdown.spans) > _MANY_FRAMES
+        document = self.document()
+        has_much = document.blockCount() > _MANY_BLOCKS or document.characterCount() > _MANY_CHARS
+        return has_much or len(self._markdown.spans) > _MANY_FRAMES
+
+    def lay_out_ahead(self, width_px: int) -> bool:
+        """Lay out a part of a long text for a width that its page will have; return whether all of it is laid out.
+
+        Until the page gets that width, it shows a picture of the text as it was.
+        """
+        if self._ahead is not None and self._ahead.width_px != width_px:
+            self.leave_ahead()
+        if self._ahead is None:
+            if not self.is_long or width_px == self.viewport().width():
+                return True
+            self._markdown.pause()
+            visible = self.viewport().visibleRegion().boundingRect()
+            self._ahead = LayoutAhead(self.document(), width_px, self._picture_of(visible), visible.topLeft())
+        else:
+            self._ahead.step()
+        return self._ahead.is_complete
+
+    def leave_ahead(self) -> None:
+        """Lay the text out in the present width again, if it was being laid out in another one."""
+        if self._ahead is not None:
+            self._end_ahead()
+            self.document().setPageSize(QSizeF(self.viewport().width(), -1))
+            self._fit()
+            self.viewport().update()
+
+    def _end_ahead(self) -> None:
+        if self._ahead is not None:
+            self._ahead.end()
+            self._ahead = None
+            self._markdown.resume()
+
+    def _picture_of(self, visible: QRect) -> QPixmap:
+        ratio = self.devicePixelRatioF()
+        picture = QPixmap((visible.size().toSizeF() * ratio).toSize())
+        picture.setDevicePixelRatio(ratio)
+        picture.fill(Qt.GlobalColor.transparent)
+        if not picture.isNull():
+            painter = QPainter(picture)
+            painter.translate(-visible.topLeft())
+            self._paint(painter, visible)
+            painter.end()
+        return picture
 
     @property
     def source_position(self) -> int:
@@ -273,6 +322,7 @@ class MessageText(QTextBrowser):
         return self._is_markdown and not self._is_raw
 
     def _show_content(self) -> None:
+        self.leave_ahead()
         self._is_cursor_placed = False
         at_once, self._is_forgotten = not self._is_forgotten, False
         self._json = None
@@ -306,7 +356,7 @@ class MessageText(QTextBrowser):
     @property
     def is_idle(self) -> bool:
         """Whether nothing is left to do except to wait for pictures of formulas."""
-        return self._markdown.is_idle
+        return self._markdown.is_idle and self._ahead is None
 
     @property
     def num_hidden(self) -> int:
@@ -381,7 +431,7 @@ class MessageText(QTextBrowser):
             self.viewport().update()
 
     def _fit(self) -> None:
-        if self._is_fitting or self._markdown.is_writing:
+        if self._is_fitting or self._markdown.is_writing or self._ahead is not None:
             return
         self._is_fitting = True
         width_px = self.viewport().width()
@@ -423,13 +473,24 @@ class MessageText(QTextBrowser):
 
     @override
     def resizeEvent(self, e: QResizeEvent) -> None:
-        super().resizeEvent(e)
+        if self._ahead is not None and self._ahead.width_px == e.size().width():
+            # The text is laid out in this width, or nearly.
+            self._end_ahead()
+        else:
+            self.leave_ahead()
+            super().resizeEvent(e)
         self._fit()
 
     @override
     def paintEvent(self, e: QPaintEvent) -> None:
         painter = QPainter(self.viewport())
-        visible = e.rect()
+        if self._ahead is not None:
+            self._ahead.paint(painter)
+        else:
+            self._paint(painter, e.rect())
+        painter.end()
+
+    def _paint(self, painter: QPainter, visible: QRect) -> None:
         painter.setClipRegion(self._frames.paint(painter, visible))
         paint_document(painter, self, visible)
         painter.setClipRect(visible)
@@ -440,7 +501,6 @@ class MessageText(QTextBrowser):
             paint_cursor(painter, self, self._theme)
         if self._has_caret:
             paint_caret(painter, self, self._theme)
-        painter.end()
 
     @override
     def createMimeDataFromSelection(self) -> QMimeData:

@@ -24,6 +24,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QScrollBar, QWidget
 
 from app.model.text import is_right_to_left
+from app.ui.parts.qt_workarounds import discard
 from app.ui.text.document_text import is_mirrored
 from app.ui.text.formulas import PlacedFormula
 from app.ui.text.inline_writer import InlineWriter
@@ -92,9 +93,7 @@ class SideScroll:
 
     def remove(self) -> None:
         if self._bar is not None:
-            self._bar.hide()
-            self._bar.setParent(None)
-            self._bar.deleteLater()
+            discard(self._bar)
             self._bar = None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from PySide6.QtCore import QEvent, QObject, QTimer, Signal
 from PySide6.QtGui import QResizeEvent, QShowEvent
@@ -23,6 +23,17 @@ if TYPE_CHECKING:
 _ABOVE_PX, _BETWEEN_PX, _BELOW_PX = 16, 4, 24
 _MIN_WIDTH_PX = 120
 _REVEAL_MARGIN_PX = 8
+
+
+class _NextWidth(NamedTuple):
+    """Where the messages will be, once their texts are laid out there."""
+
+    left: int
+    width: int
+    line: tuple[MessageId, int, int] | None
+    """The first visible line, see `_line_at_top`."""
+    top: int
+    """The scroll position at that time."""
 
 
 class MessageList(SmoothScrollArea):
@@ -49,6 +60,8 @@ class MessageList(SmoothScrollArea):
         self._fit_timer = QTimer(self, interval=0, singleShot=True)
         """Lays out the messages in another width."""
         self._fit_timer.timeout.connect(self._fit_width)
+        self._next: _NextWidth | None = None
+        """The width in which long texts are being laid out."""
 
     # --- to be overridden ----------------------------------------------------------------------------------
 
@@ -122,6 +135,8 @@ class MessageList(SmoothScrollArea):
         # The size of the text may have changed, too.
         self._estimate_again()
         self.arrange()
+        # `forget_long_texts` deleted the spare views.
+        self._idle_timer.start()
 
     def replace_from(self, index: int, messages: Iterable[Message]) -> None:
         """Replace the messages from `index` on."""
@@ -280,26 +295,46 @@ class MessageList(SmoothScrollArea):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._position.height = self.viewport().height()
-        if any(view.text.is_long for view in self._views.values()):
-            # Qt lays out a text as a whole. Several changes of the width in one turn lay it out once, in the next turn.
+        if any(view.is_long for view in self._views.values()):
+            # Several changes of the width in one turn lay out a text once, from the next turn on.
             self._fit_timer.start()
             self.arrange()
         else:
+            self._next = None
             self._fit_width()
 
     def _fit_width(self) -> None:
+        """Lay out the messages in the width that they have now; long texts are laid out before, in steps."""
+        left, width = self._place_of_messages()
+        if self._next is None:
+            line = self._line_at_top() if width != self._width else None
+            self._next = _NextWidth(left, width, line, self._position.top)
+        following = self._next
+        is_other = following.width != self._width
+        if is_other and not all(view.lay_out_ahead(following.width) for view in self._views.values()):
+            self._fit_timer.start()
+            return
+        self._next = None
+        has_scrolled = following.top != self._position.top
+        self._left = following.left
+        if is_other:
+            self._width = following.width
+            self._estimate_again()
+        self.arrange()
+        for view in self._views.values():
+            view.leave_ahead()
+        if following.line is not None and not has_scrolled:
+            self._hold_line(*following.line)
+        if (left, width) != (following.left, following.width):
+            # The width changed meanwhile.
+            self._fit_timer.start()
+
+    def _place_of_messages(self) -> tuple[int, int]:
+        """Return the left edge and the width of the messages."""
         # Centred in the widget, not in the viewport: messages do not move when the scroll bar appears.
         left = max(16, (self.width() - COLUMN_PX) // 2 - 8)
         scroll_bar = self.width() - self.viewport().width()
-        width = max(self.viewport().width() - left - max(8, left - scroll_bar), _MIN_WIDTH_PX)
-        self._left = left
-        line = self._line_at_top() if width != self._width else None
-        if width != self._width:
-            self._width = width
-            self._estimate_again()
-        self.arrange()
-        if line is not None:
-            self._hold_line(*line)
+        return left, max(self.viewport().width() - left - max(8, left - scroll_bar), _MIN_WIDTH_PX)
 
     def _line_at_top(self) -> tuple[MessageId, int, int] | None:
         """Return the message, text position and y of the first visible line, if its message starts above the viewport.

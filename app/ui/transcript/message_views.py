@@ -16,6 +16,7 @@ from typing_extensions import override
 
 from app.model.message import Message, MessageId, Role
 from app.ui.message.shown_message import ShownMessage
+from app.ui.parts.qt_workarounds import discard
 from app.ui.theme import Theme
 
 if TYPE_CHECKING:
@@ -114,8 +115,11 @@ class MessageViews(Mapping[MessageId, "MessageView"]):
     def forget_long_texts(self) -> bool:
         """Take parts of long texts off the page until the next `set_theme`, so that nothing lays them out again.
 
-        Return whether there were any.
+        Return whether there were any. Spare views go, too: to style them costs as much as to style visible ones.
         """
+        for spare in itertools.chain.from_iterable(self._spare.values()):
+            discard(spare)
+        self._spare.clear()
         return sum(view.forget_long_texts() for view in self.values()) > 0
 
     def set_theme(self, theme: Theme) -> None:

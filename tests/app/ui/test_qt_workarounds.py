@@ -1,13 +1,13 @@
-"""The workaround for scroll areas in Qt's accessibility interface, including children that no longer exist."""
+"""The workarounds: for scroll areas in Qt's accessibility interface, and for widgets that are about to be deleted."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QAccessible
-from PySide6.QtWidgets import QApplication, QLabel, QListWidget, QScrollArea, QTextBrowser
+from PySide6.QtWidgets import QApplication, QLabel, QListWidget, QScrollArea, QTextBrowser, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.ui.parts.qt_workarounds import install_accessible_scroll_areas
+from app.ui.parts.qt_workarounds import discard, install_accessible_scroll_areas
 
 
 def test_a_missing_child_is_none_and_lists_and_texts_keep_their_roles(qapp: QApplication, qtbot: QtBot):
@@ -31,3 +31,15 @@ def test_a_missing_child_is_none_and_lists_and_texts_keep_their_roles(qapp: QApp
     for widget, role in ((listed, QAccessible.Role.List), (text, QAccessible.Role.EditableText)):
         qtbot.addWidget(widget)
         assert QAccessible.queryAccessibleInterface(widget).role() in {role, QAccessible.Role.StaticText}
+
+
+def test_a_discarded_widget_leaves_its_window_at_once(qtbot: QtBot):
+    window = QWidget()
+    qtbot.addWidget(window)
+    ended: list[object] = []
+    discarded = QWidget(window)
+    discarded.destroyed.connect(ended.append)
+    discard(discarded)
+    assert not window.findChildren(QObject)
+    assert not ended
+    qtbot.waitUntil(lambda: bool(ended))

@@ -21,7 +21,8 @@ def is_highlighted(document: MarkdownDocument) -> bool:
 
 def is_at_rest(messages: MessageList) -> bool:
     """Return whether nothing is moving, all texts are written and fitted, and no view is about to be created."""
-    is_moving = messages._animation.is_moving or messages._idle_timer.isActive()  # pyright: ignore[reportPrivateUsage]
+    timers = (messages._idle_timer, messages._fit_timer)  # pyright: ignore[reportPrivateUsage]
+    is_moving = messages._animation.is_moving or any(timer.isActive() for timer in timers)  # pyright: ignore[reportPrivateUsage]
     return not is_moving and all(view.text.is_idle and _is_fitted(view) for view in messages.views)
 
 
