@@ -36,10 +36,7 @@ def test_a_missing_child_is_none_and_lists_and_texts_keep_their_roles(qapp: QApp
 def test_a_discarded_widget_leaves_its_window_at_once(qtbot: QtBot):
     window = QWidget()
     qtbot.addWidget(window)
-    ended: list[object] = []
     discarded = QWidget(window)
-    discarded.destroyed.connect(ended.append)
-    discard(discarded)
-    assert not window.findChildren(QObject)
-    assert not ended
-    qtbot.waitUntil(lambda: bool(ended))
+    with qtbot.waitSignal(discarded.destroyed):
+        discard(discarded)
+        assert not window.findChildren(QObject)
