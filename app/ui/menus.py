@@ -59,7 +59,7 @@ MENUS: tuple[tuple[str, tuple[Entry | Submenu, ...]], ...] = (
             Entry("import", "Import…", "Ctrl+Shift+I", icon="import"),
             Entry("export", "Export branch…", "Ctrl+Shift+E", icon="export"),
             Entry("export_many", "Export conversations…", "Ctrl+Shift+X", icon="export"),
-            Entry("print", "Print branch…", "Ctrl+Alt+P", icon="print"),
+            Entry("print", "Print branch…", "Ctrl+Alt+Shift+P", icon="print"),
             Entry("backups", "Backups…", "Ctrl+Shift+B", icon="history"),
             Entry("data", "Show data folder", "Ctrl+Shift+D", icon="folder"),
             SEPARATOR,

@@ -79,19 +79,22 @@ def test_tab_reaches_the_composer_the_sidebar_and_the_actions_of_a_message(user:
     assert {"Edit", "Regenerate", "Fork", "Continue", "Copy"} <= labels
 
 
-def test_tab_leads_from_a_message_to_its_versions_its_actions_and_the_next_message(user: User) -> None:
+def test_tab_leads_from_a_message_to_its_figure_its_versions_its_actions_and_the_next_message(user: User) -> None:
     first = user.ask("What is a branch?")
     user.press(first.id, "r")
     second = user.answer()
     user.ask("How do I fork?")
     user.view(second.id).text.setFocus(Qt.FocusReason.TabFocusReason)
     walked: list[str] = []
-    for _ in range(8):
+    for _ in range(9):
         user.bot.keyClick(user.window.focusWidget(), Qt.Key.Key_Tab)
         focus = user.window.focusWidget()
         walked.append(focus.text() or focus.accessibleName() if isinstance(focus, QAbstractButton) else "message")
     # The button for the next version is disabled: there is none.
+    figure = user.view(second.id).footer.figure
+    assert figure is not None
     assert walked == [
+        figure.text(),
         "Previous version",
         "Edit",
         "Regenerate",

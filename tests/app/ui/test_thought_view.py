@@ -149,7 +149,7 @@ def test_streamed_raw_text_is_appended(view: MessageView) -> None:
     assert view.text.toPlainText().count("\u200b") == 2
 
 
-def test_tab_goes_from_the_text_to_its_thought_code_and_actions(view: MessageView) -> None:
+def test_tab_goes_from_the_text_to_its_thought_code_figure_and_actions(view: MessageView) -> None:
     text = "<think>a</think>\n\n```\none\n```\n\n```\ntwo\n```\n"
     view.show_message(
         ShownMessage(_message(text), (1, 2), (MessageAction.EDIT, MessageAction.COPY), is_streaming=False, is_last=True)
@@ -162,6 +162,6 @@ def test_tab_goes_from_the_text_to_its_thought_code_and_actions(view: MessageVie
         if place is not None and place.focusPolicy() & Qt.FocusPolicy.TabFocus and place.isVisible():
             stops.append(place)
     buttons = [frame.button for frame in view.text.frames.code]
-    assert stops[:3] == [view.thought.button, *buttons]
-    assert isinstance(stops[3], QToolButton)
-    assert stops[3].accessibleName() == "Previous version"
+    assert stops[:4] == [view.thought.button, *buttons, view.footer.figure]
+    assert isinstance(stops[4], QToolButton)
+    assert stops[4].accessibleName() == "Previous version"

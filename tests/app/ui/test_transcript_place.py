@@ -131,7 +131,7 @@ def test_tab_scrolls_the_focused_button_into_view_in_a_message_higher_than_the_p
 
     qtbot.waitUntil(lambda: is_at_rest(transcript), timeout=PATIENCE_MS)
     names: list[str] = []
-    for key in (*[Qt.Key.Key_Tab] * 4, *[Qt.Key.Key_Backtab] * 3):
+    for key in (*[Qt.Key.Key_Tab] * 5, *[Qt.Key.Key_Backtab] * 4):
         focus = transcript.focusWidget()
         assert focus is not None
         qtbot.keyClick(focus, key)
@@ -139,8 +139,9 @@ def test_tab_scrolls_the_focused_button_into_view_in_a_message_higher_than_the_p
         assert focus is not None
         qtbot.waitUntil(partial(is_seen, focus), timeout=PATIENCE_MS)
         names.append(focus.accessibleName() or focus.property("text"))
-    code = ["Copy code", "Scroll code horizontally"]
-    assert names == [*code, "Edit", "Regenerate", "Edit", *reversed(code)]
+    assert view.footer.figure is not None
+    above = ["Copy code", "Scroll code horizontally", view.footer.figure.text()]
+    assert names == [*above, "Edit", "Regenerate", "Edit", *reversed(above)]
 
 
 def test_a_narrower_page_keeps_its_position_below_the_actions_of_a_message(desk: Desk, transcript: Transcript) -> None:
