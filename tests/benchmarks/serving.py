@@ -37,7 +37,10 @@ _AREA = "serving"
 _PEER = "mlx_lm.server"
 _GUIDE = ROOT / "resources" / "guide"
 _ROUNDS = 3
-_MANY_ROUNDS = 15
+_MANY_ROUNDS = 41
+_SOME_ROUNDS = 15
+_REST_S = 0.01
+"""The time in which the worker and the server end their work on the last answer."""
 _NUM_CLIENTS = 8
 _NUM_TOKENS = 32
 _NUM_WORDS = 150
@@ -86,7 +89,7 @@ def rows() -> Iterator[Row]:
     for label, folder in (("guide", _GUIDE), ("starter", unpacked_folder(starter))):
         with Owned(folder) as owned, _Peer(folder) as peer:
             yield from _speeds(label, _Bough(owned.ready()), peer)
-            yield from _beside_the_worker(label, owned)
+            yield from _beside_the_worker(label, owned, _MANY_ROUNDS if folder == _GUIDE else _SOME_ROUNDS)
             if folder == _GUIDE:
                 yield _session(owned, peer)
                 yield _stops(_Bough(owned), peer)
@@ -246,7 +249,7 @@ def _speeds(label: str, bough: _Server, peer: _Server) -> Iterator[Row]:
     yield compared(_AREA, f"{label}, {_NUM_CLIENTS} clients: tokens/s, with prompts", speeds[0], _PEER, speeds[1])
 
 
-def _beside_the_worker(label: str, owned: Owned) -> Iterator[Row]:
+def _beside_the_worker(label: str, owned: Owned, rounds: int) -> Iterator[Row]:
     """Compare the first token with that of the same request to the worker.
 
     The official clients keep their connection open between requests, and so does this one; a second row opens one for
@@ -260,6 +263,7 @@ def _beside_the_worker(label: str, owned: Owned) -> Iterator[Row]:
         messages = [Message(role="user", content=chats.next()[0]["content"])]
         while not owned.events.empty():
             owned.events.get()
+        time.sleep(_REST_S)
         began = time.perf_counter()
         owned.send(Generate(request_id="bench", messages=messages, max_tokens=2, sampling=Sampling(temperature=0)))
         owned.event(Chunk, lambda event: event.request_id == "bench")
@@ -267,12 +271,16 @@ def _beside_the_worker(label: str, owned: Owned) -> Iterator[Row]:
         owned.event(Finished, lambda event: event.request_id == "bench")
         return took_ms
 
+    def of_api(chats: _Chats, connection: http.client.HTTPConnection | None) -> float:
+        time.sleep(_REST_S)
+        return _asked(bough, chats.next(), 2, connection).first_ms
+
     for name, connection, goal, seed in ((", ms", kept, "<= 1.1", 2), (" and a new connection, ms", None, None, 4)):
         chats, same = _Chats(seed), _Chats(seed + 1)
         ours, theirs = in_turn(
-            _MANY_ROUNDS,
-            lambda chats=chats, connection=connection: _asked(bough, chats.next(), 2, connection).first_ms,
-            lambda same=same: of_worker(same),
+            rounds,
+            partial(of_api, chats, connection),
+            partial(of_worker, same),
             warm_up=2,
         )
         yield compared(_AREA, first + name, ours, "the worker", theirs, goal)
