@@ -13,7 +13,6 @@ from app.ui.theme import Theme, icon, scaled
 _MIN_TEXT_PX = 40
 _SPARE_PX = 2
 """For rounding: the widths of parts do not add up exactly to the width of the whole text."""
-_FOLD_HEIGHT_PX = 28
 _ENTER = {Qt.Key.Key_Return, Qt.Key.Key_Enter}
 
 
@@ -101,7 +100,6 @@ class FoldButton(QToolButton):
         self._theme = theme
         self.setObjectName("action")
         self.setCheckable(True)
-        self.setMinimumHeight(_FOLD_HEIGHT_PX)
         self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.toggled.connect(self._draw_arrow)
         self._draw_arrow()
