@@ -311,7 +311,9 @@ def test_a_conversation_that_is_too_long_stops_or_drops_its_oldest_messages(
     assert view is not None
     shown = _texts(view)
     assert f"did not see the {figures.left_out_messages} oldest messages" in shown
-    assert f"{figures.prompt_tokens:,} tokens, {figures.kept_tokens:,} kept" in shown
+    assert view.footer.figure is not None
+    all_figures = view.footer.figure.accessibleDescription()
+    assert f"{figures.prompt_tokens:,} tokens, {figures.kept_tokens:,} kept" in all_figures
     # Answers that continue from the same message read nothing again.
     answers = [figures, *(_figures(user.ask(f"and another {number}")) for number in range(3))]
     same = [pair for pair in itertools.pairwise(answers) if pair[0].left_out_messages == pair[1].left_out_messages]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QApplication, QFileDialog, QLabel, QMenu
+from PySide6.QtWidgets import QApplication, QFileDialog, QMenu
 from tokenizers import Tokenizer
 
 from app.model.message import Figures, Message, Sampling
@@ -76,11 +76,6 @@ def _figures(answer: Message) -> Figures:
     return answer.record.figures
 
 
-def _labels(user: User, message_id: int) -> str:
-    text = " ".join(label.text() for label in user.view(message_id).findChildren(QLabel))
-    return text.replace("\N{NO-BREAK SPACE}", " ")
-
-
 def test_a_draft_model_is_chosen_survives_a_worker_crash_and_is_removed(
     user: User, large: str, models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -101,7 +96,10 @@ def test_a_draft_model_is_chosen_survives_a_worker_crash_and_is_removed(
     figures = _figures(answer)
     assert figures.read_tokens == 1
     assert figures.draft_tokens == figures.accepted_tokens > 20
-    assert f"{figures.accepted_tokens} of {figures.draft_tokens} drafted tokens accepted" in _labels(user, answer.id)
+    figure = user.view(answer.id).footer.figure
+    assert figure is not None
+    accepted = f"{figures.accepted_tokens} of {figures.draft_tokens} drafted tokens accepted"
+    assert accepted in figure.accessibleDescription()
     user.window.action("sampling").trigger()
     panel = QApplication.activePopupWidget()
     assert isinstance(panel, SamplingPanel)

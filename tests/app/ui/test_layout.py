@@ -7,6 +7,7 @@ from PySide6.QtGui import QColor, QGuiApplication
 from PySide6.QtWidgets import QAbstractSpinBox, QApplication, QLabel, QLineEdit, QToolButton, QWidget
 from typing_extensions import override
 
+from app.model.generation_settings import Hook
 from app.notices import Notice, OpenModels
 from app.ui.composer.sampling_panel import SamplingPanel
 from app.ui.fetch_offer import FetchOffer
@@ -29,15 +30,11 @@ def _popover(user: User) -> SamplingPanel:
     user.bot.mouseClick(user.window.composer.sampling_button, Qt.MouseButton.LeftButton)
     popover = user.window.findChild(SamplingPanel)
     assert popover is not None
+    # With its other part open, too, the panel would be as high as the screen.
     popover.advanced.open()
-    popover.hooks_and_drafts.open()
-    # The list of hooks comes from the worker, and the panel grows with it.
-    user.bot.waitUntil(lambda: "Looking for hooks…" not in _words(popover), timeout=PATIENCE_MS)
+    user.bot.waitUntil(popover.seed.isVisible, timeout=PATIENCE_MS)
+    QApplication.processEvents()
     return popover
-
-
-def _words(widget: QWidget) -> set[str]:
-    return {label.text() for label in widget.findChildren(QLabel)}
 
 
 def test_placeholder_texts_are_readable(user: User) -> None:
@@ -137,9 +134,15 @@ def test_the_panel_is_never_painted_squeezed_while_the_list_of_hooks_arrives(use
     user.bot.mouseClick(user.window.composer.sampling_button, Qt.MouseButton.LeftButton)
     popover = user.window.findChild(SamplingPanel)
     assert popover is not None
-    popover.hooks_and_drafts.open()
     heights = _Heights(popover)
-    user.bot.waitUntil(lambda: len({needed for _, needed in heights.seen}) > 1, timeout=PATIENCE_MS)
+    popover.hooks_and_drafts.open()
+    user.bot.waitUntil(lambda: bool(popover.hooks.switches), timeout=PATIENCE_MS)
+    # The worker's list may be there before the part is first painted: another one comes afterwards.
+    popover.show_hooks(())
+    user.bot.waitUntil(lambda: bool(heights.seen), timeout=PATIENCE_MS)
+    least = heights.seen[-1][1]
+    popover.show_hooks([Hook(name=f"hook {number}", summary="It checks each token.") for number in range(3)])
+    user.bot.waitUntil(lambda: any(needed > least for _, needed in heights.seen), timeout=PATIENCE_MS)
     heights.end()
     assert all(height >= needed for height, needed in heights.seen)
     popover.close()
@@ -200,10 +203,8 @@ def test_a_notices_button_is_below_its_text_where_there_is_no_room_beside_it(use
         return button.mapTo(banner, QPoint(0, 0)).y() > label.mapTo(banner, QPoint(0, label.height())).y()
 
     user.bot.waitUntil(lambda: is_whole() and is_beside(), timeout=PATIENCE_MS)
-    window.resize(520, 500)
-    if window.sidebar.isHidden():
-        window.action("sidebar").trigger()
-    user.bot.waitUntil(lambda: window.width() == 520 and banner.width() < 300, timeout=PATIENCE_MS)
+    window.resize(360, 500)
+    user.bot.waitUntil(lambda: window.width() == 360 and banner.width() < 360, timeout=PATIENCE_MS)
     user.bot.waitUntil(lambda: is_whole() and not is_beside() and is_below(), timeout=PATIENCE_MS)
     window.resize(1100, 760)
     user.bot.waitUntil(lambda: is_whole() and is_beside(), timeout=PATIENCE_MS)
