@@ -6,16 +6,18 @@ from collections.abc import Collection, Sequence
 from functools import partial
 
 from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal
-from PySide6.QtGui import QFocusEvent, QHideEvent, QKeyEvent
+from PySide6.QtGui import QFocusEvent, QHideEvent, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QToolButton, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.model.text import escaped, unescaped
+from app.ui.parts.buttons import FittingButton
 from app.ui.parts.labels import as_tool_tip
 from app.ui.parts.layouts import FlowLayout
 from app.ui.theme import Theme, icon, scaled
 
 _TEXT_PX = 300
+_MIN_TEXT_PX = 40
 _ICON_PX = 16
 _BUTTON_PX = 28
 _REMOVE_KEYS = {Qt.Key.Key_Delete, Qt.Key.Key_Backspace}
@@ -98,19 +100,17 @@ class Chips(QWidget):
         shown = self.fontMetrics().elidedText(text, Qt.TextElideMode.ElideMiddle, _TEXT_PX)
         tip = as_tool_tip(text) if shown != text else ""
         if number in self._openable:
-            opener = QToolButton()
+            opener = FittingButton()
             opener.setObjectName("action")
-            opener.setText(shown.replace("&", "&&"))
+            opener.show_texts(shown)
             opener.setAccessibleName(text)
             opener.setToolTip(tip or self.tr("Choose parts"))
             opener.clicked.connect(partial(self._open, number))
             opener.installEventFilter(self)
             self.openers[number] = opener
             return opener
-        label = QLabel()
-        label.setTextFormat(Qt.TextFormat.PlainText)
-        label.setText(shown)
-        label.setToolTip(tip)
+        label = _ChipLabel(shown)
+        label.setToolTip(tip or as_tool_tip(text))
         return label
 
     def _remove(self, number: int, _is_checked: bool = False) -> None:
@@ -128,6 +128,29 @@ class Chips(QWidget):
                 self._remove(number)
                 return True
         return super().eventFilter(watched, event)
+
+
+class _ChipLabel(QLabel):
+    """A line that loses its middle where there is no room for all of it."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self._whole = text
+
+    @override
+    def sizeHint(self) -> QSize:
+        return QSize(self.fontMetrics().horizontalAdvance(self._whole) + 2, super().sizeHint().height())
+
+    @override
+    def minimumSizeHint(self) -> QSize:
+        size = self.sizeHint()
+        return QSize(min(size.width(), scaled(_MIN_TEXT_PX)), size.height())
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.setText(self.fontMetrics().elidedText(self._whole, Qt.TextElideMode.ElideMiddle, self.width()))
 
 
 class TextChips(QWidget):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtWidgets import QHBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
+from app.ui.composer.chips import Chips
 from app.ui.parts.buttons import FittingButton
+from app.ui.theme import theme
 
 _WORDINGS = ("Sampling: Precise and more", "Precise and more", "Precise")
 
@@ -38,3 +40,18 @@ def test_the_longest_text_that_fits_is_shown(qtbot: QtBot, *, is_modest: bool) -
     # New texts are shown at once.
     button.show_texts("Other words & signs", "Other")
     assert button.text() == "Other words && signs"
+
+
+def test_a_chip_with_a_long_name_fits_a_narrow_page(qtbot: QtBot) -> None:
+    chips = Chips("Files", theme("light"))
+    qtbot.addWidget(chips)
+    chips.show_texts(["a long name " * 9 + ".txt", "b long name " * 9 + ".pdf"], openable={1})
+    assert chips.minimumSizeHint().width() <= 200
+    chips.resize(200, 90)
+    chips.show()
+    for button in (*chips.buttons, chips.openers[1]):
+        assert button.mapTo(chips, button.rect().bottomRight()).x() < 200
+    assert chips.openers[1].text().endswith("…")
+    label = chips.findChildren(QLabel)[0]
+    assert label.text().endswith("txt")
+    assert label.fontMetrics().horizontalAdvance(label.text()) <= label.width()
