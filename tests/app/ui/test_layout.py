@@ -139,7 +139,8 @@ def test_the_panel_is_never_painted_squeezed_while_the_list_of_hooks_arrives(use
     user.bot.waitUntil(lambda: bool(popover.hooks.switches), timeout=PATIENCE_MS)
     # The worker's list may be there before the part is first painted: another one comes afterwards.
     popover.show_hooks(())
-    user.bot.waitUntil(lambda: bool(heights.seen), timeout=PATIENCE_MS)
+    num_before = len(heights.seen)
+    user.bot.waitUntil(lambda: len(heights.seen) > num_before, timeout=PATIENCE_MS)
     least = heights.seen[-1][1]
     popover.show_hooks([Hook(name=f"hook {number}", summary="It checks each token.") for number in range(3)])
     user.bot.waitUntil(lambda: any(needed > least for _, needed in heights.seen), timeout=PATIENCE_MS)
