@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import Literal, TypeAlias
 
 MAX_CHARS = 30_000
-"""What follows is shown as it was written."""
+"""The text behind this many characters is shown as it was written."""
 
 _BEGINNING = re.compile(r"""\s*(?:\{\s*"|\[\s*(?:[\[{"]|-?\d[\d.eE+-]*\s*,))""")
 """Hardly any other text begins like this."""

@@ -18,7 +18,7 @@ from app.model.text import clean
 
 
 class Project(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What new conversations of a folder begin with. The folder's path is its name."""
+    """The beginning that the new conversations of a folder share. The folder's path is its name."""
 
     instructions: str = ""
     """The system prompt. If it is empty, conversations begin with that of their model."""

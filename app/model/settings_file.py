@@ -52,7 +52,7 @@ class _File(Struct, frozen=True, kw_only=True):
 
 
 class ReadSettings(Struct, frozen=True):
-    """What a file has."""
+    """The contents of a file."""
 
     settings: Settings
     hooks: dict[str, str]

@@ -104,7 +104,7 @@ class Store:
         self.preparations = Preparations(self._database, path.parent)
         """Drafts and generation settings of each conversation."""
         self.projects = Projects(self._database, path.parent)
-        """What the conversations of a folder have in common."""
+        """The projects: instructions, files, model and sampling that the conversations of a folder share."""
         self.kept_requests = KeptRequests(self._database, self.messages, self.conversations, self.preparations)
         """Requests of other programs."""
 

@@ -162,7 +162,7 @@ class Kills:
 
 @dataclass
 class KillFigures:
-    """What many kills lost. A kill whose loss is above the promise is printed at once."""
+    """The losses of many kills. A kill whose loss is above the promise is printed at once."""
 
     losses: list[Loss]
     num_continued: int = 0

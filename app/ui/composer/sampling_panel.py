@@ -91,7 +91,7 @@ class SamplingPanel(Popover):
         self.stop = TextChips(self.tr("Stop strings"), sampling.stop, theme)
         self.hooks = HookRows(generation.hooks, generation.hook_options, theme)
         self.advanced = FoldedPart(self.tr("Advanced"), theme)
-        """What few users change. It is open if something in it differs from the defaults."""
+        """The settings that few users change. It is open if something in it differs from the defaults."""
         self.hooks_and_drafts = FoldedPart(self.tr("Hooks and drafts"), theme)
         self._can_think = thinking != "can't"
         self._fill_thinking(thinking)

@@ -1,4 +1,4 @@
-"""What a project's conversations begin with is read once for all of them, whatever the model's cache can do."""
+"""The common beginning of a project's conversations is read once for all of them, whatever the model's cache can do."""
 
 from __future__ import annotations
 

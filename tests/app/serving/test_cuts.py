@@ -41,7 +41,7 @@ _APIS: dict[str, tuple[str, dict[str, Any], str]] = {
 
 
 class _Seen(NamedTuple):
-    """What a client sees of an answer."""
+    """An answer as a client sees it."""
 
     text: str
     reasoning: str
