@@ -169,7 +169,7 @@ class Application(QObject):
     def _load_model(self) -> None:
         if not self._is_closed:
             self.program.load_last_model()
-            self.program.report_interrupted_transfers()
+            self.program.supply.report_interrupted_transfers()
             self.program.start_local_api()
 
     def _begin_upkeep(self) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
-from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtCore import QObject, Signal
 
 from app.answers.answers import Answers
 from app.answers.idle_unloading import IdleUnloading
@@ -15,9 +15,6 @@ from app.answers.model_session import ModelSession
 from app.answers.sessions import GUIDE, Sessions
 from app.answers.worker_watch import WorkerWatch
 from app.catalog.chat_templates import ChatTemplates
-from app.catalog.measured import Measurements
-from app.catalog.starter import ON_HUB as STARTER_ON_HUB
-from app.catalog.starter import find_starter
 from app.conversations import Conversations
 from app.lazy import Lazy
 from app.model.cache_folder import CacheFolder
@@ -28,6 +25,7 @@ from app.model.settings import CacheSettings, Settings, Theme
 from app.model.store import Store
 from app.model.text import clean
 from app.model_notices import ModelNotices
+from app.model_supply import ModelSupply
 from app.notices import (
     ChatWith,
     FreeMemory,
@@ -35,31 +33,19 @@ from app.notices import (
     Notice,
     Notices,
 )
-from app.places import Places
 from app.preferences import Preferences
 from app.projects import Projects
 from app.settings_of_models import SettingsOfModels
-from app.supply.measuring import Measuring
 from worker.sentence import Sentence, joined
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from app.archive.archive import Archive
-    from app.catalog.entry import Asked, Shortage
-    from app.catalog.hub import Hub
     from app.draft_models import DraftModels
     from app.local_api import LocalApi
     from app.serving.messages import ServedModel
-    from app.supply.draft_choices import DraftChoices
-    from app.supply.first_models import FirstModels
-    from app.supply.fits import Fits
-    from app.supply.hub_search import HubSearch
-    from app.supply.load_check import LoadCheck, Refused
-    from app.supply.local_models import LocalModels
-    from app.supply.memory_check import MemoryCheck
-    from app.supply.transfers import Transfers
-    from app.transfer_notices import TransferNotices
+    from app.supply.load_check import Refused
 
 
 class Program(QObject):
@@ -110,27 +96,22 @@ class Program(QObject):
         self._archive = Lazy(self._make_archive)
         self._local_api = Lazy(self._make_local_api)
         self._drafts = Lazy(self._make_drafts)
-        self._memory_check = Lazy(self._make_memory_check)
-        self._load_check = Lazy(self._make_load_check)
-        self._draft_choices = Lazy(self._make_draft_choices)
-        self._local_models = Lazy(self._make_local_models)
-        self._hub = Lazy(self._make_hub)
-        self._hub_search = Lazy(self._make_hub_search)
-        self._transfers = Lazy(self._make_transfers)
-        self._transfer_notices: TransferNotices | None = None
-        """Made with the transfers."""
-        self._first_models = Lazy(self._make_first_models)
         self.templates = ChatTemplates(models_folder.parent / "chat_templates", self._set_aside_found.emit)
         """The chat templates that the user chose for models without one."""
         self._set_aside: dict[Sentence, None] = {}
         """The sentences about files and unsent texts that can't be used, in the order in which they were said."""
-        measured = None if preferences.is_safe else models_folder.parent / "measured.json"
-        self.measurements = Measurements(measured, self._set_aside_found.emit)
-        """The memory and the speeds of models on this machine."""
-        self.measuring = Measuring(session, self.measurements)
-        self._fits = Lazy(self._make_fits)
         self.of_models = SettingsOfModels(preferences, session)
         """The settings of each model."""
+        self.supply = ModelSupply(
+            sessions=sessions,
+            preferences=preferences,
+            of_models=self.of_models,
+            notices=self.notices,
+            archive=self._archive,
+            models_folder=models_folder,
+            report=self._set_aside_found.emit,
+        )
+        self.supply.first_model_landed.connect(self._on_first_model)
         self.idle_unloading = IdleUnloading(session, answers, preferences.settings.unload_after_minutes)
         answers.refusal_of = self.why_not_load
         answers.saving_failed.connect(self.report_unsaved)
@@ -224,133 +205,6 @@ class Program(QObject):
 
         return DraftModels(self.session, self.preferences, self.archive.run)
 
-    @property
-    def memory_check(self) -> MemoryCheck:
-        """Whether the next answer of the loaded model fits into memory."""
-        return self._memory_check.get()
-
-    def _make_load_check(self) -> LoadCheck:
-        from app.supply.load_check import LoadCheck
-
-        return LoadCheck(self.sessions, self.measurements, self.of_models)
-
-    def shortage(self, model: str, asked: Asked) -> Shortage | None:
-        """Return how answers of a model would not fit into memory; None if they do, or before that was looked at."""
-        check = self._memory_check.made
-        return None if check is None else check.shortage(model, asked)
-
-    def _make_memory_check(self) -> MemoryCheck:
-        from app.supply.memory_check import MemoryCheck
-
-        return MemoryCheck(self.session, self.measurements, self.of_models.kv_bits_of, self.archive.run)
-
-    @property
-    def draft_choices(self) -> DraftChoices:
-        """The models that can be draft models of others, for their pages."""
-        return self._draft_choices.get()
-
-    def _make_draft_choices(self) -> DraftChoices:
-        from app.supply.draft_choices import DraftChoices
-
-        return DraftChoices(self.archive.run)
-
-    @property
-    def local_models(self) -> LocalModels:
-        return self._local_models.get()
-
-    def _make_local_models(self) -> LocalModels:
-        from app.supply.local_models import LocalModels
-
-        return LocalModels(self.models_folder, self.preferences, self.archive.run)
-
-    @property
-    def hub_search(self) -> HubSearch:
-        return self._hub_search.get()
-
-    def _make_hub(self) -> Hub:
-        from app.catalog.hub import Hub
-
-        return Hub(data=self.models_folder.parent)
-
-    def _make_hub_search(self) -> HubSearch:
-        from app.supply.hub_search import HubSearch
-
-        return HubSearch(self._hub.get())
-
-    @property
-    def transfers(self) -> Transfers:
-        """Models that are fetched or converted. The first use shows those of earlier runs, paused."""
-        return self._transfers.get()
-
-    def report_interrupted_transfers(self) -> None:
-        """Say in a notice which models were on their way when Bough ended."""
-        if not self.preferences.is_safe and any((self.models_folder.parent / "fetching").glob("*/job.json")):
-            self._transfers.get()
-
-    @property
-    def running_transfers(self) -> list[str]:
-        """The titles of models that are being fetched or converted, or wait for it."""
-        transfers = self._transfers.made
-        return [] if transfers is None else [one.title for one in transfers.all if one.state in {"running", "queued"}]
-
-    def _make_transfers(self) -> Transfers:
-        from app.catalog.fetching import FetchQueue
-        from app.supply.transfers import Transfers
-        from app.transfer_notices import TransferNotices
-
-        places = Places.under(self.models_folder.parent)
-
-        def make_queue(on_change: Callable[[], None]) -> FetchQueue:
-            is_new = self.preferences.is_safe
-            return FetchQueue(places, self._hub.get(), on_change, report=self.report_set_aside, begins_empty=is_new)
-
-        transfers = Transfers(make_queue)
-        # Windows first note which model has landed, while its transfer is still in their lists.
-        transfers.landed.connect(self.local_models.look, Qt.ConnectionType.QueuedConnection)
-        self._transfer_notices = TransferNotices(transfers, self.notices, self.session, self._is_first_model)
-        return transfers
-
-    def _is_first_model(self, key: str) -> bool:
-        first = self._first_models.made
-        return first is not None and first.is_fetching(key)
-
-    def watch_transfers(self, window: QObject) -> None:
-        """A Models window has opened: while it is there, no notice says how transfers end."""
-        self._transfers.get()
-        if self._transfer_notices is not None:
-            self._transfer_notices.watch(window)
-
-    @property
-    def fits(self) -> Fits:
-        return self._fits.get()
-
-    def _make_fits(self) -> Fits:
-        from app.supply.fits import Fits
-
-        return Fits(self.sessions, self.measurements, self.archive.run)
-
-    @property
-    def first_models(self) -> FirstModels:
-        """The model that the first page offers to fetch."""
-        return self._first_models.get()
-
-    def _make_first_models(self) -> FirstModels:
-        from app.supply.first_models import FirstModels
-
-        first = FirstModels(lambda: self.transfers, self.archive.run)
-        first.landed.connect(self._on_first_model)
-        if not self.starter:
-            first.suggest(STARTER_ON_HUB)
-        return first
-
-    def _suggest_model(self) -> None:
-        """Beside the starter, offer the best model that fits, unless the user already has another one."""
-        first, starter = self._first_models.made, self.starter
-        others = set(self.settings.recent_models) - {starter}
-        if first is not None and first.offer is None and starter == self.session.name and not others:
-            info = self.session.info
-            first.suggest_best(0 if info is None else info.weights_bytes)
-
     def _on_first_model(self, name: str) -> None:
         if self.session.name == GUIDE:
             self.load_model(name)
@@ -359,9 +213,7 @@ class Program(QObject):
 
     def close(self) -> None:
         """End background work."""
-        self.measurements.close()
-        if self._transfers.made is not None:
-            self._transfers.made.close()
+        self.supply.close()
         if self._archive.made is not None:
             self._archive.made.close()
 
@@ -379,8 +231,8 @@ class Program(QObject):
         self.notices.end("model")
         name = clean(name)
         if anyway:
-            self._load_check.get().allow(name)
-        refused = None if name == GUIDE else self._load_check.get().refusal(name)
+            self.supply.allow(name)
+        refused = self.supply.refusal(name)
         if refused is None:
             self.answers.load(name)
         else:
@@ -392,15 +244,8 @@ class Program(QObject):
 
     def why_not_load(self, name: str) -> Sentence | None:
         """Return why the model of an answer should not be loaded."""
-        refused = None if name == GUIDE else self._load_check.get().refusal(name)
+        refused = self.supply.refusal(name)
         return None if refused is None else refused.why
-
-    def free_memory(self) -> None:
-        """End the guide's process, which is idle; it starts again when it is asked."""
-        if self.sessions.is_guide_idle:
-            self.sessions.guide.end()
-        if self._fits.made is not None:
-            self._fits.made.measure()
 
     def choose_template(self, name: str, *, is_plain: bool) -> None:
         """Use a plain chat template for a model that has none, or none again. If it is loaded, it is loaded again.
@@ -458,7 +303,7 @@ class Program(QObject):
 
         name = self._first_model
         # The check takes a tenth of a second, so models that fit for certain do without.
-        refused = None if name == GUIDE or is_small(name) else self._load_check.get().refusal(name)
+        refused = None if name == GUIDE or is_small(name) else self.supply.refusal(name)
         if refused is None:
             self.session.load(name, self.settings.cache_settings, self._draft_of(name))
         else:
@@ -471,27 +316,21 @@ class Program(QObject):
         self.session.expect(name, self._draft_of(name))
 
     @property
-    def starter(self) -> str:
-        """The name of the starter, a small real model; empty if it is not there."""
-        fetched = STARTER_ON_HUB.repo if STARTER_ON_HUB.repo in self.settings.recent_models else ""
-        return str(find_starter(self.models_folder) or fetched)
-
-    @property
     def model_to_chat_with(self) -> str:
         """The loaded model, unless it is the guide; then the starter, and the guide if there is no starter."""
-        return self.starter or GUIDE if self.session.name == GUIDE else self.session.name
+        return self.supply.starter or GUIDE if self.session.name == GUIDE else self.session.name
 
     @property
     def offered_models(self) -> tuple[str, ...]:
         """The models to choose from: the guide, the starter, and those that were loaded before, last one first."""
-        found = (GUIDE, self.starter, *self.settings.recent_models)
+        found = (GUIDE, self.supply.starter, *self.settings.recent_models)
         return tuple(dict.fromkeys(name for name in found if name))
 
     @property
     def _first_model(self) -> str:
         """The model to load at the start: the one that was loaded last; instead of the guide, the starter."""
         last = self.settings.model
-        return self.starter or last if last == GUIDE else last
+        return self.supply.starter or last if last == GUIDE else last
 
     def _draft_of(self, name: str) -> str:
         return self.settings.draft_models.get(name, "")
@@ -553,7 +392,7 @@ class Program(QObject):
 
     def _set_model_folders(self, folders: tuple[str, ...]) -> None:
         self.preferences.change(model_folders=folders)
-        self.local_models.look()
+        self.supply.local_models.look()
 
     # --- the settings --------------------------------------------------------------------------------------
 
@@ -588,7 +427,7 @@ class Program(QObject):
         # The next start loads a model that has loaded before.
         loaded = self.settings.with_loaded(self.session.name, self.session.draft)
         self.preferences.change(**msgspec.structs.asdict(loaded))
-        self._suggest_model()
+        self.supply.suggest_model()
 
     def restart_worker(self, session: ModelSession | None = None) -> None:
         """End a worker, and load its model in a fresh one. Its running answers end with their text so far.

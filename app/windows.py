@@ -99,7 +99,7 @@ class Windows(QObject):
             answers.save()
         if answers.has_unsaved and not ask_close_unsaved(window):
             return False
-        transfers = self._program.running_transfers
+        transfers = self._program.supply.running_transfers
         return not transfers or ask_close_fetching(window, transfers)
 
     def _on_closed(self, window: MainWindow) -> None:

@@ -381,7 +381,7 @@ class Controller(QObject):
         for name in names:
             num_tokens = fewest_tokens(prompt, name) + fewest_tokens([question(text)], "")
             asked = Asked(num_tokens=num_tokens + settings.sampling.max_tokens, num_answers=number)
-            found = self.program.shortage(name, asked)
+            found = self.program.supply.shortage(name, asked)
             if found is not None and found.is_too_large:
                 why = Sentence("{why} Nothing was asked, and your text is kept.", why=found.sentence)
                 self._notices.post(Notice(why, "danger", action=AllowLargeAnswers(name)))

@@ -81,7 +81,7 @@ def _play(application: Application, out: Path, folder: Path) -> tuple[str | None
 
 def _play_steps(visitor: Visitor, steps: list[dict[str, Any]], in_slots: list[str]) -> str | None:
     try:
-        for name, step in steps_of(has_starter=bool(visitor.controller.program.starter)):
+        for name, step in steps_of(has_starter=bool(visitor.controller.program.supply.starter)):
             began = time.perf_counter()
             facts = step(visitor)
             expect(not in_slots, next(iter(in_slots), ""))

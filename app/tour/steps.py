@@ -46,7 +46,7 @@ def load(visitor: Visitor) -> dict[str, Any]:
     visitor.picture("start")
     visitor.wait("the model to load", lambda: session.state != "loading")
     if session.name != GUIDE and best_that_fits(machine_memory()) is not None:
-        offers = visitor.controller.program.first_models
+        offers = visitor.controller.program.supply.first_models
         visitor.wait("the offer of a better model", lambda: offers.offer is not None)
     info = session.info
     label = "guide" if visitor.controller.model.name == GUIDE else "starter's"

@@ -431,15 +431,15 @@ class NoticeCommands(QObject):
             case LoadAnyway(model):
                 program.load_model(model, anyway=True)
             case FreeMemory(model):
-                program.free_memory()
+                program.supply.free_memory()
                 program.load_model(model)
             case AllowLargeAnswers(model):
-                program.memory_check.allow(model)
+                program.supply.memory_check.allow(model)
             case AskGuide():
                 self._controller.ask_guide()
             case ResumeTransfers(keys):
                 for key in keys:
-                    program.transfers.resume(key)
+                    program.supply.transfers.resume(key)
             case RestartWorker(is_guide):
                 program.restart_worker(program.sessions.guide if is_guide else None)
             case OpenMemorySettings():

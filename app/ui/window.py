@@ -308,21 +308,21 @@ class MainWindow(QMainWindow):
     def _show_choices(self) -> None:
         answering, program = self._controller.model.name, self._controller.program
         model = program.model_to_chat_with if answering == GUIDE else answering
-        self.welcome.show_choices(answering, model, is_starter=model == program.starter)
+        self.welcome.show_choices(answering, model, is_starter=model == program.supply.starter)
 
     def _show_offer(self) -> None:
         """Offer a model to fetch on the first page. This comes after the first paint: it takes time."""
         program, welcome = self._controller.program, self.welcome
-        first = program.first_models
+        first = program.supply.first_models
         if first.offer is None and not welcome.has_offer:
             return
         if not welcome.has_offer:
             welcome.offer.fetch_requested.connect(first.fetch)
             welcome.offer.cancel_requested.connect(first.cancel)
-        welcome.offer.show_offer(first.offer, is_starter=not program.starter)
+        welcome.offer.show_offer(first.offer, is_starter=not program.supply.starter)
 
     def _watch_offers(self) -> None:
-        self._controller.program.first_models.changed.connect(self._show_offer)
+        self._controller.program.supply.first_models.changed.connect(self._show_offer)
         self._show_offer()
 
     def _choose_model(self, name: str) -> None:

@@ -170,8 +170,8 @@ def start_and_look(starter: Starter) -> None:
     application = starter.start()
     window = application.window
     assert window.isVisible()
-    application.program.measurements.of("guide")
-    assert application.program.transfers.all is not None
+    application.program.supply.measurements.of("guide")
+    assert application.program.supply.transfers.all is not None
     application.controller.shown.open_conversation(1)
     window.action("settings").trigger()
     window.action("sampling").trigger()

@@ -41,6 +41,7 @@ class _Desk:
     def __init__(self, application: Application, bot: QtBot) -> None:
         self.application, self.bot = application, bot
         self.controller, self.program = application.controller, application.program
+        self.supply = self.program.supply
         self.wait(lambda: application.session.state == "ready")
         self._first = self.answer_to("How do I fork a message?")
         application.window.action("models").trigger()
@@ -48,7 +49,7 @@ class _Desk:
         assert isinstance(found, ModelsWindow)
         self.models = found
         # A model that the first search finds is not taken for a dropped one.
-        self.wait(lambda: self.program.local_models.has_looked and not self.program.local_models.is_looking)
+        self.wait(lambda: self.supply.local_models.has_looked and not self.supply.local_models.is_looking)
 
     def wait(self, condition: Callable[[], bool]) -> None:
         self.bot.waitUntil(condition, timeout=_PATIENCE_MS)
@@ -65,17 +66,17 @@ class _Desk:
     def drop(self, path: Path) -> str:
         """Drop a model on the window. Return what the Models window says of it; empty if it is a usable model."""
         self.models.status.setText("")
-        num_found = len(self.program.local_models.all)
+        num_found = len(self.supply.local_models.all)
         self.application.window.dialogs.drop_page.models_dropped.emit([path])
         failed = self._failed_transfer
-        self.wait(lambda: bool(self.models.status.text() or failed() or len(self.program.local_models.all) > num_found))
+        self.wait(lambda: bool(self.models.status.text() or failed() or len(self.supply.local_models.all) > num_found))
         said = self.models.status.text() or failed()
-        for transfer in self.program.transfers.all:
-            self.program.transfers.cancel(transfer.key)
+        for transfer in self.supply.transfers.all:
+            self.supply.transfers.cancel(transfer.key)
         return said
 
     def _failed_transfer(self) -> str:
-        return next((str(one.failure) for one in self.program.transfers.all if one.state == "failed"), "")
+        return next((str(one.failure) for one in self.supply.transfers.all if one.state == "failed"), "")
 
     def open(self, folder: Path) -> str:
         """Choose a model folder. Return why it is not used; empty if it is loaded."""
@@ -131,7 +132,7 @@ def test_a_hostile_folder_is_said(desk: _Desk, random_llama: Path, tmp_path: Pat
             assert len(said) < 1000
         # All of them in a folder that is searched.
         desk.program.add_model_folder(tmp_path / "hostile")
-        desk.wait(lambda: desk.program.local_models.has_looked and not desk.program.local_models.is_looking)
-        assert desk.program.local_models.failure is None
+        desk.wait(lambda: desk.supply.local_models.has_looked and not desk.supply.local_models.is_looking)
+        assert desk.supply.local_models.failure is None
     assert watchdog.longest.cpu_ms < _MAX_BLOCK_MS, watchdog.stacks.most_common(3)
     desk.check()

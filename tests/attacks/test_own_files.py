@@ -139,17 +139,17 @@ def test_the_window_says_it_all_and_safe_mode_uses_none(bough: Starter, qtbot: Q
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(b"\xff" * 5000)
     program = bough.start(is_safe=True).program
-    program.measurements.note_loaded("model", 1)
+    program.supply.measurements.note_loaded("model", 1)
     assert program.session.template_of("model") is None
-    assert program.transfers.all == []
+    assert program.supply.transfers.all == []
     program.start_local_api()
     bough.end()
     assert all(path.read_bytes() == b"\xff" * 5000 for path in files.values())
 
     program = bough.start().program
-    program.measurements.of("model")
+    program.supply.measurements.of("model")
     program.session.template_of("model")
-    assert program.transfers.all == []
+    assert program.supply.transfers.all == []
     program.start_local_api()
     qtbot.waitUntil(lambda: "answers to other programs" in _said(bough), timeout=120_000)
     said = _said(bough)
@@ -159,8 +159,8 @@ def test_the_window_says_it_all_and_safe_mode_uses_none(bough: Starter, qtbot: Q
     bough.end()
 
     program = bough.start().program
-    program.measurements.of("model")
-    assert program.transfers.all == []
+    program.supply.measurements.of("model")
+    assert program.supply.transfers.all == []
     assert _said(bough) == ""
 
 

@@ -24,9 +24,9 @@ def first_start_with_starter(stage: Stage) -> QWidget:
     """The page with both models; the starter answers, and a better model is offered."""
     program = stage.application.program
     write_random_llama(starter_path(program.models_folder), byte_level_tokenizer())
-    stage.controller.choose_model(program.starter)
-    stage.wait(lambda: program.session.state == "ready" and program.session.name == program.starter)
-    program.first_models.suggest(good_models()[1])
+    stage.controller.choose_model(program.supply.starter)
+    stage.wait(lambda: program.session.state == "ready" and program.session.name == program.supply.starter)
+    program.supply.first_models.suggest(good_models()[1])
     return stage.window
 
 

@@ -6,14 +6,15 @@ import math
 from collections.abc import Collection, Sequence
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
-from PySide6.QtGui import QDragEnterEvent, QDropEvent, QFontMetricsF, QKeyEvent, QResizeEvent, QTextCursor
+from PySide6.QtGui import QFontMetricsF, QKeyEvent, QResizeEvent, QTextCursor
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QToolButton, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.ui.composer.chips import Chips
 from app.ui.composer.context_gauge import ContextGauge
-from app.ui.composer.writing_field import MessageHistory, WritingField, files_in
+from app.ui.composer.writing_field import MessageHistory, WritingField
 from app.ui.parts.buttons import FittingButton
+from app.ui.parts.file_drops import FileDrops
 from app.ui.parts.labels import as_tool_tip
 from app.ui.theme import COLUMN_PX, LINE_PX, Theme, icon, repolish, text_font
 
@@ -46,7 +47,7 @@ class Composer(QWidget):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self.setObjectName("page")
-        self.setAcceptDrops(True)
+        FileDrops(self).dropped.connect(self.files_given)
         self._is_streaming = self._is_stopping = False
         self._are_files_read = True
         self._theme = theme
@@ -283,16 +284,6 @@ class Composer(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._fit()
-
-    @override
-    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        if files_in(event.mimeData()):
-            event.acceptProposedAction()
-
-    @override
-    def dropEvent(self, event: QDropEvent) -> None:
-        event.acceptProposedAction()
-        self.files_given.emit(files_in(event.mimeData()))
 
     @override
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:

@@ -181,12 +181,12 @@ class ComposerCommands(QObject):
             return None
         if not self._is_checking:
             self._is_checking = True
-            self._program.memory_check.changed.connect(self._show_shortage)
+            self._program.supply.memory_check.changed.connect(self._show_shortage)
         num_new = min(generation.sampling.max_tokens, max(room.num_free, 0))
         num_tokens = min(room.num_used + num_new, room.limit)
         asked = Asked(num_tokens=num_tokens, num_kept=room.num_kept, num_answers=generation.n)
         models = generation.models_or(self._controller.model.name)
-        found = [self._program.memory_check.shortage(name, asked) for name in models]
+        found = [self._program.supply.memory_check.shortage(name, asked) for name in models]
         return next((one for one in (*found, self._misfit) if one is not None), None)
 
     def _find_misfit(self) -> None:
@@ -208,7 +208,7 @@ class ComposerCommands(QObject):
 
     def _send_anyway(self) -> None:
         for name in self._preparation.generation.models_or(self._controller.model.name):
-            self._program.memory_check.allow(name)
+            self._program.supply.memory_check.allow(name)
         self._composer.send()
 
     # --- the system prompt ---------------------------------------------------------------------------------

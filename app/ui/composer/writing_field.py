@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, QEvent, QMimeData, QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent, QKeySequence, QResizeEvent, QTextCursor
@@ -12,6 +11,7 @@ from PySide6.QtWidgets import QPlainTextEdit
 from typing_extensions import override
 
 from app.numbers import counted
+from app.ui.parts.file_drops import files_in
 
 _MAX_CHARS = 2_000_000
 _MAX_RUN = 50_000
@@ -222,11 +222,6 @@ def _start_of(text: str, num_units: int) -> str:
     if start.isascii() or max(start) <= "\uffff":
         return start
     return start.encode("utf-16-le", "surrogatepass")[: 2 * num_units].decode("utf-16-le", "surrogatepass")
-
-
-def files_in(source: QMimeData) -> list[Path]:
-    """Return the local files in pasted or dropped data."""
-    return [Path(url.toLocalFile()) for url in source.urls() if url.isLocalFile()]
 
 
 class MessageHistory(QObject):

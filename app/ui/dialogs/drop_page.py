@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QMimeData, QObject, QPoint, QRect, Qt, Signal
-from PySide6.QtGui import QColor, QDragEnterEvent, QDragLeaveEvent, QDragMoveEvent, QDropEvent, QPainter, QPaintEvent
+from PySide6.QtCore import QPoint, QRect, Qt, Signal
+from PySide6.QtGui import QColor, QDragLeaveEvent, QDragMoveEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QLabel, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.model.imports import SUFFIXES
+from app.ui.parts.file_drops import FileDrops
 from app.ui.theme import Theme, icon, scaled
 
 _MARGIN_PX = 24
@@ -42,9 +43,11 @@ class DropPage(QWidget):
         column.setSpacing(8)
         for part in (self._icon, self.headline, self.details):
             column.addWidget(part)
-        self.setAcceptDrops(True)
-        parent.setAcceptDrops(True)
-        parent.installEventFilter(self)
+        over_window = FileDrops(parent)
+        over_window.entered.connect(self._open)
+        # A drop may come before the page takes over the drag.
+        over_window.dropped.connect(self._take)
+        FileDrops(self).dropped.connect(self._take)
         self.setVisible(False)
         self.set_theme(theme)
 
@@ -54,25 +57,6 @@ class DropPage(QWidget):
     # --- over the window ---------------------------------------------------------------------------------
 
     @override
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.DragEnter and isinstance(event, QDragEnterEvent) and watched is self.parent():
-            files = files_in(event.mimeData())
-            if files:
-                event.acceptProposedAction()
-                self._open(files)
-                return True
-        elif event.type() == QEvent.Type.Drop and isinstance(event, QDropEvent) and watched is self.parent():
-            # The drop came before the page could take over the drag.
-            self._drop(event)
-            return True
-        return super().eventFilter(watched, event)
-
-    @override
-    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        if files_in(event.mimeData()):
-            event.acceptProposedAction()
-
-    @override
     def dragMoveEvent(self, event: QDragMoveEvent) -> None:
         event.acceptProposedAction()
 
@@ -80,17 +64,10 @@ class DropPage(QWidget):
     def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
         self.setVisible(False)
 
-    @override
-    def dropEvent(self, event: QDropEvent) -> None:
-        self._drop(event)
-
-    def _drop(self, event: QDropEvent) -> None:
+    def _take(self, files: Sequence[Path]) -> None:
         self.setVisible(False)
-        files = files_in(event.mimeData())
         models = [file for file in files if is_model(file)]
         importable = [file for file in files if can_be_imported(file)]
-        if models or importable:
-            event.acceptProposedAction()
         if models:
             self.models_dropped.emit(models)
         elif importable:
@@ -136,11 +113,6 @@ class DropPage(QWidget):
     @override
     def paintEvent(self, event: QPaintEvent) -> None:
         QPainter(self).fillRect(self.rect(), _SHADE)
-
-
-def files_in(dragged: QMimeData) -> list[Path]:
-    """Return the local files of a drag."""
-    return [Path(url.toLocalFile()) for url in dragged.urls() if url.isLocalFile()]
 
 
 def can_be_imported(file: Path) -> bool:

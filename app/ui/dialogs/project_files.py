@@ -8,16 +8,13 @@ from pathlib import Path
 
 from msgspec import structs
 from PySide6.QtCore import Signal
-from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
-from typing_extensions import override
 
 from app.costs.file_sizes import FileSizes
 from app.files.reading import FileReader, Job, NotAttachedError, is_document, read_text_file
 from app.model.attachment import MAX_CHARS, Attachment, unsent_files
 from app.numbers import counted
 from app.ui.composer.chips import Chips
-from app.ui.composer.writing_field import files_in
 from app.ui.theme import Theme
 from worker.sentence import Sentence, joined
 
@@ -147,13 +144,3 @@ class ProjectFiles(QWidget):
 
         popover.chosen.connect(choose)
         popover.show_above(self.chips, popover.parts)
-
-    @override
-    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        if files_in(event.mimeData()):
-            event.acceptProposedAction()
-
-    @override
-    def dropEvent(self, event: QDropEvent) -> None:
-        event.acceptProposedAction()
-        self.add(files_in(event.mimeData()))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
-from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeyEvent
+from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QComboBox, QGridLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
 from typing_extensions import override
 
@@ -15,10 +15,11 @@ from app.model.project import Project, unsent_beginning
 from app.projects import name_of
 from app.sentences import translated
 from app.ui.composer.display_names import preset_name
-from app.ui.composer.writing_field import WritingField, files_in
+from app.ui.composer.writing_field import WritingField
 from app.ui.dialogs.project_files import ProjectFiles
 from app.ui.header import model_label
 from app.ui.parts.cost_text import cost_text
+from app.ui.parts.file_drops import FileDrops
 from app.ui.parts.labels import quiet_label
 from app.ui.parts.layouts import scrolled
 from app.ui.parts.sheet import Sheet
@@ -41,7 +42,6 @@ class ProjectWindow(Sheet):
         """`folder` empty: a new project."""
         super().__init__("", parent)
         self.setWindowTitle(self.tr("Project") if folder else self.tr("New project"))
-        self.setAcceptDrops(True)
         self.folder = folder
         self._controller = controller
         self._projects = controller.program.projects
@@ -58,6 +58,7 @@ class ProjectWindow(Sheet):
         self.instructions.refused.connect(self._warn)
         self.files = ProjectFiles(self._before.files, controller.file_sizes, theme)
         self.files.refused.connect(self._on_refused)
+        FileDrops(self).dropped.connect(self.files.add)
         self.model = QComboBox()
         self.sampling = QComboBox()
         self.cost = quiet_label("")
@@ -196,13 +197,3 @@ class ProjectWindow(Sheet):
                 self._save()
                 return True
         return super().eventFilter(watched, event)
-
-    @override
-    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        if files_in(event.mimeData()):
-            event.acceptProposedAction()
-
-    @override
-    def dropEvent(self, event: QDropEvent) -> None:
-        event.acceptProposedAction()
-        self.files.add(files_in(event.mimeData()))

@@ -32,11 +32,11 @@ class ModelEntries(QObject):
         self._entries: dict[str, Entry] = {}
         self._sections: list[tuple[str, list[Entry]]] = []
         for signal in (
-            program.local_models.changed,
-            program.transfers.changed,
-            program.hub_search.changed,
-            program.hub_search.details_changed,
-            program.fits.changed,
+            program.supply.local_models.changed,
+            program.supply.transfers.changed,
+            program.supply.hub_search.changed,
+            program.supply.hub_search.details_changed,
+            program.supply.fits.changed,
             program.session.changed,
         ):
             signal.connect(self._update)
@@ -63,7 +63,7 @@ class ModelEntries(QObject):
         """Show only models whose names contain the words, and search the hub for them."""
         self._words = words
         self._kept.clear()
-        self._program.hub_search.search(words)
+        self._program.supply.hub_search.search(words)
         self._update()
 
     def keep(self, key: str) -> None:
@@ -74,7 +74,7 @@ class ModelEntries(QObject):
         """Ask the hub for the details of a model that the user has chosen, if they are unknown."""
         entry = self.get(key)
         if entry is not None and isinstance(entry.model, RemoteModel) and entry.transfer is None:
-            self._program.hub_search.details(entry.model.repo)
+            self._program.supply.hub_search.details(entry.model.repo)
 
     def choose_variant(self, repo: str, gguf: str) -> None:
         """Choose a GGUF model of a repository."""
@@ -84,13 +84,13 @@ class ModelEntries(QObject):
     def fit_of(self, model: LocalModel | RemoteModel) -> Fit | None:
         """Return whether a model fits into memory; None if too little is known of it."""
         name = model.name if isinstance(model, LocalModel) else ""
-        return self._program.fits.of(model, self._program.of_models.kv_bits_of(name))
+        return self._program.supply.fits.of(model, self._program.of_models.kv_bits_of(name))
 
     # --- inside --------------------------------------------------------------------------------------------
 
     def _update(self) -> None:
-        local = self._matching([self._local_entry(model) for model in self._program.local_models.all])
-        transfers = [self._transfer_entry(transfer) for transfer in self._program.transfers.all]
+        local = self._matching([self._local_entry(model) for model in self._program.supply.local_models.all])
+        transfers = [self._transfer_entry(transfer) for transfer in self._program.supply.transfers.all]
         self._sections = [
             (self.tr("On the way"), transfers),
             (self.tr("On this computer"), local),
@@ -123,9 +123,9 @@ class ModelEntries(QObject):
                     presence = "unloaded"
                 case "failed":
                     pass
-        speeds = speeds_text(self._program.measurements.of(model.name))
+        speeds = speeds_text(self._program.supply.measurements.of(model.name))
         fit = self.fit_of(model)
-        can_free = self._program.fits.frees(fit)
+        can_free = self._program.supply.fits.frees(fit)
         return Entry(f"local:{model.name}", model, fit, can_free, presence=presence, fraction=fraction, speeds=speeds)
 
     def _transfer_entry(self, transfer: Transfer) -> Entry:
@@ -135,7 +135,7 @@ class ModelEntries(QObject):
     def _remote_section(self) -> tuple[str, list[Entry]]:
         """Return the hits of the search; if the search field is empty, good first models that fit, largest first."""
         if self._words.strip():
-            return self.tr("On the hub"), self._remote_entries(self._program.hub_search.hits)
+            return self.tr("On the hub"), self._remote_entries(self._program.supply.hub_search.hits)
         from app.catalog.good_models import good_models
 
         entries = [entry for entry in self._remote_entries(good_models()[::-1]) if not entry.is_gone]
@@ -144,14 +144,14 @@ class ModelEntries(QObject):
         return self.tr("Good first models"), fitting or entries[-1:]
 
     def _remote_entries(self, models: Sequence[RemoteModel]) -> list[Entry]:
-        transfers = self._program.transfers
-        here = {model.repo for model in self._program.local_models.all if model.repo and model.format == "mlx"}
+        transfers = self._program.supply.transfers
+        here = {model.repo for model in self._program.supply.local_models.all if model.repo and model.format == "mlx"}
         found = [self._remote_entry(hit) for hit in models if hit.repo not in here]
         return [entry for entry in found if not isinstance(entry.model, RemoteModel) or not transfers.of(entry.model)]
 
     def _remote_entry(self, hit: RemoteModel) -> Entry:
         entry = Entry(f"hub:{hit.repo}", hit)
-        details = self._program.hub_search.known_details(hit.repo)
+        details = self._program.supply.hub_search.known_details(hit.repo)
         if isinstance(details, SentenceError):
             return replace(entry, failure=details, fit=self.fit_of(hit))
         if details:

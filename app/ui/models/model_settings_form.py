@@ -150,7 +150,7 @@ class ModelSettingsForm(QWidget):
         self.stop.changed.connect(self._keep)
         self.kv_bits.activated.connect(self._keep)
         self.draft.activated.connect(self._on_draft)
-        self._program.draft_choices.changed.connect(self._show_drafts)
+        self._program.supply.draft_choices.changed.connect(self._show_drafts)
         self._program.of_models.changed.connect(self._on_changed)
         self._program.session.changed.connect(self._show_drafts)
         self._program.settings_changed.connect(self._show_kv_bits)
@@ -205,7 +205,7 @@ class ModelSettingsForm(QWidget):
         self._show_drafts()
         self._show_summary()
         if self.button.isChecked():
-            self._program.draft_choices.look_for(self._model, self._program.local_models.all)
+            self._program.supply.draft_choices.look_for(self._model, self._program.supply.local_models.all)
 
     def _on_changed(self, name: str) -> None:
         if name == self._name and not self._settling.isActive():
@@ -233,7 +233,7 @@ class ModelSettingsForm(QWidget):
         if self._model is None:
             return
         chosen = self._program.of_models.draft_of(self._model.name)
-        found = self._program.draft_choices.of(self._model)
+        found = self._program.supply.draft_choices.of(self._model)
         choices = [choice for choice in found if choice.name != chosen]
         names = ["", *([chosen] if chosen else []), *(choice.name for choice in choices)]
         texts = [self.tr("None"), *([model_label(chosen)] if chosen else []), *map(self._draft_text, choices)]
@@ -316,7 +316,7 @@ class ModelSettingsForm(QWidget):
         self._form.setVisible(is_open)
         self.summary.setVisible(not is_open)
         if is_open and self._model is not None:
-            self._program.draft_choices.look_for(self._model, self._program.local_models.all)
+            self._program.supply.draft_choices.look_for(self._model, self._program.supply.local_models.all)
 
     def _keep(self) -> None:
         """Keep what is chosen and typed."""

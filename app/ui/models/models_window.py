@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import assert_never
 
 from PySide6.QtCore import QEvent, QObject, Qt, QUrl, Signal
-from PySide6.QtGui import QDesktopServices, QDragEnterEvent, QDropEvent, QKeyEvent, QResizeEvent
+from PySide6.QtGui import QDesktopServices, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QApplication,
     QDialog,
@@ -34,7 +34,6 @@ from app.program import Program
 from app.sentences import translated
 from app.supply.local_models import look_at
 from app.ui.dialogs import questions
-from app.ui.dialogs.drop_page import files_in
 from app.ui.models.announcing import TransferAnnouncements
 from app.ui.models.entry import Action, main_action
 from app.ui.models.model_entries import ModelEntries
@@ -42,6 +41,7 @@ from app.ui.models.model_list import ModelList
 from app.ui.models.model_page import ModelPage
 from app.ui.models.model_settings_form import ModelSettingsForm
 from app.ui.parts.buttons import EnterKey
+from app.ui.parts.file_drops import FileDrops
 from app.ui.parts.labels import quiet_label
 from app.ui.theme import Theme, icon, scaled
 from worker.sentence import Sentence
@@ -102,13 +102,12 @@ class ModelsWindow(QDialog):
         self._connect()
         self.list.choose_next(f"local:{program.session.name}")
         self.set_theme(theme)
-        self.setAcceptDrops(True)
         EnterKey(self)
-        self.announcements = TransferAnnouncements(program.transfers, self)
-        program.watch_transfers(self)
-        program.local_models.look()
+        self.announcements = TransferAnnouncements(program.supply.transfers, self)
+        program.supply.watch_transfers(self)
+        program.supply.local_models.look()
         self.entries.search("")
-        program.fits.measure()
+        program.supply.fits.measure()
         self._fit_width(self.width())
         self.field.setFocus()
 
@@ -140,6 +139,7 @@ class ModelsWindow(QDialog):
         self.resize(min(scaled(_WIDTH_PX), width), min(scaled(_HEIGHT_PX), height))
 
     def _connect(self) -> None:
+        FileDrops(self).dropped.connect(self._open_all)
         self.field.textChanged.connect(self._on_words)
         self.list.chosen.connect(self._on_chosen)
         self.list.entered.connect(self._on_entered)
@@ -150,10 +150,10 @@ class ModelsWindow(QDialog):
         self.page.back_requested.connect(self._show_list)
         self.page.focus_lost.connect(self._show_list)
         self.page.plain_template_chosen.connect(self._on_plain_template)
-        self.page.token.entered.connect(self._program.hub_search.enter_token)
-        self._program.hub_search.token_answered.connect(self._on_token)
-        self._program.hub_search.details_changed.connect(self._on_details)
-        self._program.transfers.landed.connect(self._on_landed)
+        self.page.token.entered.connect(self._program.supply.hub_search.enter_token)
+        self._program.supply.hub_search.token_answered.connect(self._on_token)
+        self._program.supply.hub_search.details_changed.connect(self._on_details)
+        self._program.supply.transfers.landed.connect(self._on_landed)
         self.entries.changed.connect(self._show)
         self._program.of_models.changed.connect(self._show)
 
@@ -175,7 +175,7 @@ class ModelsWindow(QDialog):
         """Update the list and the page."""
         self.list.show_rows(self.entries.rows())
         entry = self.entries.get(self.list.chosen_key)
-        if entry is None and self.list.is_awaiting and not self._program.local_models.is_looking:
+        if entry is None and self.list.is_awaiting and not self._program.supply.local_models.is_looking:
             self.list.give_up()
             entry = self.entries.get(self.list.chosen_key)
         if entry is not None or not self.list.is_awaiting:
@@ -185,8 +185,8 @@ class ModelsWindow(QDialog):
 
     def _show_status(self) -> None:
         """Say below the list what the search is doing, or why it found nothing."""
-        search = self._program.hub_search
-        local, again = self._program.local_models, ""
+        search = self._program.supply.hub_search
+        local, again = self._program.supply.local_models, ""
         if self._said or local.failure is not None:
             text = self._said or translated(local.failure or "")
         elif search.failure is not None:
@@ -208,7 +208,7 @@ class ModelsWindow(QDialog):
         self.entries.search(words)
 
     def _search_on(self) -> None:
-        search = self._program.hub_search
+        search = self._program.supply.hub_search
         if search.failure is not None:
             search.search_again()
         else:
@@ -234,11 +234,11 @@ class ModelsWindow(QDialog):
         if self.list.awaits(key):
             self.entries.keep(f"local:{name}")
             self.list.choose_next(f"local:{name}")
-            self._program.local_models.look()
+            self._program.supply.local_models.look()
 
     def _on_details(self, repo: str) -> None:
         """Say why a row disappears: the hub no longer has this model."""
-        found = self._program.hub_search.known_details(repo)
+        found = self._program.supply.hub_search.known_details(repo)
         if not self.field.text().strip() and isinstance(found, HubError) and found.kind == "gone":
             self._say(self.tr("{model} is no longer on the hub, so it is not listed.").format(model=repo))
 
@@ -248,7 +248,7 @@ class ModelsWindow(QDialog):
         if is_used:
             entry = self.page.entry
             if entry is not None and entry.transfer is not None and entry.transfer.state == "failed":
-                self._program.transfers.resume(entry.transfer.key)
+                self._program.supply.transfers.resume(entry.transfer.key)
 
     # --- actions -------------------------------------------------------------------------------------------
 
@@ -269,14 +269,14 @@ class ModelsWindow(QDialog):
         entry = self.page.entry
         if entry is None:
             return
-        model, transfers = entry.model, self._program.transfers
+        model, transfers = entry.model, self._program.supply.transfers
         self._said = ""
         key = "" if entry.transfer is None else entry.transfer.key
         match action:
             case "chat" if isinstance(model, LocalModel):
                 self.chat_requested.emit(model.name)
             case "free_memory":
-                self._program.free_memory()
+                self._program.supply.free_memory()
             case "cancel_load":
                 self._program.session.cancel_load()
             case "unload":
@@ -295,13 +295,13 @@ class ModelsWindow(QDialog):
                 transfers.cancel(key)
                 self._show_list()
             case "ask_again" if isinstance(model, RemoteModel):
-                self._program.hub_search.ask_details(model.repo)
+                self._program.supply.hub_search.ask_details(model.repo)
             case "delete" if isinstance(model, LocalModel):
                 self._delete(model)
             case "show_folder" if isinstance(model, LocalModel):
                 self._open(QUrl.fromLocalFile(str(_folder_of(model.path))))
             case "open_page" if model is not None:
-                self._open(QUrl(self._program.hub_search.page_of(model.repo)))
+                self._open(QUrl(self._program.supply.hub_search.page_of(model.repo)))
             case "chat" | "convert" | "fetch" | "ask_again" | "delete" | "show_folder" | "open_page":
                 pass
             case _:
@@ -313,7 +313,7 @@ class ModelsWindow(QDialog):
 
     def _delete(self, model: LocalModel) -> None:
         self._program.leave_model(model.name)
-        task = self._program.local_models.remove(model)
+        task = self._program.supply.local_models.remove(model)
         task.done.connect(partial(self._on_deleted, model))
         task.failed.connect(self._say_why)
         self._show_list()
@@ -341,9 +341,9 @@ class ModelsWindow(QDialog):
     def _on_opened(self, models: Sequence[LocalModel]) -> None:
         self.field.clear()
         if len(models) == 1 and models[0].format == "gguf":
-            self.list.choose_next(self._program.transfers.convert(models[0]))
+            self.list.choose_next(self._program.supply.transfers.convert(models[0]))
         else:
-            self._program.local_models.add(models)
+            self._program.supply.local_models.add(models)
             self.list.choose_next(f"local:{models[0].name}")
             self._show()
 
@@ -362,14 +362,8 @@ class ModelsWindow(QDialog):
         if folder:
             self._program.add_model_folder(Path(folder))
 
-    @override
-    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        if files_in(event.mimeData()):
-            event.acceptProposedAction()
-
-    @override
-    def dropEvent(self, event: QDropEvent) -> None:
-        for path in files_in(event.mimeData()):
+    def _open_all(self, paths: Sequence[Path]) -> None:
+        for path in paths:
             self.open_path(path)
 
     # --- two columns, or two pages ---------------------------------------------------------------------------
@@ -405,8 +399,8 @@ class ModelsWindow(QDialog):
         super().changeEvent(event)
         if event.type() == QEvent.Type.ActivationChange and self.isActiveWindow():
             # Files and free memory may have changed while the user was elsewhere.
-            self._program.local_models.look()
-            self._program.fits.measure()
+            self._program.supply.local_models.look()
+            self._program.supply.fits.measure()
 
     # --- keys ------------------------------------------------------------------------------------------------
 

@@ -247,12 +247,6 @@ class MarkdownDocument(QObject):
         self._start_work()
         self.highlighter.resume()
 
-    def write_all(self) -> None:
-        """Write the rest of the text at once."""
-        while not self.is_complete:
-            self._write_slice()
-        self._start_work()
-
     def _begin(self, *, is_plain: bool) -> None:
         """Empty the document."""
         self._source = self._waiting = ""

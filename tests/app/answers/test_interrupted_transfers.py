@@ -26,20 +26,20 @@ def _said(desk: Desk) -> list[tuple[str, object]]:
 
 def test_interrupted_models_are_said_and_those_that_the_user_paused_are_not(desk: Desk) -> None:
     _interrupt(desk, ONE, HELD, TWO)
-    desk.program.report_interrupted_transfers()
+    desk.program.supply.report_interrupted_transfers()
     keys = (id_of(ONE), id_of(TWO))
     text = "2 models were on their way when Bough ended. The finished parts are kept."
     assert _said(desk) == [(text, ResumeTransfers(keys))]
-    desk.program.transfers.cancel(keys[0])
+    desk.program.supply.transfers.cancel(keys[0])
     text = "Two was on its way when Bough ended. The finished part is kept."
     assert _said(desk) == [(text, ResumeTransfers(keys[1:]))]
-    desk.program.transfers.cancel(keys[1])
+    desk.program.supply.transfers.cancel(keys[1])
     assert _said(desk) == []
-    assert [one.title for one in desk.program.transfers.all] == ["Held"]
+    assert [one.title for one in desk.program.supply.transfers.all] == ["Held"]
 
 
 @pytest.mark.parametrize("models", [(), (HELD,)])
 def test_nothing_is_said_without_interrupted_models(desk: Desk, models: tuple[RemoteModel, ...]) -> None:
     _interrupt(desk, *models)
-    desk.program.report_interrupted_transfers()
+    desk.program.supply.report_interrupted_transfers()
     assert _said(desk) == []

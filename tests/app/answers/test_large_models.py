@@ -100,7 +100,7 @@ def test_the_guides_idle_process_is_ended_for_a_model_that_fits_without_it(
     desk.program.load_model(folder)
     assert "It was not loaded." in desk.notices[-1].text
     assert desk.notices[-1].action == FreeMemory(folder)
-    desk.program.free_memory()
+    desk.program.supply.free_memory()
     assert not desk.guide_link.is_started
     desk.program.load_model(folder)
     assert desk.link.loads[-1].model == folder
@@ -120,7 +120,7 @@ def test_speeds_and_memory_are_noted(desk: Desk) -> None:
     choice = Choice(text="", token_ids=[], num_recut=0, seed=0, reason="eos")
     for _ in range(2):
         desk.link.say(Finished(request_id="an answer", choices=[choice], usage=usage, timing=timing))
-    found = desk.program.measurements.of("/one")
+    found = desk.program.supply.measurements.of("/one")
     assert (found.weights_bytes, found.peak_bytes, found.peak_tokens) == (1, 7, 350)
     assert (found.prompt_tokens_per_s, found.answer_tokens_per_s) == (100.0, 12.0)
 

@@ -14,7 +14,7 @@ from app.ui.text.markdown_document import MarkdownDocument
 from app.ui.text.message_text import MessageText
 from app.ui.theme import theme
 from tests.app.ui.test_markdown_document import look_of
-from tests.app.ui.waiting import is_highlighted
+from tests.app.ui.waiting import is_highlighted, wait_for_text
 from tests.app.ui.wheel import turn_wheel
 from tests.waiting import PATIENCE_MS
 
@@ -48,7 +48,7 @@ def test_streamed_code_looks_like_code_set_as_a_whole(qapp: QApplication, qtbot:
         step = rng.choice((1, 2, 3, 30))
         grown.append(source[position : position + step])
         position += step
-    grown.write_all()
+    wait_for_text(grown)
     whole.set_source(source)
     assert look_of(grown.document) == look_of(whole.document)
     assert [span.code for span in grown.spans] == [span.code for span in whole.spans]
@@ -61,7 +61,7 @@ def test_the_end_of_a_comment_recolours_all_of_it(qapp: QApplication, qtbot: QtB
     grown, whole = _document(), _document()
     for start in range(0, len(source), 9):
         grown.append(source[start : start + 9])
-    grown.write_all()
+    wait_for_text(grown)
     whole.set_source(source)
     for document in (grown, whole):
         qtbot.waitUntil(lambda document=document: is_highlighted(document), timeout=PATIENCE_MS)
@@ -74,7 +74,7 @@ def test_long_code_is_highlighted_in_steps_with_the_same_result(qapp: QApplicati
     source = f"```python\n{_LONG}```\n\nafter"
     for start in range(0, len(source), 50):
         grown.append(source[start : start + 50])
-    grown.write_all()
+    wait_for_text(grown)
     whole.set_source(source)
     for document in (grown, whole):
         qtbot.waitUntil(lambda document=document: is_highlighted(document), timeout=PATIENCE_MS)
@@ -103,7 +103,7 @@ def test_only_the_end_of_growing_code_is_written_again(qapp: QApplication) -> No
     assert qapp is not None
     document = _document()
     document.set_source(f"```python\n{_LONG}last = ")
-    document.write_all()
+    wait_for_text(document)
     document.document.documentLayout()  # Without a layout the document does not emit contentsChange.
     num_chars = document.document.characterCount()
     changed: list[int] = []
@@ -114,11 +114,11 @@ def test_only_the_end_of_growing_code_is_written_again(qapp: QApplication) -> No
     document.document.contentsChange.connect(note)
     document.append("1")
     document.append("\nmore")
-    document.write_all()
+    wait_for_text(document)
     assert min(changed) >= num_chars - 1_000
     changed.clear()
     document.append(" = 2")
-    document.write_all()
+    wait_for_text(document)
     assert min(changed) >= num_chars - len("last = ")
 
 

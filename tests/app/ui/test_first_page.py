@@ -142,7 +142,7 @@ def test_a_model_that_is_gone_is_said_at_the_answer(
         conversation = user.controller.shown.conversation
         assert conversation is not None
         user.controller.shown.new_conversation()
-        user.controller.choose_model(user.controller.program.starter)
+        user.controller.choose_model(user.controller.program.supply.starter)
         assert user.ask("And the sea?").text == _SAYING
         other.unlink()
         user.controller.shown.open_conversation(conversation.id)
@@ -150,7 +150,7 @@ def test_a_model_that_is_gone_is_said_at_the_answer(
         failed = user.ask("Still?")
         assert failed.record is not None
         assert (failed.state, str(other) in str(failed.record.error)) == ("failed", True)
-        user.controller.choose_model(user.controller.program.starter)
+        user.controller.choose_model(user.controller.program.supply.starter)
         user.controller.regenerate(failed.id)
         assert user.answer().text == _SAYING
 

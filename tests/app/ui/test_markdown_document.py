@@ -14,6 +14,7 @@ from app.ui.text.block_writer import QUOTE_DEPTH
 from app.ui.text.markdown_document import MarkdownDocument
 from app.ui.text.message_text import MessageText
 from app.ui.theme import code_font, theme
+from tests.app.ui.waiting import wait_for_text
 from tests.long import in_long_runs
 from tests.waiting import PATIENCE_MS
 
@@ -101,7 +102,7 @@ def test_streamed_text_looks_like_text_set_as_a_whole(qapp: QApplication, seed: 
         step = rng.choice((1, 2, 5, 17))
         grown.append(source[position : position + step])
         position += step
-    grown.write_all()
+    wait_for_text(grown)
     whole = _document(qapp)
     whole.set_source(source)
     assert look_of(grown.document) == look_of(whole.document)
@@ -138,7 +139,7 @@ def test_growing_long_lists_and_paragraphs_rewrites_only_their_end(qapp: QApplic
     step = len(source) // 20
     for start in range(0, len(source), step):
         document.append(source[start : start + step])
-    document.write_all()
+    wait_for_text(document)
     document.document.documentLayout()  # contentsChange needs a layout
     changed: list[int] = []
 
@@ -350,9 +351,9 @@ def test_a_long_nested_list_keeps_its_levels_and_numbers(qapp: QApplication, sou
     monkey.setattr("app.ui.text.growing_blocks._MANY_PARTS", 10**9)
     monkey.setattr("app.ui.text.growing_blocks._LONG_BLOCK", 10**9)
     whole.set_source(source)
-    whole.write_all()
+    wait_for_text(whole)
     monkey.undo()
     divided = _document(qapp)
     divided.set_source(source)
-    divided.write_all()
+    wait_for_text(divided)
     assert look_of(divided.document) == look_of(whole.document)

@@ -32,7 +32,7 @@ def set_memory(
     program.load_model(str(folder))
     user.bot.waitUntil(lambda: user.application.session.state == "ready", timeout=PATIENCE_MS)
     user.controller.shown.new_conversation()
-    check = program.memory_check
+    check = program.supply.memory_check
 
     def is_measured() -> bool:
         return check._task is None  # pyright: ignore[reportPrivateUsage]

@@ -55,14 +55,14 @@ def window(user: User) -> Iterator[ModelsWindow]:
     opened = user.window.findChild(ModelsWindow)
     assert isinstance(opened, ModelsWindow)
     yield opened
-    for transfer in user.controller.program.transfers.all:
-        user.controller.program.transfers.cancel(transfer.key)
+    for transfer in user.controller.program.supply.transfers.all:
+        user.controller.program.supply.transfers.cancel(transfer.key)
 
 
 def _search(user: User, window: ModelsWindow, words: str) -> None:
     window.field.clear()
     user.bot.keyClicks(window.field, words)
-    search = user.controller.program.hub_search
+    search = user.controller.program.supply.hub_search
     user.bot.waitUntil(lambda: not search.is_searching, timeout=PATIENCE_MS)
 
 
@@ -113,9 +113,9 @@ def test_without_a_keyring_the_token_is_used_until_bough_ends(
     hub.add(Repository("mlx-community/Locked-1B-4bit", *_uploaded(hub), gated="manual"))
     monkeypatch.setattr(keyring.core, "_keyring_backend", keyring.backends.fail.Keyring())
     program = user.controller.program
-    program.hub_search.enter_token("hf_wrong")
-    user.bot.waitSignal(program.hub_search.token_answered, timeout=PATIENCE_MS).wait()
-    _choose(user, window, program.transfers.fetch(RemoteModel(repo="mlx-community/Locked-1B-4bit")))
+    program.supply.hub_search.enter_token("hf_wrong")
+    user.bot.waitSignal(program.supply.hub_search.token_answered, timeout=PATIENCE_MS).wait()
+    _choose(user, window, program.supply.transfers.fetch(RemoteModel(repo="mlx-community/Locked-1B-4bit")))
     user.bot.waitUntil(window.page.token.isVisible, timeout=PATIENCE_MS)
     window.page.token.field.setText(hub.token)
     said: list[str] = []
@@ -123,7 +123,7 @@ def test_without_a_keyring_the_token_is_used_until_bough_ends(
     def note(why: object, _is_used: bool) -> None:
         said.append(str(why))
 
-    program.hub_search.token_answered.connect(note)
+    program.supply.hub_search.token_answered.connect(note)
     window.page.token.button.click()
     user.bot.waitUntil(lambda: window.list.chosen_key == "local:mlx-community/Locked-1B-4bit", timeout=PATIENCE_MS)
     assert "until Bough ends" in said[0]
@@ -144,7 +144,7 @@ def test_a_failed_search_says_why_and_can_be_repeated(user: User, window: Models
     assert "has a problem" in window.status.text()
     hub.forget_faults()
     window.again_button.click()
-    search = user.controller.program.hub_search
+    search = user.controller.program.supply.hub_search
     user.bot.waitUntil(lambda: not search.is_searching, timeout=PATIENCE_MS)
     assert window.status.text() == ""
 
@@ -157,10 +157,10 @@ def test_two_windows_follow_one_fetch_while_a_model_loads(user: User, window: Mo
     other = second.findChild(ModelsWindow)
     assert isinstance(other, ModelsWindow)
     hub.bytes_per_s = 5_000
-    key = program.transfers.fetch(RemoteModel(repo="mlx-community/Slow-1B-4bit", title="Slow-1B-4bit"))
+    key = program.supply.transfers.fetch(RemoteModel(repo="mlx-community/Slow-1B-4bit", title="Slow-1B-4bit"))
     for each in (window, other):
         _choose(user, each, key)
-    user.bot.waitUntil(lambda: program.transfers.all[0].phase == "fetching", timeout=PATIENCE_MS)
+    user.bot.waitUntil(lambda: program.supply.transfers.all[0].phase == "fetching", timeout=PATIENCE_MS)
     program.load_model("guide")
     other.page.requested.emit("pause")
     user.bot.waitUntil(lambda: window.page.main_button.text() == "Resume", timeout=PATIENCE_MS)
@@ -171,7 +171,7 @@ def test_two_windows_follow_one_fetch_while_a_model_loads(user: User, window: Mo
     user.bot.waitUntil(
         lambda: all(landed in {row.key for row in each.list.rows} for each in (window, other)), timeout=PATIENCE_MS
     )
-    assert not program.transfers.all
+    assert not program.supply.transfers.all
     second.close()
 
 
@@ -180,12 +180,12 @@ def test_a_closed_models_window_leaves_the_news_to_the_banner(user: User, window
     program, banner = user.controller.program, user.window.banner
     window.close()
     user.bot.waitUntil(lambda: user.window.findChild(ModelsWindow) is None, timeout=PATIENCE_MS)
-    gone = program.transfers.fetch(RemoteModel(repo="mlx-community/Nothing-1B", title="Nothing-1B"))
+    gone = program.supply.transfers.fetch(RemoteModel(repo="mlx-community/Nothing-1B", title="Nothing-1B"))
     user.bot.waitUntil(lambda: isinstance(banner.action, OpenModels), timeout=PATIENCE_MS)
     assert "Nothing-1B did not come: mlx-community/Nothing-1B is not on" in banner.label.text()
-    program.transfers.cancel(gone)
+    program.supply.transfers.cancel(gone)
     user.bot.waitUntil(banner.isHidden, timeout=PATIENCE_MS)
-    program.transfers.fetch(RemoteModel(repo="mlx-community/Late-1B-4bit", title="Late-1B-4bit"))
+    program.supply.transfers.fetch(RemoteModel(repo="mlx-community/Late-1B-4bit", title="Late-1B-4bit"))
     user.bot.waitUntil(lambda: banner.action == ChatWith("mlx-community/Late-1B-4bit"), timeout=PATIENCE_MS)
     assert banner.label.text() == "Late-1B-4bit can be used now."
     user.window.action("models").trigger()
@@ -193,7 +193,7 @@ def test_a_closed_models_window_leaves_the_news_to_the_banner(user: User, window
 
 
 def _wait_for_details(user: User, repo: str) -> None:
-    search = user.controller.program.hub_search
+    search = user.controller.program.supply.hub_search
     user.bot.waitUntil(lambda: search.known_details(repo) is not None, timeout=PATIENCE_MS)
 
 

@@ -110,7 +110,7 @@ class Hands:
         self.window.field.setFocus()
         self.window.field.selectAll()
         QTest.keyClicks(self.focus, words)
-        self.wait(lambda: not self.program.hub_search.is_searching and bool(self.window.list.rows))
+        self.wait(lambda: not self.program.supply.hub_search.is_searching and bool(self.window.list.rows))
 
     def choose(self, title: str) -> None:
         """Go up and down in the list to the model of this title."""
@@ -162,7 +162,7 @@ class Hands:
         self.wait(lambda: self.transfer(title) is not None)
 
     def transfer(self, title: str) -> Transfer | None:
-        found = (one for one in self.program.transfers.all if one.title == title)
+        found = (one for one in self.program.supply.transfers.all if one.title == title)
         return next(found, None)
 
     def state(self, title: str) -> str:
@@ -180,8 +180,8 @@ def hands(user: User, hub: HubServer) -> Iterator[Hands]:
     hands = Hands(user, hub)
     yield hands
     hub.bytes_per_s = None
-    for transfer in hands.program.transfers.all:
-        hands.program.transfers.cancel(transfer.key)
+    for transfer in hands.program.supply.transfers.all:
+        hands.program.supply.transfers.cancel(transfer.key)
     for window in user.window.findChildren(ModelsWindow):
         window.close()
 
@@ -222,7 +222,7 @@ def test_a_fetch_is_paused_resumed_put_first_and_cancelled(hands: Hands) -> None
     hands.choose("Tiny-2")
     assert hands.state("Tiny-2") == "queued"
     hands.menu_key("Fetch next")
-    titles = [transfer.title for transfer in hands.program.transfers.all]
+    titles = [transfer.title for transfer in hands.program.supply.transfers.all]
     assert titles == ["Tiny-0", "Tiny-2", "Tiny-1"]
     assert hands.focus is hands.window.list
     assert hands.title == "Tiny-2"
@@ -267,7 +267,7 @@ def test_progress_is_announced_and_every_control_has_a_name(hands: Hands) -> Non
 def test_a_model_is_deleted_after_a_question(hands: Hands) -> None:
     folder = hands.program.models_folder / "Alpha"
     write_random_llama(folder, byte_level_tokenizer())
-    hands.program.local_models.look()
+    hands.program.supply.local_models.look()
     hands.wait(lambda: any(entry.title == "Alpha" for entry in hands.window.entries.all))
     hands.search("alpha")
     hands.choose("Alpha")

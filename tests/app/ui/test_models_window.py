@@ -42,7 +42,7 @@ def window(user: User, byte_level: Tokenizer) -> Iterator[ModelsWindow]:
     user.bot.waitUntil(
         lambda: {"Guide", "Alpha-1B-4bit", "Beta-3B-4bit", "Broken"} <= _titles(opened), timeout=PATIENCE_MS
     )
-    user.bot.waitUntil(lambda: not user.controller.program.local_models.is_looking, timeout=PATIENCE_MS)
+    user.bot.waitUntil(lambda: not user.controller.program.supply.local_models.is_looking, timeout=PATIENCE_MS)
     yield opened
     program = user.controller.program
     if program.session.name != "guide" or program.session.state != "ready":
@@ -259,7 +259,7 @@ def test_a_much_smaller_model_with_the_same_tokens_is_suggested_as_the_draft_mod
     first, second = [piece for piece in vocab if piece.isalnum()][:2]
     vocab[first], vocab[second] = vocab[second], vocab[first]
     (other / "tokenizer.json").write_text(json.dumps(tokenizer))
-    program.local_models.look()
+    program.supply.local_models.look()
     user.bot.waitUntil(lambda: {"Small", "Large", "Other"} <= _titles(window), timeout=PATIENCE_MS)
     window.list.choose(_key(user, "Large"))
     if not form.button.isChecked():
@@ -284,7 +284,7 @@ def test_a_model_without_a_chat_template_gets_a_plain_one_on_its_page(
     config = json.loads((folder / "tokenizer_config.json").read_text())
     (folder / "tokenizer_config.json").write_text(json.dumps({**config, "chat_template": None}))
     (folder / "chat_template.jinja").unlink(missing_ok=True)
-    program.local_models.look()
+    program.supply.local_models.look()
     user.bot.waitUntil(lambda: "Base" in _titles(window), timeout=PATIENCE_MS)
     window.list.choose(_key(user, "Base"))
     fold.button.click()
@@ -307,7 +307,7 @@ def test_the_guides_idle_process_is_ended_where_that_makes_room(
     guide = program.sessions.guide
     model = next(entry.model for entry in window.entries.all if entry.title == "Beta-3B-4bit")
     assert model is not None
-    fit = program.fits.of(model)
+    fit = program.supply.fits.of(model)
     assert fit is not None
 
     def memory(reusable_bytes: int = 0) -> Memory:
@@ -315,7 +315,7 @@ def test_the_guides_idle_process_is_ended_where_that_makes_room(
         return Memory(total_bytes=fit.memory.total_bytes, available_bytes=fit.need.total_bytes - lacking)
 
     monkeypatch.setattr("app.catalog.machine_memory.machine_memory", memory)
-    program.fits.measure()
+    program.supply.fits.measure()
     window.list.choose(_key(user, "Beta-3B-4bit"))
     user.bot.waitUntil(lambda: page.main_button.text() == "Free memory first", timeout=PATIENCE_MS)
     user.bot.keyClick(page.main_button, Qt.Key.Key_Space)

@@ -102,7 +102,7 @@ def test_closing_asks_while_a_model_is_fetched(folder: Path, qtbot: QtBot, monke
         monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{never_answers.getsockname()[1]}")
         application = Application(Places.under(folder))
         application.windows.show()
-        key = application.program.transfers.fetch(RemoteModel(repo="a/model", format="mlx", revision="0" * 40))
+        key = application.program.supply.transfers.fetch(RemoteModel(repo="a/model", format="mlx", revision="0" * 40))
         asked: list[str] = []
 
         def keep_open() -> None:
@@ -117,7 +117,7 @@ def test_closing_asks_while_a_model_is_fetched(folder: Path, qtbot: QtBot, monke
         assert "Close Bough?" in question
         assert "model" in question
         # A fetch that is paused is kept as it is.
-        application.program.transfers.pause(key)
+        application.program.supply.transfers.pause(key)
         application.window.close()
         assert not application.window.isVisible()
         _end(application)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QTimer
+from PySide6.QtCore import QEventLoop, QTimer
 
 from app.ui.message.message_view import MessageView
 from app.ui.text.formulas import formulas
 from app.ui.text.markdown_document import MarkdownDocument
 from app.ui.transcript.message_list import MessageList
+from tests.waiting import PATIENCE_MS
 
 
 def are_formulas_rendered() -> bool:
@@ -29,3 +30,14 @@ def is_at_rest(messages: MessageList) -> bool:
 def _is_fitted(view: MessageView) -> bool:
     """Return whether a view has got the height of its text, for which it asks by a posted event."""
     return view.text.isHidden() or view.height() >= view.text.height()
+
+
+def wait_for_text(document: MarkdownDocument) -> None:
+    """Wait until the part of the text that should be shown is written."""
+    loop = QEventLoop()
+    document.completed.connect(loop.quit)
+    if not document.is_complete:
+        QTimer.singleShot(PATIENCE_MS, loop, loop.quit)
+        loop.exec()
+    document.completed.disconnect(loop.quit)
+    assert document.is_complete
