@@ -110,21 +110,12 @@ class Weights:
         return weight
 
     def identity(self, config: Mapping[str, Any]) -> str:
-        """Return a hash of the weights as they are on disk, their form in memory, and what else decides the results.
+        """Return a hash of the model, its form in memory, the kind of device, and the libraries that compute it.
 
-        See `identity_of`.
+        A copy of a model's folder has the same identity. If a single bit of a weight differs, the identity does, too.
         """
         form = {} if self.form.form == "stored" else {"form": self.form.form}
         return _hash({**config, **form}, self._described, (digest.result() for digest in self._digests))
-
-
-def identity_of(config: Mapping[str, Any], weights: Sequence[tuple[str, mx.array]]) -> str:
-    """Return a hash of a model, the kind of device it runs on, and the libraries that compute it.
-
-    A copy of a model's folder has the same identity. If a single bit of a weight differs, the identity does, too.
-    """
-    blocks = (block for _, array in weights for block in _blocks_of(array))
-    return _hash(config, [_description(name, array) for name, array in weights], map(_digest, blocks))
 
 
 def _hash(config: Mapping[str, Any], weights: Sequence[tuple[str, str, list[int]]], digests: Iterable[bytes]) -> str:

@@ -18,7 +18,7 @@ from app.ui.message.message_view import MessageView
 from app.ui.text.message_text import MessageText
 from app.ui.window import MainWindow
 from tests.app.desk import Desk
-from tests.app.ui.waiting import are_formulas_rendered, is_at_rest
+from tests.app.ui.waiting import are_formulas_rendered, is_at_rest, is_idle
 from tests.attacks.watchdog import Watchdog
 from worker.protocol import Alternative, Chunk, Token
 from worker.sentence import verbatim
@@ -65,7 +65,7 @@ class Stage:
             assert time.monotonic() < end, "The page is still not complete"
 
     def _are_texts_written(self) -> bool:
-        return all(text.is_idle for text in self.window.findChildren(MessageText))
+        return all(is_idle(text) for text in self.window.findChildren(MessageText))
 
     def plant(self, text: str) -> int:
         """Store a conversation with two versions of an answer; return its id."""

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import importlib.metadata
 import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import mlx.core as mx
+import mlx.nn as nn
 import pytest
 
 from tests.driver import StdioWorker
-from worker.weights import identity_of
+from worker.weights import Weights
 
 CONFIG = {"model_type": "llama", "hidden_size": 64}
 
@@ -25,6 +28,16 @@ def weights(rng: Random) -> list[tuple[str, mx.array]]:
         ("swapped", random_numbers[:600].reshape(20, 30).T),
         ("nothing", mx.zeros((0, 4))),
     ]
+
+
+def identity_of(config: Mapping[str, Any], arrays: Sequence[tuple[str, mx.array]]) -> str:
+    """Return the identity of a model with these weights, once they are read."""
+    model = nn.Module()
+    for name, array in arrays:
+        model[name] = array
+    read = Weights(model, on_cpu=False)
+    list(read.read())
+    return read.identity(config)
 
 
 def test_a_copy_has_the_same_identity():

@@ -58,8 +58,6 @@ class PackedWeight:
     """The module's path, without ".weight"."""
     num_words: int
     """Packed elements of 32 bits."""
-    num_scales: int
-    """Each stands for a group of numbers."""
     num_bytes: int
     """With scales and biases."""
     scales_bytes: int
@@ -140,11 +138,7 @@ def _by_form(tensors: dict[str, _Tensor]) -> tuple[tuple[PackedWeight, ...], lis
             continue
         parts = [rest.pop(key) for key in (name, f"{stem}.scales", f"{stem}.biases") if key in rest]
         num_bytes = sum(_num_bytes(part) for part in parts)
-        packed.append(
-            PackedWeight(
-                stem, math.prod(tensor.shape), math.prod(scales.shape), num_bytes, num_bytes - _num_bytes(tensor)
-            )
-        )
+        packed.append(PackedWeight(stem, math.prod(tensor.shape), num_bytes, num_bytes - _num_bytes(tensor)))
     return tuple(packed), list(rest)
 
 

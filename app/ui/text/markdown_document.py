@@ -176,11 +176,6 @@ class MarkdownDocument(QObject):
         return not self._waiting or self._is_full
 
     @property
-    def is_idle(self) -> bool:
-        """Whether nothing is left to do except to wait for pictures of formulas."""
-        return not self._timer.isActive()
-
-    @property
     def num_hidden(self) -> int:
         """The number of characters that are hidden; `show_more` shows some or all of them."""
         return len(self._waiting) if self._is_full else 0

@@ -354,11 +354,6 @@ class MessageText(QTextBrowser):
         return self._markdown.is_complete
 
     @property
-    def is_idle(self) -> bool:
-        """Whether nothing is left to do except to wait for pictures of formulas."""
-        return self._markdown.is_idle and self._ahead is None
-
-    @property
     def num_hidden(self) -> int:
         """The number of characters that are not shown until the user asks for more."""
         return self._markdown.num_hidden

@@ -16,7 +16,7 @@ from app.ui.text.formulas import FormulaKey, formulas
 from app.ui.text.markdown_document import MarkdownDocument
 from app.ui.text.message_text import MessageText
 from app.ui.theme import theme
-from tests.app.ui.waiting import are_formulas_rendered
+from tests.app.ui.waiting import are_formulas_rendered, is_idle
 from tests.waiting import PATIENCE_MS
 
 
@@ -75,7 +75,7 @@ def text(qapp: QApplication, qtbot: QtBot) -> MessageText:
 
 
 def _wait(qtbot: QtBot, text: MessageText | None = None) -> None:
-    qtbot.waitUntil(lambda: are_formulas_rendered() and (text is None or text.is_idle), timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: are_formulas_rendered() and (text is None or is_idle(text)), timeout=PATIENCE_MS)
 
 
 def _all_of(document: QTextDocument) -> str:
@@ -183,7 +183,7 @@ def test_streamed_formulas_look_like_formulas_set_as_a_whole(qapp: QApplication,
         grown.append(character)
     whole.set_source(source)
     _wait(qtbot)
-    qtbot.waitUntil(lambda: grown.is_idle and whole.is_idle, timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: is_idle(grown) and is_idle(whole), timeout=PATIENCE_MS)
     assert _all_of(grown.document) == _all_of(whole.document)
     in_grown, in_whole = (
         [placed.position for placed in document._formulas]  # pyright: ignore[reportPrivateUsage]

@@ -14,7 +14,7 @@ from app.ui.text.block_writer import QUOTE_DEPTH
 from app.ui.text.markdown_document import MarkdownDocument
 from app.ui.text.message_text import MessageText
 from app.ui.theme import code_font, theme
-from tests.app.ui.waiting import wait_for_text
+from tests.app.ui.waiting import is_idle, wait_for_text
 from tests.long import in_long_runs
 from tests.waiting import PATIENCE_MS
 
@@ -256,12 +256,12 @@ def test_only_the_beginning_of_a_very_long_text_is_shown_but_all_of_it_is_kept(q
         text.set_text(whole)
         assert text.content == whole
         assert text.findChild(QPushButton) is None
-        qtbot.waitUntil(lambda text=text: text.is_idle, timeout=60_000)
+        qtbot.waitUntil(lambda text=text: is_idle(text), timeout=60_000)
         assert 150_000 < len(text.toPlainText()) < 250_000
         more = text.findChild(QPushButton)
         assert isinstance(more, QPushButton)
         more.click()
-        qtbot.waitUntil(lambda text=text: text.is_idle, timeout=60_000)
+        qtbot.waitUntil(lambda text=text: is_idle(text), timeout=60_000)
         assert 250_000 < len(text.toPlainText()) < 350_000
         assert more.geometry().top() > text.document().size().height()
         assert more.geometry().bottom() < text.height()

@@ -12,6 +12,7 @@ from pytestqt.qtbot import QtBot
 from app.ui.text.block_writer import LIST_INDENT_PX, QUOTE_INDENT_PX
 from app.ui.text.message_text import MessageText
 from app.ui.theme import theme
+from tests.app.ui.waiting import is_idle
 from tests.long import in_long_runs
 from tests.waiting import PATIENCE_MS
 
@@ -126,7 +127,7 @@ def test_an_endless_word_streams_in_and_the_page_stays_responsive(
     text.set_caret(True)
     for _ in range(num_chars // step):
         text.append("x" * step)
-    qtbot.waitUntil(lambda: text.is_idle, timeout=60_000)
+    qtbot.waitUntil(lambda: is_idle(text), timeout=60_000)
     text.set_caret(False)
     answered: list[bool] = []
     QTimer.singleShot(0, text, lambda: answered.append(True))

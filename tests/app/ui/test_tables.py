@@ -12,6 +12,7 @@ from app.ui.text.block_writer import QUOTE_INDENT_PX
 from app.ui.text.document_text import copied_text
 from app.ui.text.message_text import MessageText
 from app.ui.theme import theme
+from tests.app.ui.waiting import is_idle
 from tests.app.ui.wheel import turn_wheel
 from tests.waiting import PATIENCE_MS
 
@@ -72,7 +73,7 @@ def test_the_scroll_bar_of_a_table_follows_the_width_of_the_page(text: MessageTe
 def test_a_streamed_table_has_the_size_of_one_set_as_a_whole(text: MessageText, qtbot: QtBot) -> None:
     for start in range(0, len(_WIDE), 7):
         text.append(_WIDE[start : start + 7])
-    qtbot.waitUntil(lambda: text.is_idle, timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: is_idle(text), timeout=PATIENCE_MS)
     whole = MessageText(theme("light"), is_markdown=True)
     qtbot.addWidget(whole)
     whole.resize(500, 100)
@@ -95,7 +96,7 @@ def test_task_list_boxes_are_text_and_replace_the_bullets(text: MessageText) -> 
 def test_a_footnote_is_shown_where_it_is_defined(text: MessageText, qtbot: QtBot) -> None:
     for character in "One[^1] two[^long-name].\n\n[^1]: The *first*.\n\n    Still it.\n[^long-name]: Second.\n\nEnd":
         text.append(character)
-    qtbot.waitUntil(lambda: text.is_idle, timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: is_idle(text), timeout=PATIENCE_MS)
     assert text.toPlainText().split("\n") == [
         "One1 twolong-name.",
         "1\u2002The first.",
@@ -156,7 +157,7 @@ def test_a_wide_right_to_left_table_starts_scrolled_to_its_first_column(text: Me
     wide = f"| {' | '.join(f'עמודה {i}' for i in range(9))} |\n|{'---|' * 9}\n| {' | '.join(['מילים אחדות'] * 9)} |\n"
     for start in range(0, len(wide), 7):
         text.append(wide[start : start + 7])
-    qtbot.waitUntil(lambda: text.is_idle, timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: is_idle(text), timeout=PATIENCE_MS)
     (frame,) = text.frames.tables
     assert frame.bar is not None
     assert frame.bar.value() == frame.bar.maximum()
@@ -170,7 +171,7 @@ def test_a_wide_right_to_left_table_starts_scrolled_to_its_first_column(text: Me
 def test_a_streamed_right_to_left_table_is_copied_in_reading_order(text: MessageText, qtbot: QtBot) -> None:
     for character in f"{_FROM_RIGHT}\nסוף":
         text.append(character)
-    qtbot.waitUntil(lambda: text.is_idle, timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: is_idle(text), timeout=PATIENCE_MS)
     grown = text.toPlainText()
     text.selectAll()
     copied = "עיר\tתושבים\tהערות\nתל אביב\t460,613\tליד הים\nHaifa\t285,316\tנמל\nסוף"

@@ -7,6 +7,7 @@ from PySide6.QtCore import QEventLoop, QTimer
 from app.ui.message.message_view import MessageView
 from app.ui.text.formulas import formulas
 from app.ui.text.markdown_document import MarkdownDocument
+from app.ui.text.message_text import MessageText
 from app.ui.transcript.message_list import MessageList
 from tests.waiting import PATIENCE_MS
 
@@ -20,11 +21,18 @@ def is_highlighted(document: MarkdownDocument) -> bool:
     return timer is not None and not timer.isActive()
 
 
+def is_idle(text: MessageText | MarkdownDocument) -> bool:
+    """Return whether nothing is left to do except to wait for pictures of formulas."""
+    if isinstance(text, MarkdownDocument):
+        return not text._timer.isActive()  # pyright: ignore[reportPrivateUsage]
+    return text._ahead is None and is_idle(text._markdown)  # pyright: ignore[reportPrivateUsage]
+
+
 def is_at_rest(messages: MessageList) -> bool:
     """Return whether nothing is moving, all texts are written and fitted, and no view is about to be created."""
     timers = (messages._idle_timer, messages._fit_timer)  # pyright: ignore[reportPrivateUsage]
     is_moving = messages._animation.is_moving or any(timer.isActive() for timer in timers)  # pyright: ignore[reportPrivateUsage]
-    return not is_moving and all(view.text.is_idle and _is_fitted(view) for view in messages.views)
+    return not is_moving and all(is_idle(view.text) and _is_fitted(view) for view in messages.views)
 
 
 def _is_fitted(view: MessageView) -> bool:
