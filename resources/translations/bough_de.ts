@@ -5327,10 +5327,6 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
         <translation>Der Tokenizer dieses Modells lässt manche Zeichen weg oder ersetzt sie; das Modell hat sie nicht gesehen: {characters}</translation>
     </message>
     <message>
-        <source>The tokenizer of this model leaves out white space, so the model did not see every indent and line break.</source>
-        <translation>Der Tokenizer dieses Modells lässt Leerraum weg; das Modell hat nicht jede Einrückung und jeden Zeilenumbruch gesehen.</translation>
-    </message>
-    <message>
         <source>The tokens after token {position} were not compared.</source>
         <translation>Die Token nach Token {position} wurden nicht verglichen.</translation>
     </message>
@@ -5809,6 +5805,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Der Zweig wurde an den Drucker gesendet.</translation>
     </message>
     <message>
+        <source>The chat template of this model changes white space inside messages, so the model did not see every space, indent and line break. The first begins with “{beginning}”.</source>
+        <translation>Die Chatvorlage dieses Modells ändert Leerraum innerhalb von Nachrichten; das Modell hat nicht jedes Leerzeichen, jede Einrückung und jeden Zeilenumbruch gesehen. Die erste beginnt mit „{beginning}“.</translation>
+    </message>
+    <message>
         <source>The hooks could not be written ({error}). Nothing was changed.</source>
         <translation>Die Hooks konnten nicht geschrieben werden ({error}). Nichts wurde geändert.</translation>
     </message>
@@ -5823,6 +5823,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>The settings were imported. Those before are kept in {file}.</source>
         <translation>Die Einstellungen wurden importiert. Die bisherigen sind in {file} aufbewahrt.</translation>
+    </message>
+    <message>
+        <source>The tokenizer of this model leaves out or replaces white space, so the model did not see every space, indent and line break.</source>
+        <translation>Der Tokenizer dieses Modells lässt Leerraum weg oder ersetzt ihn; das Modell hat nicht jedes Leerzeichen, jede Einrückung und jeden Zeilenumbruch gesehen.</translation>
     </message>
     <message>
         <source>The weights are in a format that can contain program code, which Bough does not read. Choose a version of this model with safetensors.</source>

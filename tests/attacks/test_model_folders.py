@@ -641,6 +641,10 @@ SAID: dict[str, tuple[Damage, list[str]]] = {
     "another order": (template("{% for m in messages | reverse %}" + TURN + "{% endfor %}"), ["“<think>"]),
     "a normalizer that strips lines": (normalizers(replace("\n    ", " ")), ["white space"]),
     "a token that swallows space": (added("c", lstrip=True), ["white space"]),
+    "a normalizer that joins words": (normalizers(replace(" ", "")), ["white space"]),
+    "a normalizer that parts words": (normalizers(replace("who", "w ho")), ["w ho are you?”"]),
+    "lines that a template joins": (each_message("{{ m.content | replace('\n', ' ') }}"), ["white space inside"]),
+    "words that a template joins": (each_message("{{ m.content | replace(' ', '') }}"), ["white space inside"]),
     "text that disappears": (split("[a-m]+"), []),
     "removed text": (
         tokenizer(

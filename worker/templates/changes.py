@@ -21,8 +21,6 @@ from worker.text.control_tokens import reasoning_end
 _MAX_MISSING = 8
 """The search ends after this many missing messages, because each one costs a search of the whole text."""
 _NUM_QUOTED_CHARS = 40
-_MAX_COMPARED_CHARS = 200_000
-"""Comparing more of one message would cause a noticeable delay."""
 
 
 def left_out(
@@ -35,7 +33,9 @@ def left_out(
     left out.
     """
     written = [_written(each, rendered, marks) for each in numbered if each is not None]
-    missing = list(_missing(turns, marks, rendered, [each for each in written if each is not None]))
+    found = list(_missing(turns, marks, rendered, [each for each in written if each is not None]))
+    missing = [turn for turn, is_spaced in found if not is_spaced]
+    spaced = [turn for turn, is_spaced in found if is_spaced]
     sentences: list[Sentence] = []
     if any(turn.role == "system" for turn in missing):
         sentences.append(
@@ -47,10 +47,22 @@ def left_out(
             Sentence(
                 "The chat template of this model leaves out or changes messages, so the model did not see them as they "
                 "are. The first begins with “{beginning}”.",
-                beginning=" ".join(others[0].text[: 4 * _NUM_QUOTED_CHARS].split())[:_NUM_QUOTED_CHARS],
+                beginning=_beginning(others[0]),
+            )
+        )
+    if spaced:
+        sentences.append(
+            Sentence(
+                "The chat template of this model changes white space inside messages, so the model did not see every "
+                "space, indent and line break. The first begins with “{beginning}”.",
+                beginning=_beginning(spaced[0]),
             )
         )
     return tuple(sentences)
+
+
+def _beginning(turn: Turn) -> str:
+    return " ".join(turn.text[: 4 * _NUM_QUOTED_CHARS].split())[:_NUM_QUOTED_CHARS]
 
 
 def with_number(turn: Turn, index: int, marks: Marks, *, at_end: bool) -> dict[str, Any]:
@@ -87,7 +99,10 @@ def _written(numbered: str, rendered: str, marks: Marks) -> set[int] | None:
     return {int(found[1].translate(bits), 2) for found in number.finditer(numbered)}
 
 
-def _missing(turns: Sequence[Turn], marks: Marks, rendered: str, written: Sequence[set[int]]) -> Iterable[Turn]:
+def _missing(
+    turns: Sequence[Turn], marks: Marks, rendered: str, written: Sequence[set[int]]
+) -> Iterable[tuple[Turn, bool]]:
+    """Yield the turns that a template leaves out or changes, and whether it changes white space alone."""
     position = num_missing = 0
     dense: str | None = None
     for index, turn in enumerate(turns):
@@ -99,8 +114,9 @@ def _missing(turns: Sequence[Turn], marks: Marks, rendered: str, written: Sequen
             position = position if turn.role == "system" else found + len(text)
             continue
         dense = _dense(rendered) if dense is None else dense
-        if text in rendered or _dense(text) not in dense:
-            yield turn
+        is_spaced = text not in rendered and _dense(text) in dense
+        if not is_spaced or text.strip() not in rendered:
+            yield turn, is_spaced
             num_missing += 1
             if num_missing >= _MAX_MISSING:
                 return
@@ -122,51 +138,106 @@ def _dense(text: str) -> str:
 
 def changed(text: str, spelled: str) -> Sentence | None:
     """Return a sentence if a tokenizer changes text: its tokens for `text` spell `spelled`. Usually None."""
-    if spelled in (text, f" {text}") or len(text) > _MAX_COMPARED_CHARS:
+    if spelled in (text, f" {text}"):
         return None
     letters, spelled_letters = _letters(text), _letters(spelled)
-    lost = Counter(letters) - Counter(spelled_letters)
+    lost = Counter(letters) - Counter(spelled_letters) if letters != spelled_letters else Counter[str]()
     if lost:
-        first = "".join(dict.fromkeys(character for character in text if lost.keys() & set(_letters(character))))
+        first = "".join(character for character in dict.fromkeys(text) if lost.keys() & set(_letters(character)))
         return Sentence(
             "The tokenizer of this model leaves out or replaces some characters, so the model did not see them: "
             "{characters}",
             characters=first[:_NUM_QUOTED_CHARS],
         )
     if letters != spelled_letters:
+        return _added(spelled, _num_same(letters, spelled_letters))
+    words, spelled_words = _words(text), _words(spelled)
+    if len(words) < len(spelled_words):
+        same = spelled_words[: _num_same(words, spelled_words)]
+        return _added(spelled, len(same[: same.rfind(" ") + 1].replace(" ", "")))
+    if words != spelled_words or _num_blanks(spelled) < _num_blanks(text) or spelled.count("\t") < text.count("\t"):
         return Sentence(
-            "The tokenizer of this model adds or moves some characters, so the model saw “{characters}”.",
-            characters=_from_letter(spelled, _num_same(letters, spelled_letters))[:_NUM_QUOTED_CHARS],
-        )
-    if _num_blanks(spelled) < _num_blanks(text):
-        return Sentence(
-            "The tokenizer of this model leaves out white space, so the model did not see every indent and line break."
+            "The tokenizer of this model leaves out or replaces white space, so the model did not see every space, "
+            "indent and line break."
         )
     return None
 
 
+def _added(spelled: str, num_same: int) -> Sentence:
+    return Sentence(
+        "The tokenizer of this model adds or moves some characters, so the model saw “{characters}”.",
+        characters=_from_letter(spelled, num_same),
+    )
+
+
 def _letters(text: str) -> str:
     """Return the visible characters of a text, ignoring case, accents and variant forms."""
-    plain = unicodedata.normalize("NFKD", text.casefold()).casefold()
-    return "".join(character for character in plain if unicodedata.category(character)[0] not in "CMZ")
+    return unicodedata.normalize("NFKD", text.casefold()).casefold().translate(_LETTERS)
+
+
+def _words(text: str) -> str:
+    """Return the words of a text, spelled as in `_letters`, with a space between two of them.
+
+    Spaces beside other characters are left out, because some tokenizers add them there.
+    """
+    plain = unicodedata.normalize("NFKD", text.casefold()).casefold().translate(_WORDS)
+    return " ".join(_BETWEEN_WORDS.sub(r"\1", plain).split())
+
+
+class _Letters(dict[int, int | str | None]):
+    """A table for `str.translate` that leaves out accents and characters that are not seen."""
+
+    def __init__(self, *, keeps_space: bool) -> None:
+        super().__init__()
+        self._keeps_space = keeps_space
+
+    def __missing__(self, code: int) -> int | str | None:
+        character = chr(code)
+        if character.isspace() or unicodedata.category(character)[0] == "Z":
+            value = " " if self._keeps_space else None
+        else:
+            value = None if unicodedata.category(character) in _UNSEEN or _is_accent(character) else code
+        self[code] = value
+        return value
+
+
+def _is_accent(character: str) -> bool:
+    """Return whether a mark may be left out. Those of Indic scripts are vowels, and those of kana make other sounds."""
+    if unicodedata.category(character)[0] != "M":
+        return False
+    kind = unicodedata.combining(character)
+    is_point = 10 <= kind <= 36  # of Hebrew and Arabic
+    return is_point or kind == 1 or kind >= 200 or (kind == 0 and "SELECTOR" in unicodedata.name(character, ""))
 
 
 def _num_same(one: str, other: str) -> int:
     """Return the number of equal characters at the beginning of two different texts."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((number for number, (mine, its) in pairs if mine != its), min(len(one), len(other)))
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if one[low:middle] == other[low:middle] else (low, middle - 1)
+    return low
 
 
 def _from_letter(text: str, number: int) -> str:
-    """Return the rest of a text, from the letter with this index in `_letters(text)` on."""
-    before = accumulate(len(_letters(character)) for character in text)
-    return text[bisect_right(list(before), number) :]
+    """Return a short text from the letter with this index in `_letters(text)` on."""
+    start = 0
+    while start < len(text) and (num_letters := len(_letters(text[start : start + _STEP]))) <= number:
+        number -= num_letters
+        start += _STEP
+    before = accumulate(len(_letters(character)) for character in text[start : start + _STEP])
+    start += bisect_right(list(before), number)
+    return text[start : start + _NUM_QUOTED_CHARS]
 
 
 def _num_blanks(text: str) -> int:
     """Return the number of line breaks, and of white space characters that follow white space."""
-    blanks = [character.isspace() for character in text.strip()]
-    return sum(
-        character == "\n" or (is_blank and before)
-        for character, before, is_blank in zip(text.strip()[1:], blanks, blanks[1:], strict=False)
-    )
+    return sum(len(blanks) - (blanks[0] != "\n") for blanks in _BLANKS.findall(text.strip()))
+
+
+_UNSEEN = {"Cc", "Cf", "Cs", "Me"}
+_LETTERS, _WORDS = _Letters(keeps_space=False), _Letters(keeps_space=True)
+_CJK = "\u2e80-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_BETWEEN_WORDS = re.compile(rf"\s*([{_CJK}]|[^\s{_CJK}](?<![^\W_]))\s*")
+_BLANKS = re.compile(r"\s+")
+_STEP = 1000
