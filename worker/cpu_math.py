@@ -1,8 +1,12 @@
-"""Faster forms of attention and of the sigmoid, for models on a CPU.
+"""Faster forms of attention, the sigmoid, rotary positions and linear layers, for models on a CPU.
 
 There, MLX takes 12 ns for an exponential, 5 to choose by a mask, and 4 for a power of two. So for many numbers, both
 functions use powers of two, and attention subtracts its mask. It goes through the new tokens in blocks, which stay in
 the CPU's caches, and computes no score of a position behind a block. The results are the same within rounding.
+
+A step of a small model takes most of its time to build operations, not to compute them. MLX builds the cosines and
+sines of the positions again for the queries and for the keys of each layer, and the transposed matrix for each product.
+Here, both are built once. The results are the same to the bit.
 """
 
 from __future__ import annotations
@@ -10,9 +14,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import mlx.core as mx
+import mlx.nn as nn
 
 FORM = "powers of two for many numbers"
 """The name of these forms in the record of an answer, since other forms give other bits."""
@@ -31,11 +36,13 @@ _BLOCK = 64
 _fast: Any = mx.fast
 _ATTENTION: Callable[..., mx.array] = _fast.scaled_dot_product_attention
 _SIGMOID: Callable[..., mx.array] = mx.sigmoid
+_ROPE: Callable[..., mx.array] = _fast.rope
 
 
-def use_powers_of_two() -> None:
-    """Let the models of this process use these forms."""
+def use_cpu_forms() -> None:
+    """Let the models of this process use these functions."""
     _fast.scaled_dot_product_attention = attention
+    _fast.rope = rope
     cast("Any", mx).sigmoid = sigmoid
 
 
@@ -113,3 +120,133 @@ def _later(num_new: int, num_positions: int) -> mx.array:
     own = mx.arange(num_positions - num_new, num_positions, dtype=mx.float32)
     distances = mx.arange(num_positions, dtype=mx.float32) - own[:, None]
     return (mx.maximum(distances, 0.0) * _HIDDEN)[None, None, None]
+
+
+# --- rotary positions ------------------------------------------------------------------------------------------
+
+
+class _Turns:
+    """The factors by which numbers at some positions are turned, for one kind of rotary positions.
+
+    A pair of numbers (a, b) becomes (a, b) * own + (b, a) * other.
+    """
+
+    def __init__(self, kind: _Kind, freqs: mx.array | None, start: int, num_positions: int) -> None:
+        """They are for `num_positions` positions from `start` on; `freqs` as in `rope`."""
+        self._start = start
+        self._end = start + num_positions
+        self._freqs = freqs
+        """Kept, so that no other array gets the id that is in the kind."""
+        half = kind.dims // 2
+        # Turning (1, 0) gives (cosine, sine), computed as MLX does.
+        pairs = mx.broadcast_to(mx.array([[1.0], [0.0]]), (2, half)).reshape(kind.dims)
+        pairs = mx.broadcast_to(pairs, (1, 1, num_positions, kind.dims))
+        turned = _ROPE(pairs, kind.dims, traditional=False, base=kind.base, scale=kind.scale, offset=start, freqs=freqs)
+        cosines, sines = turned[0, 0, :, :half], turned[0, 0, :, half:]
+        axis = 2 if kind.traditional else 1
+        self._own = mx.stack([cosines, cosines], axis=axis)
+        self._other = mx.stack([-sines, sines], axis=axis)
+        self._last = -1, -1
+        self._last_factors = self._own, self._other
+
+    def at(self, start: int, num_positions: int) -> tuple[mx.array, mx.array] | None:
+        """Return both factors at these positions; None if they are for other positions."""
+        if self._last != (start, num_positions):
+            if start < self._start or start + num_positions > self._end:
+                return None
+            # All layers of a step ask for the same positions.
+            own = slice(start - self._start, start - self._start + num_positions)
+            self._last, self._last_factors = (start, num_positions), (self._own[own], self._other[own])
+        return self._last_factors
+
+
+class _Kind(NamedTuple):
+    """A kind of rotary positions, as the parameters of `rope`."""
+
+    dims: int
+    traditional: bool
+    base: float | None
+    scale: float
+    freqs_id: int
+
+
+_AHEAD = 64
+"""Factors are computed for at least this many positions at once, as an answer needs the next ones soon."""
+_MOST_POSITION = 1 << 24
+"""Beyond, floats do not hold each integer, so that the order of MLX's additions would matter."""
+_MOST_KINDS = 8
+_turns: dict[_Kind, _Turns] = {}
+"""The last factors of each kind. Most models have one kind, some have two."""
+
+
+def rope(
+    x: mx.array,
+    dims: int,
+    *,
+    traditional: bool,
+    base: float | None,
+    scale: float,
+    offset: int | mx.array,
+    freqs: mx.array | None = None,
+    **rest: Any,
+) -> mx.array:
+    """Turn pairs of numbers by their positions as `mx.fast.rope` does, which is used for rare forms.
+
+    `x`: shape [rows, heads, new, `dims`]. The result is the same to the bit.
+    """
+    if (
+        rest
+        or x.ndim != 4
+        or x.shape[-1] != dims
+        or x.dtype != mx.float32
+        or not isinstance(offset, int)
+        or not 0 <= offset <= _MOST_POSITION - x.shape[2] - _AHEAD
+    ):
+        return _ROPE(x, dims, traditional=traditional, base=base, scale=scale, offset=offset, freqs=freqs, **rest)
+    num_positions = x.shape[2]
+    kind = _Kind(dims, traditional, base, scale, id(freqs))
+    turns = _turns.get(kind)
+    factors = None if turns is None else turns.at(offset, num_positions)
+    if factors is None:
+        if len(_turns) >= _MOST_KINDS:
+            _turns.clear()
+        turns = _turns[kind] = _Turns(kind, freqs, offset, max(num_positions, _AHEAD))
+        factors = turns.at(offset, num_positions)
+        assert factors is not None
+    own, other = factors
+    if traditional:
+        pairs = x.reshape(*x.shape[:3], dims // 2, 2)
+        swapped = pairs[..., ::-1]
+    else:
+        pairs = x.reshape(*x.shape[:3], 2, dims // 2)
+        swapped = pairs[..., ::-1, :]
+    return (pairs * own + swapped * other).reshape(x.shape)
+
+
+# --- linear layers ---------------------------------------------------------------------------------------------
+
+
+_TRANSPOSED = "transposed"
+
+
+class _TransposedLinear(nn.Linear):
+    """Multiplies by its matrix, which is already transposed."""
+
+    def __call__(self, x: mx.array) -> mx.array:
+        transposed = self.__dict__[_TRANSPOSED]
+        return mx.addmm(self["bias"], x, transposed) if "bias" in self else x @ transposed
+
+
+def transpose_once(model: nn.Module) -> None:
+    """Let the linear layers of a model keep their transposed matrices, which take no memory of their own.
+
+    The model's weights must have been read.
+    """
+    for module in model.modules():
+        # Subclasses may compute something else.
+        if type(module) is nn.Linear:
+            transposed = module["weight"].T
+            mx.eval(transposed)
+            # In `__dict__`, it is no parameter.
+            module.__dict__[_TRANSPOSED] = transposed
+            module.__class__ = _TransposedLinear

@@ -22,7 +22,7 @@ from tokenizers import Tokenizer
 
 from worker.batch import can_batch, can_share, is_shareable
 from worker.blas import versions_in_use
-from worker.cpu_math import FORM, use_powers_of_two
+from worker.cpu_math import FORM, transpose_once, use_cpu_forms
 from worker.errors import (
     BadRequestError,
     ModelInvalidError,
@@ -92,7 +92,7 @@ class UnreadModel:
         if self._on_cpu:
             # On a CPU, fused kernels gain nothing, and each first use runs the C++ compiler.
             mx.disable_compile()
-            use_powers_of_two()
+            use_cpu_forms()
         else:
             maybe_set_recommended_wired_limit()
         self._budget = Budget(_TRIALS_S)
@@ -137,6 +137,8 @@ class UnreadModel:
             weights = Weights(self._model, on_cpu=self._on_cpu, free=self._free)
             for fraction in weights.read():
                 yield Loading(0.1 + 0.85 * fraction, "reading the weights")
+            if self._on_cpu:
+                transpose_once(self._model)
             yield Loading(0.95, "warming up")
             if sources_of(self._tokenizer):
                 # Start it now, so that it is ready for the first prompt.

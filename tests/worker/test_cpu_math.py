@@ -1,16 +1,18 @@
-"""Attention and the sigmoid by powers of two: the same numbers as by the definition, within rounding."""
+"""Attention and the sigmoid: the same numbers as by the definition, within rounding. The others: the same bits."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import mlx.core as mx
+import mlx.nn as nn
 import numpy as np
 import numpy.typing as npt
 import pytest
 
 from worker import cpu_math
-from worker.cpu_math import attention, sigmoid
+from worker.cpu_math import attention, rope, sigmoid, transpose_once
+from worker.weights import arrays_of
 
 Numbers = npt.NDArray[np.float64]
 
@@ -85,3 +87,54 @@ def test_the_sigmoid_of_all_numbers(few_numbers: int, monkeypatch: pytest.Monkey
     assert np.isnan(sigmoid(mx.array([np.nan])).item())
     assert sigmoid(mx.array([1.0], mx.float16)).dtype == mx.float16
     assert sigmoid(mx.array([2])).item() == cpu_math._SIGMOID(mx.array([2])).item()  # pyright: ignore[reportPrivateUsage]
+
+
+@pytest.mark.parametrize("traditional", [False, True])
+@pytest.mark.parametrize("has_own_frequencies", [False, True])
+def test_rotary_positions_are_those_of_mlx_to_the_bit(*, traditional: bool, has_own_frequencies: bool):
+    dice = np.random.default_rng(7)
+    freqs = mx.array(dice.uniform(1, 1000, 16).astype(np.float32)) if has_own_frequencies else None
+    kinds: list[dict[str, Any]] = [
+        {"traditional": traditional, "base": None if has_own_frequencies else base, "scale": scale, "freqs": freqs}
+        for base, scale in [(10_000.0, 1.0), (500_000.0, 0.25)]
+    ]
+    position = 0
+    for num_new in (1, 1, 63, 1, 200, 1, 1, 2, 64, 65, 1):
+        # Both kinds, for queries and keys that were made of one array, as in a step of a model with two kinds.
+        x = mx.array(dice.normal(size=(2, num_new, 3, 32)).astype(np.float32)).transpose(0, 2, 1, 3)
+        for options in [*kinds, *kinds]:
+            found = rope(x, 32, offset=position, **options)
+            assert mx.array_equal(found, cpu_math._ROPE(x, 32, offset=position, **options))  # pyright: ignore[reportPrivateUsage]
+        # Go back at times, as an answer does that is continued at an earlier place.
+        position = max(0, position + int(dice.choice([num_new, num_new, -70, 100_000])))
+
+
+@pytest.mark.parametrize("rare", ["16 bits", "a part of each head", "three dimensions", "an array of positions", "far"])
+def test_rare_forms_of_rotary_positions_are_left_to_mlx(rare: str):
+    x, dims, offset = mx.random.normal((2, 3, 5, 32)), 32, 4
+    match rare:
+        case "16 bits":
+            x = x.astype(mx.float16)
+        case "a part of each head":
+            dims = 16
+        case "three dimensions":
+            x = x[0]
+        case "an array of positions":
+            offset = mx.array([3, 70])
+        case _:
+            offset = (1 << 24) + 1
+    options: dict[str, Any] = {"traditional": False, "base": 10_000.0, "scale": 1.0, "offset": offset}
+    assert mx.array_equal(rope(x, dims, **options), cpu_math._ROPE(x, dims, **options))  # pyright: ignore[reportPrivateUsage]
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_linear_layers_with_transposed_matrices_give_the_same_bits(*, bias: bool):
+    model = nn.Sequential(nn.Linear(40, 30, bias=bias), nn.Linear(30, 20, bias=bias))
+    mx.eval(model.parameters())
+    names = [name for name, _ in arrays_of(model)]
+    inputs = [mx.random.normal(shape) for shape in [(1, 1, 40), (3, 17, 40)]]
+    before = [model(x) for x in inputs]
+    transpose_once(model)
+    for x, expected in zip(inputs, before, strict=True):
+        assert mx.array_equal(model(x), expected)
+    assert [name for name, _ in arrays_of(model)] == names
