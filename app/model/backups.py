@@ -22,6 +22,9 @@ UNREADABLE = (sqlite3.Error, OSError, UnicodeDecodeError)
 
 _TIME = "%Y%m%dT%H%M%S%f"
 _PAGES_PER_STEP = 2000
+_VIEWS_AS_TABLES = (
+    "SELECT 1 FROM sqlite_master WHERE type = 'view' AND name IN ('conversation', 'choice', 'message', 'piece')"
+)
 _ABANDONED_S = 24 * 3600
 """An unfinished copy that is older was left by a program that was killed."""
 
@@ -187,7 +190,19 @@ class Backups:
 def opened_backup(file: Path) -> sqlite3.Connection:
     """Open a backup to read it. Raises `sqlite3.Error`."""
     # No program writes to a backup, so SQLite needs no files beside it.
-    return sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro&immutable=1", uri=True, isolation_level=None)
+    connection = sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro&immutable=1", uri=True, isolation_level=None)
+    try:
+        _refuse_views(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _refuse_views(connection: sqlite3.Connection) -> None:
+    """Raise `NotSoundError` if a view takes the place of a table: to read it may never end."""
+    if connection.execute(_VIEWS_AS_TABLES).fetchone():
+        raise NotSoundError("a view in place of a table")
 
 
 def _remove(file: Path) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 
 from app.model.backups import Backups
 from app.model.loss import erased_ids, had_conversations, has_conversations, have_more, is_lost, to_show
-from app.model.migrations import APPLICATION_ID, MIGRATIONS, migrate, version_of
+from app.model.migrations import APPLICATION_ID, MIGRATIONS, flaws, migrate, version_of
 from app.model.own_files import make_folder, open_own, restrict
 from worker.sentence import Sentence, SentenceError
 
@@ -85,6 +85,7 @@ class Database:
                 raise LostError(path)
             if path.exists() and not path.is_file():
                 raise OSError(errno.EINVAL, "it is not a file")
+            _refuse_a_lone_log(path)
             make_folder(path.parent)
             restrict(*(_beside(path, end) for end in ("", "-wal", "-shm", "-journal")))
             # SQLite gives the files beside it the same mode.
@@ -93,6 +94,7 @@ class Database:
         try:
             with _saying_why(path), _one_at_a_time(path.parent):
                 _refuse_what_is_not_ours(path, connection)
+                _refuse_another_schema(path, connection)
                 _refuse_what_is_lost(path, connection, was_used=was_used)
                 set_up(connection)
                 if version_of(connection) == 0:
@@ -256,6 +258,10 @@ def _up_to_date(path: Path, connection: sqlite3.Connection) -> sqlite3.Connectio
         raise StoreError(Sentence("{path} is empty.", path=path))
     if application_of(connection) != APPLICATION_ID:
         raise StoreError(Sentence("{path} belongs to another program.", path=path))
+    found = flaws(connection) if version_of(connection) <= len(MIGRATIONS) else []
+    # A trigger runs only when something is written, as by a migration.
+    if (version_of(connection) < len(MIGRATIONS) and found) or any("view" in each for each in found):
+        raise sqlite3.DatabaseError(found[0])
     if version_of(connection) < len(MIGRATIONS):
         memory = sqlite3.connect(":memory:", isolation_level=None)
         connection.backup(memory)
@@ -264,6 +270,8 @@ def _up_to_date(path: Path, connection: sqlite3.Connection) -> sqlite3.Connectio
         migrate(connection)
     # A newer version may have other tables, but these are required.
     for table in ("conversation", "choice", "message", "piece"):
+        if connection.execute("SELECT type FROM sqlite_master WHERE name = ?", (table,)).fetchone() != ("table",):
+            raise sqlite3.DatabaseError(f"missing table {table}")
         connection.execute(f"SELECT * FROM {table} LIMIT 1").fetchall()
     connection.execute("SELECT count(*) FROM conversation WHERE trashed_ms IS NULL").fetchall()
     connection.execute("PRAGMA query_only = ON")
@@ -293,6 +301,29 @@ def _refuse_what_is_not_ours(path: Path, connection: sqlite3.Connection) -> None
                 path=path,
             )
         )
+
+
+def _refuse_a_lone_log(path: Path) -> None:
+    """Refuse a log whose file is gone or empty: SQLite would delete it, with all that it holds."""
+    log = _beside(path, "-wal")
+    if not log.is_file() or not log.stat().st_size or (path.exists() and path.stat().st_size):
+        return
+    if have_more(Backups(path)):
+        raise LostError(path)
+    raise StoreError(
+        Sentence(
+            "The file {path} is gone or empty, but its log {log} is there and may hold conversations. Nothing was "
+            "changed. Put the file back. To begin without conversations, move the log away.",
+            path=path,
+            log=log.name,
+        )
+    )
+
+
+def _refuse_another_schema(path: Path, connection: sqlite3.Connection) -> None:
+    (num_tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    if num_tables and (found := flaws(connection)):
+        raise _damaged(path, found[0])
 
 
 def _refuse_what_is_lost(path: Path, connection: sqlite3.Connection, *, was_used: bool) -> None:
@@ -353,15 +384,7 @@ def _told(path: Path, error: sqlite3.Error | OSError | UnicodeDecodeError) -> St
         )
     # SQLite quotes a damaged schema in its message, which Python can't decode.
     if name in _DAMAGED or isinstance(error, UnicodeDecodeError):
-        kind = SearchIndexError if full_name == "SQLITE_CORRUPT_VTAB" else DamagedError
-        return kind(
-            Sentence(
-                "The conversations in {path} are damaged ({error}). Nothing was changed. "
-                "Replace the file with a backup, or move it away to start with an empty one.",
-                path=path,
-                error=error,
-            )
-        )
+        return _damaged(path, error, SearchIndexError if full_name == "SQLITE_CORRUPT_VTAB" else DamagedError)
     if name in _NOT_ALLOWED or isinstance(error, OSError):
         return StoreError(
             Sentence(
@@ -374,6 +397,17 @@ def _told(path: Path, error: sqlite3.Error | OSError | UnicodeDecodeError) -> St
     return StoreError(
         Sentence(
             "The conversations in {path} can't be used ({error}). Nothing was changed. Check the disk, then try again.",
+            path=path,
+            error=error,
+        )
+    )
+
+
+def _damaged(path: Path, error: object, kind: type[StoreError] = DamagedError) -> StoreError:
+    return kind(
+        Sentence(
+            "The conversations in {path} are damaged ({error}). Nothing was changed. "
+            "Replace the file with a backup, or move it away to start with an empty one.",
             path=path,
             error=error,
         )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from app.model.search_index import indexed
 
@@ -184,7 +185,10 @@ CREATE TABLE project (
 ) STRICT, WITHOUT ROWID;
 """
 
+_DEFINITION = re.compile(r"^(CREATE|DROP) (?:VIRTUAL )?(TABLE|TRIGGER|VIEW) (\w+).*", re.MULTILINE | re.DOTALL)
+
 MIGRATIONS = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH, _SIXTH, _SEVENTH, _EIGHTH)
+"""Their text must never change: `flaws` compares the triggers and views of a store with it."""
 
 
 def migrate(database: sqlite3.Connection, steps: Sequence[str] | None = None) -> None:
@@ -210,6 +214,38 @@ def version_of(database: sqlite3.Connection) -> int:
     """Return how many migrations were applied to a database."""
     (version,) = database.execute("PRAGMA user_version").fetchone()
     return version
+
+
+def definitions(version: int) -> Mapping[tuple[str, str], str]:
+    """Return the SQL of the tables, triggers and views of a database of this version, by their kind and name."""
+    found: dict[tuple[str, str], str] = {}
+    for script in MIGRATIONS[: max(0, version)]:
+        for statement in _statements(script):
+            if (defined := _DEFINITION.search(statement)) is not None:
+                kind, name = defined[2].lower(), defined[3]
+                if defined[1] == "CREATE":
+                    found[kind, name] = defined[0].strip().removesuffix(";")
+                else:
+                    found.pop((kind, name), None)
+    return found
+
+
+def flaws(database: sqlite3.Connection) -> list[str]:
+    """Return which tables, triggers and views are missing, and which triggers and views Bough did not make.
+
+    Those are programs, which may change messages or never end. Views that take the place of no table do nothing.
+    """
+    expected = definitions(version_of(database))
+    rows = database.execute("SELECT type, name, sql FROM sqlite_master WHERE type IN ('table', 'trigger', 'view')")
+    found = {(str(kind), str(name)): str(sql) for kind, name, sql in rows}
+    missing = [f"missing {kind} {name}" for kind, name in expected if (kind, name) not in found]
+    added = [f"unexpected {kind} {name}" for kind, name in found if kind == "trigger" and (kind, name) not in expected]
+    changed = [
+        f"changed {kind} {name}"
+        for (kind, name), sql in expected.items()
+        if kind != "table" and found.get((kind, name), sql) != sql
+    ]
+    return missing + added + changed
 
 
 def _statements(script: str) -> Iterator[str]:

@@ -120,7 +120,8 @@ def _checked(backup: Backup) -> Backup:
 
 def _write_log_into(store: Path) -> None:
     """Write the log into the store's file, if it can still be opened."""
-    if store.exists():
+    # SQLite would delete the log of an empty file.
+    if store.exists() and store.stat().st_size:
         with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(store)) as connection:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 

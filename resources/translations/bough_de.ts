@@ -5809,6 +5809,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Die Chatvorlage dieses Modells ändert Leerraum innerhalb von Nachrichten; das Modell hat nicht jedes Leerzeichen, jede Einrückung und jeden Zeilenumbruch gesehen. Die erste beginnt mit „{beginning}“.</translation>
     </message>
     <message>
+        <source>The file {path} is gone or empty, but its log {log} is there and may hold conversations. Nothing was changed. Put the file back. To begin without conversations, move the log away.</source>
+        <translation>Die Datei {path} fehlt oder ist leer, aber ihr Protokoll {log} ist da und kann Gespräche enthalten. Nichts wurde geändert. Legen Sie die Datei zurück. Um ohne Gespräche zu beginnen, verschieben Sie das Protokoll an einen anderen Ort.</translation>
+    </message>
+    <message>
         <source>The hooks could not be written ({error}). Nothing was changed.</source>
         <translation>Die Hooks konnten nicht geschrieben werden ({error}). Nichts wurde geändert.</translation>
     </message>

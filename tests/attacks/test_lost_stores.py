@@ -13,7 +13,8 @@ import pytest
 
 from app.model.backups import Backups
 from app.model.cache_folder import CacheFolder
-from app.model.database import LostError, StoreError
+from app.model.database import DamagedError, LostError, StoreError
+from app.model.restoring import restore
 from app.model.store import Store
 from tests.app.model.stores import sql, trashed_ids
 from tests.app.model.watched_upkeep import WatchedUpkeep
@@ -173,6 +174,107 @@ def test_a_file_that_goes_while_it_is_open_is_reported_once(path: Path) -> None:
         upkeep.wait_for_round(1)
         upkeep.close()
     assert [text.split(" while ")[0] for text in said] == [f"The file {path} is gone"]
+
+
+@pytest.mark.parametrize("is_empty", [False, True])
+def test_a_log_without_its_file_is_kept_and_said(path: Path, is_empty: bool) -> None:
+    with contextlib.closing(Store(path)) as store:
+        store.create_conversation("in the log", "", "question")
+        log = _log_of(path).read_bytes()
+    for file in Backups(path).files():
+        file.unlink()
+    path.unlink()
+    if is_empty:
+        path.touch()
+    _log_of(path).write_bytes(log)
+    for _ in range(2):
+        with pytest.raises(StoreError, match=r"its log .* is there and may hold") as raised:
+            Store(path)
+        Store(path, read_only_because=raised.value.sentence).close()
+    assert _log_of(path).read_bytes() == log
+    # A backup that takes its place does not take the log away, either.
+    with contextlib.closing(Store(path.with_name("other.sqlite3"))) as store:
+        plant(store, "u1")
+        with sql(path.with_name("other.sqlite3")) as database:
+            backup = Backups(path).make(database)
+    kept = restore(path, backup)
+    assert kept.with_name(f"{kept.name}-wal").read_bytes() == log
+
+
+def _log_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}-wal")
+
+
+# --- programs in a store -------------------------------------------------------------------------------------
+
+_ENDLESS = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT"
+_ON_INSERT = "CREATE TRIGGER evil AFTER INSERT ON message BEGIN"
+# By name: statements, what is said, and whether the file itself can still be read.
+_PROGRAMS: dict[str, tuple[list[str], str, bool]] = {
+    "a trigger that deletes": (
+        [f"{_ON_INSERT} DELETE FROM conversation WHERE id < 9; END"],
+        "unexpected trigger",
+        True,
+    ),
+    "a trigger that rewrites": ([f"{_ON_INSERT} UPDATE message SET text = 'evil'; END"], "unexpected trigger", True),
+    "a trigger of ours that does more": (
+        [
+            "DROP TRIGGER message_gone",
+            "CREATE TRIGGER message_gone AFTER DELETE ON message BEGIN DELETE FROM choice; END",
+        ],
+        "changed trigger message_gone",
+        True,
+    ),
+    "no trigger": (["DROP TRIGGER message_added"], "missing trigger message_added", True),
+    "no table": (["DROP TABLE preparation"], "missing table preparation", True),
+    "an endless table": (
+        ["ALTER TABLE message RENAME TO m", f"CREATE VIEW message AS {_ENDLESS} m.* FROM n, m"],
+        "missing table message",
+        False,
+    ),
+    "no end of pieces": (
+        ["DROP TABLE piece", f"CREATE VIEW piece AS {_ENDLESS} i AS id, 1 AS message_id, 'x' AS text FROM n"],
+        "missing table piece",
+        False,
+    ),
+    "an endless search": (
+        ["DROP VIEW searchable", f"CREATE VIEW searchable AS {_ENDLESS} i AS id, 'x' AS text FROM n"],
+        "changed view searchable",
+        False,
+    ),
+    "an older version": (["PRAGMA user_version = 3"], "unexpected trigger conversation_gone", False),
+    "version -1": (["PRAGMA user_version = -1"], "unexpected trigger", False),
+}
+
+
+@pytest.mark.parametrize("name", _PROGRAMS)
+def test_a_store_with_programs_in_it_is_not_written_and_none_runs(path: Path, name: str) -> None:
+    statements, said, is_readable = _PROGRAMS[name]
+    with sql(path) as database:
+        for statement in statements:
+            database.execute(statement)
+    before = path.read_bytes()
+    with pytest.raises(DamagedError, match=said) as raised:
+        Store(path)
+    with contextlib.closing(Store(path, read_only_because=raised.value.sentence)) as store:
+        assert drawn(store.messages.shown_by(1)) == "u1-a1"
+        assert ("You see the backup" not in (store.why_read_only or "")) == is_readable
+        assert store.search.find("answer") is not None
+    assert path.read_bytes() == before
+
+
+def test_a_backup_whose_messages_never_end_is_passed_over(path: Path) -> None:
+    (sound,) = Backups(path).files()
+    endless = sound.with_name(sound.name.replace("conversations-2", "conversations-3"))
+    endless.write_bytes(sound.read_bytes())
+    with sql(endless) as database:
+        database.execute("ALTER TABLE message RENAME TO m")
+        database.execute(f"CREATE VIEW message AS {_ENDLESS} m.* FROM n, m")
+    path.unlink()
+    with pytest.raises(LostError) as raised:
+        Store(path)
+    with contextlib.closing(Store(path, read_only_because=raised.value.sentence)) as store:
+        assert str(sound) in (store.why_read_only or "")
 
 
 # --- who may read ----------------------------------------------------------------------------------------------
