@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, cast
 import mlx.core as mx
 from mlx_lm.models.cache import ArraysCache, BatchKVCache, CacheList, KVCache
 
+from worker.cpu_math import keep_factors_of
 from worker.layers import Layers, arrays_of, num_bytes_in
 from worker.shared_prefix import Prefix, SharedKVCache, SplitKVCache
 
@@ -50,6 +51,16 @@ class Batch:
             if isinstance(other, SharedKVCache):
                 self.layers[number] = SharedKVCache.of(self.layers[number])
             self.layers[number].extend(other)
+
+    def layers_of_step(self) -> Layers:
+        """Return the layers for a step of the model. Those at the same positions use one array for them."""
+        same = [layer for layer in self.layers if type(layer) in (BatchKVCache, SharedKVCache)]
+        for layer in same:
+            if layer.size() == same[0].size():
+                layer.offset = same[0].offset
+        if same:
+            keep_factors_of(same[0].offset)
+        return self.layers
 
     def remove(self, row: int, num_rows: int) -> None:
         """Remove one of `num_rows` rows. The following rows move up."""
@@ -111,7 +122,7 @@ def can_batch(forward: Forward, new_layers: Callable[[], Layers], config: Mappin
             forward(mx.array([ids]), layers)
             batch.add(layers, 1)
             alone.append(mx.concatenate([forward(mx.array([[token_id]]), layers) for token_id in (3, 1)]))
-        together = [forward(mx.array([[token_id]] * 2), batch.layers) for token_id in (3, 1)]
+        together = [forward(mx.array([[token_id]] * 2), batch.layers_of_step()) for token_id in (3, 1)]
         return all(_agree(logits, mx.stack([step[row] for step in together])) for row, logits in enumerate(alone))
     except Exception:  # noqa: BLE001 (if a model's code fails on batches, sequences are read one after another)
         return False
@@ -127,7 +138,7 @@ def can_share(forward: Forward, new_layers: Callable[[], Layers]) -> bool:
     try:
         forward(mx.array([prefix]), layers)
         batch.add(layers, len(rows), is_shared=True)
-        together = [forward(mx.array(tokens)[:, None], batch.layers) for tokens in zip(*rows, strict=True)]
+        together = [forward(mx.array(tokens)[:, None], batch.layers_of_step()) for tokens in zip(*rows, strict=True)]
         alone = [_alone(forward, new_layers(), prefix, row) for row in rows]
         return all(_agree(logits, mx.stack([step[row] for step in together])) for row, logits in enumerate(alone))
     except Exception:  # noqa: BLE001 (see `can_batch`)

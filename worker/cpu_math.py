@@ -125,41 +125,6 @@ def _later(num_new: int, num_positions: int) -> mx.array:
 # --- rotary positions ------------------------------------------------------------------------------------------
 
 
-class _Turns:
-    """The factors by which numbers at some positions are turned, for one kind of rotary positions.
-
-    A pair of numbers (a, b) becomes (a, b) * own + (b, a) * other.
-    """
-
-    def __init__(self, kind: _Kind, freqs: mx.array | None, start: int, num_positions: int) -> None:
-        """They are for `num_positions` positions from `start` on; `freqs` as in `rope`."""
-        self._start = start
-        self._end = start + num_positions
-        self._freqs = freqs
-        """Kept, so that no other array gets the id that is in the kind."""
-        half = kind.dims // 2
-        # Turning (1, 0) gives (cosine, sine), computed as MLX does.
-        pairs = mx.broadcast_to(mx.array([[1.0], [0.0]]), (2, half)).reshape(kind.dims)
-        pairs = mx.broadcast_to(pairs, (1, 1, num_positions, kind.dims))
-        turned = _ROPE(pairs, kind.dims, traditional=False, base=kind.base, scale=kind.scale, offset=start, freqs=freqs)
-        cosines, sines = turned[0, 0, :, :half], turned[0, 0, :, half:]
-        axis = 2 if kind.traditional else 1
-        self._own = mx.stack([cosines, cosines], axis=axis)
-        self._other = mx.stack([-sines, sines], axis=axis)
-        self._last = -1, -1
-        self._last_factors = self._own, self._other
-
-    def at(self, start: int, num_positions: int) -> tuple[mx.array, mx.array] | None:
-        """Return both factors at these positions; None if they are for other positions."""
-        if self._last != (start, num_positions):
-            if start < self._start or start + num_positions > self._end:
-                return None
-            # All layers of a step ask for the same positions.
-            own = slice(start - self._start, start - self._start + num_positions)
-            self._last, self._last_factors = (start, num_positions), (self._own[own], self._other[own])
-        return self._last_factors
-
-
 class _Kind(NamedTuple):
     """A kind of rotary positions, as the parameters of `rope`."""
 
@@ -170,13 +135,83 @@ class _Kind(NamedTuple):
     freqs_id: int
 
 
+class _Factors(NamedTuple):
+    """The factors by which numbers are turned: a pair (a, b) becomes (a, b) * own + (b, a) * other."""
+
+    own: mx.array
+    """Shape [positions, 2, width / 2], or [positions, width / 2, 2] if traditional.
+
+    For an array of offsets, [rows, 1, ...].
+    """
+    other: mx.array
+
+    def at(self, positions: slice) -> _Factors:
+        return _Factors(self.own[positions], self.other[positions])
+
+
+class _Turns:
+    """The last factors of one kind."""
+
+    def __init__(self, kind: _Kind, freqs: mx.array | None) -> None:
+        self._kind = kind
+        self._freqs = freqs
+        """Kept, so that no other array gets the id that is in the kind."""
+        self._start = 0
+        self._held: _Factors | None = None
+        """For positions from `_start` on."""
+        self._last: tuple[int | mx.array, int] = (-1, 0)
+        self._last_factors: _Factors | None = None
+
+    def at(self, offset: int | mx.array, num_positions: int) -> _Factors:
+        """Return the factors at these positions; an array of offsets holds one for each row."""
+        last, last_num = self._last
+        # All layers of a step ask for the same positions. An array is compared by identity.
+        is_last = last is offset or (isinstance(offset, int) and isinstance(last, int) and last == offset)
+        if self._last_factors is None or not is_last or last_num != num_positions:
+            if isinstance(offset, int):
+                self._last_factors = self._from(offset, num_positions)
+            else:
+                self._last_factors = self._computed(offset, num_positions)
+            self._last = offset, num_positions
+        return self._last_factors
+
+    def _from(self, start: int, num_positions: int) -> _Factors:
+        held = self._held
+        if held is None or not self._start <= start <= start + num_positions <= self._start + held.own.shape[0]:
+            held = self._held = self._computed(start, max(num_positions, _AHEAD))
+            self._start = start
+        return held.at(slice(start - self._start, start - self._start + num_positions))
+
+    def _computed(self, offset: int | mx.array, num_positions: int) -> _Factors:
+        dims, traditional, base, scale, _ = self._kind
+        half = dims // 2
+        num_rows = 1 if isinstance(offset, int) else offset.size
+        # Turning (1, 0) gives (cosine, sine), computed as MLX does.
+        pairs = mx.broadcast_to(mx.array([[1.0], [0.0]]), (2, half)).reshape(dims)
+        pairs = mx.broadcast_to(pairs, (num_rows, 1, num_positions, dims))
+        turned = _ROPE(pairs, dims, traditional=False, base=base, scale=scale, offset=offset, freqs=self._freqs)
+        if isinstance(offset, int):
+            turned = turned[0, 0]
+        cosines, sines = turned[..., :half], turned[..., half:]
+        axis = -1 if traditional else -2
+        return _Factors(mx.stack([cosines, cosines], axis=axis), mx.stack([-sines, sines], axis=axis))
+
+
 _AHEAD = 64
 """Factors are computed for at least this many positions at once, as an answer needs the next ones soon."""
 _MOST_POSITION = 1 << 24
-"""Beyond, floats do not hold each integer, so that the order of MLX's additions would matter."""
+"""Beyond, floats do not hold each integer, so the first position of a computation would matter."""
 _MOST_KINDS = 8
 _turns: dict[_Kind, _Turns] = {}
-"""The last factors of each kind. Most models have one kind, some have two."""
+"""Most models have one kind, some have two."""
+_constant_offsets: mx.array | None = None
+"""See `keep_factors_of`."""
+
+
+def keep_factors_of(offsets: mx.array) -> None:
+    """Let `rope` compute the factors of this array of positions only once. It must not be changed in place."""
+    global _constant_offsets
+    _constant_offsets = offsets
 
 
 def rope(
@@ -192,28 +227,25 @@ def rope(
 ) -> mx.array:
     """Turn pairs of numbers by their positions as `mx.fast.rope` does, which is used for rare forms.
 
-    `x`: shape [rows, heads, new, `dims`]. The result is the same to the bit.
+    `x`: shape [rows, heads, new, `dims`]. `offset`: the first position; an array needs `keep_factors_of`. The result is
+    the same to the bit.
     """
+    num_positions = x.shape[-2]
     if (
         rest
         or x.ndim != 4
         or x.shape[-1] != dims
         or x.dtype != mx.float32
-        or not isinstance(offset, int)
-        or not 0 <= offset <= _MOST_POSITION - x.shape[2] - _AHEAD
+        or not _keeps_factors_of(offset, num_positions)
     ):
         return _ROPE(x, dims, traditional=traditional, base=base, scale=scale, offset=offset, freqs=freqs, **rest)
-    num_positions = x.shape[2]
     kind = _Kind(dims, traditional, base, scale, id(freqs))
     turns = _turns.get(kind)
-    factors = None if turns is None else turns.at(offset, num_positions)
-    if factors is None:
+    if turns is None:
         if len(_turns) >= _MOST_KINDS:
             _turns.clear()
-        turns = _turns[kind] = _Turns(kind, freqs, offset, max(num_positions, _AHEAD))
-        factors = turns.at(offset, num_positions)
-        assert factors is not None
-    own, other = factors
+        turns = _turns[kind] = _Turns(kind, freqs)
+    own, other = turns.at(offset, num_positions)
     if traditional:
         pairs = x.reshape(*x.shape[:3], dims // 2, 2)
         swapped = pairs[..., ::-1]
@@ -221,6 +253,12 @@ def rope(
         pairs = x.reshape(*x.shape[:3], 2, dims // 2)
         swapped = pairs[..., ::-1, :]
     return (pairs * own + swapped * other).reshape(x.shape)
+
+
+def _keeps_factors_of(offset: int | mx.array, num_positions: int) -> bool:
+    if isinstance(offset, int):
+        return 0 <= offset <= _MOST_POSITION - num_positions - _AHEAD
+    return offset is _constant_offsets
 
 
 # --- linear layers ---------------------------------------------------------------------------------------------

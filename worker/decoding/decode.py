@@ -187,7 +187,7 @@ class Decoder:
                 return [logits], numbers
             self._cache.branch.make_room(numbers[0])
             return self._forward_alone(self.branches[0], coming[0]), numbers
-        logits = self._model.forward(mx.stack(coming), self._batch.layers)
+        logits = self._model.forward(mx.stack(coming), self._batch.layers_of_step())
         return [logits[row : row + 1] for row in range(len(coming))], numbers
 
     def _forward_alone(self, branch: Branch, coming: mx.array) -> list[mx.array]:

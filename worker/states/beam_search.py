@@ -235,7 +235,7 @@ class BeamSearch:
             # The prefix that the first and the last of them in sorted order share is common to all.
             self._batch.take(rows, self._num_sampled - 1 - num_common(min(written), max(written)))
         last = mx.array([[beam.answer.token_ids[-1]] for beam in beams])
-        logits = self._model.forward(last, self._batch.layers)
+        logits = self._model.forward(last, self._batch.layers_of_step())
         total = checksum(logits)
         mx.eval(logits, total)
         check(total)
