@@ -132,7 +132,8 @@ def panics_explained(what: Sentence) -> Generator[None]:
     try:
         yield
     except BaseException as error:
-        if is_panic(error):
+        # `tokenizers` raises `Exception` itself for a text that its model can't spell.
+        if is_panic(error) or type(error) is Exception:
             raise LibraryPanicError(what, error) from error
         raise
 

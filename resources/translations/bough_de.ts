@@ -6229,6 +6229,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>{file} ist keine gewöhnliche Datei (sondern eine Pipe, ein Socket oder ein Gerät), darum liest Bough sie nicht. Entfernen Sie sie, oder wählen Sie ein anderes Modell.</translation>
     </message>
     <message>
+        <source>{file} leads to a file that can&apos;t be read ({error}). Finish the download, then open the folder again.</source>
+        <translation>{file} führt zu einer Datei, die nicht gelesen werden kann ({error}). Schließen Sie den Download ab, dann öffnen Sie den Ordner noch einmal.</translation>
+    </message>
+    <message>
         <source>{file}, conversation {number}</source>
         <translation>{file}, Gespräch {number}</translation>
     </message>

@@ -163,6 +163,11 @@ ODD_FILES = [
             ("model.safetensors.index.json", 10**10),
         )
     ),
+    *(
+        Attack(f"{what} as {name}", in_place_of(name, a_link_to(target)), "model_invalid", "Finish the download")
+        for name in ("tokenizer_config.json", "tokenizer.json", "generation_config.json", "chat_template.jinja")
+        for what, target in (("a broken link", "nowhere"), ("a link to itself", name))
+    ),
     Attack("weights of a terabyte of zeros", in_place_of("model.safetensors", a_hole(10**12)), "model_invalid"),
 ]
 
@@ -519,6 +524,15 @@ def test_a_panic_in_one_answer_leaves_the_others(exploding: Victim):
     failed = exploding.result("generate", text=TRIGGER, max_tokens=4)
     assert failed["kind"] == "model_invalid"
     assert exploding.events_until_end(running)[-1]["type"] == "finished"
+
+
+def test_a_tokenizer_that_can_not_spell_a_text_fails_its_request(victim: Victim, folder: Path):
+    """The class in its settings makes WordPiece of it, without a token for unknown words."""
+    edit("tokenizer_config.json", tokenizer_class="BertTokenizer")(folder)
+    victim.load(folder)
+    for prompt in ({"text": "Hello ☃"}, {"messages": [{"role": "user", "content": "Hello ☃"}]}):
+        assert victim.end_of("generate", **prompt, max_tokens=1)["kind"] == "model_invalid"
+        assert victim.end_of("tokenize", **prompt)["kind"] == "model_invalid"
 
 
 # --- what the model is given -------------------------------------------------------------------------------------

@@ -25,6 +25,11 @@ GUIDE = "guide"
 _MAX_BYTES = {"config.json": 8 << 20, "tokenizer_config.json": 16 << 20}
 """The largest files of real models have half of this."""
 _MAX_BYTES_BY_SUFFIX = {".jinja": 2 << 20, **dict.fromkeys((".json", ".txt", ".model", ".tiktoken"), 64 << 20)}
+_OF_A_PROMPT = {
+    *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "chat_template.json"),
+    *("generation_config.json", "chat_template.jinja"),
+}
+"""Without one of these files that belongs to it, a model would get another prompt, or sample in another way."""
 _MAX_HEADERS_BYTES = 128 << 20
 """The limit for the headers of all weight files together."""
 
@@ -164,8 +169,18 @@ def _check_files(path: Path) -> None:
 def _check_file(file: Path) -> None:
     try:
         found = file.stat()
-    except OSError:
-        return  # A broken link, which an unfinished download may leave.
+    except OSError as error:
+        # A broken link, which an unfinished download may leave.
+        if file.name in _OF_A_PROMPT or file.suffix == ".jinja":
+            raise ModelInvalidError(
+                Sentence(
+                    "{file} leads to a file that can't be read ({error}). Finish the download, then open the folder "
+                    "again.",
+                    file=file,
+                    error=error.strerror,
+                )
+            ) from error
+        return
     if not stat.S_ISREG(found.st_mode) and not stat.S_ISDIR(found.st_mode):
         raise ModelInvalidError(
             Sentence(
