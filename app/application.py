@@ -94,6 +94,7 @@ class Application(QObject):
         # A store that can't be cleaned up, on a full disk for example, can still be read.
         with contextlib.suppress(StoreError):
             self.store.clean_up(_INTERRUPTED)
+        self.store.flush_in_background()
         cache_folder = CacheFolder(places.cache / "prompt-cache")
         self._upkeep: Upkeep | None = None
         folders = (None, None) if is_safe else (cache_folder.folder, places.config / "hooks")

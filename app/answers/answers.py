@@ -34,6 +34,8 @@ from worker.protocol import (
 )
 from worker.sentence import Sentence
 
+_LATE_MS = 500
+"""After this time, messages that are not on the disk are shown as not saved. A mark for less would only flash."""
 SAVE_INTERVAL_MS = 150
 """Streamed text is stored at most this much, one step of the window and one write later: 250 ms in all."""
 
@@ -59,6 +61,10 @@ class _Waiting:
     """Whether its model is loaded because of it."""
     refusal: Sentence | None = None
     """Why its model is not loaded."""
+    flush: int = 0
+    """The flush after which its prompt is on the disk."""
+    waits_for_disk: bool = False
+    """Whether only the disk keeps it from being sent."""
 
 
 class Answers(QObject):
@@ -92,6 +98,8 @@ class Answers(QObject):
     saved_again = Signal()
     saved_changed = Signal(int)
     """`is_saved` of a message changed."""
+    _flushed = Signal()
+    """Emitted in the flusher's thread after each attempt."""
 
     def __init__(
         self,
@@ -125,6 +133,17 @@ class Answers(QObject):
         self._timer = QTimer(self, timerType=Qt.TimerType.PreciseTimer)
         self._timer.setInterval(SAVE_INTERVAL_MS)
         self._timer.timeout.connect(self.save)
+        self._flusher = store.flusher
+        self._late: set[MessageId] = set()
+        """Messages that are shown as not saved because they are not on the disk."""
+        self._late_timer = QTimer(self, interval=_LATE_MS, singleShot=True)
+        self._late_timer.timeout.connect(self._show_late)
+        self._late_up_to = 0
+        """The flush that was asked for when the timer started."""
+        if self._flusher is not None:
+            self._flusher.on_asked = self._watch_disk
+            self._flushed.connect(self._on_flushed)
+            self._flusher.on_ended = self._flushed.emit
         sessions.changed.connect(self._send_ready)
         for session in sessions.both:
             session.received.connect(self._on_event)
@@ -148,7 +167,10 @@ class Answers(QObject):
             self._unsaved.pop(message.id, None)
             self._streams[message.id] = AnswerStream(message, above, conversation_id, choice)
         model = (messages[0].record or Record()).model or self._sessions.chosen.name
-        self._waiting.append(_Waiting(model, [message.id for message in messages], options))
+        # An answer without text need not be there.
+        given = [message.id for message in (*prompt, *messages) if message.text]
+        flush = 0 if self._flusher is None else self._flusher.number_of(given)
+        self._waiting.append(_Waiting(model, [message.id for message in messages], options, flush=flush))
         self._send_ready()
         self.requested.emit()
 
@@ -230,13 +252,16 @@ class Answers(QObject):
         return not self._can_save
 
     def is_saved(self, message_id: MessageId) -> bool:
-        """Whether a message's text is in the store, apart from text that has just streamed in."""
-        return self._can_save or (message_id not in self._unsaved and message_id not in self._streams)
+        """Whether a message's text is in the store and on the disk, apart from what was written a moment ago."""
+        is_stored = self._can_save or (message_id not in self._unsaved and message_id not in self._streams)
+        return is_stored and message_id not in self._late
 
     def is_waiting(self, message_id: MessageId) -> bool:
         """Return whether an answer waits for another one in its prompt, or for its model."""
         stream = self._streams.get(message_id)
-        return stream is not None and stream.request_id is None
+        if stream is None or stream.request_id is not None:
+            return False
+        return not any(waiting.waits_for_disk and message_id in waiting.message_ids for waiting in self._waiting)
 
     def is_without_new_text(self, message_id: MessageId) -> bool:
         """Return whether an answer was requested and no text has come yet."""
@@ -335,11 +360,54 @@ class Answers(QObject):
         except StoreError as error:
             self._set_can_save(False, error.sentence)
         else:
-            self._set_can_save(True, ended=ended)
-        if not self._streams and not self._unsaved:
+            if self._disk_problem is None:
+                self._set_can_save(True, ended=ended)
+            elif self._flusher is not None:
+                self._flusher.flush()
+        if not self._streams and not self._unsaved and self._disk_problem is None:
             self._timer.stop()
         elif not self._timer.isActive():
             self._timer.start()
+
+    # --- the disk ------------------------------------------------------------------------------------------
+
+    @property
+    def _disk_problem(self) -> Sentence | None:
+        """Why the last changes could not be put on the disk."""
+        return None if self._flusher is None else self._flusher.problem
+
+    def _watch_disk(self) -> None:
+        if self._flusher is not None and not self._late_timer.isActive():
+            self._late_up_to = self._flusher.num_asked
+            self._late_timer.start()
+
+    def _show_late(self) -> None:
+        """Show which messages have waited for the disk for a while."""
+        if self._flusher is not None:
+            self._set_late(self._late | self._flusher.waiting(self._late_up_to))
+            if self._flusher.waiting():
+                self._watch_disk()
+
+    def _on_flushed(self) -> None:
+        assert self._flusher is not None
+        waiting = self._flusher.waiting()
+        if self._disk_problem is not None:
+            self._set_late(waiting)
+            self._set_can_save(False, self._disk_problem)
+            if not self._timer.isActive():
+                self._timer.start()
+            return
+        self._set_late(self._late & waiting)
+        if not self._can_save:
+            self.save()
+        self._send_ready()
+
+    def _set_late(self, late: set[MessageId]) -> None:
+        changed, self._late = late ^ self._late, late
+        for message_id in changed:
+            self.saved_changed.emit(message_id)
+
+    # --- saving and sending --------------------------------------------------------------------------------
 
     def _save_if_due(self) -> None:
         """Save as the timer would, which does not fire while events arrive as fast as they are handled."""
@@ -389,6 +457,10 @@ class Answers(QObject):
             # A model that the user chose is loaded in place of the one before, even if it is the guide.
             session = self._sessions.of(waiting.model) if waiting.message_ids else self._sessions.chosen
             if session not in held and self._has_model(session, waiting):
+                waiting.waits_for_disk = self._flusher is not None and self._flusher.num_done < waiting.flush
+                if waiting.waits_for_disk:
+                    held.add(session)
+                    continue
                 self._waiting.remove(waiting)
                 if streams:
                     self._send(session, streams, waiting)

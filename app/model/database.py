@@ -11,7 +11,7 @@ import errno
 import fcntl
 import os
 import sqlite3
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +71,8 @@ class Database:
         self._path = path
         self._connection = connection
         self.why_read_only = why_read_only
+        self.flush_later: Callable[[], None] | None = None
+        """Called after a change that must survive a power failure; None: the change waits for the disk itself."""
         # Read text that a broken disk has damaged, rather than refuse it.
         connection.text_factory = _decoded
 
@@ -178,10 +180,18 @@ class Database:
 
     @contextlib.contextmanager
     def durably(self) -> Generator[None]:
-        """Make a transaction that is on the disk when it ends, so that it survives a power failure."""
+        """Make a transaction that is on the disk when it ends, so that it survives a power failure.
+
+        With `flush_later` it is on the disk after the flush.
+        """
         with _saying_why(self._path):
             if self._connection.in_transaction:
                 yield
+                return
+            if self.flush_later is not None:
+                with self.transaction():
+                    yield
+                self.flush_later()
                 return
             self._connection.execute("PRAGMA synchronous = FULL")
             try:

@@ -17,6 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from app.model.database import DamagedError, Database
+from app.model.flushing import Flusher
 from app.model.message import Message, MessageId, Record, Role, SampledToken, State, with_sampled, without_tokens
 from app.model.queries import COLUMNS, encoded, message_in, unreadable, visible
 from app.model.search_index import indexed
@@ -49,6 +50,8 @@ class MessageTable:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._problems: list[Sentence] = []
+        self.flusher: Flusher | None = None
+        """Counts the changed messages until they are on the disk."""
 
     def take_problems(self) -> list[Sentence]:
         """Return what could not be read since the last call, as sentences."""
@@ -160,6 +163,7 @@ class MessageTable:
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             (parent_id, role, text, indexed(text), state, now_ms, encoded(record), record and record.model),
         )
+        self._note(message_id)
         return Message(
             id=message_id, parent_id=parent_id, role=role, text=text, state=state, created_ms=now_ms, record=record
         )
@@ -179,6 +183,7 @@ class MessageTable:
                 ),
             )
             self._database.write("DELETE FROM piece WHERE message_id = ?", (message.id,))
+            self._note(message.id)
 
     def set(
         self, message_id: MessageId, column: Literal["name", "starred_ms", "pinned_ms"], value: str | int | None
@@ -186,6 +191,10 @@ class MessageTable:
         self._database.write(f"UPDATE message SET {column} = ? WHERE id = ?", (value, message_id))
 
     # --- inside --------------------------------------------------------------------------------------------
+
+    def _note(self, message_id: MessageId) -> None:
+        if self.flusher is not None:
+            self.flusher.note(message_id)
 
     def _streamed(self) -> dict[MessageId, StreamedText]:
         """Return what each message has grown by since it was last written as a whole."""

@@ -2,8 +2,9 @@
 
 Messages form one forest with parent links only. A conversation reaches the messages below its root and the line above
 its root; a message that no conversation reaches is deleted. Messages that the user wrote are on the disk when `add`
-returns. Streamed text is written in batches; it survives a crash of the program, but perhaps not of the machine.
-While several programs have a store open, messages are added and none are deleted.
+returns, or soon after with `flush_in_background`. Streamed text is written in batches; it survives a crash of the
+program, but perhaps not of the machine. While several programs have a store open, messages are added and none are
+deleted.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import msgspec
 
 from app.model.conversation_table import ConversationTable
 from app.model.database import Database, SearchIndexError, StoreError
+from app.model.flushing import Flusher
 from app.model.grafts import Grafts
 from app.model.history import Step, Unset
 from app.model.kept_requests import Kept, KeptRequest, KeptRequests
@@ -107,11 +109,20 @@ class Store:
         """The projects: instructions, files, model and sampling that the conversations of a folder share."""
         self.kept_requests = KeptRequests(self._database, self.messages, self.conversations, self.preparations)
         """Requests of other programs."""
+        self.flusher: Flusher | None = None
+        """Puts changes on the disk in the background; None: each change waits until it is on the disk."""
 
     def close(self) -> None:
+        if self.flusher is not None:
+            self.flusher.close()
         self._database.close()
         if self._presence is not None:
             self._presence.close()
+
+    def flush_in_background(self) -> None:
+        """No longer wait for the disk: a change is on it once the flusher has done what was asked of it by then."""
+        self.flusher = self.messages.flusher = Flusher(self.path)
+        self._database.flush_later = self.flusher.flush
 
     @property
     def has_conversations(self) -> bool:

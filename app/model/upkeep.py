@@ -65,12 +65,15 @@ class Upkeep:
         self._thread.join()
 
     def _run(self) -> None:
-        self._is_asked.wait(_SETTLE_S)
-        self._backups.restrict()
-        self._cache_folder.restrict()
         if not self._is_there():
             return
         with contextlib.closing(sqlite3.connect(self._path, isolation_level=None, timeout=_PATIENCE_S)) as connection:
+            with contextlib.suppress(sqlite3.Error):
+                set_up(connection)
+                _begin_log(connection)
+            self._is_asked.wait(_SETTLE_S)
+            self._backups.restrict()
+            self._cache_folder.restrict()
             while not self._is_stopped:
                 self._is_asked.clear()
                 pause_s = _LOOK_S
@@ -108,7 +111,9 @@ class Upkeep:
         self._back_up(connection)
         log = self._path.with_name(f"{self._path.name}-wal")
         if log.exists() and log.stat().st_size >= _LOG_BYTES:
-            connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+            is_busy, num_pages, num_copied = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+            if not is_busy and num_copied == num_pages:
+                _begin_log(connection)
         return is_erased
 
     # --- erasing -------------------------------------------------------------------------------------------
@@ -186,6 +191,12 @@ class Upkeep:
             connection.execute("INSERT INTO message_text (message_text) VALUES ('rebuild')")
             file.unlink()
             self._backups.make(connection, is_stopped=lambda: self._is_stopped)
+
+
+def _begin_log(connection: sqlite3.Connection) -> None:
+    """Begin the log, or begin it again. The change that does so waits for the disk, and the window should not."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    connection.execute(f"PRAGMA user_version = {version}")
 
 
 def _has_sound_index(file: Path) -> bool:

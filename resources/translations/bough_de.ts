@@ -5813,6 +5813,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Die Datei {path} fehlt oder ist leer, aber ihr Protokoll {log} ist da und kann Gespräche enthalten. Nichts wurde geändert. Legen Sie die Datei zurück. Um ohne Gespräche zu beginnen, verschieben Sie das Protokoll an einen anderen Ort.</translation>
     </message>
     <message>
+        <source>The disk did not take what was written to {path} ({error}). Check the disk.</source>
+        <translation>Der Datenträger hat nicht angenommen, was in {path} geschrieben wurde ({error}). Prüfen Sie den Datenträger.</translation>
+    </message>
+    <message>
         <source>The hooks could not be written ({error}). Nothing was changed.</source>
         <translation>Die Hooks konnten nicht geschrieben werden ({error}). Nichts wurde geändert.</translation>
     </message>

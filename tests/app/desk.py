@@ -193,11 +193,14 @@ class Clock:
 class Desk:
     """Everything below the window, put together as the application does it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, flushes_in_background: bool = False) -> None:
+        """`flushes_in_background`: as in the application. Otherwise a request is sent before the caller goes on."""
         self.folder = folder
         self.path = folder / "conversations.sqlite3"
         self.store = Store(self.path, patience_ms=20)
         self.store.clean_up(verbatim("Bough ended."))
+        if flushes_in_background:
+            self.store.flush_in_background()
         self.link, self.guide_link = ScriptedLink(), ScriptedLink()
         self.session = ModelSession(self.link)
         self.sessions = Sessions(self.session, ModelSession(self.guide_link))

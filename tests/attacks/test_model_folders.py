@@ -8,6 +8,7 @@ import io
 import json
 import math
 import os
+import re
 import shutil
 import socket
 import struct
@@ -472,6 +473,31 @@ def test_a_load_that_tries_a_tokenizer_can_be_replaced(victim: Victim, folder: P
     ends = [victim.events_until_end(request_id)[-1] for request_id in (first, second)]
     assert ends[0]["kind"] == "superseded", ends
     assert ends[1]["type"] == "model_loaded", ends
+
+
+def _lengthen(described: dict[str, Any]) -> None:
+    """Make tokens longer than the library for answer formats can take: a piece, an added one and a control token."""
+    model = described["model"]
+    ids = [model["vocab"].pop("".join(model["merges"].pop())) for _ in range(3)]
+    model["vocab"]["x" * 1_500] = ids[0]
+    for number, content, special in ((ids[1], "y" * 2_000, False), (ids[2], f"<|{'z' * 3_000}|>", True)):
+        options = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
+        described["added_tokens"].append({"id": number, "content": content, "special": special, **options})
+
+
+def test_answers_follow_a_format_though_some_tokens_are_very_long(victim: Victim, folder: Path):
+    _edit_tokenizer(folder, _lengthen)
+    assert victim.end_of("load_model", model=str(folder))["type"] == "model_loaded"
+    long = "y" * 2_003
+    for constraint, pattern in (
+        ({"kind": "choice", "value": [long, f"{long}!"]}, "y{2003}!?"),
+        ({"kind": "regex", "value": "[a-f]{20}"}, "[a-f]{20}"),
+        ({"kind": "regex", "value": "y{2003}!?"}, "y{2003}!?"),
+    ):
+        finished = victim.end_of("generate", text="Hello", constraint=constraint, max_tokens=3_000)
+        assert finished["type"] == "finished", finished
+        assert re.fullmatch(pattern, finished["choices"][0]["text"]), finished
+    victim.check()
 
 
 # --- panics ------------------------------------------------------------------------------------------------------

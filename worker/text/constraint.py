@@ -46,6 +46,10 @@ _MAX_FIXED_CHARS = 200_000
 _TRIAL_LIMITS = Limits(seconds=10.0, memory_bytes=1 << 30, result_bytes=1000)
 """Ordinary answer formats take milliseconds, and a choice of 40,000 texts a second."""
 _MAX_TRIED = 1000
+_MAX_TOKEN_BYTES = 1000
+"""llguidance can't take tokens of more than 1,024 bytes, and it marks control tokens with one more."""
+_CHUNK_CHARS = _MAX_TOKEN_BYTES // 4
+"""A character has at most four bytes, so text of this length has no longer token."""
 _MAX_MADE = 16
 """The grammars of calls that are kept ready. A client sends the same tools again and again."""
 
@@ -59,7 +63,10 @@ JSON_AS_WRITTEN: Any = {"whitespace_pattern": r"[ \t]{0,8}(\r?\n[ \t]{0,40})?"}
 
 
 class _Tokens:
-    """A vocabulary in the shape that llguidance expects of a tokenizer; it checks `is_tokenizer_wrapper`."""
+    """A vocabulary in the shape that llguidance expects of a tokenizer; it checks `is_tokenizer_wrapper`.
+
+    Very long tokens, which llguidance can't take, have no bytes here, so a constraint never allows them.
+    """
 
     is_tokenizer_wrapper = True
     bos_token_id = None
@@ -67,11 +74,17 @@ class _Tokens:
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary
         self.eos_token_id = min(vocabulary.eos_ids, default=0)
-        self.tokens = vocabulary.bytes
-        self.special_token_ids = sorted(vocabulary.control_ids)
+        self._left_out = {number for number, data in enumerate(vocabulary.bytes) if len(data) > _MAX_TOKEN_BYTES}
+        self.tokens = [b"" if len(data) > _MAX_TOKEN_BYTES else data for data in vocabulary.bytes]
+        self.special_token_ids = sorted(vocabulary.control_ids - self._left_out)
 
     def __call__(self, text: bytes | str) -> list[int]:
-        return self._vocabulary.encode(text if isinstance(text, str) else text.decode("utf-8", "replace"))
+        text = text if isinstance(text, str) else text.decode("utf-8", "replace")
+        ids = self._vocabulary.encode(text)
+        if self._left_out.isdisjoint(ids):
+            return ids
+        starts = range(0, len(text), _CHUNK_CHARS)
+        return [number for start in starts for number in self._vocabulary.encode(text[start : start + _CHUNK_CHARS])]
 
 
 class Constraints:

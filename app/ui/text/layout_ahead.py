@@ -23,6 +23,7 @@ class LayoutAhead(QObject):
         self._document = document
         self._picture = picture
         self._place = place
+        self._has_begun = False
         self.num_done = 0
         """The number of blocks that are laid out."""
 
@@ -32,12 +33,14 @@ class LayoutAhead(QObject):
 
     def step(self) -> None:
         """Lay out some more blocks."""
-        if not self.num_done:
-            # Qt lays out the beginning now, and what follows when it is asked for it.
-            self._document.setPageSize(QSizeF(self.width_px, -1))
-            self._document.documentLayout().installEventFilter(self)
         end = time.monotonic() + _STEP_S
         layout = self._document.documentLayout()
+        if not self._has_begun:
+            # Qt lays out the beginning now, which may take a whole step, and what follows when it is asked for it.
+            self._has_begun = True
+            self._document.setPageSize(QSizeF(self.width_px, -1))
+            layout.installEventFilter(self)
+            return
         while not self.is_complete:
             self.num_done = min(self.num_done + NUM_BLOCKS, self._document.blockCount())
             layout.blockBoundingRect(self._document.findBlockByNumber(self.num_done - 1))
