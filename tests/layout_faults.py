@@ -35,7 +35,7 @@ from tests.driver import ROOT
 from tests.scenes.playbill import EMPTY, SCENES
 from tests.scenes.stage import Stage
 
-_SIZES = ((1280, 800), (820, 640), (640, 420))
+_SIZES = ((1280, 800), (820, 640), (360, 700), (640, 420))
 """The last one is a screen of 1280 × 800 at 200 %, without its edges."""
 _SETTLED_MS = 40
 _NUM_LOOKS = 12
@@ -48,7 +48,7 @@ def main() -> int:
         if os.environ["QT_QPA_PLATFORM"] == OFFSCREEN:
             os.environ["QT_QPA_PLATFORM"] = offscreen_of(folder, 3200, 2000)
         qt_application = make_qt_application([])
-        sizes = _SIZES[:2] if qt_application.devicePixelRatio() < 2 else _SIZES[1:]
+        sizes = _SIZES[:3] if qt_application.devicePixelRatio() < 2 else _SIZES[1:]
         for scenes, trees in ((EMPTY, None), (SCENES, (3, 300))):
             stage = Stage(
                 folder / str(len(scenes)),

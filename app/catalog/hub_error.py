@@ -39,7 +39,7 @@ def offline() -> HubError:
     """Return the failure of a request that a setting forbids."""
     return HubError(
         Sentence(
-            "HF_HUB_OFFLINE is set, so Bough does not ask the hub. Models on this machine can be used. "
+            "HF_HUB_OFFLINE is set, so Bough does not ask the hub. Models on this computer can be used. "
             "To search and fetch, start Bough without this variable."
         ),
         "offline",
@@ -51,18 +51,18 @@ def unreachable(endpoint: str, error: BaseException) -> HubError:
     name = type(error).__name__
     if name == "ProxyError":
         sentence = Sentence(
-            "The proxy does not let Bough reach {host} ({error}). Models on this machine can be used. "
+            "The proxy does not let Bough reach {host} ({error}). Models on this computer can be used. "
             "Check HTTPS_PROXY and NO_PROXY, then try again.",
             host=host(endpoint),
             error=_reason(error),
         )
     elif "Timeout" in name:
         sentence = Sentence(
-            "{host} did not answer in time. Models on this machine can be used. Try again later.", host=host(endpoint)
+            "{host} did not answer in time. Models on this computer can be used. Try again later.", host=host(endpoint)
         )
     else:
         sentence = Sentence(
-            "{host} can't be reached ({error}). Models on this machine can be used. "
+            "{host} can't be reached ({error}). Models on this computer can be used. "
             "Check the connection, then try again.",
             host=host(endpoint),
             error=_reason(error),

@@ -114,7 +114,7 @@ class Banner(QWidget):
         self._scrolling_text = _ScrollingText(self.label)
         self._grid.addWidget(self._scrolling_text, 0, 1)
         self._grid.addWidget(self.button, 0, 2)
-        self._grid.addWidget(self.close_button, 0, 3)
+        self._grid.addWidget(self.close_button, 0, 3, Qt.AlignmentFlag.AlignTop)
         outer = QHBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
         outer.addWidget(self._card)
@@ -134,7 +134,9 @@ class Banner(QWidget):
         width = min(COLUMN_PX + 16, page.width() - 2 * _EDGE_PX)
         self._place_button(width)
         self._scrolling_text.updateGeometry()
-        height = min(self._card_height(width), max(round(page.height() * _OF_PAGE), self.minimumSizeHint().height()))
+        whole = self._card_height(width)
+        height = min(whole, max(round(page.height() * _OF_PAGE), self.minimumSizeHint().height()))
+        self._scrolling_text.allow_bar(is_allowed=height < whole)
         self.setGeometry(page.left() + (page.width() - width) // 2, page.top() + _TOP_PX, width, height)
         self.raise_()
 
@@ -297,12 +299,19 @@ class _ScrollingText(QScrollArea):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._label = label
+        # It may be narrower than Qt would have it, so that it is never cut off.
+        label.setMinimumWidth(1)
         self.setWidget(label)
         policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
         # It takes the focus, and so can be scrolled by keys, only while there is something to scroll.
         self.verticalScrollBar().rangeChanged.connect(self._on_range)
+
+    def allow_bar(self, *, is_allowed: bool) -> None:
+        """Allow a scroll bar or not. Qt keeps one that a lower frame once needed."""
+        policies = Qt.ScrollBarPolicy
+        self.setVerticalScrollBarPolicy(policies.ScrollBarAsNeeded if is_allowed else policies.ScrollBarAlwaysOff)
 
     def _on_range(self, _minimum: int, maximum: int) -> None:
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus if maximum else Qt.FocusPolicy.NoFocus)

@@ -9,8 +9,8 @@ from PySide6.QtWidgets import QLabel, QProgressBar, QPushButton, QVBoxLayout, QW
 
 from app.numbers import counted, sized
 from app.sentences import translated
+from app.ui.parts.buttons import WrappingButton
 from app.ui.parts.cost_text import seconds_text
-from app.ui.parts.labels import as_label
 
 if TYPE_CHECKING:
     from app.supply.first_models import Offer
@@ -29,7 +29,7 @@ class FetchOffer(QWidget):
         super().__init__()
         self.has_state = False
         """Whether it says how the fetch goes, or why it failed."""
-        self.button = QPushButton()
+        self.button = WrappingButton()
         self.button.clicked.connect(self.fetch_requested)
         self.cancel_button = QPushButton(self.tr("Stop"))
         self.cancel_button.clicked.connect(self.cancel_requested)
@@ -56,6 +56,7 @@ class FetchOffer(QWidget):
         if width_px <= 0 or not self._state.text():
             return
         self.setFixedWidth(width_px)
+        self.button.wrap(width_px)
         self._state.ensurePolished()
         # `heightForWidth` does not go below the minimum size.
         self._state.setMinimumHeight(0)
@@ -69,7 +70,7 @@ class FetchOffer(QWidget):
         transfer, model = offer.transfer, offer.model
         is_under_way = transfer is not None and transfer.state in {"queued", "running"}
         size = "" if model.num_bytes is None else f" ({sized(model.num_bytes)})"
-        self.button.setText(as_label(self.tr("Fetch {model}").format(model=f"{model.title}{size}")))
+        self.button.show_text(self.tr("Fetch {model}").format(model=f"{model.title}{size}"))
         self.button.setVisible(not is_under_way)
         self.cancel_button.setVisible(is_under_way)
         fraction = None if transfer is None else transfer.fraction

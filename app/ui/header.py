@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QCoreApplication, Qt, Signal
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QMenu, QToolButton
+from typing_extensions import override
 
 from app.answers.sessions import GUIDE, ModelInUse
 from app.numbers import counted
 from app.ui.parts.buttons import FittingButton
-from app.ui.parts.labels import ElidedLabel, as_tool_tip
+from app.ui.parts.labels import ElidedLabel, as_label, as_tool_tip
 from app.ui.theme import Theme, icon, scaled
 
 if TYPE_CHECKING:
@@ -21,7 +23,9 @@ if TYPE_CHECKING:
 _HEIGHT_PX = 48
 _DRAFT = "draft model: "
 _MAX_MODEL_PX = 200
-_MIN_TITLE_PX = 48
+_MIN_TITLE_PX = 96
+_NARROW_PX = 520
+_MAX_PROJECT_PX = 160
 
 
 class Header(QFrame):
@@ -30,10 +34,12 @@ class Header(QFrame):
     sidebar_requested = Signal()
     tree_requested = Signal()
     load_cancelled = Signal()
+    project_requested = Signal()
 
     def __init__(self, models: QMenu, all_menus: QMenu) -> None:
         super().__init__()
         self.setObjectName("header")
+        self._project = ""
         self.title = ElidedLabel()
         self.title.setObjectName("title")
         self._sidebar_button = QToolButton()
@@ -64,6 +70,12 @@ class Header(QFrame):
         row.setContentsMargins(12, 0, 16, 0)
         row.setSpacing(8)
         row.addWidget(self._sidebar_button)
+        self.project_button = QToolButton()
+        """The project of the conversation."""
+        self.project_button.setObjectName("action")
+        self.project_button.setVisible(False)
+        self.project_button.clicked.connect(self.project_requested)
+        row.addWidget(self.project_button)
         row.addWidget(self.title, 1)
         self.serving_mark: ServingMark | None = None
         """Says that other programs are served while the sidebar, which says it otherwise, is hidden."""
@@ -76,7 +88,7 @@ class Header(QFrame):
 
     def set_theme(self, theme: Theme) -> None:
         self.setFixedHeight(max(_HEIGHT_PX, scaled(_HEIGHT_PX - 8)))
-        self.title.setMinimumWidth(scaled(_MIN_TITLE_PX))
+        self._fit()
         self.menu_button.setIcon(icon("menu", theme.quiet_text))
         self._sidebar_button.setIcon(icon("sidebar", theme.quiet_text))
         self._tree_button.setIcon(icon("tree", theme.quiet_text))
@@ -97,14 +109,34 @@ class Header(QFrame):
         if self.serving_mark is not None:
             self.serving_mark.set_wanted(is_wanted=not is_shown)
 
-    def show_title(self, title: str) -> None:
+    def show_title(self, title: str, project: str = "") -> None:
+        """Show the name of the conversation, and of the project that it is in."""
         self.title.show_text(title)
+        self._project = project
+        name = self.fontMetrics().elidedText(project, Qt.TextElideMode.ElideRight, scaled(_MAX_PROJECT_PX))
+        self.project_button.setText(f"{as_label(name)} ›")
+        self.project_button.setAccessibleName(self.tr("Project: {}").format(project))
+        self.project_button.setToolTip(as_tool_tip(self.tr("Project: {}").format(project)))
+        self._fit()
+
+    def _fit(self) -> None:
+        """Leave the title room in a narrow window."""
+        is_narrow = self.width() < _NARROW_PX
+        self.project_button.setVisible(bool(self._project) and not is_narrow)
+        self._row.setContentsMargins(8 if is_narrow else 12, 0, 8 if is_narrow else 16, 0)
+        self._row.setSpacing(4 if is_narrow else 8)
+        self.title.setMinimumWidth(min(scaled(_MIN_TITLE_PX), self.width() // 3))
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
 
     def show_model(self, session: ModelInUse) -> None:
         name = model_label(session.name)
         text = self.fontMetrics().elidedText(name, Qt.TextElideMode.ElideMiddle, scaled(_MAX_MODEL_PX))
         if session.state == "loading":
-            text += f" · {stage_text(session.stage)} {session.fraction:.0%}"
+            text += f" · {stage_text(session.stage)} {counted(100 * session.fraction, 0)} %"
         elif session.state == "failed":
             text += self.tr(" · not loaded")
         self.cancel_button.setVisible(session.state == "loading")

@@ -50,7 +50,7 @@ MENUS: tuple[tuple[str, tuple[Entry | Submenu, ...]], ...] = (
             SEPARATOR,
             Entry("rename", "Rename conversation…", "F2", icon="edit"),
             Entry("pin", "Pin conversation", "Ctrl+Shift+P", is_checkable=True, icon="pin"),
-            Entry("folder", "Move to folder…", "Ctrl+Shift+M", icon="folder"),
+            Entry("folder", "Move to project…", "Ctrl+Shift+M", icon="folder"),
             Entry("archive", "Archive conversation", "Ctrl+Shift+A", is_checkable=True, icon="archive"),
             Entry("delete", "Delete conversation", "Ctrl+Shift+Backspace", icon="trash"),
             Entry("trash", "Trash…", "Ctrl+Shift+Delete", icon="trash"),

@@ -10,7 +10,6 @@ from PySide6.QtWidgets import (
     QBoxLayout,
     QFrame,
     QLabel,
-    QPushButton,
     QScrollArea,
     QStackedWidget,
     QVBoxLayout,
@@ -25,7 +24,8 @@ from app.conversation.controller import Controller
 from app.lazy import Lazy
 from app.model.message import MessageId
 from app.ui.header import model_label
-from app.ui.parts.labels import as_label, balanced_width_px
+from app.ui.parts.buttons import WrappingButton
+from app.ui.parts.labels import balanced_width_px
 from app.ui.theme import Theme, icon, scaled
 from app.ui.transcript.transcript import Transcript
 
@@ -131,8 +131,10 @@ class Welcome(QScrollArea):
         self._title.setObjectName("welcome_title")
         self._text, self._about = QLabel(), QLabel()
         self._text.setText(self.tr("Ask a question, then edit, regenerate or fork any message. Every version is kept."))
-        for label in (self._text, self._about):
+        self._about_questions = QLabel(self.tr("The guide answers questions about Bough:"))
+        for label in (self._text, self._about, self._about_questions):
             label.setObjectName("welcome_text")
+        for label in (self._title, self._text, self._about, self._about_questions):
             label.setWordWrap(True)
         self.model_button = _choice_button()
         self.model_button.clicked.connect(self._choose_model)
@@ -154,8 +156,6 @@ class Welcome(QScrollArea):
         self._place_of_offer = QVBoxLayout()
         column.addLayout(self._place_of_offer)
         column.addSpacing(16)
-        self._about_questions = QLabel(self.tr("The guide answers questions about Bough:"))
-        self._about_questions.setObjectName("welcome_text")
         self._add(column, self._about_questions, 8)
         self.questions = [self._question(text) for text in _QUESTIONS]
         for button in self.questions:
@@ -167,8 +167,8 @@ class Welcome(QScrollArea):
         self.set_theme(theme)
         self.show_choices(GUIDE, GUIDE, is_starter=False)
 
-    def _question(self, text: str) -> QPushButton:
-        button = QPushButton(text)
+    def _question(self, text: str) -> WrappingButton:
+        button = WrappingButton(text)
         button.setObjectName("question")
         button.clicked.connect(lambda: self.question_chosen.emit(text))
         button.setAccessibleDescription(self.tr("A question for the guide"))
@@ -192,7 +192,7 @@ class Welcome(QScrollArea):
         self._choices.setVisible(model != GUIDE)
         self._about_questions.setVisible(answering != GUIDE)
         name = self.tr("{model} (small, real)").format(model=STARTER_TITLE) if is_starter else model_label(model)
-        self.model_button.setText(as_label(self.tr("Chat with {model}").format(model=name)))
+        self.model_button.show_text(self.tr("Chat with {model}").format(model=name))
         self.model_button.setChecked(answering != GUIDE)
         self.guide_button.setChecked(answering == GUIDE)
         if answering == GUIDE:
@@ -241,7 +241,7 @@ class Welcome(QScrollArea):
     def _fit(self) -> None:
         room = self._width_px - 2 * _MARGIN_PX
         max_px = min(_MAX_TEXT_PX, room)
-        for label in (self._text, *([self._about] if self._about.text() else [])):
+        for label in (self._title, self._text, self._about_questions, *([self._about] if self._about.text() else [])):
             label.ensurePolished()
             # A centred label in a layout is asked for its sizeHint, never for its height at this width; and
             # heightForWidth does not go below the minimum size, so that is reset first.
@@ -249,23 +249,26 @@ class Welcome(QScrollArea):
             width = balanced_width_px(label.heightForWidth, min(_MIN_TEXT_PX, max_px), max_px)
             label.setFixedSize(width, label.heightForWidth(width))
         for button in self.questions:
+            button.wrap(self._width_of_questions)
             button.setFixedWidth(self._width_of_questions)
         if self._offer.made is not None:
             self._offer.made.fit(self._width_of_questions)
         choices = (self.model_button, self.guide_button)
-        widest = max(button.sizeHint().width() for button in choices)
+        widest = max(button.width_in_one_line for button in choices)
         is_row = 2 * widest + self._choices_box.spacing() <= max_px
         direction = QBoxLayout.Direction.LeftToRight if is_row else QBoxLayout.Direction.TopToBottom
         self._choices_box.setDirection(direction)
         for button in choices:
-            button.setMinimumWidth(widest if is_row else self._width_of_questions)
+            width = widest if is_row else self._width_of_questions
+            button.wrap(width)
+            button.setFixedWidth(width)
 
     @property
     def _width_of_questions(self) -> int:
         return min(_MAX_QUESTION_PX, self._width_px - 2 * _MARGIN_PX)
 
 
-def _row_in(parent: QWidget, *buttons: QPushButton) -> QBoxLayout:
+def _row_in(parent: QWidget, *buttons: WrappingButton) -> QBoxLayout:
     row = QBoxLayout(QBoxLayout.Direction.LeftToRight, parent)
     row.setContentsMargins(0, 0, 0, 0)
     row.setSpacing(8)
@@ -274,9 +277,9 @@ def _row_in(parent: QWidget, *buttons: QPushButton) -> QBoxLayout:
     return row
 
 
-def _choice_button(text: str = "") -> QPushButton:
+def _choice_button(text: str = "") -> WrappingButton:
     """Return a button that stays down while its model answers."""
-    button = QPushButton(text)
+    button = WrappingButton(text)
     button.setObjectName("choice")
     button.setCheckable(True)
     # A click on the chosen one keeps it.

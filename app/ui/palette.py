@@ -16,7 +16,7 @@ from PySide6.QtCore import (
     QSize,
     Qt,
 )
-from PySide6.QtGui import QKeyEvent, QPainter, QPalette
+from PySide6.QtGui import QFontMetrics, QKeyEvent, QPainter, QPalette
 from PySide6.QtWidgets import (
     QApplication,
     QLineEdit,
@@ -39,13 +39,14 @@ from app.ui.menus import Menus, key_of, label
 from app.ui.parts.labels import beginning, quiet_label
 from app.ui.parts.list_rows import draw_elided, paint_row
 from app.ui.parts.overlay import Overlay
-from app.ui.theme import SMALL_PX, TEXT_PX, icon, scaled, text_font
+from app.ui.theme import SMALL_PX, TEXT_PX, icon, scaled, scaled_beside, text_font
 from app.ui.tree.tree_text import branch_text
 
 _WIDTH_PX = 600
 _HEIGHT_PX = 440
 _ROW_PX = 36
 _MARK_PX = 16
+_MARGIN_PX, _GAP_PX = 12, 8
 _MAX_SHOWN = 100
 _LIST_KEYS = frozenset({Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown})
 _ENTER_KEYS = frozenset({Qt.Key.Key_Return, Qt.Key.Key_Enter})
@@ -94,15 +95,15 @@ class Palette(Overlay):
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.list.clicked.connect(self._choose)
-        nothing = quiet_label(self.tr("No results. Try fewer letters."))
+        self._nothing = nothing = quiet_label(self.tr("No results. Try fewer letters."))
         nothing.setContentsMargins(12, 8, 12, 8)
         nothing.setAlignment(Qt.AlignmentFlag.AlignTop)
         self._pages = QStackedWidget()
         self._pages.addWidget(self.list)
         self._pages.addWidget(nothing)
         column = QVBoxLayout(self.card)
-        column.setContentsMargins(12, 12, 12, 12)
-        column.setSpacing(8)
+        column.setContentsMargins(_MARGIN_PX, _MARGIN_PX, _MARGIN_PX, _MARGIN_PX)
+        column.setSpacing(_GAP_PX)
         column.addWidget(self.field)
         column.addWidget(self._pages, 1)
 
@@ -131,6 +132,14 @@ class Palette(Overlay):
         self._pages.setCurrentIndex(0 if found else 1)
         self.list.setCurrentIndex(self._shown.index(0))
         self.list.scrollToTop()
+        self._fit()
+
+    def _fit(self) -> None:
+        """Make the card as high as the list."""
+        self.card.ensurePolished()
+        rows = self._shown.rowCount() * self.list.sizeHintForRow(0) if self._shown.choices else 0
+        room = rows or self._nothing.sizeHint().height()
+        self.fit(self.field.sizeHint().height() + room + 2 * _MARGIN_PX + 2 * _GAP_PX)
 
     def _choose(self, index: QModelIndex) -> None:
         if index.isValid():
@@ -199,17 +208,20 @@ class _Rows(QStyledItemDelegate):
         # As in the menus, a check replaces the mark.
         if mark := "check" if choice.is_checked else choice.mark:
             drawn = icon(mark, quiet).pixmap(scaled(_MARK_PX), scaled(_MARK_PX))
-            painter.drawPixmap(room.left(), room.center().y() - _MARK_PX // 2, drawn)
-        small = text_font(SMALL_PX)
-        aside = room.width() // 3
-        left = room.adjusted(_MARK_PX + 8, 0, -aside - 8, 0)
-        draw_elided(painter, left, choice.text, text_font(TEXT_PX), palette.text().color().name())
-        right = QRect(room.right() - aside, room.top(), aside, room.height())
-        draw_elided(painter, right, choice.aside, small, quiet, Qt.AlignmentFlag.AlignRight)
+            painter.drawPixmap(room.left(), room.center().y() - scaled(_MARK_PX) // 2, drawn)
+        small, font = text_font(SMALL_PX), text_font(TEXT_PX)
+        left = room.adjusted(scaled(_MARK_PX) + 8, 0, 0, 0)
+        # The text comes first: half a key or half a kind says nothing.
+        aside = QFontMetrics(small).horizontalAdvance(choice.aside) + 1
+        if QFontMetrics(font).horizontalAdvance(choice.text) + 8 + aside <= left.width() or aside < left.width() // 3:
+            right = QRect(room.right() - aside, room.top(), aside, room.height())
+            draw_elided(painter, right, choice.aside, small, quiet, Qt.AlignmentFlag.AlignRight)
+            left.setRight(left.right() - aside - 8)
+        draw_elided(painter, left, choice.text, font, palette.text().color().name())
 
     @override
     def sizeHint(self, option: QStyleOptionViewItem, index: _Index) -> QSize:
-        return QSize(0, _ROW_PX)
+        return QSize(0, scaled_beside(_ROW_PX))
 
 
 class PaletteCommands(QObject):

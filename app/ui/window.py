@@ -255,6 +255,7 @@ class MainWindow(QMainWindow):
             left.connect(self._leave_sidebar)
         self.header.load_cancelled.connect(self._controller.model.cancel_load)
         self.header.tree_requested.connect(self.menus["tree"].trigger)
+        self.header.project_requested.connect(self.menus["project"].trigger)
         self.welcome.question_chosen.connect(self._controller.send_to_guide)
         self.welcome.model_chosen.connect(self._choose_model)
         self.composer.paged.connect(self.transcript.keyPressEvent)
@@ -286,7 +287,8 @@ class MainWindow(QMainWindow):
                 if folder
                 else self.tr("New conversation")
             )
-        self.header.show_title(name)
+        # A new conversation says so itself.
+        self.header.show_title(name, folder if conversation is not None else "")
         self.setWindowTitle(f"{beginning(name)} — Bough" if conversation is not None else "Bough")
         self._conversation_commands.update(self.menus)
         self.dialogs.update(self.menus)

@@ -144,6 +144,10 @@
         <translation>Diese Antwort wurde unterbrochen. Der bisherige Text bleibt erhalten.</translation>
     </message>
     <message>
+        <source>1 token read</source>
+        <translation>1 Token gelesen</translation>
+    </message>
+    <message>
         <source>{tokens} tokens, {kept} kept</source>
         <translation>{tokens} Token, {kept} behalten</translation>
     </message>
@@ -154,10 +158,6 @@
     <message>
         <source>first word {seconds} s</source>
         <translation>erstes Wort nach {seconds} s</translation>
-    </message>
-    <message>
-        <source>{tokens} tokens/s</source>
-        <translation>{tokens} Token/s</translation>
     </message>
     <message>
         <source>{tokens} tokens read</source>
@@ -174,6 +174,10 @@
     <message>
         <source>The prompt had {tokens} tokens: {kept} were in the cache, {read} were read.</source>
         <translation>Der Prompt hatte {tokens} Token: {kept} waren im Cache, {read} wurden gelesen.</translation>
+    </message>
+    <message>
+        <source>The answer has 1 token.</source>
+        <translation>Die Antwort hat 1 Token.</translation>
     </message>
     <message>
         <source>The answer has {tokens} tokens.</source>
@@ -765,8 +769,8 @@
         <translation>Angeheftet</translation>
     </message>
     <message>
-        <source>Move to folder</source>
-        <translation>In Ordner verschieben</translation>
+        <source>Move to project</source>
+        <translation>In Projekt verschieben</translation>
     </message>
     <message>
         <source>Archived</source>
@@ -797,12 +801,12 @@
         <translation>Projekt löschen</translation>
     </message>
     <message>
-        <source>New folder…</source>
-        <translation>Neuer Ordner…</translation>
+        <source>New project…</source>
+        <translation>Neues Projekt…</translation>
     </message>
     <message>
-        <source>No folder</source>
-        <translation>Kein Ordner</translation>
+        <source>No project</source>
+        <translation>Kein Projekt</translation>
     </message>
     <message>
         <source>Your data is in {}. The folder can&apos;t be opened here.</source>
@@ -883,6 +887,14 @@
     <message>
         <source>not kept</source>
         <translation>nicht behalten</translation>
+    </message>
+    <message>
+        <source>1 token/s</source>
+        <translation>1 Token/s</translation>
+    </message>
+    <message>
+        <source>{number} tokens/s</source>
+        <translation>{number} Token/s</translation>
     </message>
     <message>
         <source>instantly</source>
@@ -1045,14 +1057,6 @@
         <translation>Name (leer lassen für keinen)</translation>
     </message>
     <message>
-        <source>Folder</source>
-        <translation>Ordner</translation>
-    </message>
-    <message>
-        <source>Name (leave empty for no folder)</source>
-        <translation>Name (leer lassen für keinen Ordner)</translation>
-    </message>
-    <message>
         <source>Import settings</source>
         <translation>Einstellungen importieren</translation>
     </message>
@@ -1115,6 +1119,14 @@
     <message>
         <source>Some text is not saved. Close Bough and lose it?</source>
         <translation>Ein Teil des Textes ist nicht gespeichert. Bough schließen und ihn verlieren?</translation>
+    </message>
+    <message>
+        <source>Project</source>
+        <translation>Projekt</translation>
+    </message>
+    <message>
+        <source>Name (leave empty for no project)</source>
+        <translation>Name (leer lassen für kein Projekt)</translation>
     </message>
     <message>
         <source>Your conversations can&apos;t be written now. Free some disk space; Bough then saves the text.</source>
@@ -1794,6 +1806,10 @@
         <translation>Laden des Modells abbrechen</translation>
     </message>
     <message>
+        <source>Project: {}</source>
+        <translation>Projekt: {}</translation>
+    </message>
+    <message>
         <source> · not loaded</source>
         <translation> · nicht geladen</translation>
     </message>
@@ -2050,10 +2066,6 @@
     <message>
         <source>first token {} s</source>
         <translation>erstes Token {} s</translation>
-    </message>
-    <message>
-        <source>{} tokens/s</source>
-        <translation>{} Token/s</translation>
     </message>
 </context>
 <context>
@@ -2439,8 +2451,8 @@
         <translation>Gespräch anheften</translation>
     </message>
     <message>
-        <source>Move to folder…</source>
-        <translation>In Ordner verschieben…</translation>
+        <source>Move to project…</source>
+        <translation>In Projekt verschieben…</translation>
     </message>
     <message>
         <source>Archive conversation</source>
@@ -3276,12 +3288,12 @@
         <translation>zu groß</translation>
     </message>
     <message>
-        <source>reads {number} tokens/s</source>
-        <translation>liest {number} Tokens/s</translation>
+        <source>reads {speed}</source>
+        <translation>liest {speed}</translation>
     </message>
     <message>
-        <source>writes {number} tokens/s</source>
-        <translation>schreibt {number} Tokens/s</translation>
+        <source>writes {speed}</source>
+        <translation>schreibt {speed}</translation>
     </message>
     <message>
         <source>{bits} bits</source>
@@ -5589,7 +5601,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Für die meisten Arbeiten, auch mit Programmcode; es kann vor der Antwort nachdenken.</translation>
     </message>
     <message>
-        <source>HF_HUB_OFFLINE is set, so Bough does not ask the hub. Models on this machine can be used. To search and fetch, start Bough without this variable.</source>
+        <source>HF_HUB_OFFLINE is set, so Bough does not ask the hub. Models on this computer can be used. To search and fetch, start Bough without this variable.</source>
         <translation>HF_HUB_OFFLINE ist gesetzt, deshalb fragt Bough nicht beim Hub an. Die Modelle auf diesem Rechner sind verfügbar. Starten Sie Bough ohne diese Variable, um zu suchen und herunterzuladen.</translation>
     </message>
     <message>
@@ -5757,7 +5769,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Der Prozess, der dies heruntergeladen hat, ist beendet. Was da ist, bleibt. Setzen Sie den Download fort.</translation>
     </message>
     <message>
-        <source>The proxy does not let Bough reach {host} ({error}). Models on this machine can be used. Check HTTPS_PROXY and NO_PROXY, then try again.</source>
+        <source>The proxy does not let Bough reach {host} ({error}). Models on this computer can be used. Check HTTPS_PROXY and NO_PROXY, then try again.</source>
         <translation>Der Proxy lässt Bough nicht zu {host} ({error}). Die Modelle auf diesem Rechner sind verfügbar. Prüfen Sie HTTPS_PROXY und NO_PROXY, und versuchen Sie es dann noch einmal.</translation>
     </message>
     <message>
@@ -5825,12 +5837,12 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Die Einstellungen konnten nicht in {file} geschrieben werden ({error}).</translation>
     </message>
     <message>
-        <source>The settings were exported to {file}, with {num_presets} presets and {num_hooks} hooks.</source>
-        <translation>Die Einstellungen wurden nach {file} exportiert, mit {num_presets} Voreinstellungen und {num_hooks} Hooks.</translation>
-    </message>
-    <message>
         <source>The settings were imported. Those before are kept in {file}.</source>
         <translation>Die Einstellungen wurden importiert. Die bisherigen sind in {file} aufbewahrt.</translation>
+    </message>
+    <message>
+        <source>The settings, presets and hooks were exported to {file}.</source>
+        <translation>Einstellungen, Voreinstellungen und Hooks wurden nach {file} exportiert.</translation>
     </message>
     <message>
         <source>The tokenizer of this model leaves out or replaces white space, so the model did not see every space, indent and line break.</source>
@@ -6265,11 +6277,11 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>{freed_bytes} des Caches wurden vom Datenträger entfernt. Ihre Gespräche sind sicher. Modelle lesen sie bei Bedarf neu.</translation>
     </message>
     <message>
-        <source>{host} can&apos;t be reached ({error}). Models on this machine can be used. Check the connection, then try again.</source>
+        <source>{host} can&apos;t be reached ({error}). Models on this computer can be used. Check the connection, then try again.</source>
         <translation>{host} ist nicht erreichbar ({error}). Die Modelle auf diesem Rechner sind verfügbar. Prüfen Sie die Verbindung, und versuchen Sie es dann noch einmal.</translation>
     </message>
     <message>
-        <source>{host} did not answer in time. Models on this machine can be used. Try again later.</source>
+        <source>{host} did not answer in time. Models on this computer can be used. Try again later.</source>
         <translation>{host} hat nicht rechtzeitig geantwortet. Die Modelle auf diesem Rechner sind verfügbar. Versuchen Sie es später noch einmal.</translation>
     </message>
     <message>
@@ -6600,10 +6612,6 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
     <message>
         <source>Waiting</source>
         <translation>Wartet</translation>
-    </message>
-    <message>
-        <source>{} tokens/s</source>
-        <translation>{} Token/s</translation>
     </message>
 </context>
 <context>

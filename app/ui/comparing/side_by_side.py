@@ -27,6 +27,7 @@ from app.ui.message.message_view import MessageView
 from app.ui.message.shown_message import ShownMessage
 from app.ui.message.waiting_answers import WaitingAnswers
 from app.ui.parts.labels import ElidedLabel
+from app.ui.parts.layouts import FlowLayout
 from app.ui.theme import Theme, icon
 
 _TICK_MS = 33
@@ -269,9 +270,8 @@ class _Card(QFrame):
         self.go_on_button.setAccessibleName(self.tr("Go on with {}").format(name))
         self.keep_button = QPushButton(self.tr("Keep only this"))
         self.keep_button.setAccessibleName(self.tr("Keep only {}").format(name))
-        buttons = QHBoxLayout()
+        buttons = FlowLayout(is_at_end=True)
         buttons.setSpacing(8)
-        buttons.addStretch(1)
         buttons.addWidget(self.keep_button)
         buttons.addWidget(self.go_on_button)
         column = QVBoxLayout(self)

@@ -176,14 +176,14 @@ class Composer(QWidget):
 
     def show_format(self, text: str, tip: str, *, is_set: bool, is_wrong: bool) -> None:
         """Show the answer format."""
-        self.format_button.show_texts(text, ending=" ▾")
+        self.format_button.show_texts(text, "", ending=" ▾")
         self._mark(self.format_button, tip, is_set=is_set, kind="warning" if is_wrong else "")
 
     def show_sampling(self, name: str, more: str, tip: str) -> None:
         """Show the sampling settings: `name`, and `more` if there is room."""
         text = f"{name} · {more}" if more else name
         # The longest text also says what the button is for.
-        self.sampling_button.show_texts(self.tr("Sampling: {name}").format(name=text), text, name, ending=" ▾")
+        self.sampling_button.show_texts(self.tr("Sampling: {name}").format(name=text), text, name, "", ending=" ▾")
         self._mark(self.sampling_button, tip, is_set=False)
 
     def show_system_prompt(self, tip: str, *, is_set: bool) -> None:

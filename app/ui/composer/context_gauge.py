@@ -49,7 +49,7 @@ class ContextGauge(FittingButton):
         self.setVisible(room is not None)
         if room is None:
             return
-        share = f"{room.share:.0%}"
+        share = f"{counted(100 * room.share, 0)} %"
         text, kind = "", ""
         if room.is_over:
             text = self.tr("oldest left out") if self._overflow == "drop_oldest" else self.tr("too long")

@@ -17,7 +17,7 @@ from app.sentences import translated
 from app.ui.parts.buttons import FittingButton
 from app.ui.parts.labels import quiet_label
 from app.ui.parts.layouts import scrolled
-from app.ui.parts.sheet import Sheet
+from app.ui.parts.sheet import Sheet, filled_by
 from app.ui.theme import icon
 
 _SIZE_PX = (600, 560)
@@ -44,7 +44,7 @@ class ImportWindow(Sheet):
         self.problems = Folded()
         self.remarks = Folded()
         self._build()
-        self.open_at(*_SIZE_PX)
+        self.open_at(*_SIZE_PX, filling=filled_by(self._area))
         self._plan()
 
     def _build(self) -> None:
@@ -65,9 +65,11 @@ class ImportWindow(Sheet):
         whole.addWidget(card)
         for part in (self.problems, self.twins, self.remarks):
             part.setVisible(False)
+            part.heading.toggled.connect(self.fit)
             whole.addWidget(part)
         whole.addStretch(1)
-        self.body.addWidget(scrolled(page), 1)
+        self._area = scrolled(page)
+        self.body.addWidget(self._area, 1)
         self.cancel_button = self.add_button(self.tr("Cancel"), self.reject, key=self.tr("Esc"))
         self.import_button = self.add_button(self.tr("Import"), self._import, is_primary=True)
         self.import_button.setEnabled(False)
@@ -93,6 +95,10 @@ class ImportWindow(Sheet):
 
     def show_summary(self, summary: Summary) -> None:
         """Show what would be imported and what would not."""
+        self._show_summary(summary)
+        self.fit()
+
+    def _show_summary(self, summary: Summary) -> None:
         if summary.num_conversations:
             self.headline.setText(
                 self.tr("{conversations} with {messages} in {branches}").format(

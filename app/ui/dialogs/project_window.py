@@ -22,14 +22,13 @@ from app.ui.parts.cost_text import cost_text
 from app.ui.parts.file_drops import FileDrops
 from app.ui.parts.labels import quiet_label
 from app.ui.parts.layouts import scrolled
-from app.ui.parts.sheet import Sheet
+from app.ui.parts.sheet import Sheet, filled_by
 from app.ui.theme import Theme, text_font
 from worker.sentence import Sentence
 
 _SIZE_PX = (560, 680)
 _MIN_INSTRUCTIONS_PX = 120
 _MAX_NAME_CHARS = 200
-_INSET_PX = 4
 
 
 class ProjectWindow(Sheet):
@@ -48,13 +47,12 @@ class ProjectWindow(Sheet):
         self._before = self._projects.get(folder) or Project()
         self.name = QLineEdit(folder)
         self.name.setMaxLength(_MAX_NAME_CHARS)
-        self.name.setTextMargins(_INSET_PX, 0, _INSET_PX, 0)
         self.instructions = WritingField(self._before.instructions)
         self.instructions.setObjectName("field")
         self.instructions.setFont(text_font())
         self.instructions.setTabChangesFocus(True)
         self.instructions.setMinimumHeight(_MIN_INSTRUCTIONS_PX)
-        self.instructions.setPlaceholderText(self.tr("What the model should know or do in every conversation here"))
+        self.instructions.show_hint(self.tr("What the model should know or do in every conversation here"))
         self.instructions.refused.connect(self._warn)
         self.files = ProjectFiles(self._before.files, controller.file_sizes, theme)
         self.files.refused.connect(self._on_refused)
@@ -62,6 +60,7 @@ class ProjectWindow(Sheet):
         self.model = QComboBox()
         self.sampling = QComboBox()
         self.cost = quiet_label("")
+        self.cost.setVisible(False)
         for box in (self.model, self.sampling):
             # The name of a model may be long; its beginning is enough.
             box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
@@ -78,10 +77,11 @@ class ProjectWindow(Sheet):
         self.name.textChanged.connect(self._on_changed)
         self.instructions.textChanged.connect(self._on_changed)
         self.files.changed.connect(self._on_changed)
+        self.files.changed.connect(self.fit)
         for watched in (self.name, self.instructions):
             watched.installEventFilter(self)
         self._on_changed()
-        self.open_at(*_SIZE_PX)
+        self.open_at(*_SIZE_PX, filling=filled_by(self._area))
         (self.instructions if folder else self.name).setFocus()
 
     def _lay_out(self) -> None:
@@ -117,7 +117,8 @@ class ProjectWindow(Sheet):
             if field is self.files:
                 column.addWidget(self.cost)
             column.addSpacing(8)
-        self.body.addWidget(scrolled(page), 1)
+        self._area = scrolled(page)
+        self.body.addWidget(self._area, 1)
 
     def _fill_models(self) -> None:
         self.model.addItem(self.tr("The model chosen for new conversations"), "")
@@ -164,9 +165,12 @@ class ProjectWindow(Sheet):
 
     def _show_cost(self, cost: Cost) -> None:
         self.cost.setText(self.tr("A new conversation: {cost}").format(cost=cost_text(cost)))
+        self.cost.setVisible(True)
+        self.fit()
 
     def _clear_cost(self, _why: Sentence) -> None:
         self.cost.clear()
+        self.cost.setVisible(False)
 
     def _warn(self, why: str) -> None:
         self.show_message(why, "warning")

@@ -29,8 +29,8 @@ def ask_branch_name(parent: QWidget, name: str) -> str | None:
 
 def ask_folder(parent: QWidget, folder: str, folders: Sequence[str]) -> str | None:
     """Ask for the name of a folder, new or one of `folders`; empty means none. Return None if the user cancels."""
-    title = QCoreApplication.translate("Dialogs", "Folder")
-    label = QCoreApplication.translate("Dialogs", "Name (leave empty for no folder)")
+    title = QCoreApplication.translate("Dialogs", "Project")
+    label = QCoreApplication.translate("Dialogs", "Name (leave empty for no project)")
     answer = _ask_text(parent, title, label, folder, ["", *folders] if folders else [])
     return None if answer is None else answer.strip()
 

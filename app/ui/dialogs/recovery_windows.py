@@ -17,11 +17,12 @@ from app.model.trash import TrashItem
 from app.numbers import sized
 from app.ui.parts.labels import quiet_label
 from app.ui.parts.list_rows import two_line_item, two_line_list
-from app.ui.parts.sheet import Sheet
+from app.ui.parts.sheet import Filling, Sheet
 from app.ui.parts.times import when
 
 _TRASH_SIZE_PX = (600, 560)
 _BACKUPS_SIZE_PX = (600, 520)
+_SPARE_PX = 4
 _BACKUP_ICONS = {"sound": "check", "damaged": "warning", "unknown": "history"}
 
 
@@ -50,6 +51,13 @@ class _ListWindow(Sheet):
         self._pages.setCurrentWidget(self.list if items else self.empty)
         if items:
             self.list.setCurrentRow(min(row, len(items) - 1))
+        self.fit()
+
+    def _height_for(self, width: int) -> int:
+        """Return the height that the rows, or the text in their place, need."""
+        if self.list.count() == 0:
+            return self.empty.heightForWidth(width)
+        return self.list.count() * self.list.sizeHintForRow(0) + 2 * self.list.frameWidth() + _SPARE_PX
 
     def _question(self, title: str, text: str, details: str) -> QMessageBox:
         """Return a question with a Cancel button as its default; it deletes itself when it is closed."""
@@ -93,12 +101,12 @@ class TrashWindow(_ListWindow):
         """The pending question, and the items that it is about."""
         self.list.setSelectionMode(QListWidget.SelectionMode.ExtendedSelection)
         self.list.itemSelectionChanged.connect(self._update_buttons)
-        self.restore_button = self.add_button(self.tr("Restore"), self._restore, is_primary=True)
+        self.empty_button = self.add_button(self.tr("Empty trash…"), self._delete_all)
         self.delete_button = self.add_button(self.tr("Delete permanently…"), self._delete_chosen, key=self.tr("Del"))
         self.delete_button.setShortcut(QKeySequence(Qt.Key.Key_Delete))
-        self.empty_button = self.add_button(self.tr("Empty trash…"), self._delete_all)
+        self.restore_button = self.add_button(self.tr("Restore"), self._restore, is_primary=True)
         self._update_buttons()
-        self.open_at(*_TRASH_SIZE_PX)
+        self.open_at(*_TRASH_SIZE_PX, filling=Filling(self._pages, self._height_for))
         self.refresh()
 
     def refresh(self) -> None:
@@ -205,7 +213,7 @@ class BackupsWindow(_ListWindow):
         self.folder_button = self.add_button(self.tr("Show folder"), self._show_folder)
         self.restore_button = self.add_button(self.tr("Restore…"), self._ask, is_primary=True)
         self._update_buttons()
-        self.open_at(*_BACKUPS_SIZE_PX)
+        self.open_at(*_BACKUPS_SIZE_PX, filling=Filling(self._pages, self._height_for))
         task = archive.run(lambda: listed(archive.path))
         task.progressed.connect(self._show)
         task.done.connect(self._show)

@@ -13,7 +13,7 @@ from app.replay.verdict import Difference, Verdict, sentences
 from app.sentences import translated
 from app.ui.parts.labels import quiet_label
 from app.ui.parts.layouts import scrolled
-from app.ui.parts.sheet import Sheet
+from app.ui.parts.sheet import Sheet, filled_by
 from app.ui.theme import code_font
 
 _SIZE_PX = (560, 480)
@@ -59,9 +59,10 @@ class ReplayWindow(Sheet):
         whole.addWidget(card)
         whole.addWidget(self._differences)
         whole.addStretch(1)
-        self.body.addWidget(scrolled(page), 1)
+        area = scrolled(page)
+        self.body.addWidget(area, 1)
         self.close_button = self.add_button(self.tr("Cancel"), self.reject, key=self.tr("Esc"))
-        self.open_at(*_SIZE_PX)
+        self.open_at(*_SIZE_PX, filling=filled_by(area))
 
     def follow_run(self, run: LiveReplay) -> None:
         """Show the progress and the verdict of a run."""
@@ -90,6 +91,7 @@ class ReplayWindow(Sheet):
         self.close_button.setToolTip(self.tr("Close (Esc)"))
         if verdict.differences:
             self._show_differences(verdict.differences[:_MAX_DIFFERENCES])
+        self.fit()
 
     @override
     def reject(self) -> None:

@@ -22,6 +22,7 @@ from typing_extensions import override
 
 from app.model.message import Role
 from app.model.search import Hit
+from app.ui.header import model_label
 from app.ui.parts.list_rows import draw_elided, paint_row
 from app.ui.parts.times import when
 from app.ui.theme import SMALL_PX, TEXT_PX, icon, scaled, text_font
@@ -112,7 +113,7 @@ def source_of(hit: Hit) -> str:
     }
     parts = [names.get(hit.message.role, hit.message.role)]
     if hit.message.record is not None and hit.message.record.model:
-        parts.append(hit.message.record.model)
+        parts.append(model_label(hit.message.record.model))
     parts.append(when(hit.message.created_ms))
     if hit.num_versions > 1:
         version = QCoreApplication.translate("Search", "version {number} of {all}")
@@ -134,8 +135,8 @@ class _Rows(QStyledItemDelegate):
         right = QRect(left.right() + 8, room.top(), room.right() - left.right() - 8, scaled(_HEAD_PX))
         for mark in _marks_of(hit):
             drawn = icon(mark, palette.highlight().color().name()).pixmap(scaled(_MARK_PX), scaled(_MARK_PX))
-            painter.drawPixmap(left.left(), left.center().y() - _MARK_PX // 2, drawn)
-            left.setLeft(left.left() + _MARK_PX + 6)
+            painter.drawPixmap(left.left(), left.center().y() - scaled(_MARK_PX) // 2, drawn)
+            left.setLeft(left.left() + scaled(_MARK_PX) + 6)
         draw_elided(painter, left, source_of(hit), text_font(SMALL_PX), quiet)
         draw_elided(painter, right, hit.conversation.name, text_font(SMALL_PX), quiet, Qt.AlignmentFlag.AlignRight)
         _draw_excerpt(painter, room.adjusted(0, scaled(_HEAD_PX + 4), 0, 0), hit, palette)

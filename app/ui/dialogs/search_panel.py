@@ -41,6 +41,7 @@ from app.ui.theme import COLUMN_PX, Theme, icon, repolish, scaled
 
 _MARGIN_PX = 24
 _HEIGHT_PX = 620
+_SPARE_PX = 12
 _LIST_KEYS = frozenset({Qt.Key.Key_Down, Qt.Key.Key_PageDown})
 _ENTER_KEYS = frozenset({Qt.Key.Key_Return, Qt.Key.Key_Enter})
 _BESIDE = Qt.ToolButtonStyle.ToolButtonTextBesideIcon
@@ -147,6 +148,7 @@ class SearchPanel(Overlay):
                 if len(found.hits) == MAX_HITS
                 else self.tr("%n message(s). Press Enter to go there.", "", len(found.hits))
             )
+            self._fit()
             return
         self._pages.setCurrentWidget(self.hint)
         self.status.setText("")
@@ -158,6 +160,17 @@ class SearchPanel(Overlay):
             self.hint.setText(self.tr("No results with these filters. Remove a filter to find more."))
         else:
             self.hint.setText(self.tr("No results in any branch. Messages in the trash are not searched."))
+        self._fit()
+
+    def _fit(self) -> None:
+        """Make the card as high as the results."""
+        column = self.card.layout()
+        if column is not None:
+            column.activate()
+        is_list = self._pages.currentWidget() is self.list
+        rows = self.list.model().rowCount() * self.list.sizeHintForRow(0)
+        room = rows if is_list else self.hint.heightForWidth(self._pages.width())
+        self.fit(self.card.height() - self._pages.height() + room + _SPARE_PX)
 
     def _explain(self) -> None:
         self.hint.setText(

@@ -42,16 +42,11 @@ class SettingsFiles(QObject):
         from app.model.settings_file import SettingsFileError, write_settings_file
 
         try:
-            num_hooks = write_settings_file(path, self._program.settings, self._hooks_folder)
+            write_settings_file(path, self._program.settings, self._hooks_folder)
         except SettingsFileError as error:
             self._post(Notice(error.sentence, "warning"))
             return
-        text = Sentence(
-            "The settings were exported to {file}, with {num_presets} presets and {num_hooks} hooks.",
-            file=path.name,
-            num_presets=len(self._program.settings.presets),
-            num_hooks=num_hooks,
-        )
+        text = Sentence("The settings, presets and hooks were exported to {file}.", file=path.name)
         self._post(Notice(text, action=ShowFile(path)))
 
     def ask(self) -> None:

@@ -7,6 +7,7 @@ from PySide6.QtCore import QCoreApplication
 from app.model.message import Figures, Message, Record
 from app.numbers import counted, sized
 from app.sentences import translated
+from app.ui.parts.cost_text import speed_text
 from app.ui.parts.read_again_text import changed_part, why_read_again
 from worker.sentence import received
 
@@ -47,8 +48,9 @@ def short_figure(record: Record) -> str:
     """Return how fast an answer was written, or else the size of its prompt."""
     figures = record.figures
     if figures.tokens_per_s:
-        text = QCoreApplication.translate("AnswerSummary", "{tokens} tokens/s")
-        return text.format(tokens=counted(figures.tokens_per_s))
+        return speed_text(figures.tokens_per_s)
+    if figures.read_tokens == 1:
+        return QCoreApplication.translate("AnswerSummary", "1 token read")
     text = QCoreApplication.translate("AnswerSummary", "{tokens} tokens read")
     return text.format(tokens=counted(figures.read_tokens))
 
@@ -69,11 +71,7 @@ def statistics(record: Record) -> str:
         seconds = counted(figures.first_word_ms / 1000, 2)
         parts.append(QCoreApplication.translate("AnswerSummary", "first word {seconds} s").format(seconds=seconds))
     if figures.tokens_per_s:
-        parts.append(
-            QCoreApplication.translate("AnswerSummary", "{tokens} tokens/s").format(
-                tokens=counted(figures.tokens_per_s)
-            )
-        )
+        parts.append(speed_text(figures.tokens_per_s))
     if figures.memory_bytes:
         parts.append(
             QCoreApplication.translate("AnswerSummary", "{size} memory").format(size=sized(figures.memory_bytes))
@@ -97,7 +95,9 @@ def statistics_in_sentences(record: Record) -> str:
             tokens=counted(figures.prompt_tokens), kept=counted(figures.kept_tokens), read=counted(figures.read_tokens)
         )
     ]
-    if figures.new_tokens:
+    if figures.new_tokens == 1:
+        sentences.append(QCoreApplication.translate("AnswerSummary", "The answer has 1 token."))
+    elif figures.new_tokens:
         sentences.append(
             QCoreApplication.translate("AnswerSummary", "The answer has {tokens} tokens.").format(
                 tokens=counted(figures.new_tokens)

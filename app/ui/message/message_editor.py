@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QFontMetricsF, QKeyEvent, QResizeEvent, QTextCursor
-from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QPushButton, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.conversation.controller import Controller
@@ -18,6 +18,7 @@ from app.ui.composer.writing_field import WritingField
 from app.ui.message.message_action import ReplaceText, SaveAndContinue, SaveVersion
 from app.ui.parts.cost_text import cost_text
 from app.ui.parts.labels import ElidedLabel
+from app.ui.parts.layouts import FlowLayout
 from app.ui.parts.qt_workarounds import discard
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class MessageEditor(QWidget):
         layout.addWidget(self.text)
         layout.addLayout(self._footer)
 
-    def _new_buttons(self) -> QHBoxLayout:
+    def _new_buttons(self) -> FlowLayout:
         cancel = QPushButton(self.tr("Cancel"))
         cancel.clicked.connect(self._cancel)
         shown = [cancel]
@@ -87,9 +88,8 @@ class MessageEditor(QWidget):
             save_and_continue.clicked.connect(self._save_and_ask)
             shown.append(save_and_continue)
         shown[-1].setObjectName("primary")
-        buttons = QHBoxLayout()
+        buttons = FlowLayout(is_at_end=True)
         buttons.setSpacing(8)
-        buttons.addStretch(1)
         for button in shown:
             buttons.addWidget(button)
         return buttons

@@ -14,7 +14,6 @@ from PySide6.QtWidgets import (
     QLabel,
     QProgressBar,
     QPushButton,
-    QToolButton,
     QToolTip,
     QVBoxLayout,
     QWidget,
@@ -115,12 +114,13 @@ class PrefillProgress(QWidget):
         self.setVisible(True)
 
 
-class FigureButton(QToolButton):
+class FigureButton(QPushButton):
     """The figure below an answer. Pointer and keyboard focus show all figures as a tool tip, a press as a panel."""
 
     def __init__(self) -> None:
         super().__init__()
         self.setObjectName("figure")
+        self.setFlat(True)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.clicked.connect(self._open)
         self._whole = ""
@@ -220,7 +220,8 @@ class MessageFooter(QObject):
     def _show_figure(self, record: Record | None) -> None:
         if record is not None and self.figure is None:
             self.figure = FigureButton()
-            self._column.addWidget(self.figure, 0, Qt.AlignmentFlag.AlignLeft)
+            place = self._column.count() if self._ending is None else self._column.indexOf(self._ending) + 1
+            self._column.insertWidget(place, self.figure, 0, Qt.AlignmentFlag.AlignLeft)
             self.tab_stops_changed.emit()
         if self.figure is not None:
             if record is not None:

@@ -14,6 +14,7 @@ from app.catalog.measured import Measured
 from app.numbers import counted, sized
 from app.supply.transfers import Transfer
 from app.ui.models.model_list import Row, Tone
+from app.ui.parts.cost_text import speed_text
 from worker.sentence import Sentence, SentenceError
 
 translate = QCoreApplication.translate
@@ -235,12 +236,10 @@ def speeds_text(measured: Measured) -> str:
     """Return how fast a model read and wrote on this machine."""
     parts: list[str] = []
     if measured.prompt_tokens_per_s is not None:
-        reads = translate("Models", "reads {number} tokens/s")
-        parts.append(reads.format(number=counted(measured.prompt_tokens_per_s, 0)))
+        parts.append(translate("Models", "reads {speed}").format(speed=speed_text(measured.prompt_tokens_per_s)))
     if measured.answer_tokens_per_s is not None:
         speed = measured.answer_tokens_per_s
-        writes = translate("Models", "writes {number} tokens/s")
-        parts.append(writes.format(number=counted(speed, 1 if speed < 20 else 0)))
+        parts.append(translate("Models", "writes {speed}").format(speed=speed_text(speed, 1 if speed < 20 else 0)))
     return ", ".join(parts)
 
 

@@ -1,10 +1,10 @@
-"""Buttons: one with shorter texts for less room, one that folds a part, and the Enter key outside dialogs."""
+"""Buttons: with several texts, with several lines, one that folds a part, and the Enter key outside dialogs."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, QSize, Qt
-from PySide6.QtGui import QKeyEvent, QResizeEvent
-from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtGui import QFont, QKeyEvent, QResizeEvent, QTextLayout, QTextOption
+from PySide6.QtWidgets import QAbstractButton, QPushButton, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.ui.parts.labels import as_label
@@ -90,6 +90,52 @@ class FittingButton(QToolButton):
         super().changeEvent(event)
         if event.type() in {QEvent.Type.FontChange, QEvent.Type.StyleChange}:
             self._update_size()
+
+
+class WrappingButton(QPushButton):
+    """Breaks its text into lines where there is no room for it in one."""
+
+    def __init__(self, text: str = "") -> None:
+        super().__init__()
+        self._whole = ""
+        self.show_text(text)
+
+    def show_text(self, text: str) -> None:
+        """Show a text in one line, until the next `wrap`."""
+        self._whole = text
+        self.setText(as_label(text))
+        self.setAccessibleName(text)
+
+    @property
+    def width_in_one_line(self) -> int:
+        return self.fontMetrics().horizontalAdvance(self._whole) + self._padding_px
+
+    def wrap(self, width_px: int) -> None:
+        """Break the text into lines for this width of the button."""
+        self.ensurePolished()
+        room = width_px - self._padding_px
+        self.setText(as_label(self._whole))
+        if self.fontMetrics().horizontalAdvance(self._whole) > room > 0:
+            self.setText(as_label("\n".join(_lines(self._whole, self.font(), room))))
+
+    @property
+    def _padding_px(self) -> int:
+        text = self.fontMetrics().size(Qt.TextFlag.TextShowMnemonic, self.text())
+        return self.sizeHint().width() - text.width()
+
+
+def _lines(text: str, font: QFont, room: int) -> list[str]:
+    layout = QTextLayout(text, font)
+    option = QTextOption()
+    option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
+    layout.setTextOption(option)
+    lines: list[str] = []
+    layout.beginLayout()
+    while (line := layout.createLine()).isValid():
+        line.setLineWidth(room)
+        lines.append(text[line.textStart() : line.textStart() + line.textLength()].strip())
+    layout.endLayout()
+    return lines
 
 
 class FoldButton(QToolButton):

@@ -40,6 +40,14 @@ def tier_text(cost: Cost | None) -> str:
             return ""
 
 
+def speed_text(tokens_per_s: float, num_decimals: int = 0) -> str:
+    """Return how fast tokens are read or written."""
+    number = counted(tokens_per_s, num_decimals)
+    if number == counted(1):
+        return QCoreApplication.translate("CostWords", "1 token/s")
+    return QCoreApplication.translate("CostWords", "{number} tokens/s").format(number=number)
+
+
 def seconds_text(seconds: float, num_decimals: int = 1) -> str:
     """Return a duration, in minutes if it is long; below 10 seconds with `num_decimals`."""
     if seconds < 0.05:

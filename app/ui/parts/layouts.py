@@ -12,8 +12,10 @@ _GAP_PX = 6
 class FlowLayout(QLayout):
     """Lays widgets out from left to right and wraps to the next row when a row is full."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None, *, is_at_end: bool = False) -> None:
+        """`is_at_end`: rows end at the right edge."""
         super().__init__(parent)
+        self._is_at_end = is_at_end
         self._items: list[QLayoutItem] = []
         self.setContentsMargins(0, 0, 0, 0)
         self.setSpacing(_GAP_PX)
@@ -44,16 +46,28 @@ class FlowLayout(QLayout):
 
     @override
     def heightForWidth(self, width: int, /) -> int:
-        return self._place(QRect(0, 0, width, 0), is_dry_run=True)
+        margins = self.contentsMargins()
+        inner = QRect(0, 0, width - margins.left() - margins.right(), 0)
+        return self._place(inner, is_dry_run=True) + margins.top() + margins.bottom()
 
     @override
     def setGeometry(self, rect: QRect, /) -> None:
         super().setGeometry(rect)
-        self._place(rect, is_dry_run=False)
+        self._place(rect.marginsRemoved(self.contentsMargins()), is_dry_run=False)
 
     @override
     def sizeHint(self) -> QSize:
-        return self.minimumSize()
+        """Return the size of all widgets in one row at the right edge; else the least size, as rows fill the width."""
+        if not self._is_at_end:
+            return self.minimumSize()
+        return QSize(self.width_of_one_row, self.minimumSize().height())
+
+    @property
+    def width_of_one_row(self) -> int:
+        """The width that all widgets take in one row, with the margins."""
+        sizes = [item.sizeHint() for item in self._items if not item.isEmpty()]
+        margins = self.contentsMargins().left() + self.contentsMargins().right()
+        return sum(size.width() for size in sizes) + self.spacing() * max(len(sizes) - 1, 0) + margins
 
     @override
     def minimumSize(self) -> QSize:
@@ -64,19 +78,30 @@ class FlowLayout(QLayout):
 
     def _place(self, rect: QRect, *, is_dry_run: bool) -> int:
         """Position the widgets, unless `is_dry_run`, and return the height they need."""
-        x, y, row_px = rect.x(), rect.y(), 0
+        y = rect.y()
+        for row in self._rows(rect.width()):
+            x, row_px = rect.x(), max(size.height() for _, size in row)
+            if self._is_at_end:
+                x += rect.width() - sum(size.width() for _, size in row) - self.spacing() * (len(row) - 1)
+            for item, size in () if is_dry_run else row:
+                item.setGeometry(QRect(QPoint(x, y), size))
+                x += size.width() + self.spacing()
+            y += row_px + self.spacing()
+        return max(y - self.spacing() - rect.y(), 0)
+
+    def _rows(self, room: int) -> list[list[tuple[QLayoutItem, QSize]]]:
+        """Return the rows of a width, each with its items and their sizes."""
+        rows: list[list[tuple[QLayoutItem, QSize]]] = []
+        used = 0
         for item in self._items:
-            if item.isEmpty():
-                continue
-            size = item.sizeHint()
-            width = min(size.width(), rect.width())
-            if x > rect.x() and x + width > rect.x() + rect.width():
-                x, y, row_px = rect.x(), y + row_px + self.spacing(), 0
-            if not is_dry_run:
-                item.setGeometry(QRect(QPoint(x, y), QSize(width, size.height())))
-            x += width + self.spacing()
-            row_px = max(row_px, size.height())
-        return y + row_px - rect.y()
+            if not item.isEmpty():
+                size = item.sizeHint().boundedTo(QSize(room, item.sizeHint().height()))
+                if not rows or used + size.width() > room:
+                    rows.append([])
+                    used = 0
+                rows[-1].append((item, size))
+                used += size.width() + self.spacing()
+        return rows
 
 
 def scrolled(page: QWidget, name: str = "settings_scroll") -> QScrollArea:

@@ -41,8 +41,8 @@ class TwoLineDelegate(QStyledItemDelegate):
         upper = QRect(room.left(), room.top(), room.width(), room.height() // 2)
         if mark:
             drawn = icon(mark, palette.placeholderText().color().name()).pixmap(scaled(_MARK_PX), scaled(_MARK_PX))
-            painter.drawPixmap(upper.left(), upper.center().y() - _MARK_PX // 2, drawn)
-            upper.setLeft(upper.left() + _MARK_PX + 6)
+            painter.drawPixmap(upper.left(), upper.center().y() - scaled(_MARK_PX) // 2, drawn)
+            upper.setLeft(upper.left() + scaled(_MARK_PX) + 6)
         lower = QRect(room.left(), room.center().y() + 1, room.width(), room.height() // 2)
         draw_elided(painter, upper, str(index.data()), text_font(TEXT_PX), palette.text().color().name())
         quiet = palette.placeholderText().color().name()

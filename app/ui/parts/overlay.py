@@ -11,6 +11,8 @@ from typing_extensions import override
 from app.ui.theme import scaled
 
 _MARGIN_PX = 24
+_NARROW_PX = 520
+_NARROW_MARGIN_PX = 8
 _TOP_PX = 88
 """Below the menus and the header, if there is room."""
 _MIN_TOP_PX = 36
@@ -26,6 +28,7 @@ class Overlay(QWidget):
         self._covered = parent
         self._previous_focus: QWidget | None = None
         self._max_px = (width_px, height_px)
+        self._wanted_px: int | None = None
         self.card = QFrame(self)
         self.card.setObjectName("popover")
         parent.installEventFilter(self)
@@ -49,10 +52,17 @@ class Overlay(QWidget):
         if previous_focus is not None and isValid(previous_focus):
             previous_focus.setFocus(Qt.FocusReason.OtherFocusReason)
 
+    def fit(self, height_px: int) -> None:
+        """Make the card this high, if its greatest height and the window allow it. Its upper edge stays."""
+        self._wanted_px = height_px
+        self._place()
+
     def _place(self) -> None:
-        width = min(scaled(self._max_px[0]), self.width() - 2 * _MARGIN_PX)
-        height = min(scaled(self._max_px[1]), self.height() - _MIN_TOP_PX - _MARGIN_PX)
-        top = max(min(_TOP_PX, self.height() - height - _MARGIN_PX), _MIN_TOP_PX)
+        margin = _MARGIN_PX if self.width() >= _NARROW_PX else _NARROW_MARGIN_PX
+        width = min(scaled(self._max_px[0]), self.width() - 2 * margin)
+        highest = min(scaled(self._max_px[1]), self.height() - _MIN_TOP_PX - margin)
+        top = max(min(_TOP_PX, self.height() - highest - margin), _MIN_TOP_PX)
+        height = highest if self._wanted_px is None else min(highest, self._wanted_px)
         self.card.setGeometry((self.width() - width) // 2, top, width, height)
 
     @override

@@ -7,7 +7,7 @@ close the window.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QProgressBar,
     QPushButton,
+    QScrollArea,
     QSizePolicy,
     QStackedWidget,
     QVBoxLayout,
@@ -30,6 +31,28 @@ from app.ui.theme import repolish, scaled
 
 _OF_SCREEN = 0.9
 _STEPS = 1000
+
+
+class Filling(NamedTuple):
+    """A part of a window that takes the height that is left."""
+
+    widget: QWidget
+    height_for: Callable[[int], int]
+    """Returns the height that its contents need at a width."""
+
+
+def filled_by(area: QScrollArea) -> Filling:
+    """Return an area that scrolls as a filling, which needs the height of its page."""
+
+    def height_for(width: int) -> int:
+        page = area.widget()
+        layout = None if page is None else page.layout()
+        if layout is None:
+            return area.sizeHint().height()
+        layout.activate()
+        return layout.totalHeightForWidth(width) if layout.hasHeightForWidth() else layout.totalSizeHint().height()
+
+    return Filling(area, height_for)
 
 
 class Sheet(QDialog):
@@ -73,6 +96,8 @@ class Sheet(QDialog):
         column.addLayout(self.body, 1)
         column.addWidget(self._footer)
         self._task: Task | None = None
+        self._filling: Filling | None = None
+        self._highest_px = 0
 
     def add_button(
         self, text: str, act: Callable[[], object], *, key: str = "", is_primary: bool = False
@@ -89,18 +114,42 @@ class Sheet(QDialog):
         self._buttons.addWidget(button)
         return button
 
-    def open_at(self, width_px: int, height_px: int) -> None:
-        """Show the window in this size, scaled with the text size and limited by the screen."""
+    def open_at(self, width_px: int, height_px: int, *, filling: Filling | None = None) -> None:
+        """Show the window in this size, scaled with the text size and limited by the screen.
+
+        `filling` is the part of the window that takes what height is left. With it the window is only as high as its
+        contents, and `fit` makes it higher as they grow.
+        """
         room = self.screen().availableGeometry()
         width, height = int(room.width() * _OF_SCREEN), int(room.height() * _OF_SCREEN)
-        self.resize(min(scaled(width_px), width), min(scaled(height_px), height))
+        self._filling, self._highest_px = filling, min(scaled(height_px), height)
+        self.resize(min(scaled(width_px), width), self._highest_px)
+        if filling is not None:
+            # The style's sizes count, which Qt would only ask for when the window is shown.
+            for part in (self, *self.findChildren(QWidget)):
+                part.ensurePolished()
+        self.ensurePolished()
+        self.fit()
         # Some systems read the minimum size only once, when the window appears.
         self.ensurePolished()
         layout = self.layout()
         if layout is not None:
             layout.activate()
         self.show()
+        # Texts wrap at the width that they have now.
+        self.fit()
         self.activateWindow()
+
+    def fit(self) -> None:
+        """Make the window as high as its contents. Once it is visible, it only grows."""
+        layout = self.layout()
+        if self._filling is None or layout is None:
+            return
+        layout.activate()
+        part = self._filling.widget
+        wanted = self.height() - part.height() + self._filling.height_for(part.width())
+        least = self.height() if self.isVisible() else layout.totalMinimumSize().height()
+        self.resize(self.width(), max(min(wanted, self._highest_px), least))
 
     def show_message(self, text: str, kind: Literal["quiet", "warning", "failure"] = "quiet") -> None:
         """Show a message next to the buttons."""

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QListWidget, QListWidgetItem
 
 from app.numbers import counted
 from app.serving.request_log import LoggedRequest
+from app.ui.parts.cost_text import speed_text
 from app.ui.parts.labels import as_tool_tip
 from app.ui.parts.list_rows import two_line_item, two_line_list
 from app.ui.parts.read_again_text import changed_part, why_read_again
@@ -67,4 +68,4 @@ def _first(ms: float) -> str:
 
 
 def _speed(tokens_per_s: float) -> str:
-    return translate("LastRequests", "{} tokens/s").format(counted(tokens_per_s, 1)) if tokens_per_s else ""
+    return speed_text(tokens_per_s, 1) if tokens_per_s else ""

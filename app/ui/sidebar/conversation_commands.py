@@ -107,7 +107,7 @@ class ConversationCommands(QObject):
         pin = menu.addAction(self.tr("Pinned"), partial(self._toggle_pinned, conversation_id))
         pin.setCheckable(True)
         pin.setChecked(conversation.pinned_ms is not None)
-        folders = menu.addMenu(self.tr("Move to folder"))
+        folders = menu.addMenu(self.tr("Move to project"))
         self._add_folders(folders, conversation)
         archive = menu.addAction(self.tr("Archived"), partial(self._toggle_archived, conversation_id))
         archive.setCheckable(True)
@@ -128,14 +128,16 @@ class ConversationCommands(QObject):
             beginning = menu.addAction(self.tr("New conversation here"), partial(self.begin_in, folder))
             project = menu.addAction(self.tr("Project…"), partial(self.project_asked.emit, folder))
             menu.addSeparator()
-            menu.addAction(self.tr("Rename…"), partial(self._rename_folder, folder))
+            renaming = menu.addAction(self.tr("Rename…"), partial(self._rename_folder, folder))
             out = menu.addAction(
                 self.tr("Move all conversations out"), partial(self._conversations.empty_folder, folder)
             )
-            if folder in self._projects.names:
-                menu.addAction(self.tr("Delete project"), partial(self._projects.remove, folder))
             out.setEnabled(any(one.folder == folder for one in self._conversations.all))
-            for action, name in ((beginning, "new"), (project, "project")):
+            drawn = [(beginning, "new"), (project, "project"), (renaming, "rename"), (out, "folder")]
+            if folder in self._projects.names:
+                deleting = menu.addAction(self.tr("Delete project"), partial(self._projects.remove, folder))
+                drawn.append((deleting, "delete"))
+            for action, name in drawn:
                 self._menus.draw_icon(action, self._menus.icon_name(name))
             menu.popup(position)
 
@@ -165,10 +167,10 @@ class ConversationCommands(QObject):
             action.setCheckable(True)
             action.setChecked(folder == conversation.folder)
         menu.addSeparator()
-        menu.addAction(self.tr("New folder…"), partial(self._ask_folder, conversation.id))
+        menu.addAction(self.tr("New project…"), partial(self._ask_folder, conversation.id))
         if conversation.folder:
             put = partial(self._conversations.put_into_folder, conversation.id, "")
-            menu.addAction(self.tr("No folder"), put)
+            menu.addAction(self.tr("No project"), put)
 
     def _conversation(self, conversation_id: int) -> Conversation | None:
         return next((one for one in self._conversations.all if one.id == conversation_id), None)

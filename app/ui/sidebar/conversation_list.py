@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from app.conversation.controller import Controller
 from app.ui.sidebar.conversation_model import ID, IS_ANSWERING, KEY, ConversationModel, sections
-from app.ui.theme import SMALL_PX, Theme, icon, text_font
+from app.ui.theme import SMALL_PX, Theme, icon, scaled, scaled_beside, text_font
 
 _ROW_PX = 34
 _ICON_PX = 16
@@ -222,9 +222,9 @@ class _RowDelegate(QStyledItemDelegate):
 
     def _show_icon(self, option: QStyleOptionViewItem, name: str, colour: str) -> None:
         option.icon = icon(name, colour)  # pyright: ignore[reportAttributeAccessIssue]
-        option.decorationSize = QSize(_ICON_PX, _ICON_PX)  # pyright: ignore[reportAttributeAccessIssue]
+        option.decorationSize = QSize(scaled(_ICON_PX), scaled(_ICON_PX))  # pyright: ignore[reportAttributeAccessIssue]
         option.features |= QStyleOptionViewItem.ViewItemFeature.HasDecoration  # pyright: ignore[reportAttributeAccessIssue]
 
     @override
     def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
-        return QSize(0, _ROW_PX)
+        return QSize(0, scaled_beside(_ROW_PX))

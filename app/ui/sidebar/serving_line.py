@@ -12,6 +12,7 @@ from typing_extensions import override
 from app.local_api import LocalApi
 from app.numbers import counted
 from app.serving.relay import Served
+from app.ui.parts.cost_text import speed_text
 from app.ui.parts.labels import ElidedLabel, as_tool_tip, quiet_label
 from app.ui.parts.popover import Popover
 from app.ui.parts.read_again_text import why_read_again
@@ -195,5 +196,4 @@ def _state_of(served: Served) -> str:
 
 
 def _speed(tokens_per_s: float) -> str:
-    number = counted(tokens_per_s, 1) if tokens_per_s < _SLOW else counted(round(tokens_per_s))
-    return translate("ServingPopover", "{} tokens/s").format(number)
+    return speed_text(tokens_per_s, 1 if tokens_per_s < _SLOW else 0)

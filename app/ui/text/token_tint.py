@@ -14,6 +14,7 @@ from typing_extensions import override
 
 from app.model.message import ORIGINS
 from app.model.token_pieces import TokenPiece
+from app.ui.parts.layouts import FlowLayout
 from app.ui.text.document_text import CharacterPositions, cursor_x
 from app.ui.theme import Theme
 
@@ -175,9 +176,9 @@ class TokenLegend(QFrame):
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self._over = over
         self._samples: list[_Sample] = []
-        row = QHBoxLayout(self)
-        row.setContentsMargins(10, 4, 10, 4)
-        row.setSpacing(6)
+        self._rows = FlowLayout(self)
+        self._rows.setContentsMargins(10, 4, 10, 4)
+        self._rows.setSpacing(12)
         for origin, text in (
             ("", self.tr("expected – surprising")),
             (ORIGINS["forced"], self.tr("forced")),
@@ -189,9 +190,13 @@ class TokenLegend(QFrame):
             self._samples.append(sample)
             label = QLabel(text)
             label.setObjectName("quiet")
+            pair = QWidget()
+            row = QHBoxLayout(pair)
+            row.setContentsMargins(0, 0, 0, 0)
+            row.setSpacing(6)
             row.addWidget(sample)
             row.addWidget(label)
-            row.addSpacing(6)
+            self._rows.addWidget(pair)
         over.installEventFilter(self)
         self.hide()
 
@@ -212,7 +217,8 @@ class TokenLegend(QFrame):
         self._place()
 
     def _place(self) -> None:
-        self.adjustSize()
+        width = min(self._rows.width_of_one_row, self._over.width() - 2 * _MARGIN_PX)
+        self.resize(width, self._rows.heightForWidth(width))
         self.move(max(_MARGIN_PX, (self._over.width() - self.width()) // 2), _MARGIN_PX)
         self.raise_()
         room_px = 0 if self.isHidden() else self.height() + 2 * _MARGIN_PX

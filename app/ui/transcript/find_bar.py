@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
-from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QToolButton
+from PySide6.QtGui import QKeyEvent, QResizeEvent
+from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QLineEdit, QToolButton, QWidget
 from typing_extensions import override
 
 from app.numbers import counted
-from app.ui.theme import Theme, icon
+from app.ui.theme import Theme, icon, scaled
 
-_FIELD_PX = 260
+_FIELD_PX, _MIN_FIELD_PX = 260, 140
+_NO_LIMIT = 16_777_215
+"""Qt's own limit of a widget's size."""
 
 
 class FindBar(QFrame):
@@ -48,14 +50,21 @@ class FindBar(QFrame):
         self.elsewhere.setToolTip(self.tr("Go to the next hit on another branch"))
         self.close_button = self._button("close", self.tr("Close"), "Esc")
         self.close_button.clicked.connect(self.closed)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(16, 4, 12, 4)
-        row.setSpacing(4)
-        row.addWidget(self.field, 1)
+        self._hits = QWidget()
+        hits = QHBoxLayout(self._hits)
+        hits.setContentsMargins(0, 0, 0, 0)
+        hits.setSpacing(4)
         for widget in (self.previous, self.next, self.count, self.elsewhere):
-            row.addWidget(widget)
-        row.addStretch(1)
-        row.addWidget(self.close_button)
+            hits.addWidget(widget)
+        self._grid = QGridLayout(self)
+        self._grid.setContentsMargins(16, 4, 12, 4)
+        self._grid.setSpacing(4)
+        self._grid.addWidget(self.field, 0, 0)
+        self._grid.addWidget(self._hits, 0, 1)
+        self._grid.addWidget(self.close_button, 0, 3)
+        self._grid.setColumnStretch(0, 1)
+        self._grid.setColumnStretch(2, 1)
+        self._is_below = False
         self.set_theme(theme)
         self.show_count(0, 0, 0)
         self.hide()
@@ -80,6 +89,24 @@ class FindBar(QFrame):
         one, others = self.tr("1 on another branch"), self.tr("%n on other branches", "", num_elsewhere)
         self.elsewhere.setText(f"{one if num_elsewhere == 1 else others} ›")
         self.elsewhere.setVisible(num_elsewhere > 0)
+        self._fit()
+
+    def _fit(self) -> None:
+        """Put the hits below the field where both would be too narrow."""
+        margins = self._grid.contentsMargins()
+        others = self._hits.sizeHint().width() + self.close_button.sizeHint().width() + 3 * self._grid.spacing()
+        is_below = self.width() - margins.left() - margins.right() - others < scaled(_MIN_FIELD_PX)
+        if is_below != self._is_below:
+            self._is_below = is_below
+            self._grid.removeWidget(self._hits)
+            row, column, num_columns = (1, 0, 4) if is_below else (0, 1, 1)
+            self._grid.addWidget(self._hits, row, column, 1, num_columns, Qt.AlignmentFlag.AlignLeft)
+            self.field.setMaximumWidth(_NO_LIMIT if is_below else scaled(_FIELD_PX))
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
 
     def set_theme(self, theme: Theme) -> None:
         for button, name in self._icons:

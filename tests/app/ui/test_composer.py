@@ -507,8 +507,8 @@ def test_long_button_texts_are_shortened_and_the_window_can_still_be_narrow(user
     for width in (1100, 700, 520):
         user.window.resize(width, 700)
         user.bot.waitUntil(lambda width=width: user.window.width() == width and all_fits(), timeout=PATIENCE_MS)
-    # How much of it fits depends on the font.
-    assert composer.sampling_button.text() in {"T 0.123 ▾", "T 0.12… ▾", "T 0.1… ▾", "T 0.… ▾", "T 0… ▾"}
+    # Whether it fits depends on the font. A part of it would say nothing: then there is only the icon.
+    assert composer.sampling_button.text() in {"T 0.123 ▾", " ▾"}
     user.window.resize(1100, 760)
 
 

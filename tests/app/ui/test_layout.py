@@ -239,7 +239,7 @@ def test_editing_in_a_low_window_shows_the_whole_field_and_its_cost(user: User) 
 def test_the_welcome_texts_shrink_back_when_the_window_grows_again(user: User) -> None:
     wrapped = [label for label in user.window.welcome.findChildren(QLabel) if label.wordWrap() and label.isVisible()]
     labels = [label for label in wrapped if not isinstance(label.parentWidget(), FetchOffer)]
-    assert len(labels) == 2
+    assert len(labels) == 3
     before = [label.size() for label in labels]
     for width, height in ((560, 500), (1100, 760)):
         user.window.resize(width, height)
