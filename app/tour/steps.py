@@ -180,7 +180,7 @@ def _words(text: str) -> set[str]:
 def go_by_tree(visitor: Visitor) -> dict[str, Any]:
     """Look at the cost of another branch, then go there."""
     visitor.press_key_of("write")
-    visitor.click(visitor.find(QToolButton, "Show or hide the tree"))
+    visitor.click(visitor.find(QToolButton, "Show the tree"))
     dock = visitor.window.tree_dock
     visitor.wait("the tree", lambda: dock.view.layout_shown is not None)
     visitor.settle()
@@ -207,7 +207,7 @@ def go_by_tree(visitor: Visitor) -> dict[str, Any]:
 
 def ask_for_three(visitor: Visitor) -> dict[str, Any]:
     """Ask for three more answers at once, and watch them."""
-    visitor.click(visitor.find(QToolButton, "Show or hide the tree"))
+    visitor.click(visitor.find(QToolButton, "Hide the tree"))
     answer = visitor.controller.shown.path[-1]
     visitor.press(visitor.view_of(answer), "W")
     visitor.choose(visitor.opened(QMenu), "3 answers")

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar, assert_never
 
 from PySide6.QtCore import QEvent, QObject, QSize, Qt, QUrl, Signal
-from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QDesktopServices
+from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent, QDesktopServices, QKeyEvent
 from PySide6.QtWidgets import (
     QFrame,
     QGridLayout,
@@ -48,6 +48,7 @@ from app.notices import (
     UsePlainTemplate,
 )
 from app.sentences import translated
+from app.ui.parts.buttons import claim_escape
 from app.ui.parts.labels import beginning
 from app.ui.theme import COLUMN_PX, Theme, icon, repolish, scaled
 from worker.sentence import verbatim
@@ -79,8 +80,11 @@ _OF_PAGE = 0.6
 class Banner(QWidget):
     """Shows one notice at a time, over the page: the latest of the most serious ones. The others wait.
 
-    It never takes the focus, and moves nothing.
+    It never takes the focus, and moves nothing. Esc closes it if the focus is inside.
     """
+
+    left = Signal()
+    """It was closed while it had the focus."""
 
     action_requested = Signal(object)
     """The `NoticeAction` of the button that was pressed."""
@@ -174,7 +178,10 @@ class Banner(QWidget):
         shown = self._notice
         self._notices = sorted(notices, key=lambda notice: KINDS.index(notice.kind))
         if self._notice is None:
+            had_focus = self._has_focus
             self.setVisible(False)
+            if had_focus:
+                self.left.emit()
         elif self._notice is not shown:
             self._show(self._notice)
 
@@ -280,6 +287,22 @@ class Banner(QWidget):
         if watched is self._page and event.type() in {QEvent.Type.Resize, QEvent.Type.Move} and self.isVisible():
             self._place()
         return super().eventFilter(watched, event)
+
+    @property
+    def _has_focus(self) -> bool:
+        focus = self.window().focusWidget()
+        return focus is not None and self.isAncestorOf(focus)
+
+    @override
+    def event(self, event: QEvent) -> bool:
+        return claim_escape(event) or super().event(event)
+
+    @override
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape:
+            self.dismiss()
+        else:
+            super().keyPressEvent(event)
 
     def _on_button(self) -> None:
         action = self.action

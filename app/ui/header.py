@@ -43,11 +43,9 @@ class Header(QFrame):
         self.title = ElidedLabel()
         self.title.setObjectName("title")
         self._sidebar_button = QToolButton()
-        self._sidebar_button.setAccessibleName(self.tr("Show or hide the sidebar"))
         self._sidebar_button.setToolTip(self.tr("Sidebar (Ctrl+B)"))
         self._sidebar_button.clicked.connect(self.sidebar_requested)
         self._tree_button = QToolButton()
-        self._tree_button.setAccessibleName(self.tr("Show or hide the tree"))
         self._tree_button.setToolTip(self.tr("Tree (Ctrl+T)"))
         self._tree_button.clicked.connect(self.tree_requested)
         self.menu_button = QToolButton()
@@ -81,6 +79,8 @@ class Header(QFrame):
         """Says that other programs are served while the sidebar, which says it otherwise, is hidden."""
         self._is_sidebar_shown = True
         self._row = row
+        self.show_sidebar(is_shown=True)
+        self.show_tree(False)
         row.addWidget(self.model_button)
         row.addWidget(self.cancel_button)
         row.addWidget(self._tree_button)
@@ -106,8 +106,13 @@ class Header(QFrame):
     def show_sidebar(self, *, is_shown: bool) -> None:
         """Show that the sidebar is visible, or hidden."""
         self._is_sidebar_shown = is_shown
+        self._sidebar_button.setAccessibleName(self.tr("Hide the sidebar") if is_shown else self.tr("Show the sidebar"))
         if self.serving_mark is not None:
             self.serving_mark.set_wanted(is_wanted=not is_shown)
+
+    def show_tree(self, is_shown: bool) -> None:
+        """Show that the tree is visible, or hidden."""
+        self._tree_button.setAccessibleName(self.tr("Hide the tree") if is_shown else self.tr("Show the tree"))
 
     def show_title(self, title: str, project: str = "") -> None:
         """Show the name of the conversation, and of the project that it is in."""

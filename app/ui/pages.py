@@ -26,6 +26,7 @@ from app.model.message import MessageId
 from app.ui.header import model_label
 from app.ui.parts.buttons import WrappingButton
 from app.ui.parts.labels import balanced_width_px
+from app.ui.parts.layouts import order_tabs
 from app.ui.theme import Theme, icon, scaled
 from app.ui.transcript.transcript import Transcript
 
@@ -221,6 +222,7 @@ class Welcome(QScrollArea):
         offer = FetchOffer()
         self._place_of_offer.addWidget(offer, 0, Qt.AlignmentFlag.AlignHCenter)
         self._place_of_offer.addSpacing(8)
+        order_tabs(self.questions[0], [offer.button, offer.cancel_button])
         offer.fit(self._width_of_questions)
         return offer
 

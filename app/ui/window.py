@@ -258,6 +258,8 @@ class MainWindow(QMainWindow):
         self.header.project_requested.connect(self.menus["project"].trigger)
         self.welcome.question_chosen.connect(self._controller.send_to_guide)
         self.welcome.model_chosen.connect(self._choose_model)
+        self.banner.left.connect(self.composer.text.setFocus)
+        self._dock_placement.changed.connect(self.header.show_tree)
         self.composer.paged.connect(self.transcript.keyPressEvent)
         self._composer_commands.files.import_asked.connect(self.dialogs.show_import)
         self._pages.focus_orphaned.connect(self.composer.text.setFocus)

@@ -1782,16 +1782,8 @@
 <context>
     <name>Header</name>
     <message>
-        <source>Show or hide the sidebar</source>
-        <translation>Seitenleiste ein- oder ausblenden</translation>
-    </message>
-    <message>
         <source>Sidebar (Ctrl+B)</source>
         <translation>Seitenleiste (Strg+B)</translation>
-    </message>
-    <message>
-        <source>Show or hide the tree</source>
-        <translation>Baum ein- oder ausblenden</translation>
     </message>
     <message>
         <source>Tree (Ctrl+T)</source>
@@ -1808,6 +1800,22 @@
     <message>
         <source>Project: {}</source>
         <translation>Projekt: {}</translation>
+    </message>
+    <message>
+        <source>Hide the sidebar</source>
+        <translation>Seitenleiste ausblenden</translation>
+    </message>
+    <message>
+        <source>Show the sidebar</source>
+        <translation>Seitenleiste zeigen</translation>
+    </message>
+    <message>
+        <source>Hide the tree</source>
+        <translation>Baum ausblenden</translation>
+    </message>
+    <message>
+        <source>Show the tree</source>
+        <translation>Baum zeigen</translation>
     </message>
     <message>
         <source> · not loaded</source>

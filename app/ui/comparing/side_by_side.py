@@ -26,6 +26,7 @@ from app.ui.header import model_label
 from app.ui.message.message_view import MessageView
 from app.ui.message.shown_message import ShownMessage
 from app.ui.message.waiting_answers import WaitingAnswers
+from app.ui.parts.buttons import claim_escape
 from app.ui.parts.labels import ElidedLabel
 from app.ui.parts.layouts import FlowLayout
 from app.ui.theme import Theme, icon
@@ -232,12 +233,7 @@ class SideBySide(QWidget):
 
     @override
     def event(self, event: QEvent) -> bool:
-        key = event.key() if isinstance(event, QKeyEvent) else None
-        if event.type() == QEvent.Type.ShortcutOverride and key == Qt.Key.Key_Escape:
-            # Esc closes the page instead of stopping an answer.
-            event.accept()
-            return True
-        return super().event(event)
+        return claim_escape(event) or super().event(event)
 
 
 class _Card(QFrame):

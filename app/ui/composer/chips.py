@@ -13,7 +13,7 @@ from typing_extensions import override
 from app.model.text import escaped, unescaped
 from app.ui.parts.buttons import FittingButton
 from app.ui.parts.labels import as_tool_tip
-from app.ui.parts.layouts import FlowLayout
+from app.ui.parts.layouts import FlowLayout, order_tabs
 from app.ui.theme import Theme, icon, scaled
 
 _TEXT_PX = 300
@@ -64,12 +64,20 @@ class Chips(QWidget):
         self.buttons, self.openers = [], {}
         for number, text in enumerate(texts):
             self._flow.addWidget(self._new_chip(number, text))
+        order_tabs(self, self._tab_stops)
         self.setVisible(bool(texts))
         self.updateGeometry()
         if focused is not None and self.buttons:
             self.buttons[min(focused, len(self.buttons) - 1)].setFocus()
         if opener in self.openers:
             self.openers[opener].setFocus()
+
+    @property
+    def _tab_stops(self) -> list[QWidget]:
+        stops: list[QWidget] = []
+        for number, button in enumerate(self.buttons):
+            stops += [self.openers[number], button] if number in self.openers else [button]
+        return stops
 
     def set_theme(self, theme: Theme) -> None:
         self._theme = theme
@@ -111,6 +119,7 @@ class Chips(QWidget):
             return opener
         label = _ChipLabel(shown)
         label.setToolTip(tip or as_tool_tip(text))
+        label.setAccessibleName(text)
         return label
 
     def _remove(self, number: int, _is_checked: bool = False) -> None:

@@ -15,6 +15,7 @@ from app.model.generation_settings import Hook, HookOption
 from app.sentences import translated
 from app.ui.composer.chips import TextChips
 from app.ui.parts.labels import as_label, as_tool_tip, quiet_label
+from app.ui.parts.layouts import order_tabs, tab_stops
 from app.ui.theme import Theme, icon, scaled
 
 _INSET_PX = 28
@@ -76,9 +77,16 @@ class HookRows(QWidget):
             self._add(self._row(self._hooks.get(name, missing), focus))
         if not self._hooks and not self.names:
             self._add(quiet_label(self.tr("There are no hooks.")))
+        order_tabs(self, [stop for row in self._shown for stop in tab_stops(row)])
         if self._focused is not None:
             self._focused.setFocus()
             self._focused = None
+
+    @property
+    def _shown(self) -> list[QWidget]:
+        """The rows from top to bottom."""
+        items = (self._rows.itemAt(index) for index in range(self._rows.count()))
+        return [widget for item in items if item is not None and (widget := item.widget()) is not None]
 
     def _add(self, row: QWidget) -> None:
         self._rows.addWidget(row)

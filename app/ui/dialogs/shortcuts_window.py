@@ -33,7 +33,7 @@ class ShortcutsWindow(Sheet):
             keys = [(translated(entry.text), key) for entry in entries if (key := key_of(menus[entry.name]))]
             self._add(translated(title).replace("&", ""), keys)
         self._grid.setRowStretch(self._grid.rowCount(), 1)
-        self._area = scrolled(page)
+        self._area = scrolled(page, "shortcuts")
         # With the focus, it scrolls by arrow keys and Page Down.
         self._area.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self._area.setAccessibleName(self.windowTitle())

@@ -89,8 +89,10 @@ class ActionRow(QWidget):
         self._edit_label = _edit_label(message)
         if MessageAction.EDIT in self._buttons:
             self._buttons[MessageAction.EDIT].setText(self._edit_label)
+            self._buttons[MessageAction.EDIT].setToolTip(_tip(MessageAction.EDIT, self._edit_label))
         if MessageAction.REGENERATE in self._buttons:
             self._buttons[MessageAction.REGENERATE].setText(self._regenerate_label)
+            self._buttons[MessageAction.REGENERATE].setToolTip(_tip(MessageAction.REGENERATE, self._regenerate_label))
 
     def show_place_to_continue(self, *, is_inside: bool) -> None:
         """Set whether the answer would be continued from the cursor inside it, and not from its end."""
@@ -100,7 +102,7 @@ class ActionRow(QWidget):
         self._continue_label = label
         if MessageAction.CONTINUE in self._buttons:
             self._buttons[MessageAction.CONTINUE].setText(label)
-            self._buttons[MessageAction.CONTINUE].setToolTip(f"{label} ({LETTERS[MessageAction.CONTINUE]})")
+            self._buttons[MessageAction.CONTINUE].setToolTip(_tip(MessageAction.CONTINUE, label))
             self._fit()
 
     def show_buttons(self, shown: bool) -> None:
@@ -154,8 +156,10 @@ class ActionRow(QWidget):
                 label = self._continue_label
             if action == MessageAction.EDIT:
                 label = self._edit_label
-            button.setText(self._regenerate_label if action == MessageAction.REGENERATE else label)
-            button.setToolTip(f"{label} ({LETTERS.get(action, _COPY_KEY)})")
+            if action == MessageAction.REGENERATE:
+                label = self._regenerate_label
+            button.setText(label)
+            button.setToolTip(_tip(action, label))
             button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
             button.clicked.connect(partial(self._request, action))
@@ -276,6 +280,10 @@ def _label_of(action: MessageAction) -> str:
         MessageAction.COPY: QCoreApplication.translate("ActionRow", "Copy"),
     }
     return labels[action]
+
+
+def _tip(action: MessageAction, label: str) -> str:
+    return f"{label} ({LETTERS.get(action, _COPY_KEY)})"
 
 
 def continue_label(*, is_inside: bool) -> str:

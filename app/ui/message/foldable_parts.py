@@ -22,6 +22,8 @@ from app.model.thoughts import Thought, thought_seconds
 from app.numbers import counted, sized
 from app.ui.message.shown_message import DisplayModes, ShownMessage
 from app.ui.parts.buttons import FoldButton
+from app.ui.parts.labels import beginning
+from app.ui.parts.layouts import tab_stops
 from app.ui.text.message_text import MessageText
 from app.ui.theme import COLUMN_PX, Theme
 
@@ -29,6 +31,7 @@ _THOUGHT_INDENT_PX = 8
 """Aligns the frame with the label of the button, whose icon starts at the text's edge."""
 _MAX_PICTURE_PX = (COLUMN_PX - 48, 480)
 """Width and height."""
+_MAX_NAME_CHARS = 200
 
 
 class FoldablePart(QWidget):
@@ -36,6 +39,8 @@ class FoldablePart(QWidget):
 
     toggled = Signal(bool)
     """The user opened or folded it."""
+    built = Signal()
+    """Its frame was made."""
 
     def __init__(self, theme: Theme, *, indent_px: int = 0) -> None:
         super().__init__()
@@ -65,6 +70,7 @@ class FoldablePart(QWidget):
             column.setContentsMargins(14, 2, 0, 4)
             self._build(column)
             self._body.addWidget(self._frame)
+            self.built.emit()
         if self._frame is not None:
             self._frame.setVisible(is_open)
 
@@ -73,6 +79,11 @@ class FoldablePart(QWidget):
         self.button.set_theme(theme)
         if self.text is not None:
             self.text.set_theme(theme)
+
+    @property
+    def tab_stops(self) -> list[QWidget]:
+        """The button, and the widgets in the frame."""
+        return [self.button, *(tab_stops(self._frame) if self._frame is not None else ())]
 
     def _build(self, column: QVBoxLayout) -> None:
         """Add the widgets of the frame to its layout."""
@@ -165,10 +176,13 @@ class NoteView(FoldablePart):
     def show_size(self, num_tokens: int | None) -> None:
         """Show the number of tokens of a file; None means that it is not known."""
         if num_tokens is None:
-            self.button.setText(self.tr("Contents"))
+            text = self.tr("Contents")
         else:
             text = self.tr("1 token") if num_tokens == 1 else self.tr("{num} tokens").format(num=counted(num_tokens))
-            self.button.setText(text)
+        self.button.setText(text)
+        # The first line is the name of the file, or says what the note is.
+        name = "" if self._message is None else beginning(self._message.text[:_MAX_NAME_CHARS].partition("\n")[0])
+        self.button.setAccessibleName(f"{name} · {text}" if name else text)
 
     @override
     def _build(self, column: QVBoxLayout) -> None:
@@ -226,6 +240,11 @@ class FoldableParts(QObject):
         self._show_thought(shown, thought, is_open=is_open)
         self._show_note(shown.message, shown.num_tokens, is_open=is_open)
 
+    @property
+    def tab_stops(self) -> list[QWidget]:
+        """The widgets that Tab reaches."""
+        return [stop for part in (self.thought, self.note) if part is not None for stop in part.tab_stops]
+
     def toggle_thought(self) -> None:
         if self.thought is not None and self.thought.isVisible():
             self.thought.button.click()
@@ -243,6 +262,7 @@ class FoldableParts(QObject):
         if self.thought is None and thought is not None:
             self.thought = ThoughtView(self._theme)
             self.thought.toggled.connect(self._remember)
+            self.thought.built.connect(self.tab_stops_changed)
             self._page.insertWidget(0, self.thought)
             self.tab_stops_changed.emit()
         if self.thought is None:
@@ -258,7 +278,9 @@ class FoldableParts(QObject):
         if self.note is None and is_note:
             self.note = NoteView(self._theme)
             self.note.toggled.connect(self._remember)
+            self.note.built.connect(self.tab_stops_changed)
             self._card.addWidget(self.note)
+            self.tab_stops_changed.emit()
         if self.note is not None:
             self.note.setVisible(is_note)
             if is_note:

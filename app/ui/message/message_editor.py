@@ -16,9 +16,10 @@ from app.costs.worker_queries import Cost, PromptCosts
 from app.model.message import Message
 from app.ui.composer.writing_field import WritingField
 from app.ui.message.message_action import ReplaceText, SaveAndContinue, SaveVersion
+from app.ui.parts.buttons import claim_escape
 from app.ui.parts.cost_text import cost_text
 from app.ui.parts.labels import ElidedLabel
-from app.ui.parts.layouts import FlowLayout
+from app.ui.parts.layouts import FlowLayout, tab_stops
 from app.ui.parts.qt_workarounds import discard
 
 if TYPE_CHECKING:
@@ -166,11 +167,11 @@ class MessageEditor(QWidget):
 
     @override
     def event(self, event: QEvent) -> bool:
-        return _claim_escape(event) or super().event(event)
+        return claim_escape(event) or super().event(event)
 
     @override
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if _claim_escape(event):
+        if claim_escape(event):
             return True
         if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
             is_enter = event.key() in {Qt.Key.Key_Return, Qt.Key.Key_Enter}
@@ -187,15 +188,6 @@ class MessageEditor(QWidget):
                 self._save()
                 return True
         return super().eventFilter(watched, event)
-
-
-def _claim_escape(event: QEvent) -> bool:
-    """Accept Esc as a key of the editor: while an answer streams, the window's shortcut Esc would stop it."""
-    is_escape = isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_Escape
-    if is_escape and event.type() == QEvent.Type.ShortcutOverride:
-        event.accept()
-        return True
-    return False
 
 
 class InPlaceEdit(QObject):
@@ -226,6 +218,11 @@ class InPlaceEdit(QObject):
     def draft(self) -> str | None:
         """The changed text in the editor; None if it is closed or unchanged."""
         return None if self._editor is None else self._editor.draft
+
+    @property
+    def tab_stops(self) -> list[QWidget]:
+        """The field and the buttons of the editor, if it is open."""
+        return [] if self._editor is None else tab_stops(self._editor)
 
     def open(self, message: Message, draft: str | None, cancelled: str | None = None) -> None:
         """Open the editor, unless it is open already.

@@ -56,16 +56,16 @@ class PrefillProgress(QWidget):
         self._label.setObjectName("quiet")
         self._label.setTextFormat(Qt.TextFormat.PlainText)
         self._label.setWordWrap(True)
-        self._cancel = QPushButton(self.tr("Cancel"))
-        self._cancel.setToolTip(self.tr("Cancel this answer; your message stays (Esc)"))
-        self._cancel.clicked.connect(self.cancelled)
-        keeps_height = self._cancel.sizePolicy()
+        self.cancel_button = QPushButton(self.tr("Cancel"))
+        self.cancel_button.setToolTip(self.tr("Cancel this answer; your message stays (Esc)"))
+        self.cancel_button.clicked.connect(self.cancelled)
+        keeps_height = self.cancel_button.sizePolicy()
         keeps_height.setRetainSizeWhenHidden(True)
-        self._cancel.setSizePolicy(keeps_height)
+        self.cancel_button.setSizePolicy(keeps_height)
         row = QHBoxLayout()
         row.setSpacing(12)
         row.addWidget(self._label, 1)
-        row.addWidget(self._cancel)
+        row.addWidget(self.cancel_button)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 4, 0, 4)
         layout.setSpacing(4)
@@ -110,7 +110,7 @@ class PrefillProgress(QWidget):
         if fraction is not None:
             self._bar.setValue(round(fraction * _BAR_STEPS))
         self._label.setText(text)
-        self._cancel.setVisible(can_cancel)
+        self.cancel_button.setVisible(can_cancel)
         self.setVisible(True)
 
 
@@ -186,6 +186,14 @@ class MessageFooter(QObject):
         self._show_ending(text, kind)
         self._show_cost(None if is_streaming else message, missing, is_whole=has_all_figures)
 
+    @property
+    def tab_stops(self) -> list[QWidget]:
+        """The widgets that Tab reaches."""
+        return [
+            *([self._progress.cancel_button] if self._progress is not None else ()),
+            *([self.figure] if self.figure is not None else ()),
+        ]
+
     def show_reading(self, reading: Reading) -> None:
         self._made_progress().show_reading(reading)
 
@@ -204,6 +212,7 @@ class MessageFooter(QObject):
             self._progress = PrefillProgress()
             self._progress.cancelled.connect(self.cancelled)
             self._column.addWidget(self._progress)
+            self.tab_stops_changed.emit()
         return self._progress
 
     def _show_ending(self, text: str, kind: str) -> None:

@@ -275,12 +275,14 @@ class MessageView(QFrame):
         self._order_tabs()
 
     def _order_tabs(self) -> None:
-        """Set the tab order: the text, the thought, code and tables in the text, the row."""
-        stops: list[QWidget] = [self.text, *self.text.frames.tab_stops]
-        if self.thought is not None:
-            stops.insert(1, self.thought.button)
-        if self.footer.figure is not None:
-            stops.append(self.footer.figure)
+        """Set the tab order: the text or its editor, the thought, code and tables in the text, the footer, the row."""
+        stops = [
+            self.text,
+            *self._edit.tab_stops,
+            *self._foldable.tab_stops,
+            *self.text.frames.tab_stops,
+            *self.footer.tab_stops,
+        ]
         for before, after in itertools.pairwise(stops):
             QWidget.setTabOrder(before, after)
         self._row.follow(stops[-1])
@@ -308,6 +310,7 @@ class MessageView(QFrame):
 
     def _on_edit_opened(self, editor: MessageEditor) -> None:
         self._card.show_text(self.shown, is_edited=True)
+        self._order_tabs()
         self._show_buttons()
         editor.text.textChanged.connect(self._announce_draft)
         self._announce_draft()

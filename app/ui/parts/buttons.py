@@ -1,4 +1,4 @@
-"""Buttons: with several texts, with several lines, one that folds a part, and the Enter key outside dialogs."""
+"""Buttons: with several texts, with several lines, one that folds a part; Enter outside dialogs, and Esc."""
 
 from __future__ import annotations
 
@@ -203,3 +203,15 @@ class EnterKey(QObject):
                 focus.click()
                 return True
         return super().eventFilter(watched, event)
+
+
+def claim_escape(event: QEvent) -> bool:
+    """Accept Esc as a key of the widget that gets this event: for the window it is the shortcut that stops an answer.
+
+    Return whether it was Esc that may be a shortcut.
+    """
+    is_escape = isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_Escape
+    if is_escape and event.type() == QEvent.Type.ShortcutOverride:
+        event.accept()
+        return True
+    return False

@@ -1,6 +1,9 @@
-"""A layout that wraps its rows, and an area that scrolls."""
+"""A layout that wraps its rows, an area that scrolls, and the tab order of widgets that are made later."""
 
 from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
 
 from PySide6.QtCore import QPoint, QRect, QSize, Qt
 from PySide6.QtWidgets import QFrame, QLayout, QLayoutItem, QScrollArea, QWidget
@@ -102,6 +105,26 @@ class FlowLayout(QLayout):
                 rows[-1].append((item, size))
                 used += size.width() + self.spacing()
         return rows
+
+
+def order_tabs(place: QWidget, stops: Sequence[QWidget]) -> None:
+    """Let Tab reach `stops`, which were just made, before `place` and what is inside it. Qt puts them at the end."""
+    before = place.previousInFocusChain() or place
+    while before is not place and (before in stops or not before.focusPolicy() & Qt.FocusPolicy.TabFocus):
+        before = before.previousInFocusChain() or place
+    chain = (*stops, place) if before is place else (before, *stops)
+    for one, other in itertools.pairwise(chain):
+        QWidget.setTabOrder(one, other)
+
+
+def tab_stops(root: QWidget) -> list[QWidget]:
+    """Return the widgets inside `root` that Tab reaches, in the order in which they were made."""
+    inside = root.findChildren(QWidget)
+    return [
+        one
+        for one in inside
+        if one.focusPolicy() & Qt.FocusPolicy.TabFocus and one.focusProxy() is None and one.window() is root.window()
+    ]
 
 
 def scrolled(page: QWidget, name: str = "settings_scroll") -> QScrollArea:

@@ -7,7 +7,7 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QLabel, QVBoxLayout, QWidget
 from typing_extensions import override
 
-from app.ui.parts.buttons import EnterKey
+from app.ui.parts.buttons import EnterKey, claim_escape
 from app.ui.parts.layouts import scrolled
 from app.ui.theme import scaled
 
@@ -96,12 +96,7 @@ class Popover(QFrame):
 
     @override
     def event(self, event: QEvent, /) -> bool:
-        is_escape = isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_Escape
-        if is_escape and event.type() == QEvent.Type.ShortcutOverride:
-            # Esc closes the panel here, although it is also the shortcut that stops an answer.
-            event.accept()
-            return True
-        return super().event(event)
+        return claim_escape(event) or super().event(event)
 
     @override
     def keyPressEvent(self, event: QKeyEvent) -> None:

@@ -14,6 +14,7 @@ from app.program import Program
 from app.ui.header import model_label
 from app.ui.models.draft_model_commands import misfit_text
 from app.ui.parts.labels import ElidedLabel, quiet_label
+from app.ui.parts.layouts import order_tabs
 from app.ui.parts.radio_group import RadioGroup
 from app.ui.settings.settings_page import SettingsPage, card
 
@@ -35,6 +36,8 @@ class ModelsPage(SettingsPage):
                 _row(self.open_button),
             )
         )
+        self.drafts = DraftModelCard(program, open_draft_model)
+        self.cards.addWidget(self.drafts)
         self.idle = RadioGroup(self.tr("Unload the model"))
         self.idle.add(self.tr("Never"), self.tr("It stays in memory until you choose another one."))
         for minutes in _MINUTES[1:]:
@@ -72,8 +75,6 @@ class ModelsPage(SettingsPage):
                 column,
             )
         )
-        self.drafts = DraftModelCard(program, open_draft_model)
-        self.cards.insertWidget(1, self.drafts)
         program.settings_changed.connect(self._show_folders)
         self._show_folders()
 
@@ -97,6 +98,7 @@ class ModelsPage(SettingsPage):
         self.remove_buttons = []
         for folder in folders:
             self._rows.addWidget(self._new_row(folder))
+        order_tabs(self.add_button, self.remove_buttons)
 
     def _new_row(self, folder: str) -> QWidget:
         label = ElidedLabel()
@@ -192,6 +194,7 @@ class DraftModelCard(QWidget):
             choices.add(model_label(name) if name else self.tr("None"), name)
         choices.changed.connect(self._load)
         self._choices_row.addWidget(choices)
+        order_tabs(self.open_button, choices.buttons)
 
     def refresh(self) -> None:
         """Check which draft models fit the loaded model."""

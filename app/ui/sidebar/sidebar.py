@@ -11,6 +11,7 @@ from typing_extensions import override
 
 from app.conversation.controller import Controller
 from app.ui.menus import Menus, tip_with_key
+from app.ui.parts.buttons import claim_escape
 from app.ui.sidebar.conversation_list import ConversationList
 from app.ui.theme import Theme, icon, scaled_beside
 
@@ -81,12 +82,7 @@ class Sidebar(QFrame):
 
     @override
     def event(self, e: QEvent) -> bool:
-        is_escape = isinstance(e, QKeyEvent) and e.key() == Qt.Key.Key_Escape
-        if is_escape and self._is_overlay and e.type() == QEvent.Type.ShortcutOverride:
-            # Esc is also the shortcut that stops an answer.
-            e.accept()
-            return True
-        return super().event(e)
+        return (self._is_overlay and claim_escape(e)) or super().event(e)
 
     def take_focus(self) -> None:
         """Focus the list of conversations, or the first button if there are none."""

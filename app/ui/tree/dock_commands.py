@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QEvent, QObject, QPoint, Qt, Signal
 from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent
-from PySide6.QtWidgets import QHBoxLayout, QMenu, QWidget
+from PySide6.QtWidgets import QApplication, QHBoxLayout, QMenu, QWidget
 from typing_extensions import override
 
 from app.conversation.controller import Controller
@@ -125,13 +125,15 @@ class DockCommands(QObject):
 
     def _toggle(self) -> None:
         self._controller.program.set_tree_visible(self._placement.toggle())
+        if self._placement.is_overlay:
+            self._dock.get().view.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     def _on_shown(self, shown: bool) -> None:
         self._menus["tree"].setChecked(shown)
 
 
 class DockPlacement(QObject):
-    """Places the tree or the sidebar beside the page, or over it in a narrow window."""
+    """Places the tree or the sidebar beside the page, or over it in a narrow window until the focus leaves it."""
 
     changed = Signal(bool)
     """The dock was shown (True) or hidden."""
@@ -158,6 +160,9 @@ class DockPlacement(QObject):
         self._make_dock = make_dock
         self._row = row
         self._whole = whole
+        application = QApplication.instance()
+        assert isinstance(application, QApplication)
+        application.focusChanged.connect(self._on_focus_changed)
         self._give_focus = give_focus
         self._is_narrow = False
         self._is_wanted = False
@@ -198,6 +203,14 @@ class DockPlacement(QObject):
         self._show(shown)
         return self._is_wanted
 
+    def _on_focus_changed(self, before: QWidget | None, now: QWidget | None) -> None:
+        """Hide a dock that covers the page when the focus moves from it to the page."""
+        dock = self._dock
+        if dock is None or before is None or now is None or not self.is_overlay:
+            return
+        if _is_within(before, dock) and not _is_within(now, dock) and now.window() is dock.window():
+            self._show(False)
+
     def leave(self) -> None:
         """Return the focus, and hide the dock if it covers the page."""
         if self.is_overlay:
@@ -225,7 +238,7 @@ class DockPlacement(QObject):
         dock = self._dock
         assert dock is not None
         focus = dock.window().focusWidget()
-        had_focus = focus is not None and (focus is dock or dock.isAncestorOf(focus))
+        had_focus = focus is not None and _is_within(focus, dock)
         self._fit_overlay()
         self._shade.setVisible(shown and self._is_narrow)
         self._shade.raise_()
@@ -247,6 +260,10 @@ class DockPlacement(QObject):
         if watched is self._whole and event.type() == QEvent.Type.Resize:
             self._fit_overlay()
         return super().eventFilter(watched, event)
+
+
+def _is_within(widget: QWidget, root: QWidget) -> bool:
+    return widget is root or root.isAncestorOf(widget)
 
 
 class Shade(QWidget):

@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from PySide6.QtGui import QAccessible, QAccessibleActionInterface, QAccessibleInterface
-from PySide6.QtWidgets import QAbstractButton, QWidget
+from PySide6.QtWidgets import QAbstractButton, QMenu, QWidget
 from pytestqt.qtbot import QtBot
 
 from tests.waiting import PATIENCE_MS
+
+
+def name(widget: QWidget) -> str:
+    """Return the name of a widget."""
+    QAccessible.setActive(True)
+    return QAccessible.queryAccessibleInterface(widget).text(QAccessible.Text.Name)
 
 
 def found(root: QWidget, role: QAccessible.Role) -> dict[str, QAccessibleInterface]:
@@ -23,14 +29,45 @@ def found(root: QWidget, role: QAccessible.Role) -> dict[str, QAccessibleInterfa
 
 def press(bot: QtBot, root: QWidget, name: str) -> None:
     """Wait until there is a button with this name, and press it."""
-    bot.waitUntil(lambda: name in found(root, QAccessible.Role.Button), timeout=PATIENCE_MS)
-    interface = found(root, QAccessible.Role.Button)[name]
+    bot.waitUntil(lambda: name in _buttons(root), timeout=PATIENCE_MS)
+    interface = _buttons(root)[name]
     actions, button = interface.actionInterface(), interface.object()
     assert actions is not None
     assert isinstance(button, QAbstractButton)
     # Qt shows the button pressed for a moment.
     with bot.waitSignal(button.clicked, timeout=PATIENCE_MS):
-        actions.doAction(QAccessibleActionInterface.pressAction())
+        actions.doAction(_first(actions))
+
+
+def choose(menu: QMenu, text: str) -> None:
+    """Choose an entry of an open menu."""
+    entries = found(menu, QAccessible.Role.MenuItem)
+    names = {known.split("\t")[0]: known for known in entries}
+    actions = entries[names[text]].actionInterface()
+    assert actions is not None
+    actions.doAction(_first(actions))
+
+
+def write(root: QWidget, name: str, text: str) -> None:
+    """Replace the text of the field with this name."""
+    field = found(root, QAccessible.Role.EditableText)[name]
+    field.setText(QAccessible.Text.Value, text)
+
+
+def _buttons(root: QWidget) -> dict[str, QAccessibleInterface]:
+    roles = QAccessible.Role
+    return {
+        name: each
+        for role in (roles.Button, roles.ButtonMenu, roles.CheckBox, roles.RadioButton)
+        for name, each in found(root, role).items()
+    }
+
+
+def _first(actions: QAccessibleActionInterface) -> str:
+    """Return the main action: a button is pressed, a check box toggled."""
+    names = actions.actionNames()
+    assert names
+    return names[0]
 
 
 def _below(interface: QAccessibleInterface) -> Iterator[QAccessibleInterface]:

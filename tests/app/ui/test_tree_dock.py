@@ -63,7 +63,7 @@ def test_the_tree_is_shown_and_hidden_by_key_menu_and_buttons(user: User):
     user.bot.mouseClick(user.button(dock, "Close the tree"), Qt.MouseButton.LeftButton)
     assert dock.isHidden()
     assert not window.action("tree").isChecked()
-    user.bot.mouseClick(user.button(window.header, "Show or hide the tree"), Qt.MouseButton.LeftButton)
+    user.bot.mouseClick(user.button(window.header, "Show the tree"), Qt.MouseButton.LeftButton)
     assert dock.isVisible()
     window.action("tree").trigger()
     assert dock.isHidden()
