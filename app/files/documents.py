@@ -6,6 +6,7 @@ Runs in a trial process, because a broken or hostile file may crash the librarie
 from __future__ import annotations
 
 import codecs
+import contextlib
 import csv
 import io
 import posixpath
@@ -22,6 +23,8 @@ Part: TypeAlias = tuple[str, str]
 
 _MAX_ENTRY_BYTES = 50_000_000
 _BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+_NOT_OF_PAGES = {"idna", "punycode", "raw-unicode-escape", "unicode-escape", "undefined", "utf-7"}
+"""Encodings of Python that no browser reads; some take very long, or write any character."""
 _NO_TEXT = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _HEADING = re.compile(r"^#{1,2} +(?P<title>.+?) *#*$", re.MULTILINE)
 _MAX_TITLE_CHARS = 80
@@ -38,8 +41,8 @@ class LockedError(Exception):
 def read_parts(name: str, max_chars: int) -> tuple[list[Part], int]:
     """Read the document at a path; return its first parts, with at most this many characters, and the number of all.
 
-    A document without parts is one part with an empty title. Raises `NoTextError`, `LockedError`, `OSError`, and
-    whatever the library for its format raises.
+    If the first part alone has more, it is the only one, with its whole text. A document without parts is one part with
+    an empty title. Raises `NoTextError`, `LockedError`, `OSError`, and whatever the library for its format raises.
     """
     path = Path(name)
     parts = [(title, text) for title, text in _READERS[path.suffix.lower()](path) if text.strip()]
@@ -152,10 +155,10 @@ def _html_text(data: bytes) -> str:
     """Decode a page by its byte order mark, or the encoding that it declares."""
     declared = re.search(rb"""(?:charset|encoding)=["']?([\w-]+)""", data[:2048])
     if declared is not None and not any(data.startswith(bom) for bom, _ in _BOMS):
-        try:
-            return data.decode(declared[1].decode("ascii"))
-        except (LookupError, UnicodeDecodeError):
-            pass
+        with contextlib.suppress(LookupError, UnicodeError):
+            name = codecs.lookup(declared[1].decode("ascii")).name
+            if name not in _NOT_OF_PAGES:
+                return data.decode(name)
     return _text(data)
 
 
@@ -167,6 +170,10 @@ def _from_html(html: str) -> str:
     page = BeautifulSoup(html, "lxml")
     for element in page(["script", "style", "noscript", "template", "svg", "head"]):
         element.decompose()
+    for numbered in page("ol"):
+        # The converter takes "²" for a number.
+        if not re.fullmatch(r"[0-9]{1,9}", str(numbered.get("start") or "")):
+            del numbered["start"]
     for picture in page("img"):
         picture.replace_with(str(picture.get("alt") or ""))
     text = MarkdownConverter(heading_style="ATX", bullets="-").convert_soup(page)
@@ -231,7 +238,7 @@ def _entry(archive: zipfile.ZipFile, name: str) -> bytes:
 
 
 def _limited(parts: Sequence[Part], max_chars: int) -> list[Part]:
-    """Return as many of the first parts as fit. If the first one alone is too long, return its beginning."""
+    """Return as many of the first parts as fit. If the first one alone is too long, return it: no text is cut."""
     kept: list[Part] = []
     room = max_chars
     for title, text in parts:
@@ -239,4 +246,4 @@ def _limited(parts: Sequence[Part], max_chars: int) -> list[Part]:
             break
         kept.append((title, text))
         room -= len(text)
-    return kept or [(parts[0][0], parts[0][1][:max_chars])]
+    return kept or [parts[0]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import signal
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from worker.regular_file import read_regular
 from worker.sentence import Sentence, SentenceError
 
 if TYPE_CHECKING:
-    from worker.trial import RaisedError, TrialProcess
+    from worker.trial import RaisedError, TrialError, TrialProcess
 
 _MAX_TEXT_BYTES = 8 * MAX_CHARS
 _MAX_DOCUMENT_BYTES = 1 << 30
@@ -103,6 +104,18 @@ def is_document(path: Path) -> bool:
     return path.suffix.lower() in DOCUMENTS
 
 
+def left_out(found: Attachment) -> Sentence | None:
+    """Return a sentence if a document has more parts than can be attached; None if it is whole."""
+    if found.num_parts <= len(found.parts):
+        return None
+    return Sentence(
+        "“{name}” is too long: only the first {num_kept} of its {num_parts} parts are attached.",
+        name=found.name,
+        num_kept=len(found.parts),
+        num_parts=found.num_parts,
+    )
+
+
 def read_text_file(path: Path) -> Attachment:
     """Read a text file. Raises `NotAttachedError`."""
     try:
@@ -138,7 +151,7 @@ def _lines(first: int, last: int) -> str:
 
 def read_document(path: Path, process: TrialProcess) -> Attachment:
     """Read a document in another process. Raises `NotAttachedError`."""
-    from worker.trial import Limits, RaisedError, TooMuchMemoryError, TooSlowError, TrialError
+    from worker.trial import Limits, RaisedError, TrialError
 
     limits = Limits(seconds=_SECONDS, memory_bytes=_MEMORY_BYTES, result_bytes=_RESULT_BYTES)
     try:
@@ -148,32 +161,33 @@ def read_document(path: Path, process: TrialProcess) -> Attachment:
         raise _unreadable(path, error.strerror or str(error)) from error
     except RaisedError as error:
         raise _refusal(path, error) from error
-    except TooSlowError as error:
-        raise NotAttachedError(
-            Sentence(
-                "“{name}” could not be read within {seconds} seconds. Attach a part of it, or save it as text.",
-                name=path.name,
-                seconds=_SECONDS,
-            )
-        ) from error
-    except TooMuchMemoryError as error:
-        raise NotAttachedError(
-            Sentence(
-                "Reading “{name}” needs more than {limit_bytes} of memory. Attach a part of it, or save it as text.",
-                name=path.name,
-                limit_bytes=_MEMORY_BYTES,
-            )
-        ) from error
     except TrialError as error:
-        raise NotAttachedError(
-            Sentence(
-                "“{name}” can't be read, because its reader crashed. The file is probably damaged.", name=path.name
-            )
-        ) from error
+        raise NotAttachedError(_ended(path, error)) from error
     if num_parts == 1:
         return Attachment(name=path.name, text=parts[0][1])
     found = tuple(FilePart(title=title, text=text) for title, text in parts)
     return Attachment(name=path.name, parts=found, num_parts=num_parts)
+
+
+def _ended(path: Path, error: TrialError) -> Sentence:
+    """Return a sentence about a process that ended before it had read a document."""
+    from worker.trial import CrashedError, TooMuchMemoryError, TooSlowError
+
+    if isinstance(error, TooSlowError):
+        return Sentence(
+            "“{name}” could not be read within {seconds} seconds. Attach a part of it, or save it as text.",
+            name=path.name,
+            seconds=_SECONDS,
+        )
+    # Libraries in Rust abort when memory runs out.
+    is_aborted = isinstance(error, CrashedError) and error.exit_code == -signal.SIGABRT
+    if is_aborted or isinstance(error, TooMuchMemoryError):
+        return Sentence(
+            "Reading “{name}” needs more than {limit_bytes} of memory. Attach a part of it, or save it as text.",
+            name=path.name,
+            limit_bytes=_MEMORY_BYTES,
+        )
+    return Sentence("“{name}” can't be read, because its reader crashed. The file is probably damaged.", name=path.name)
 
 
 def _check(path: Path, max_bytes: int) -> None:

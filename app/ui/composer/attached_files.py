@@ -13,7 +13,7 @@ from PySide6.QtGui import QCursor
 from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
 
 from app.conversation.controller import Controller
-from app.files.reading import FileReader, Job, NotAttachedError, is_document, read_text_file
+from app.files.reading import FileReader, Job, NotAttachedError, is_document, left_out, read_text_file
 from app.model.attachment import MAX_CHARS, Attachment, unsent_files
 from app.model.imports import SUFFIXES
 from app.model.message import Message
@@ -136,18 +136,9 @@ class AttachedFiles(QObject):
             )
         if found not in attached:
             self._preparation.attach([*attached, found], conversation_id)
-        if found.num_parts > len(found.parts):
-            self._notices.post(
-                Notice(
-                    Sentence(
-                        "“{name}” is too long: only the first {num_kept} of its {num_parts} parts are attached.",
-                        name=found.name,
-                        num_kept=len(found.parts),
-                        num_parts=found.num_parts,
-                    ),
-                    "warning",
-                )
-            )
+        cut = left_out(found)
+        if cut is not None:
+            self._notices.post(Notice(cut, "warning"))
 
     def _remove(self, number: int) -> None:
         attached = list(self._preparation.unsent.attachments)

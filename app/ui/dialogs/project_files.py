@@ -11,7 +11,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from app.costs.file_sizes import FileSizes
-from app.files.reading import FileReader, Job, NotAttachedError, is_document, read_text_file
+from app.files.reading import FileReader, Job, NotAttachedError, is_document, left_out, read_text_file
 from app.model.attachment import MAX_CHARS, Attachment, unsent_files
 from app.numbers import counted
 from app.ui.composer.chips import Chips
@@ -24,7 +24,7 @@ class ProjectFiles(QWidget):
 
     changed = Signal()
     refused = Signal(object)
-    """A `Sentence` on files that can't be added."""
+    """A `Sentence` on files that can't be added, or on parts that are left out."""
 
     def __init__(self, files: Sequence[Attachment], sizes: FileSizes, theme: Theme) -> None:
         super().__init__()
@@ -89,6 +89,9 @@ class ProjectFiles(QWidget):
             )
         if found not in self.files:
             self.files = (*self.files, found)
+        cut = left_out(found)
+        if cut is not None:
+            self.refused.emit(cut)
 
     def _on_read(self, _job: Job, found: Attachment | Sentence) -> None:
         if isinstance(found, Sentence):
