@@ -196,7 +196,9 @@ class Upkeep:
 def _begin_log(connection: sqlite3.Connection) -> None:
     """Begin the log, or begin it again. The change that does so waits for the disk, and the window should not."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
-    connection.execute(f"PRAGMA user_version = {version}")
+    # A file that was emptied meanwhile has none, and must not be written.
+    if version:
+        connection.execute(f"PRAGMA user_version = {version}")
 
 
 def _has_sound_index(file: Path) -> bool:

@@ -14,7 +14,7 @@ from app.conversation.controller import Controller
 from app.lazy import Lazy
 from app.model.message import MessageId
 from app.ui.theme import Theme
-from app.ui.transcript.hits import Hits, occurrences
+from app.ui.transcript.hits import Hits, num_occurrences, occurrences
 from app.ui.transcript.transcript import Transcript
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ _MAX_HIGHLIGHTS = 500
 """The number of hits in one message that are highlighted, around the current one."""
 _MAX_MEASURED = 2_000
 """How often formulas may be measured to paint the highlights in one paragraph."""
+_MAX_PAINTED = 300_000
+"""How many characters may be painted for highlights: each paints the whole paragraph again."""
 _MARGIN_PX = 66
 """How much is visible above and below a hit."""
 
@@ -166,9 +168,10 @@ class FindCommands(QObject):
             view = self._transcript.reveal(message_id, part=(0, 0))
             if view is not None:
                 self._unfold_thought(view, index_in_message)
-                places = self._places(view)
-                if (index := self._current_index(view, len(places))) is not None:
-                    text, cursor = places[index].text, places[index].cursor()
+                hits = self._text_hits(view)
+                if (index := self._current_index(view, sum(of_text.number for of_text in hits))) is not None:
+                    (place,) = _places(hits, index, 1)
+                    text, cursor = place.text, place.cursor()
                     text.frames.reveal(cursor)
                     y = text.y_of(cursor.selectionStart(), view)
                     self._transcript.reveal(message_id, part=(y - _MARGIN_PX, y + _MARGIN_PX))
@@ -180,15 +183,15 @@ class FindCommands(QObject):
             view.toggle_thought()
             self._transcript.arrange()
 
-    def _places(self, view: MessageView) -> list[_Place]:
+    def _text_hits(self, view: MessageView) -> list[_TextHits]:
         """Return the hits in the texts that a view shows, from top to bottom."""
         thought = view.thought
         above = thought.text if thought is not None and thought.is_open else None
         texts = [view.text] if above is None else [above, view.text]
-        return [place for text in texts for place in _places(text, self._hits.query)]
+        return [_TextHits(text, self._hits.query) for text in texts]
 
     def _current_index(self, view: MessageView, num_places: int) -> int | None:
-        """Return the index of the current hit among `_places`, None if it is in another message."""
+        """Return the index of the current hit among those in a view, None if it is in another message."""
         message_id, index = self._hits.hit(self._current) if self._hits.num_hits else (0, 0)
         if message_id != view.message.id or not num_places:
             return None
@@ -199,7 +202,7 @@ class FindCommands(QObject):
 
     def _num_in_thought(self, view: MessageView) -> int:
         thought = view.text.thought
-        return 0 if thought is None else len(occurrences(thought.text, self._hits.query))
+        return 0 if thought is None else num_occurrences(thought.text, self._hits.query)
 
     def _on_text_changed(self, message_id: MessageId) -> None:
         view = self._transcript.view(message_id)
@@ -211,11 +214,12 @@ class FindCommands(QObject):
             self._highlight(view)
 
     def _highlight(self, view: MessageView) -> None:
-        places = self._places(view)
-        current = self._current_index(view, len(places))
+        hits = self._text_hits(view)
+        num_places = sum(of_text.number for of_text in hits)
+        current = self._current_index(view, num_places)
         # Qt goes through all highlights each time it paints some of the text.
-        first = max(0, min((current or 0) - _MAX_HIGHLIGHTS // 2, len(places) - _MAX_HIGHLIGHTS))
-        places = places[first : first + _MAX_HIGHLIGHTS]
+        first = max(0, min((current or 0) - _MAX_HIGHLIGHTS // 2, num_places - _MAX_HIGHLIGHTS))
+        places = _places(hits, first, _MAX_HIGHLIGHTS)
         current = None if current is None else current - first
         near = _painted(places, current or 0)
         current = near.index(current) if current is not None else None
@@ -244,11 +248,12 @@ class _Place(NamedTuple):
 
 
 def _painted(places: Sequence[_Place], current: int) -> list[int]:
-    """Return the indexes of the hits to highlight: in a paragraph with many formulas, only those near the current one.
+    """Return the indexes of the hits to highlight: in long paragraphs, only those near the current one.
 
-    Qt measures all formulas in sight for each highlight in their paragraph.
+    For each highlight, Qt goes through its whole paragraph again, and measures all formulas in sight.
     """
     nearest = sorted(range(len(places)), key=lambda index: abs(index - current))
+    num_chars = 0
     rooms: dict[tuple[int, int], int] = {}
     painted: list[int] = []
     for index in nearest:
@@ -257,29 +262,46 @@ def _painted(places: Sequence[_Place], current: int) -> list[int]:
         if key not in rooms:
             num_formulas = text.num_formulas(block.position(), block.position() + block.length())
             rooms[key] = _MAX_MEASURED // num_formulas if num_formulas else len(places)
-        if rooms[key] > 0 or index == current:
+        if (rooms[key] > 0 and num_chars < _MAX_PAINTED) or index == current:
             rooms[key] -= 1
+            num_chars += block.length()
             painted.append(index)
     return sorted(painted)
 
 
-def _places(text: MessageText, query: str) -> list[_Place]:
-    """Return each hit in a text."""
-    shown = text.toPlainText() if query else ""
-    found = occurrences(shown, query)
-    if not found or max(shown) <= "\uffff":
-        return [_Place(text, start, end) for start, end in found]
+class _TextHits:
+    """The hits in one text. There may be a million, so only those that are needed are looked for."""
+
+    def __init__(self, text: MessageText, query: str) -> None:
+        self._text = text
+        self._query = query
+        self._shown = text.toPlainText() if query else ""
+        self.number = num_occurrences(self._shown, query)
+
+    def places(self, first: int, number: int) -> list[_Place]:
+        """Return at most `number` hits, from the one with the index `first` on."""
+        found = occurrences(self._shown, self._query, first, number)
+        places: list[_Place] = []
+        before = unit = 0
+        for start, end in found:
+            at = unit + _num_utf16(self._shown[before:start])
+            unit, before = at + _num_utf16(self._shown[start:end]), end
+            places.append(_Place(self._text, at, unit))
+        return places
+
+
+def _places(hits: Sequence[_TextHits], first: int, number: int) -> list[_Place]:
+    """Return at most `number` hits in several texts, from the one with the index `first` on."""
     places: list[_Place] = []
-    before = unit = 0
-    for start, end in found:
-        first = unit + _num_utf16(shown[before:start])
-        unit, before = first + _num_utf16(shown[start:end]), end
-        places.append(_Place(text, first, unit))
+    for of_text in hits:
+        if first < of_text.number and len(places) < number:
+            places += of_text.places(first, number - len(places))
+        first = max(0, first - of_text.number)
     return places
 
 
 def _num_utf16(text: str) -> int:
-    return len(text.encode("utf-16-le")) // 2
+    return len(text) if text.isascii() else len(text.encode("utf-16-le")) // 2
 
 
 def _highlighted(cursors: Sequence[QTextCursor], current: int | None, theme: Theme) -> list[QTextEdit.ExtraSelection]:

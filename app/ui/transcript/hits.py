@@ -6,23 +6,30 @@ nearest hit is highlighted, or only the message is shown.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from itertools import accumulate
+from itertools import accumulate, islice
 
 from app.model.message import Message, MessageId
 
 
-def occurrences(text: str, folded_query: str) -> list[tuple[int, int]]:
-    """Return the start and end (in characters) of all occurrences of a case-folded query; they do not overlap."""
+def num_occurrences(text: str, folded_query: str) -> int:
+    """Return the number of occurrences of a case-folded query; they do not overlap."""
+    return text.casefold().count(folded_query) if folded_query else 0
+
+
+def occurrences(text: str, folded_query: str, first: int = 0, number: int | None = None) -> list[tuple[int, int]]:
+    """Return the start and end (in characters) of occurrences of a case-folded query; they do not overlap.
+
+    They are `number` of them from the one with the index `first` on, or all from there for None. A text may have a
+    million.
+    """
     if not folded_query:
         return []
     folded = text.casefold()
-    found: list[tuple[int, int]] = []
-    start = folded.find(folded_query)
-    while start >= 0:
-        found.append((start, start + len(folded_query)))
-        start = folded.find(folded_query, start + len(folded_query))
+    matches = re.finditer(re.escape(folded_query), folded)
+    found = [match.span() for match in islice(matches, first, None if number is None else first + number)]
     if len(folded) == len(text) or not found:
         return found
     # Some characters become several when folded: ß becomes ss.

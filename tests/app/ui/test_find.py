@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,7 +13,7 @@ from PySide6.QtGui import QColor
 from app.model.message import MessageId
 from app.ui.theme import theme
 from app.ui.transcript.find_bar import FindBar
-from app.ui.transcript.hits import occurrences
+from app.ui.transcript.hits import num_occurrences, occurrences
 from tests.app.ui.conftest import User
 from tests.app.ui.waiting import is_at_rest
 from tests.waiting import PATIENCE_MS
@@ -210,3 +212,14 @@ def test_hits_match_regardless_of_case(text: str, wanted: str) -> None:
     assert len(found) == text.casefold().count(wanted.casefold())
     for start, end in found:
         assert wanted.casefold() in text[start:end].casefold()
+
+
+def test_some_hits_among_many_are_those_of_all() -> None:
+    random = Random(7)
+    for _ in range(300):
+        text = "".join(random.choices("aßbA.", k=random.randrange(30)))
+        query = "".join(random.choices("asb.", k=random.randrange(1, 3)))
+        found = occurrences(text, query)
+        assert num_occurrences(text, query) == len(found)
+        first, number = random.randrange(6), random.randrange(6)
+        assert occurrences(text, query, first, number) == found[first : first + number]
