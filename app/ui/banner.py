@@ -66,25 +66,25 @@ if TYPE_CHECKING:
 _Action = TypeVar("_Action", bound=NoticeAction)
 
 _MIN_TEXT_PX = 160
-"""Narrower text is hard to read: then the button goes below it."""
+"""The minimum width of the text beside the button. Where the text would be narrower, the button goes below it."""
 _GAP_PX = 12
 _MARGINS_PX = 12 + 8
-"""Left and right, inside the card."""
+"""The left and right margins inside the card, together."""
 _EDGE_PX = 16
-"""Beside the card."""
+"""The minimum distance between the card and each side edge of the page."""
 _TOP_PX = 8
 _OF_PAGE = 0.6
-"""The part of the page that it may cover; longer texts scroll."""
+"""The part of the page's height that the banner may cover; longer texts scroll."""
 
 
 class Banner(QWidget):
     """Shows one notice at a time, over the page: the latest of the most serious ones. The others wait.
 
-    It never takes the focus, and moves nothing. Esc closes it if the focus is inside.
+    The banner never takes the focus, and moves nothing on the page. Esc closes it if the focus is inside.
     """
 
     left = Signal()
-    """It was closed while it had the focus."""
+    """The banner was closed while it had the focus."""
 
     action_requested = Signal(object)
     """The `NoticeAction` of the button that was pressed."""
@@ -92,11 +92,14 @@ class Banner(QWidget):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self._page: QWidget | None = None
-        """The widget that it lies over."""
+        """The widget that the banner covers in part."""
         self._notices: list[Notice] = []
-        """The last one is shown."""
+        """All notices, the least serious first. The last one is shown."""
         self.is_possible: Callable[[NoticeAction], bool] = lambda _: True
-        """Whether the action of a notice would do something now. After a change, call `show_possible`."""
+        """Returns whether the action of a notice would do something now.
+
+        Call `show_possible` when that may have changed.
+        """
         self._card = QFrame()
         self._card.setObjectName("banner")
         self._icon = QLabel()
@@ -126,7 +129,7 @@ class Banner(QWidget):
         self.setVisible(False)
 
     def lie_over(self, page: QWidget, parent: QWidget) -> None:
-        """Set the widget that it lies over, and their common parent."""
+        """Set the widget that the banner covers in part, and the common parent of the two."""
         self._page = page
         self.setParent(parent)
         page.installEventFilter(self)
@@ -158,7 +161,7 @@ class Banner(QWidget):
 
     @property
     def action(self) -> NoticeAction | None:
-        """The action that the shown notice offers."""
+        """The action that the shown notice offers; None if no notice is shown, or if it offers none."""
         action = None if self._notice is None else self._notice.action
         return action if action is not None and self.is_possible(action) else None
 
@@ -250,11 +253,11 @@ class Banner(QWidget):
         self._set([notice for notice in self._notices if notice.cause != cause])
 
     def dismiss_passing(self) -> None:
-        """Dismiss notices when the user goes on with something else. Serious ones and those with a cause stay."""
+        """Dismiss notices when the user turns to something else. Serious notices and those with a cause stay."""
         self._set([notice for notice in self._notices if notice.kind == "danger" or notice.cause is not None])
 
     def withdraw(self, kind: type[_Action], is_stale: Callable[[_Action], bool] = lambda _: True) -> None:
-        """Dismiss the notices with an action of this kind, because it would now do something else."""
+        """Dismiss the notices with an action of this kind for which `is_stale` is true: they would now mislead."""
         self._set(
             [notice for notice in self._notices if not (isinstance(notice.action, kind) and is_stale(notice.action))]
         )
@@ -328,7 +331,7 @@ class _ScrollingText(QScrollArea):
         policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
-        # It takes the focus, and so can be scrolled by keys, only while there is something to scroll.
+        # The area takes the focus, so that keys can scroll it, only while there is something to scroll.
         self.verticalScrollBar().rangeChanged.connect(self._on_range)
 
     def allow_bar(self, *, is_allowed: bool) -> None:
@@ -396,7 +399,7 @@ class NoticeCommands(QObject):
         banner.show_possible()
 
     def _is_possible(self, action: NoticeAction) -> bool:
-        """Whether an action leads anywhere: the guide can't be opened on its own page."""
+        """Whether an action would do something now: for example, the guide can't be opened while it is in use."""
         return not (isinstance(action, AskGuide) and self._controller.model.name == GUIDE)
 
     def _on_notice(self, notice: Notice) -> None:
@@ -437,7 +440,7 @@ class NoticeCommands(QObject):
             self._banner.withdraw(UndoDelete, lambda undo: undo.conversation_id in here)
 
     def _withdraw_of_models(self) -> None:
-        """Withdraw notices that lead to the model in use, and those about another model."""
+        """Withdraw notices that offer the model in use, and those about a model that is not in use any more."""
         name = self._controller.model.name
         self._banner.withdraw(ChatWith, lambda chat: chat.model == name)
         self._banner.withdraw(AllowLargeAnswers, lambda allow: allow.model != name)

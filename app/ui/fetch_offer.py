@@ -1,4 +1,4 @@
-"""A button that fetches a model, and how far it is while it comes."""
+"""A button that downloads a model, and the progress of the download."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class FetchOffer(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.has_state = False
-        """Whether it says how the fetch goes, or why it failed."""
+        """Whether the text says how the download goes, or why it failed."""
         self.button = WrappingButton()
         self.button.clicked.connect(self.fetch_requested)
         self.cancel_button = QPushButton(self.tr("Stop"))
@@ -51,7 +51,7 @@ class FetchOffer(QWidget):
         self.show_offer(None, is_starter=False)
 
     def fit(self, width_px: int) -> None:
-        """Take this width, and the height that the text needs then."""
+        """Set the width, and the height that the text needs at that width."""
         self._width_px = width_px
         if width_px <= 0 or not self._state.text():
             return
@@ -63,7 +63,7 @@ class FetchOffer(QWidget):
         self._state.setFixedHeight(self._state.heightForWidth(width_px))
 
     def show_offer(self, offer: Offer | None, *, is_starter: bool) -> None:
-        """Show an offer; None hides everything. `is_starter`: it is a small model to begin with."""
+        """Show an offer; None hides everything. `is_starter` means that it is the small model to start with."""
         self.setVisible(offer is not None)
         if offer is None:
             return

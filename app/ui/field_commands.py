@@ -20,7 +20,7 @@ _KEYS = {
 }
 _CHANGING = ("cut", "paste")
 COPIES_ALL = "copies_all"
-"""The property of a field that copies all of its text when nothing is selected."""
+"""The Qt property that is true for fields that copy all of their text when nothing is selected."""
 
 
 class FieldCommands(QObject):
@@ -31,7 +31,7 @@ class FieldCommands(QObject):
         self._window = window
         self._menus = menus
         self._before: QWidget | None = None
-        """The widget with the focus, or the last one before the menu bar, which takes the focus from keyboard users."""
+        """The widget with the focus; while the menu bar has it for keyboard users, the last widget before."""
         QApplication.instance().focusChanged.connect(self._on_focus)  # pyright: ignore[reportOptionalMemberAccess, reportAttributeAccessIssue, reportUnknownMemberType]
         menu = menus.menu("Edit")
         menu.aboutToShow.connect(self._update_precisely)
@@ -63,7 +63,7 @@ class FieldCommands(QObject):
         self._update()
 
     def _update(self) -> None:
-        """Enable the actions that the field supports, whatever is selected in it."""
+        """Enable the actions that the field supports, no matter what is selected in it."""
         field = self._field
         for name in _KEYS:
             is_possible = field is not None and (name not in _CHANGING or not field.isReadOnly())

@@ -7,11 +7,11 @@ from PySide6.QtWidgets import QWidget
 from typing_extensions import override
 
 _MAX_WAIT_MS = 1000
-"""A window that is still not painted after this time is covered or minimized."""
+"""A window that has not been painted after this many milliseconds is taken to be covered or minimized."""
 
 
 class FirstPaint(QObject):
-    """Watches a new window."""
+    """Watches a new window until it has been painted."""
 
     over = Signal()
     """The window was painted, or will not be painted soon because it is not visible."""

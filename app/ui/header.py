@@ -29,7 +29,10 @@ _MAX_PROJECT_PX = 160
 
 
 class Header(QFrame):
-    """Shows names and has buttons for the sidebar, the tree and the menu of models, and for all menus if need be."""
+    """Shows the names, with buttons for the sidebar, the tree and the menu of models.
+
+    A narrow window has one more button, for all menus.
+    """
 
     sidebar_requested = Signal()
     tree_requested = Signal()
@@ -76,7 +79,7 @@ class Header(QFrame):
         row.addWidget(self.project_button)
         row.addWidget(self.title, 1)
         self.serving_mark: ServingMark | None = None
-        """Says that other programs are served while the sidebar, which says it otherwise, is hidden."""
+        """Says that the local API is on, while the sidebar is hidden. Otherwise the sidebar says so."""
         self._is_sidebar_shown = True
         self._row = row
         self.show_sidebar(is_shown=True)
@@ -96,7 +99,7 @@ class Header(QFrame):
         self.cancel_button.setIcon(icon("close", theme.quiet_text))
 
     def watch(self, api: LocalApi) -> None:
-        """Say when other programs are served."""
+        """Show when the local API is on."""
         from app.ui.sidebar.serving_line import ServingMark
 
         self.serving_mark = ServingMark(api)
@@ -161,12 +164,12 @@ class Header(QFrame):
 
 
 def model_label(name: str) -> str:
-    """Return the name of a model as it is shown: the guide, or the name of its folder."""
+    """Return the name of a model as the user sees it: "Guide", translated, or the name of the model's folder."""
     return QCoreApplication.translate("Header", "Guide") if name == GUIDE else Path(name).name or name
 
 
 def stage_text(stage: str) -> str:
-    """Translate a stage of loading that the worker reports; an unknown one is returned as it is."""
+    """Translate a stage of loading that the worker reports; an unknown stage is returned unchanged."""
     match stage:
         case "starting":
             return QCoreApplication.translate("Header", "starting")

@@ -11,7 +11,7 @@ import resources
 LANGUAGES = {"en": "English", "de": "Deutsch"}
 """The name of each language in that language, by its code."""
 
-# Not through importlib.resources, whose import the first picture would wait for.
+# Not through importlib.resources, because importing it would delay the first picture.
 _FOLDER = str(Path(resources.__path__[0]) / "translations")
 
 
@@ -24,7 +24,7 @@ def language_in_use(chosen: str) -> str:
 
 
 class Language:
-    """The language of the program. Texts that are already shown keep theirs until their widgets are built again."""
+    """The language of the program. Texts that are already shown keep their language until their widgets are rebuilt."""
 
     def __init__(self) -> None:
         self.code = "en"
@@ -40,7 +40,7 @@ class Language:
         self._translators = []
         self.code = code
         QLocale.setDefault(_locale(code))
-        # Qt's own texts (Cancel, Save, context menus of fields) come first, then those of Bough.
+        # Qt's own texts (Cancel, Save, context menus of fields) come first, then Bough's texts.
         for name, where in (
             (f"qtbase_{code}", QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)),
             (f"bough_{code}", _FOLDER),
@@ -53,7 +53,7 @@ class Language:
 
 
 def install_english_plurals(application: QCoreApplication) -> None:
-    """Write "1 message" and "2 messages" for "%n message(s)" where no other language has a translation."""
+    """Show "%n message(s)" as "1 message" or "2 messages" where no other language has a translation."""
     translator = QTranslator(application)
     translator.load("bough_en", _FOLDER)
     # Qt asks translators that are installed later first.
@@ -61,7 +61,7 @@ def install_english_plurals(application: QCoreApplication) -> None:
 
 
 def _locale(code: str) -> QLocale:
-    """Return the format of dates and numbers: the system's if it has the same language, else the language's."""
+    """Return the locale for dates and numbers: the system's if it has this language, else the language's own."""
     system = QLocale.system()
     is_same = QLocale(code).language() == system.language() or (code == "en" and system == QLocale.c())
     return system if is_same else QLocale(code)

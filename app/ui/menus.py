@@ -26,7 +26,7 @@ class Entry(NamedTuple):
     letter: str = ""
     is_checkable: bool = False
     role: QAction.MenuRole = QAction.MenuRole.TextHeuristicRole
-    """Decides where macOS puts it."""
+    """Decides where macOS puts the entry."""
     icon: str = ""
 
 
@@ -196,7 +196,7 @@ SHORT_MESSAGE_MENU = (
     "raw",
     "prune",
 )
-"""The entries of the menu at a message, at most nine. The Message menu and the palette have all."""
+"""The entries of a message's context menu, at most nine. The Message menu and the palette have all entries."""
 
 
 class Menus:
@@ -233,7 +233,7 @@ class Menus:
             action.triggered.connect(_without_argument(slots[name]))
 
     def set_theme(self, theme: Theme) -> None:
-        """Use the theme's colours for icons, which are only drawn when their menu opens."""
+        """Use the theme's colours for icons. Icons are drawn when their menu opens."""
         self._theme = theme
 
     def draw_icons(self, menu: QMenu) -> None:
@@ -244,7 +244,7 @@ class Menus:
                 self.draw_icon(action, self._icons.get(names.get(action, ""), ""))
 
     def draw_icon(self, action: QAction, name: str) -> None:
-        """Set the icon of an action; a checked one gets a check mark, which Qt does not show beside an icon."""
+        """Set the icon of an action. A checked action gets a check mark, because Qt shows none beside an icon."""
         if self._theme is not None:
             drawn = icon(name, self._theme.quiet_text) if name else QIcon()
             action.setIcon(icon("check", self._theme.accent) if action.isChecked() else drawn)
@@ -264,11 +264,11 @@ class Menus:
         action.setText(f"{text or self._texts[name]}{tab}{letter}")
 
     def own_text(self, name: str) -> str:
-        """Return the text of an action as it stands in `MENUS`, translated."""
+        """Return the translation of the text that an action has in `MENUS`."""
         return self._texts[name]
 
     def update_all(self) -> None:
-        """Update the state of all actions, as if their menus were opened."""
+        """Update the state of all actions, as if their menus had been opened."""
         for menu in self._menus.values():
             menu.aboutToShow.emit()
 

@@ -24,7 +24,7 @@ _Side: TypeAlias = tuple[str, list[_Passage]]
 
 
 class CompareCommands(QObject):
-    """Opens the compare window, at most one at a time; it is imported only then."""
+    """Opens the compare window, at most one at a time. Its module is imported when it is first opened."""
 
     _theme_changed = Signal(object)
 
@@ -39,7 +39,10 @@ class CompareCommands(QObject):
         self._theme_changed.emit(theme)
 
     def compare(self, message_id: MessageId) -> None:
-        """Compare a message with the version before it, the first with the second; without versions, its branch."""
+        """Compare a message with the version before it, or the first version with the second.
+
+        If the message has only one version, its branch is compared.
+        """
         siblings = list(self._controller.shown.siblings(message_id))
         if len(siblings) < 2:
             self.compare_with_branch(message_id)

@@ -31,19 +31,19 @@ from app.ui.theme import LINE_PX, TEXT_PX, Theme, text_font
 
 _WIDTH_PX, _HEIGHT_PX = 1000, 680
 _MAX_ANNOUNCED_CHARS = 60
-"""Only this much of a difference is announced to screen readers."""
+"""Screen readers announce only this many characters of a difference."""
 _MARGIN_PX = 12
 _GAP_PX = 12
 _ABOVE = 1 / 3
-"""The vertical position of the current difference in its pane."""
+"""The vertical position of the current difference, as a fraction of its pane's height from the top."""
 _LINE_PERCENT = 130
 _MAX_CHARS, _MAX_LINES = 200_000, 4_000
-"""Longer texts are shown up to here: Qt lays out the whole text whenever its width changes."""
+"""Only this much of a long text is shown, because Qt lays out the whole text whenever its width changes."""
 _SHORT = 20_000
-"""Texts with no more characters together are shown at once."""
+"""Two texts with at most this many characters together are compared at once, longer ones in the background."""
 _WORK_S = 0.010
 _CHARS_AT_ONCE, _NUM_AT_ONCE = 2_000, 200
-"""The characters, and the pieces of text, that are written at a time."""
+"""The number of characters, and of pieces of text, that are written at a time."""
 _ALPHA = 0.16
 _CURRENT_ALPHA = 0.42
 
@@ -159,11 +159,11 @@ class _Beginning(NamedTuple):
 class ComparePanes(QWidget):
     """Two texts side by side that scroll together; removed text is struck out, added text underlined.
 
-    Of Markdown the words are compared, as the page shows them.
+    Markdown is compared as the page shows it: only the words, without the marks.
     """
 
     stepped = Signal()
-    """There is another current difference."""
+    """The current difference has changed."""
     compared = Signal()
     """Both texts are shown, with their differences. Long texts take a while."""
 
@@ -172,14 +172,14 @@ class ComparePanes(QWidget):
         self._theme = theme
         self._stretches: Sequence[Stretch] = ()
         self._edges: tuple[list[int], list[int]] = ([0], [0])
-        """The positions of the stretches in both documents, and the end of the last one."""
+        """For each document, the positions at which its stretches begin, and the end of the last stretch."""
         self._changed: list[int] = []
         """The indexes of the stretches that differ."""
         self._current = -1
         self._passages: tuple[Sequence[Passage], Sequence[Passage]] = (), ()
         self._sides = _Beginning(), _Beginning()
         self._work: Iterator[None] = iter(())
-        """The rest of the work of comparing and showing."""
+        """The remaining steps of comparing and showing the texts."""
         self._timer = QTimer(self, interval=0)
         self._timer.timeout.connect(self._continue)
         self._is_following = False
@@ -199,7 +199,7 @@ class ComparePanes(QWidget):
 
     @property
     def current(self) -> int:
-        """The index of the current difference; -1 for none."""
+        """The index of the current difference; -1 if there is none."""
         return self._current
 
     @property
@@ -213,13 +213,13 @@ class ComparePanes(QWidget):
 
     @property
     def is_other_source(self) -> bool:
-        """Whether the texts themselves differ, perhaps only in the marks of their Markdown."""
+        """Whether the source texts differ, even if only in the marks of their Markdown."""
         left, right = ("".join(passage.text for passage in passages) for passages in self._passages)
         return left != right
 
     @property
     def is_comparing(self) -> bool:
-        """Whether not all of the texts and differences is shown yet."""
+        """Whether the comparison still runs, so that some of the texts or differences are not shown yet."""
         return self._timer.isActive()
 
     def set_theme(self, theme: Theme) -> None:
@@ -227,7 +227,7 @@ class ComparePanes(QWidget):
         self._begin(self._compare() if self.is_comparing else self._fill())
 
     def show_texts(self, left: Sequence[Passage], right: Sequence[Passage]) -> None:
-        """Show two texts from the beginning."""
+        """Compare two texts, and show them from their beginnings."""
         self._passages = left, right
         self._stretches, self._changed, self._current = (), [], -1
         self._begin(self._compare())
@@ -240,7 +240,7 @@ class ComparePanes(QWidget):
         self._timer.start()
 
     def _continue(self) -> None:
-        """Work for a short time."""
+        """Continue comparing and showing for `_WORK_S`."""
         end = time.monotonic() + _WORK_S
         for _ in self._work:
             if time.monotonic() >= end:
@@ -258,7 +258,7 @@ class ComparePanes(QWidget):
         self.compared.emit()
 
     def step(self, step: int) -> None:
-        """Show the next (1) or the previous difference (-1), with wrap-around."""
+        """Show the next difference (1) or the previous one (-1), with wrap-around."""
         if self._changed and not self.is_comparing:
             begin = -1 if step > 0 else 0
             self._current = ((self._current if self._current >= 0 else begin) + step) % len(self._changed)
@@ -346,9 +346,9 @@ class ComparePanes(QWidget):
         self._is_following = False
 
     def _opposite(self, position: int, *, is_left: bool) -> int:
-        """Return the corresponding position in the other document."""
+        """Return the position in the other document that corresponds to `position`."""
         own, other = self._edges if is_left else self._edges[::-1]
-        # While the texts are written, one may be ahead.
+        # While the texts are written, one document may have more stretches than the other.
         num_stretches = min(len(own), len(other)) - 1
         if not num_stretches:
             return 0
@@ -358,7 +358,7 @@ class ComparePanes(QWidget):
 
 
 def _beginning(passages: Sequence[Passage]) -> Generator[None, None, _Beginning]:
-    """Return the words of a text as far as they are compared, with the line ends of a document."""
+    """Return the part of a text that is compared: its words, with line feeds as line ends, up to the limits."""
     words: list[str] = []
     num_left = _MAX_CHARS
     is_cut = False
@@ -393,7 +393,7 @@ def _pane() -> QTextEdit:
 
 
 def _top(pane: QTextEdit, cursor: QTextCursor) -> int:
-    """Return the distance of a cursor from the top of the text; this lays out the whole text."""
+    """Return the distance of a cursor from the top of the text, in pixels. This lays out the whole text."""
     document = pane.document()
     document.documentLayout().blockBoundingRect(document.lastBlock())
     return pane.cursorRect(cursor).top() + pane.verticalScrollBar().value()

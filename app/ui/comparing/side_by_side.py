@@ -33,8 +33,8 @@ from app.ui.theme import Theme, icon
 
 _TICK_MS = 33
 _CARD_PX = 300
-_FEW_CARDS = 4
 """The minimum width of an answer that is easy to read."""
+_FEW_CARDS = 4
 _CARD_HEIGHT_PX = 240
 _MARGIN_PX = 16
 _GAP_PX = 12
@@ -42,7 +42,10 @@ _TEXT_INSET_PX = 10
 
 
 class SideBySide(QWidget):
-    """The user goes on with one answer, or keeps only one; the page closes when the answers are gone."""
+    """Shows the answers. The user continues with one of them, or keeps only one.
+
+    The page closes when the answers are gone.
+    """
 
     closed = Signal(bool)
     """True if the user chose one of the answers."""
@@ -88,7 +91,7 @@ class SideBySide(QWidget):
         self.set_theme(theme)
 
     def forget_long_texts(self) -> bool:
-        """Take parts of long texts off the page until the next `set_theme`; return whether there were any."""
+        """Remove parts of long texts from the page until the next `set_theme`; return whether there were any."""
         return sum(card.view.forget_long_texts() for card in self._cards.values()) > 0
 
     def set_theme(self, theme: Theme) -> None:
@@ -103,7 +106,7 @@ class SideBySide(QWidget):
         return tuple(self._cards)
 
     def show_versions(self, message_ids: Sequence[MessageId]) -> None:
-        """Show some or all siblings, and focus the visible one; each shows its number among all."""
+        """Show some or all siblings with their numbers among all, and focus the one on the visible branch."""
         self._clear()
         first = self._controller.shown.message(message_ids[0])
         asked = self._controller.shown.message(first.parent_id).text if first.parent_id is not None else ""
@@ -186,7 +189,7 @@ class SideBySide(QWidget):
         room = self.width() - 2 * _MARGIN_PX - self._area.verticalScrollBar().sizeHint().width()
         max_columns = max((room + _GAP_PX) // (card_px + _GAP_PX), 1)
         number = len(self._cards)
-        # A few cards fill all places; of many, the last row may be shorter.
+        # A few cards fill all places; with many cards, the last row may be shorter.
         full = [columns for columns in range(1, max_columns + 1) if number % columns == 0]
         num_columns = max(full) if number <= _FEW_CARDS else -(-number // -(-number // max_columns))
         for index, card in enumerate(self._cards.values()):
@@ -237,7 +240,7 @@ class SideBySide(QWidget):
 
 
 class _Card(QFrame):
-    """One answer with its two buttons; it scrolls along while its end is visible."""
+    """One answer with its two buttons. While its end is visible, it scrolls with the text that streams in."""
 
     def __init__(self, name: str, shown: ShownMessage, theme: Theme) -> None:
         super().__init__()

@@ -36,7 +36,7 @@ class AttachedFiles(QObject):
     def __init__(
         self, controller: Controller, composer: Composer, window: QWidget, num_free: Callable[[], int | None]
     ) -> None:
-        """`num_free` returns how many more tokens the context has room for; None if that is not known."""
+        """`num_free` returns how many more tokens fit into the context; None if that is not known."""
         super().__init__(window)
         self._preparation = controller.preparation
         self._notices = controller.program.notices
@@ -58,7 +58,7 @@ class AttachedFiles(QObject):
 
     @property
     def num_tokens(self) -> int:
-        """Number of tokens, as far as counted."""
+        """Number of tokens in all files that have been counted."""
         return sum(self._sizes.num_tokens(file) or 0 for file in self.messages)
 
     def choose(self) -> None:
@@ -193,7 +193,7 @@ class AttachedFiles(QObject):
 
 @contextlib.contextmanager
 def _collected(refused: list[Sentence]) -> Generator[None]:
-    """Add the reason to the list if a file can't be attached."""
+    """In the `with` block, catch `NotAttachedError` and add its reason to `refused`."""
     try:
         yield
     except NotAttachedError as error:

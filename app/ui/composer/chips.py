@@ -49,7 +49,7 @@ class Chips(QWidget):
         self.setVisible(False)
 
     def show_texts(self, texts: Sequence[str], openable: Collection[int] = ()) -> None:
-        """Replace the chips; without any, the widget is hidden. `openable` has the indices of those that open."""
+        """Replace the chips; without any, the widget is hidden. `openable` has the indices of chips that open."""
         if (texts, openable) == (self._texts, self._openable):
             return
         focused = next((number for number, button in enumerate(self.buttons) if button.hasFocus()), None)
@@ -140,7 +140,7 @@ class Chips(QWidget):
 
 
 class _ChipLabel(QLabel):
-    """A line that loses its middle where there is no room for all of it."""
+    """A line of text whose middle is elided where the line does not fit."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -199,14 +199,14 @@ class TextChips(QWidget):
         self.add_button.setIcon(icon("plus", theme.quiet_text))
 
     def add(self) -> None:
-        """Add the text in the field."""
+        """Add a chip with the text in the field."""
         text = unescaped(self.field.text())
         self.field.clear()
         if text and text not in self.texts:
             self._change((*self.texts, text))
 
     def show_texts(self, texts: Sequence[str]) -> None:
-        """Replace the texts."""
+        """Replace the texts of the chips."""
         self.texts = tuple(texts)
         self.chips.show_texts([escaped(text) for text in texts])
 
@@ -221,7 +221,7 @@ class TextChips(QWidget):
 
     @override
     def hideEvent(self, event: QHideEvent) -> None:
-        # A text typed before the panel was closed counts, too.
+        # A text that was typed before the panel was closed is added, too.
         self.add()
         super().hideEvent(event)
 

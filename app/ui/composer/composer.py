@@ -20,7 +20,7 @@ from app.ui.theme import COLUMN_PX, LINE_PX, Theme, icon, repolish, text_font
 
 _MAX_LINES = 8
 _MIN_LINES_PX = 100
-"""Height of the window for each line that the field may have."""
+"""The window's height in pixels for each line that the field may have, up to `_MAX_LINES`."""
 _BUTTON_PX = 32
 _MIN_TARGET_PX = 28
 _GAP_PX = 4
@@ -36,13 +36,13 @@ class Composer(QWidget):
     files_given = Signal(object)
     """Pasted or dropped files, as a list of paths."""
     paged = Signal(QKeyEvent)
-    """Page Up or Page Down, if the field itself does not scroll."""
+    """A key event, Page Up or Page Down, if the field itself does not scroll."""
     removed = Signal(int)
     """Index of an attached file that the user removed."""
     refused = Signal(str)
     """Why a text could not be pasted."""
     allowed = Signal()
-    """The message should be sent although its answer seems too large for the memory."""
+    """The user wants to send the message although its answer seems too large for the memory."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -62,10 +62,10 @@ class Composer(QWidget):
         self.gauge = ContextGauge(theme)
         self.send_button = QToolButton()
         self.shortage = QLabel()
-        """Says that the answer would not fit into memory, and what would."""
+        """Says that the answer would not fit into memory, and what to do."""
         self.allow_button = QPushButton(self.tr("Send anyway"))
         self._stopping = QTimer(self)
-        """Started when the stop button is pressed. At its end the button says that the answer is being stopped."""
+        """Started when the stop button is pressed. When it fires, the button says that the answer is being stopped."""
         self._build_field()
         self._build_buttons()
         self._lay_out()
@@ -144,7 +144,10 @@ class Composer(QWidget):
     # --- contents ------------------------------------------------------------------------------------------
 
     def show_shortage(self, text: str, *, is_refused: bool = False) -> None:
-        """Say that the answer would not fit into memory; an empty text says nothing. `is_refused`: it is not sent."""
+        """Show why the answer would not fit into memory; an empty text hides the line.
+
+        `is_refused` means that the message is not sent unless the user allows it.
+        """
         self.shortage.setText(text)
         self.shortage.setVisible(bool(text))
         self.allow_button.setVisible(bool(text) and is_refused)
@@ -170,12 +173,15 @@ class Composer(QWidget):
         self.text.show_hint(text)
 
     def set_streaming(self, streaming: bool, *, is_stopping: bool = False) -> None:
-        """Make the send button a stop button while an answer streams. `is_stopping`: the user has pressed it."""
+        """Make the send button a stop button while an answer streams.
+
+        `is_stopping` means that the user has already pressed the stop button.
+        """
         self._is_streaming, self._is_stopping = streaming, is_stopping
         self._show_button()
 
     def show_format(self, text: str, tip: str, *, is_set: bool, is_wrong: bool) -> None:
-        """Show the answer format."""
+        """Show the name of the answer format, its tool tip, and whether a format is set and whether it is wrong."""
         self.format_button.show_texts(text, "", ending=" ▾")
         self._mark(self.format_button, tip, is_set=is_set, kind="warning" if is_wrong else "")
 
@@ -191,9 +197,9 @@ class Composer(QWidget):
         self._mark(self.system_button, tip, is_set=is_set)
 
     def show_attachments(self, texts: Sequence[str], openable: Collection[int], *, are_read: bool) -> None:
-        """Show the attached files. `openable` has the indices of those whose parts can be chosen.
+        """Show the attached files. `openable` has the indices of files whose parts can be chosen.
 
-        Nothing can be sent until all are read.
+        The message can't be sent until `are_read`: all files have been read.
         """
         self._are_files_read = are_read
         self.attachments.show_texts(texts, openable)
@@ -206,7 +212,7 @@ class Composer(QWidget):
             self.text.moveCursor(QTextCursor.MoveOperation.End)
 
     def give_back(self, text: str) -> None:
-        """Restore a text that could not be sent, above the present text."""
+        """Put a text that could not be sent back into the field, above the text that is there."""
         self.text.set_content("\n".join(filter(None, (text, self.text.content))))
         self.text.moveCursor(QTextCursor.MoveOperation.End)
         self.text.setFocus()
@@ -259,7 +265,7 @@ class Composer(QWidget):
         )
 
     def _show_stopping(self) -> None:
-        """Show in words that an answer is being stopped. Most answers have ended before this is called."""
+        """Say on the button that an answer is being stopped. Most answers have stopped before this is called."""
         button = self.send_button
         button.setText(self.tr("Stopping…"))
         button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
@@ -271,7 +277,7 @@ class Composer(QWidget):
         self.edited.emit()
 
     def _fit(self) -> None:
-        """Make the field as high as its text, but leave room for the conversation above it."""
+        """Make the field as high as its text, but leave enough height for the conversation above it."""
         num_lines = self.text.document().documentLayout().documentSize().height()
         max_lines = min(_MAX_LINES, max(self.window().height() // _MIN_LINES_PX, 1))
         # Qt starts each line at a whole pixel.

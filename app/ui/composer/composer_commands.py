@@ -45,7 +45,7 @@ class ComposerCommands(QObject):
     """Sends the message, keeps the draft of each conversation, and opens the panels of the composer's buttons."""
 
     project_asked = Signal(str)
-    """The page of this folder's project should be shown."""
+    """The user wants to see the project page of this folder."""
 
     def __init__(self, controller: Controller, composer: Composer, theme: Callable[[], Theme], window: QWidget) -> None:
         super().__init__(window)
@@ -56,7 +56,7 @@ class ComposerCommands(QObject):
         self._theme = theme
         self._window = window
         self._sent: tuple[str, Unsent] = ("", NOTHING)
-        """The last message sent, and the draft it was made of."""
+        """The last message that was sent, and the draft from which it was made."""
         model = controller.model
         self._meter = ContextMeter(model, self)
         self.files = AttachedFiles(controller, composer, window, self._num_free)
@@ -64,18 +64,18 @@ class ComposerCommands(QObject):
         self._hooks = HookList(self._program.session, self)
         self._edit_costs = EditCosts(controller, window)
         self._problem: str | None = None
-        """The fault of the answer format. Empty: it has none. None: it has not been checked yet."""
+        """The problem of the answer format; empty if it has none, None if it has not been checked yet."""
         self._format: AnswerFormat | None = None
         self._models: tuple[str, ...] = ()
         """The models that should answer, if there are several."""
         self._misfit: Shortage | None = None
-        """One of them that does not fit into memory."""
+        """Why one of these models does not fit into memory; None if all fit."""
         self._panel: SamplingPanel | None = None
         """The open panel, if any."""
         self._is_checking = False
-        """Whether the check of the memory, which few starts need, is made."""
+        """Whether the memory check exists. It is created when it is first needed, which keeps the start fast."""
         self._shown: tuple[int | None, bool] = (None, False)
-        """The conversation shown in the meter; False before the first one is."""
+        """The id of the conversation that the meter shows, and whether it shows one yet."""
         composer.history.messages = self._own_messages
         self._connect()
         self._show_unsent()
@@ -166,7 +166,7 @@ class ComposerCommands(QObject):
         self._meter.write(self._composer.text.content, self.files.messages, self.files.num_tokens)
 
     def _num_free(self) -> int | None:
-        """Return how many more tokens the context has room for; None if that is not known."""
+        """Return how many more tokens fit into the context; None if that is not known."""
         return None if self._meter.room is None else self._meter.room.num_free
 
     def _show_gauge(self) -> None:
@@ -174,7 +174,7 @@ class ComposerCommands(QObject):
         self._show_shortage()
 
     def _shortage(self) -> Shortage | None:
-        """Return how the next answers would not fit into memory; None if they do, or if that is not known."""
+        """Return why the next answers would not fit into memory; None if they fit, or if that is not known."""
         room, generation = self._meter.room, self._preparation.generation
         if room is None or (room.is_over and self._program.settings.overflow == "fail"):
             # The gauge says that the prompt is too long for the model.
@@ -190,7 +190,7 @@ class ComposerCommands(QObject):
         return next((one for one in (*found, self._misfit) if one is not None), None)
 
     def _find_misfit(self) -> None:
-        """Look whether one of several models does not fit into memory. The others answer all the same."""
+        """Find out whether one of several models does not fit into memory. The other models still answer."""
         models = self._preparation.generation.models
         if models != self._models:
             self._models, self._misfit = models, None
@@ -256,7 +256,7 @@ class ComposerCommands(QObject):
             self._show_branch()
 
     def show_cost_in(self, editor: MessageEditor) -> None:
-        """Show in a message editor what reading the edited prompt would cost."""
+        """Show in a message editor what processing the edited prompt would cost."""
         self._edit_costs.show_in_editor(editor)
 
     # --- the answer format ---------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ _MIN_SHOWN_S = 0.95
 class ContextGauge(FittingButton):
     """A bar and a percentage, with a warning when the context is nearly full.
 
-    Kept tokens are darker than those to read. The tool tip has the figures; a click or Space shows it.
+    Cached tokens are darker than tokens that must be processed. A click or Space shows the figures as a tool tip.
     """
 
     def __init__(self, theme: Theme) -> None:
@@ -36,7 +36,7 @@ class ContextGauge(FittingButton):
         self._show()
 
     def show_room(self, room: Room | None, overflow: Overflow) -> None:
-        """Show how much is used; None, if unknown, hides the gauge."""
+        """Show how much of the context is used. None means that it is not known, and hides the gauge."""
         self._room, self._overflow = room, overflow
         self._show()
 

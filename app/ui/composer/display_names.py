@@ -27,7 +27,7 @@ def format_name(kind: FormatKind | None) -> str:
 
 
 def part_title(title: str) -> str:
-    """Return the title of a part of a file; those that Bough gave are translated. The model reads the English ones."""
+    """Return the title of a part of a file. Titles made by Bough are translated; the model gets them in English."""
     if title == "beginning":
         return translate("PartsPopover", "Beginning")
     found = _NUMBERED_PART.fullmatch(title)

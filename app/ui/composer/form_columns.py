@@ -29,7 +29,7 @@ class Row(NamedTuple):
 
 
 class FormColumns(QWidget):
-    """One column for each form, with aligned rows; stacked if there is not enough width."""
+    """One column for each form, with aligned rows. The forms are stacked if there is not enough width."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -87,11 +87,11 @@ def number_field(minimum: float, maximum: float, step: float, value: float, mini
 
 
 MAX_WHOLE = 2**31 - 1
-"""The largest number of Qt's fields. A setting may be larger, which limits no answer any more."""
+"""The largest number that Qt's field can show. A setting may be larger, but no answer reaches even this limit."""
 
 
 def whole_field(minimum: int, maximum: int, step: int, value: int, minimum_text: str = "") -> QSpinBox:
-    """Return a field for a whole number, like `number_field`."""
+    """Return a field for a whole number. The parameters are those of `number_field`."""
     spin = QSpinBox()
     spin.setGroupSeparatorShown(True)
     spin.setRange(minimum, max(maximum, min(value, MAX_WHOLE)))
@@ -102,6 +102,6 @@ def whole_field(minimum: int, maximum: int, step: int, value: int, minimum_text:
 
 
 def read_number(spin: QDoubleSpinBox, before: float) -> float:
-    """Return the value of a field, or `before` if the field only shows it rounded."""
+    """Return the value of a field; return `before` unchanged if the field shows `before` rounded."""
     value = round(spin.value(), spin.decimals())
     return before if value == round(before, spin.decimals()) else value

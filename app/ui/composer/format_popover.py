@@ -39,7 +39,7 @@ class FormatPopover(Popover):
     def __init__(self, answer_format: AnswerFormat | None, parent: QWidget) -> None:
         super().__init__(translate("FormatPopover", "Answer format"), _WIDTH_PX, parent)
         self._texts: dict[FormatKind, str] = {} if answer_format is None else {answer_format.kind: answer_format.text}
-        """The text of each kind."""
+        """The text that was typed for each kind of format."""
         self._kind: FormatKind | None = None if answer_format is None else answer_format.kind
         self.kinds: dict[FormatKind | None, QRadioButton] = {}
         self._group = QButtonGroup(self)
@@ -90,7 +90,7 @@ class FormatPopover(Popover):
         return self.kinds[None] if self._kind is None else self.editor
 
     def show_verdict(self, problem: str | None) -> None:
-        """Show the problem of the format; empty means none, None means the check is still running."""
+        """Show the problem of the format. Empty means that it has none; None means that the check is still running."""
         if self.answer_format is None:
             text, kind = self.tr("Enter a format. Until then, answers are free text."), "quiet"
         elif problem is None:

@@ -206,7 +206,7 @@ def _option_text(option: HookOption, value: Any) -> str:
 
 
 def _parsed(option: HookOption, text: str) -> Any:
-    """Return the typed text as JSON if it is JSON, else as it is; None if it is empty."""
+    """Return the value of the typed text if it is JSON, else the text itself; None if it is empty."""
     if not text.strip():
         return None
     if option.kind == "str":

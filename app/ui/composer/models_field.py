@@ -14,12 +14,12 @@ from app.ui.parts.labels import as_label, as_tool_tip
 
 
 class ModelsField(QPushButton):
-    """No checked model, or one, means that the model of the conversation answers alone."""
+    """The user checks the models that answer. If fewer than two are checked, the conversation's model answers alone."""
 
     changed = Signal()
 
     def __init__(self, offered: Sequence[str], present: str) -> None:
-        """`offered` are the models on this machine, `present` is that of the conversation."""
+        """`offered` are the models on this machine, `present` is the conversation's model."""
         super().__init__()
         self._offered = offered
         self._present = present
@@ -31,11 +31,14 @@ class ModelsField(QPushButton):
 
     @property
     def models(self) -> tuple[str, ...]:
-        """The models that answer, in the order in which they were chosen; empty if that of the conversation does."""
+        """The models that answer, in the order in which they were chosen.
+
+        Empty if only the conversation's model answers.
+        """
         return self._models if len(self._models) > 1 else ()
 
     def show_models(self, models: Sequence[str]) -> None:
-        """Show these models as chosen. Those that are no longer on this machine are shown, too."""
+        """Show these models as chosen, also models that are no longer on this machine."""
         self._models = tuple(models)
         self.choices.clear()
         checked = self._models or (self._present,)
@@ -49,7 +52,7 @@ class ModelsField(QPushButton):
 
     def _on_chosen(self) -> None:
         checked = [action.data() for action in self.choices.actions() if action.isChecked()]
-        # Those chosen before keep their order.
+        # Models that were chosen before keep their order.
         before = [name for name in self._models or (self._present,) if name in checked]
         self._models = tuple(dict.fromkeys((*before, *checked)))
         self._show_text()

@@ -14,7 +14,7 @@ from app.ui.parts.popover import Popover
 _WIDTH_PX = 420
 _LIST_PX = 260
 _TOKEN_CHARS = 4
-"""The size of a token, for files whose tokens the model has not counted."""
+"""Characters per token, an estimate for files whose tokens the model has not counted."""
 
 
 class PartsPopover(Popover):
@@ -24,7 +24,10 @@ class PartsPopover(Popover):
     """The indices of the parts that are left out."""
 
     def __init__(self, attachment: Attachment, num_tokens: int | None, num_free: int | None, parent: QWidget) -> None:
-        """`num_tokens` are those of the chosen parts, `num_free` the room that they leave; None if not known."""
+        """`num_tokens` is the size of the chosen parts; `num_free` is how many more tokens fit into the context.
+
+        None means that the number is not known.
+        """
         super().__init__(attachment.name, _WIDTH_PX, parent)
         chosen_chars = len(attachment.chosen)
         share = num_tokens / chosen_chars if num_tokens and chosen_chars else 1 / _TOKEN_CHARS
@@ -66,7 +69,7 @@ class PartsPopover(Popover):
         return self.parts.item(index).checkState() == Qt.CheckState.Checked
 
     def _check(self, are_chosen: list[bool]) -> None:
-        """Check these parts and no others."""
+        """Check or uncheck each part; `are_chosen` has one value for each."""
         self.parts.blockSignals(True)
         for index, is_chosen in enumerate(are_chosen):
             self.parts.item(index).setCheckState(Qt.CheckState.Checked if is_chosen else Qt.CheckState.Unchecked)

@@ -31,7 +31,7 @@ class PresetBar(QStackedWidget):
     """Two rows, one at a time: the list of presets with its buttons, and a field for the name of a new preset."""
 
     chosen = Signal(object)
-    """The `Asking` with the chosen preset applied."""
+    """The new `GenerationSettings`, with the chosen preset applied."""
     changed = Signal(object)
     """The user's presets, as a tuple."""
 
@@ -67,7 +67,7 @@ class PresetBar(QStackedWidget):
         self.show_generation(generation)
 
     def show_generation(self, generation: GenerationSettings) -> None:
-        """Show the preset of these settings."""
+        """Show the name of the preset that these settings come from, and whether they were changed since."""
         self._generation = generation
         presets = (*BUILT_IN_PRESETS, *self._presets)
         name, is_changed = current_preset(presets, generation)

@@ -34,24 +34,24 @@ translate = QCoreApplication.translate
 _WIDTH_PX = 640
 _MAX_SEED = 2**63 - 1
 _MAX_SEED_DIGITS = 100
-"""Python does not convert texts of some thousand digits to numbers."""
+"""Python refuses to convert a text of several thousand digits to a number."""
 _DRAFTS: tuple[Draft, ...] = ("auto", "tree", "off")
 _THINKING = (None, True, False)
 
 Thinking = Literal["can't", "on", "off"]
-"""Whether the model's template has a switch for thinking, and its default."""
+"""Whether thinking is on or off by default; "can't" means that the model's template has no switch for it."""
 
 
 class SamplingPanel(Popover):
-    """The settings of the present conversation; changes apply at once."""
+    """The generation settings of the open conversation. Changes apply at once."""
 
     changed = Signal(object)
-    """The new `Asking`."""
+    """The new `GenerationSettings`."""
     presets_changed = Signal(object)
     default_asked = Signal()
-    """Use these settings in new conversations, too."""
+    """The user wants these settings in new conversations, too."""
     reset_asked = Signal()
-    """Use the settings of new conversations here."""
+    """The user wants the settings of new conversations in this conversation."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class SamplingPanel(Popover):
     ) -> None:
         """`draft_model` is the name of the loaded draft model, empty without one.
 
-        `models` are those on this machine, `model` is that of the conversation.
+        `models` are the models on this machine, `model` is the conversation's model.
         """
         super().__init__(translate("SamplingPanel", "Sampling"), _WIDTH_PX, parent)
         self._generation = generation
@@ -91,7 +91,7 @@ class SamplingPanel(Popover):
         self.stop = TextChips(self.tr("Stop strings"), sampling.stop, theme)
         self.hooks = HookRows(generation.hooks, generation.hook_options, theme)
         self.advanced = FoldedPart(self.tr("Advanced"), theme)
-        """The settings that few users change. It is open if something in it differs from the defaults."""
+        """The section with settings that few users change. It is open if one of them differs from the default."""
         self.hooks_and_drafts = FoldedPart(self.tr("Hooks and drafts"), theme)
         self._can_think = thinking != "can't"
         self._fill_thinking(thinking)
@@ -279,7 +279,7 @@ class SamplingPanel(Popover):
     # --- values --------------------------------------------------------------------------------------------
 
     def show_generation(self, generation: GenerationSettings) -> None:
-        """Show these settings, changed here or elsewhere."""
+        """Show these settings, no matter whether they were changed in this panel or elsewhere."""
         if generation != self._generation:
             self._generation = generation
             self._show(generation)

@@ -24,9 +24,9 @@ class SystemPromptPopover(Popover):
     """Before the first message the text applies at once; after it, a button saves it as a new branch."""
 
     written = Signal(str)
-    """The present text."""
+    """The text in the field."""
     branch_asked = Signal(str)
-    """The prompt of the new branch."""
+    """The system prompt for the new branch."""
 
     def __init__(self, text: str, parent: QWidget, *, has_begun: bool) -> None:
         super().__init__(translate("SystemPromptPopover", "System prompt"), _WIDTH_PX, parent)
@@ -65,7 +65,7 @@ class SystemPromptPopover(Popover):
         self.save_button.setVisible(has_begun)
 
     def show_cost(self, cost: Cost) -> None:
-        """Show the cost of reading the new prompt."""
+        """Show what processing the new prompt would cost."""
         self.cost.setText(cost_text(cost))
 
     def _on_text(self) -> None:

@@ -15,12 +15,15 @@ from app.ui.parts.file_drops import files_in
 
 _MAX_CHARS = 2_000_000
 _MAX_RUN = 50_000
-"""Characters without a space. Qt needs half a second to lay out four times as many, and the time is quadratic."""
+"""Maximum number of characters without a space.
+
+Qt needs half a second to lay out four times as many, and the time grows quadratically.
+"""
 
 _MAX_LINE = 300_000
-"""Characters of a line. Qt lays out a line as a whole after each letter that is typed in it."""
+"""Maximum number of characters in a line. Qt lays out the whole line after each letter that is typed in it."""
 _FIRST_CHARS, _FIRST_LINES = 20_000, 500
-"""The beginning of a text that is shown at once; the rest follows in slices."""
+"""The size of the beginning of a text that is shown at once. The rest follows in slices."""
 _CHARS_AT_ONCE, _LINES_AT_ONCE = 10_000, 100
 _WORK_S = 0.010
 
@@ -28,7 +31,7 @@ _WORK_S = 0.010
 class WritingField(QPlainTextEdit):
     """A plain text field that keeps the text exactly as typed, and refuses pastes too long for Qt's layout.
 
-    A long text that is pasted or set is shown in slices. Whoever asks for the content gets all of it.
+    A long text that is pasted or set is shown in slices, but `content` is always the whole text.
     """
 
     refused = Signal(str)
@@ -43,13 +46,13 @@ class WritingField(QPlainTextEdit):
     def __init__(self, text: str = "") -> None:
         super().__init__()
         self._rest = ""
-        """The part of a text that is not shown yet."""
+        """The part of a long text that is not shown yet."""
         self._place = QTextCursor(self.document())
-        """The place where it goes."""
+        """The position at which the rest will be inserted."""
         self._is_undoable = False
-        """Whether Undo removes it."""
+        """Whether Undo removes the text that is being inserted."""
         self._content: str | None = None
-        """The content if it is known: it is asked for several times after each change."""
+        """The content if it is known. It is stored because it is requested several times after each change."""
         self.document().contentsChange.connect(self._forget_content)
         self._timer = QTimer(self, interval=0)
         self._timer.timeout.connect(self._write_for_a_while)
@@ -95,11 +98,11 @@ class WritingField(QPlainTextEdit):
 
     @property
     def is_blank(self) -> bool:
-        """Whether there is nothing but white space."""
+        """Whether the field holds nothing but white space."""
         return not self._rest.strip() and (self.document().isEmpty() or not self.content.strip())
 
     def set_content(self, text: str) -> None:
-        """Replace the whole text. Undo does not bring the old one back."""
+        """Replace the whole text. Undo does not bring the old text back."""
         self._rest = ""
         head = _slice_of(text, _FIRST_CHARS, _FIRST_LINES)
         if head == text:
@@ -113,7 +116,7 @@ class WritingField(QPlainTextEdit):
         self._begin_writing(text[len(head) :], is_undoable=False)
 
     def finish_writing(self) -> None:
-        """Show the rest of a long text at once."""
+        """Insert the rest of a long text now, without waiting for the timer."""
         while self._rest:
             self._write_slice()
         self._end_writing()
@@ -225,7 +228,7 @@ def _start_of(text: str, num_units: int) -> str:
 
 
 class MessageHistory(QObject):
-    """Recalls earlier messages: Up in an empty field starts, Up and Down go on, Esc empties the field.
+    """Recalls earlier messages: Up in an empty field starts, Up and Down recall others, Esc empties the field.
 
     A recalled message that was changed is a new message.
     """

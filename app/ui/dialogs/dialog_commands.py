@@ -43,7 +43,7 @@ _MAX_EXCERPT_CHARACTERS = 60
 
 
 class DialogCommands(QObject):
-    """Opens these windows, one of each kind at a time, and posts notices of their results."""
+    """Opens these windows, at most one of each kind at a time, and posts notices about their results."""
 
     project_made = Signal(str)
     """The folder of a new project."""
@@ -106,7 +106,7 @@ class DialogCommands(QObject):
     # --- export ------------------------------------------------------------------------------------------
 
     def show_export(self, *, is_all: bool = False) -> ExportWindow | None:
-        """Open the export window, with everything preselected if `is_all`, else the selection or the branch."""
+        """Open the export window. Everything is preselected if `is_all`, else the selection or the visible branch."""
         from app.ui.dialogs.export_window import ExportWindow
 
         offers = list(self._offers())
@@ -179,7 +179,7 @@ class DialogCommands(QObject):
     # --- projects ----------------------------------------------------------------------------------------
 
     def show_project(self, folder: str) -> ProjectWindow:
-        """Open the page of a project; of a new one if `folder` is empty."""
+        """Open the page of a project; an empty `folder` means a new project."""
         from app.ui.dialogs.project_window import ProjectWindow
 
         for sheet in self._window.findChildren(ProjectWindow):

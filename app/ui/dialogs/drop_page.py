@@ -1,4 +1,4 @@
-"""A page over the window while files are dragged over it: it says which of them can be imported."""
+"""A page that covers the window while files are dragged over it, and says which of them can be imported."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ _MIN_WIDTH_PX = 240
 
 
 class ExportPreview(QWidget):
-    """Shows one preview; it stays until the next one is ready."""
+    """Shows one preview. The old preview stays until the next one is ready."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -23,7 +23,7 @@ from app.ui.theme import icon
 _SIZE_PX = (600, 560)
 _INSET_PX = 30
 _MAX_LINES = 200
-"""In each folded list."""
+"""The maximum number of lines in each folded list."""
 
 
 class ImportWindow(Sheet):
@@ -147,7 +147,7 @@ class ImportWindow(Sheet):
         )
 
     def _shortened(self, where: str) -> str:
-        """Shorten the path of one of the files to its name; a tool tip has the whole path."""
+        """Return `where` with the path of a file shortened to its name. The tool tip has the whole path."""
         for file in self._files:
             if where.startswith(str(file)):
                 return f"{file.name}{where.removeprefix(str(file))}"

@@ -1,4 +1,4 @@
-"""Prints the visible branch: the system's dialog, then the pages, a little at a time."""
+"""Prints the visible branch: opens the system's print dialog, then prints the pages, a few at a time."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Printing(QObject):
         self._printer: QPrinter | None = None
 
     def ask(self) -> None:
-        """Open the system's dialog; printing follows if the user accepts."""
+        """Open the system's print dialog; printing starts if the user accepts."""
         from PySide6.QtPrintSupport import QPrintDialog, QPrinter
 
         conversation, path = self._controller.shown.conversation, self._controller.shown.path

@@ -1,4 +1,4 @@
-"""The files of a project: chips, a button that adds some, and a place to drop them."""
+"""The files of a project: a chip for each, a button that adds files, and a place to drop them."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from worker.sentence import Sentence, joined
 
 
 class ProjectFiles(QWidget):
-    """Changes a list of files. Documents are read in the background."""
+    """Shows the files, adds and removes them. Documents are read in the background."""
 
     changed = Signal()
     refused = Signal(object)
-    """A `Sentence` on files that can't be added, or on parts that are left out."""
+    """A `Sentence` that says which files can't be added or which parts are left out, and why."""
 
     def __init__(self, files: Sequence[Attachment], sizes: FileSizes, theme: Theme) -> None:
         super().__init__()
@@ -52,7 +52,7 @@ class ProjectFiles(QWidget):
 
     @property
     def are_read(self) -> bool:
-        """Whether no document is still being read."""
+        """Whether all documents have been read."""
         return not self._reader.jobs_of(None)
 
     def add(self, paths: Sequence[Path]) -> None:

@@ -35,10 +35,10 @@ class ProjectWindow(Sheet):
     """Changes apply when the user saves them. Ctrl+Enter saves, Esc closes without saving."""
 
     saved = Signal(str)
-    """The folder of the project, which may be a new one."""
+    """The name of the project's folder, which may be new."""
 
     def __init__(self, controller: Controller, folder: str, theme: Theme, parent: QWidget) -> None:
-        """`folder` empty: a new project."""
+        """An empty `folder` means a new project."""
         super().__init__("", parent)
         self.setWindowTitle(self.tr("Project") if folder else self.tr("New project"))
         self.folder = folder
@@ -129,7 +129,7 @@ class ProjectWindow(Sheet):
         self.model.setCurrentIndex(max(self.model.findData(self._before.model), 0))
 
     def _fill_sampling(self) -> None:
-        """Offer the default, the presets, and the settings of the open conversation if they are none of these."""
+        """Offer the default, the presets, and the open conversation's settings unless they equal one of these."""
         before, own = self._before.generation, self._controller.preparation.generation
         presets = (*BUILT_IN_PRESETS, *self._controller.program.settings.presets)
         self.sampling.addItem(self.tr("The app's default"), None)
@@ -148,7 +148,7 @@ class ProjectWindow(Sheet):
 
     @property
     def project(self) -> Project:
-        """The project as the fields show it."""
+        """The project with the values in the fields."""
         return Project(
             instructions=self.instructions.content,
             files=self.files.files,

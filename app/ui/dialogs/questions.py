@@ -36,7 +36,7 @@ def ask_folder(parent: QWidget, folder: str, folders: Sequence[str]) -> str | No
 
 
 def _ask_text(parent: QWidget, title: str, label: str, text: str, known: Sequence[str] = ()) -> str | None:
-    """Ask for a line of text and offer the known ones. Return None if the user cancels."""
+    """Ask for a line of text, with the texts in `known` to choose from. Return None if the user cancels."""
     dialog = QInputDialog(parent)
     dialog.setWindowTitle(title)
     dialog.setLabelText(label)
@@ -130,7 +130,10 @@ def ask_close_unsaved(parent: QWidget) -> bool:
 
 
 def ask_close_fetching(parent: QWidget, models: Sequence[str]) -> bool:
-    """Ask whether to close Bough although models are being fetched or converted, which does not go on by itself."""
+    """Ask whether to close Bough although models are being downloaded or converted.
+
+    Downloads and conversions do not resume by themselves at the next start.
+    """
     named = "\n".join(models[:_NUM_NAMED_MODELS]) + ("\n…" if len(models) > _NUM_NAMED_MODELS else "")
     return _ask_close(
         parent,

@@ -1,4 +1,4 @@
-"""Two windows from which lost conversations come back: the trash and the backups."""
+"""Two windows that restore lost conversations: the trash and the backups."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _BACKUP_ICONS = {"sound": "check", "damaged": "warning", "unknown": "history"}
 
 
 class _ListWindow(Sheet):
-    """A list below an explanation; a text takes the list's place while the list is empty."""
+    """A list below an explanation. While the list is empty, a text takes its place."""
 
     def __init__(self, title: str, list_name: str, *, explanation: str, empty_text: str, parent: QWidget) -> None:
         super().__init__(title, parent)
@@ -43,7 +43,7 @@ class _ListWindow(Sheet):
         self.body.addWidget(self._pages, 1)
 
     def _fill(self, items: Sequence[QListWidgetItem]) -> None:
-        """Show these rows; the current row keeps its number."""
+        """Replace the rows. The current row keeps its number."""
         row = max(self.list.currentRow(), 0)
         self.list.clear()
         for item in items:
@@ -74,7 +74,7 @@ class _ListWindow(Sheet):
 class TrashWindow(_ListWindow):
     """Lists the deleted conversations and pruned branches.
 
-    Restoring takes effect at once. Deleting asks first, because it cannot be undone.
+    Restoring takes effect at once. Deleting asks the user first, because it cannot be undone.
     """
 
     restore_requested = Signal(object)
@@ -98,7 +98,7 @@ class TrashWindow(_ListWindow):
         self._archive = archive
         self._trashed: list[TrashItem] = []
         self._pending: tuple[str, list[TrashItem]] = ("", [])
-        """The pending question, and the items that it is about."""
+        """The question that waits for an answer, and the items that it is about."""
         self.list.setSelectionMode(QListWidget.SelectionMode.ExtendedSelection)
         self.list.itemSelectionChanged.connect(self._update_buttons)
         self.empty_button = self.add_button(self.tr("Empty trash…"), self._delete_all)

@@ -36,7 +36,7 @@ _NUM_LINES = 2
 _MARK_PX = 14
 _HIGHLIGHT_ALPHA = 0.22
 _SOURCE_SHARE = 0.55
-"""The share of a row's first line for role and time; the conversation's name has the rest."""
+"""The fraction of a row's first line for role and time. The rest is for the conversation's name."""
 
 _Index = QModelIndex | QPersistentModelIndex
 
@@ -75,7 +75,7 @@ class _Hits(QAbstractListModel):
 
 
 class HitList(QListView):
-    """Shows the results. One is always current, so that Enter can open it."""
+    """Shows the results. One result is always current, so that Enter can open it."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -118,11 +118,11 @@ class SearchPanel(Overlay):
         self.chips.set_theme(theme)
 
     def open(self, text: str | None = None) -> None:
-        """Show the card and focus its field, which keeps the last search, selected, unless a text is given."""
+        """Show the card and focus its field with `text`. None means the text of the last search, selected."""
         self.cover(self.field)
         if text is None:
             self.field.selectAll()
-            # Searched again because conversations may have changed.
+            # Search again, because conversations may have changed.
             self._on_typed(self.field.text())
         else:
             self.field.setText(text)
@@ -340,6 +340,6 @@ class SearchChips(QWidget):
 
 
 def _is_typed(event: QKeyEvent) -> bool:
-    """Whether a key that was pressed in the list belongs into the field."""
+    """Whether a key that was pressed in the list is typing, which goes to the field."""
     is_text = bool(event.text()) and event.text().isprintable()
     return is_text or event.key() == Qt.Key.Key_Backspace

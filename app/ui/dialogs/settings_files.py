@@ -1,4 +1,4 @@
-"""Settings, presets and hooks go to one file, and come from one."""
+"""Exports settings, presets and hooks to one file, and imports them from it."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _NAME = "Bough settings.json"
 
 
 class SettingsFiles(QObject):
-    """Asks for a file, and writes or reads it."""
+    """Asks for a file, and exports the settings to it or imports them from it."""
 
     def __init__(self, program: Program, window: QWidget, folder: Path) -> None:
-        """`folder` is the first one that is proposed."""
+        """`folder` is the folder that the file dialogs show at first."""
         super().__init__(window)
         self._program = program
         self._window = window
@@ -30,7 +30,7 @@ class SettingsFiles(QObject):
         return self._program.preferences.folder / "hooks"
 
     def export(self) -> None:
-        """Ask for a file, and write it."""
+        """Ask for a file, and export the settings to it."""
         name, _ = QFileDialog.getSaveFileName(
             self._window, self.tr("Export settings"), str(self._folder / _NAME), self.tr("Settings (*.json)")
         )
@@ -50,7 +50,7 @@ class SettingsFiles(QObject):
         self._post(Notice(text, action=ShowFile(path)))
 
     def ask(self) -> None:
-        """Ask for a file, and take what it has."""
+        """Ask for a file, and import the settings from it."""
         name, _ = QFileDialog.getOpenFileName(
             self._window, self.tr("Import settings"), str(self._folder), self.tr("Settings (*.json)")
         )
@@ -58,7 +58,7 @@ class SettingsFiles(QObject):
             self.read(Path(name))
 
     def read(self, path: Path) -> None:
-        """Take the settings of a file. The present ones are written to another file before."""
+        """Import the settings from a file, and post a notice. The present settings are first saved in another file."""
         from app.model.settings_file import SettingsFileError, add_hooks, merged, read_settings_file
 
         program = self._program
@@ -84,7 +84,7 @@ class SettingsFiles(QObject):
         self._post(Notice(joined(sentences), action=ShowFile(kept)))
 
     def _keep_present(self) -> Path:
-        """Write the present settings to a new file. Raises `SettingsFileError`."""
+        """Save the present settings in a new file and return its path. Raises `SettingsFileError` if that fails."""
         from app.model.settings_file import write_settings_file
 
         folder = self._program.preferences.folder

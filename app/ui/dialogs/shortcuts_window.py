@@ -34,7 +34,7 @@ class ShortcutsWindow(Sheet):
             self._add(translated(title).replace("&", ""), keys)
         self._grid.setRowStretch(self._grid.rowCount(), 1)
         self._area = scrolled(page, "shortcuts")
-        # With the focus, it scrolls by arrow keys and Page Down.
+        # With the focus, the list scrolls by arrow keys and Page Down.
         self._area.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self._area.setAccessibleName(self.windowTitle())
         self.body.addWidget(quiet_label(self.tr("Single-letter keys act on the focused message.")))

@@ -25,9 +25,9 @@ _MAX_NAME_PX = 160
 
 
 class ActionRow(QWidget):
-    """The row has a fixed height, so that showing and hiding the buttons moves nothing.
+    """Has a fixed height, so that showing and hiding the buttons moves nothing.
 
-    The buttons are created when they are first shown: the pointer never reaches most messages.
+    The buttons are created when they are first shown, because the pointer never reaches most messages.
     """
 
     requested = Signal(object)
@@ -83,7 +83,7 @@ class ActionRow(QWidget):
             self._fit()
 
     def show_actions(self, actions: Sequence[MessageAction], message: Message) -> None:
-        """Set the possible actions. The buttons appear with `show_buttons`."""
+        """Set the possible actions. Call `show_buttons` to show their buttons."""
         self._actions = actions
         self._regenerate_label = _regenerate_label(message)
         self._edit_label = _edit_label(message)
@@ -95,7 +95,7 @@ class ActionRow(QWidget):
             self._buttons[MessageAction.REGENERATE].setToolTip(_tip(MessageAction.REGENERATE, self._regenerate_label))
 
     def show_place_to_continue(self, *, is_inside: bool) -> None:
-        """Set whether the answer would be continued from the cursor inside it, and not from its end."""
+        """Set whether Continue would start at the cursor inside the answer. If not, it starts at the answer's end."""
         label = continue_label(is_inside=is_inside)
         if label == self._continue_label:
             return
@@ -287,7 +287,7 @@ def _tip(action: MessageAction, label: str) -> str:
 
 
 def continue_label(*, is_inside: bool) -> str:
-    """Return the label of Continue, which says whether the answer goes on from the cursor inside it."""
+    """Return the label of Continue, which says whether it starts at the cursor inside the answer."""
     if is_inside:
         return QCoreApplication.translate("ActionRow", "Continue from here")
     return _label_of(MessageAction.CONTINUE)

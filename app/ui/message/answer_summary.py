@@ -15,7 +15,10 @@ _MAX_STOP_CHARS = 24
 
 
 def ending(message: Message) -> tuple[str, str]:
-    """Return a sentence on how a message ended, empty if it ended normally, and the object name for its label."""
+    """Return a sentence that says how a message ended, and the object name for its label.
+
+    The sentence is empty if the message ended normally.
+    """
     error = message.record.error_sentence if message.record is not None else None
     text, kind = "", "quiet"
     if message.role == "assistant":
@@ -45,7 +48,7 @@ def ending(message: Message) -> tuple[str, str]:
 
 
 def short_figure(record: Record) -> str:
-    """Return how fast an answer was written, or else the size of its prompt."""
+    """Return how fast an answer was generated, or, if that is not known, the size of its prompt."""
     figures = record.figures
     if figures.tokens_per_s:
         return speed_text(figures.tokens_per_s)
@@ -85,7 +88,7 @@ def statistics(record: Record) -> str:
 
 
 def statistics_in_sentences(record: Record) -> str:
-    """Return the same costs as full sentences, one a line, for the tool tip."""
+    """Return the recorded costs of an answer as full sentences, one per line, for the tool tip."""
     figures = record.figures
     sentences = [
         QCoreApplication.translate(

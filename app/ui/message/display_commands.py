@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _CONTINUE = MessageAction.CONTINUE.value
 _LONG_COST = Cost(num_read=10_000, num_kept=10_000, tier="cold", seconds=10.0)
-"""A cost with a long text, to reserve room in the menu."""
+"""A cost with a long text. The menu reserves space for it."""
 
 
 class DisplayCommands(QObject):
@@ -75,7 +75,7 @@ class DisplayCommands(QObject):
     # --- continuing ----------------------------------------------------------------------------------------
 
     def _ask_cost(self, message_id: MessageId | None) -> None:
-        """Show in the menu what continuing an answer would cost, once the worker has said."""
+        """Ask the worker what continuing an answer would cost, and show the cost in the menu when it arrives."""
         menu, forks = self._menus.menu("Message"), self._controller.forks
         view = self._transcript.view(message_id) if message_id is not None else None
         num_chars = None if view is None else view.position_to_continue

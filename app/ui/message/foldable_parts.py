@@ -30,7 +30,7 @@ from app.ui.theme import COLUMN_PX, Theme
 _THOUGHT_INDENT_PX = 8
 """Aligns the frame with the label of the button, whose icon starts at the text's edge."""
 _MAX_PICTURE_PX = (COLUMN_PX - 48, 480)
-"""Width and height."""
+"""The maximum width and height of a picture."""
 _MAX_NAME_CHARS = 200
 
 
@@ -40,7 +40,7 @@ class FoldablePart(QWidget):
     toggled = Signal(bool)
     """The user opened or folded it."""
     built = Signal()
-    """Its frame was made."""
+    """The frame was built."""
 
     def __init__(self, theme: Theme, *, indent_px: int = 0) -> None:
         super().__init__()
@@ -95,7 +95,7 @@ class FoldablePart(QWidget):
 
 
 class ThoughtView(FoldablePart):
-    """The thought. Its button says how long the model thought."""
+    """Shows the model's thought. Its button says how long the model thought."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__(_quiet(theme), indent_px=_THOUGHT_INDENT_PX)
@@ -104,10 +104,10 @@ class ThoughtView(FoldablePart):
         self._thought: Thought | None = None
         self._start_s: float | None = None
         self._measured_s: float | None = None
-        """How long the thought took, if this view saw it stream from start to end."""
+        """How long the thought took. Only known if this view showed it streaming from start to end."""
 
     def show_thought(self, shown: ShownMessage, thought: Thought) -> None:
-        """Show the thought, or what has streamed in of it."""
+        """Show the thought, or as much of it as has streamed in."""
         if shown.message.id != self._message_id:
             self._message_id = shown.message.id
             self._start_s = self._measured_s = None
@@ -157,7 +157,7 @@ class ThoughtView(FoldablePart):
 
 
 class NoteView(FoldablePart):
-    """The content of a note, for example a tool call or a picture, or of an attached file."""
+    """Shows the content of a note, for example a tool call or a picture, or of an attached file."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__(theme)
@@ -174,7 +174,7 @@ class NoteView(FoldablePart):
             self._frame = self.text = None
 
     def show_size(self, num_tokens: int | None) -> None:
-        """Show the number of tokens of a file; None means that it is not known."""
+        """Show the number of tokens in a file; None means that it is not known."""
         if num_tokens is None:
             text = self.tr("Contents")
         else:
@@ -223,7 +223,7 @@ class FoldableParts(QObject):
     tab_stops_changed = Signal()
 
     def __init__(self, page: QVBoxLayout, card: QVBoxLayout, theme: Theme) -> None:
-        """Insert a thought at the top of `page`, and append the content of a note to `card`."""
+        """Thoughts are inserted at the top of `page`, and the content of notes is appended to `card`."""
         super().__init__()
         self._page = page
         self._card = card
@@ -242,7 +242,7 @@ class FoldableParts(QObject):
 
     @property
     def tab_stops(self) -> list[QWidget]:
-        """The widgets that Tab reaches."""
+        """The widgets that Tab reaches, in tab order."""
         return [stop for part in (self.thought, self.note) if part is not None for stop in part.tab_stops]
 
     def toggle_thought(self) -> None:

@@ -42,7 +42,7 @@ class DisplayAction(Enum):
 
 
 class SaveVersion(Struct, frozen=True):
-    """Add a sibling with this text."""
+    """Add a sibling of the message with this text."""
 
     text: str
 
@@ -60,20 +60,20 @@ class ReplaceText(Struct, frozen=True):
 
 
 class ShowSibling(Struct, frozen=True):
-    """Show the next version (1) or the previous one (-1)."""
+    """Show the next version of the message (1) or the previous version (-1)."""
 
     step: int
 
 
 class ForkAtToken(Struct, frozen=True):
-    """Continue in a new answer with another token at this index."""
+    """Start a new answer that has another token at this index, and continue it."""
 
     token_index: int
     token_id: int
 
 
 class ContinueAfter(Struct, frozen=True):
-    """Continue in a new answer after this many characters."""
+    """Start a new answer with the first characters of this answer, this many, and continue it."""
 
     num_chars: int
 
@@ -100,7 +100,7 @@ MARK_ACTIONS = (MessageAction.STAR, MessageAction.PIN_BRANCH)
 VERSION_ACTIONS = (MessageAction.SIDE_BY_SIDE, MessageAction.COMPARE, MessageAction.KEEP_ONLY)
 """The actions that need a message with several versions."""
 TREE_ACTIONS = (*MARK_ACTIONS, MessageAction.NAME_BRANCH, MessageAction.PRUNE, *VERSION_ACTIONS)
-"""The actions that only change or show the tree."""
+"""The actions that only change or show the tree, and need no model."""
 
 _BY_NAME = {action.value: action for kind in (MessageAction, DisplayAction) for action in kind}
 _BY_LETTER = {entry.letter: _BY_NAME[entry.name] for entry in all_entries() if entry.letter and entry.name in _BY_NAME}

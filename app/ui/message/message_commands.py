@@ -54,7 +54,7 @@ STEPS = (
     QT_TRANSLATE_NOOP("Steps", "Name branch"),
     QT_TRANSLATE_NOOP("Steps", "Prune"),
 )
-"""The controller's names of the steps that can be undone."""
+"""The English names that the controller uses for steps that can be undone."""
 
 _NUM_ANSWERS = (2, 3, 4)
 _HEADING_MARGINS_PX = (12, 8, 12, 4)
@@ -64,9 +64,9 @@ class MessageCommands(QObject):
     """Carries out all actions on messages. The menu works on the current message of the transcript."""
 
     versions_requested = Signal(object)
-    """Show these siblings (a list of message ids) side by side."""
+    """The user wants to see these siblings side by side: a list of message ids."""
     comparison_requested = Signal(int)
-    """Compare this message with its previous version."""
+    """The user wants to compare this message with its previous version: a message id."""
     refused = Signal(str)
     """Why an action was not carried out."""
 
@@ -94,7 +94,7 @@ class MessageCommands(QObject):
         }
 
     def current_id(self) -> MessageId | None:
-        """Return the message that the menu works on."""
+        """Return the message that the menu works on; None if there is none."""
         return self._transcript.current_message_id
 
     def act(self, message_id: MessageId, request: MessageRequest) -> None:
@@ -184,7 +184,7 @@ class MessageCommands(QObject):
                 return None
 
     def label(self, message_id: MessageId, action: MessageAction) -> str:
-        """Return the menu text of an action; for actions that prune, with the number of messages."""
+        """Return the menu text of an action. For actions that prune, it contains the number of messages."""
         controller = self._controller
         match action:
             case MessageAction.PRUNE:
@@ -215,9 +215,9 @@ class MessageCommands(QObject):
     # --- the menu ------------------------------------------------------------------------------------------
 
     def _open_menu(self, position: QPoint) -> None:
-        """Open a short menu with what is possible on the current message."""
+        """Open a short menu with the actions that are possible on the current message."""
         whole = self._menus.menu("Message")
-        # Updates the actions, as if the whole menu was opened.
+        # Update the actions, as if the whole menu had been opened.
         whole.aboutToShow.emit()
         menu = QMenu(self._transcript.window())
         menu.setObjectName("message_menu")
@@ -231,7 +231,7 @@ class MessageCommands(QObject):
         menu.popup(position)
 
     def _update(self) -> None:
-        """Enable the possible actions in the menu that is about to show, and say how many messages pruning removes."""
+        """Enable the possible actions in the menu that is about to open, and show how many messages pruning removes."""
         current = self.current_id()
         possible = self._transcript.shown(current).actions if current is not None else ()
         for action in ROW_ACTIONS:
@@ -261,7 +261,7 @@ class MessageCommands(QObject):
     # --- the actions ---------------------------------------------------------------------------------------
 
     def edit(self, message_id: MessageId) -> None:
-        """Open the editor in a message, on another branch if need be."""
+        """Open the editor in a message. If the message is on another branch, show that branch first."""
         if message_id not in self._transcript.message_ids:
             self._controller.shown.go_to(message_id)
         if (view := self._transcript.reveal(message_id)) is not None:
@@ -277,7 +277,7 @@ class MessageCommands(QObject):
             self.act(message_id, ContinueAfter(num_chars))
 
     def _edited(self) -> MessageView | None:
-        """Return the view with the open editor that has the focus, else with the first one."""
+        """Return the view whose editor has the focus, else the first view with an open editor; None without any."""
         edited = [view for view in self._transcript.views if view.is_edited]
         focus = self._transcript.window().focusWidget()
         with_focus = [view for view in edited if focus is not None and view.isAncestorOf(focus)]
@@ -303,7 +303,10 @@ class MessageCommands(QObject):
         menu.popup(QPoint(bottom_left.x(), min(bottom_left.y(), sight_bottom)))
 
     def _step_sibling(self, step: int) -> None:
-        """Switch the version of the current message, or of the nearest message above it that has several."""
+        """Show the next version (1) or the previous one (-1) of the current message.
+
+        If the message has only one version, the nearest message above it that has several is used.
+        """
         current = self.current_id()
         if current is not None:
             ids = self._transcript.message_ids
@@ -340,9 +343,9 @@ class UndoCommands(QObject):
 
 
 class RegenerateMenu(QMenu):
-    """A menu with the options for one more answer: several at once, another preset, another model.
+    """A menu of ways to ask again: for several answers at once, with another preset, or with another model.
 
-    The choice applies to these answers only.
+    The choice applies only to the new answers.
     """
 
     def __init__(self, controller: Controller, message_id: MessageId, parent: QWidget) -> None:

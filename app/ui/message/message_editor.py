@@ -29,7 +29,7 @@ _HEIGHTS_PX = (72, 320)
 """Minimum and maximum height of the field."""
 _PADDING_PX = 24
 _SAMPLE_QUESTION = Message(id=0, parent_id=0, role="user", text="?")
-"""Stands for the first question of a conversation that has none yet."""
+"""Takes the place of the first question while a conversation has none."""
 
 
 class MessageEditor(QWidget):
@@ -39,7 +39,7 @@ class MessageEditor(QWidget):
     """
 
     finished = Signal(object)
-    """`SaveVersion`, `SaveAndContinue` or `ReplaceText`; None if the edit was cancelled or changed nothing."""
+    """A `SaveVersion`, `SaveAndContinue` or `ReplaceText`; None if the edit was cancelled or changed nothing."""
     refused = Signal(str)
     """Why the field did not accept a pasted text."""
 
@@ -123,21 +123,21 @@ class MessageEditor(QWidget):
         self.finished.emit(None if self.draft is None else SaveVersion(self.draft))
 
     def _save_and_ask(self) -> None:
-        """Save a new version and ask the model: about a question as with Enter, about an answer to continue it."""
+        """Save a new version, and let the model answer it if it is a question, or continue it if it is an answer."""
         if self.message.role == "assistant":
             self.finished.emit(SaveAndContinue(self._old_text if self.draft is None else self.draft))
         else:
             self._save()
 
     def replace(self) -> None:
-        """Replace the old version."""
+        """Replace the old version by the text in the field."""
         self.finished.emit(None if self.draft is None else ReplaceText(self.draft))
 
     def _cancel(self) -> None:
         self.finished.emit(None)
 
     def _fit(self) -> None:
-        """Make the field as high as its text, within limits."""
+        """Make the field as high as its text, between the minimum and the maximum height."""
         # For plain text, Qt gives the height of the document in lines, wrapped ones included.
         num_lines = self.text.document().documentLayout().documentSize().height()
         line_px = math.ceil(QFontMetricsF(self.text.font()).lineSpacing())
@@ -227,8 +227,8 @@ class InPlaceEdit(QObject):
     def open(self, message: Message, draft: str | None, cancelled: str | None = None) -> None:
         """Open the editor, unless it is open already.
 
-        `draft` is the text of an edit that continues in this view. `cancelled` is the text of an earlier edit that was
-        cancelled: it is put back, and Undo removes it again.
+        `draft` is the text of an edit that was begun in another view. `cancelled` is the text of an earlier edit that
+        the user cancelled: it is shown again, and Undo removes it.
         """
         if self._editor is not None:
             return
@@ -268,7 +268,7 @@ class EditCosts(QObject):
         self._controller = controller
 
     def show_in_editor(self, editor: MessageEditor) -> None:
-        """Show the cost of an edited question or system prompt. Edited answers cost nothing: no answer follows."""
+        """Show the cost of an edited question or system prompt. An edited answer costs nothing: no answer follows."""
         message = editor.message
         if message.role not in {"user", "system"}:
             return

@@ -1,4 +1,4 @@
-"""The lines below a message's text: what an answer is waiting for, how it ended, and what it cost."""
+"""The lines below a message's text: what an answer waits for, how it ended, and what it cost."""
 
 from __future__ import annotations
 
@@ -30,14 +30,17 @@ from app.ui.parts.popover import Popover
 from app.ui.theme import is_animated
 
 MissingTokenData: TypeAlias = Literal["", "tokens", "probabilities"]
-"""The data that the token display needs but the answer lacks."""
+"""The data that the token display needs but the answer's record lacks; empty if nothing is missing."""
 
 _BAR_STEPS = 1000
 _PANEL_PX = 440
 
 
 class PrefillProgress(QWidget):
-    """A moving bar and a line while an answer has no text yet: what it waits for, or how much of its prompt is read."""
+    """A progress bar and a line while an answer has no text yet.
+
+    The line says what the answer waits for, or how much of its prompt has been processed.
+    """
 
     cancelled = Signal()
 
@@ -47,7 +50,7 @@ class PrefillProgress(QWidget):
         self.setVisible(False)
         self._clock = clock
         self._start: tuple[float, int] | None = None
-        """The time of the first report on this prompt, and the number of tokens read by then."""
+        """The time of the first report on this prompt, and the number of tokens that were processed by then."""
         self._last_done = 0
         self._bar = QProgressBar()
         self._bar.setTextVisible(False)
@@ -73,14 +76,14 @@ class PrefillProgress(QWidget):
         layout.addLayout(row)
 
     def show_reading(self, reading: Reading) -> None:
-        """Show how much of the prompt is read, and about how long the rest takes."""
+        """Show how much of the prompt has been processed, and about how long the rest will take."""
         done, total, kept = reading.done, reading.total, reading.kept
         now = self._clock()
         if self._start is None or done < self._last_done:
             self._start = now, done
         self._last_done = done
         if total - done <= 1:
-            # The last token is read with the first word.
+            # The last token of the prompt is processed together with the answer's first token.
             self.show_waiting(self.tr("computes the first word"))
             return
         start_s, start_done = self._start
@@ -96,11 +99,11 @@ class PrefillProgress(QWidget):
         self._show(" · ".join(parts), (done - kept) / max(total - kept, 1))
 
     def show_waiting(self, text: str, fraction: float | None = None) -> None:
-        """Show what the answer is waiting for, and the fraction of it that is done; None if that is not known."""
+        """Show what the answer waits for, and what fraction of that is done; None if the fraction is not known."""
         self._show(text, fraction)
 
     def show_stopping(self) -> None:
-        """Show that the user has stopped the answer."""
+        """Show that the answer is being stopped."""
         self._show(self.tr("stopping…"), None, can_cancel=False)
 
     def _show(self, text: str, fraction: float | None, *, can_cancel: bool = True) -> None:
@@ -115,7 +118,7 @@ class PrefillProgress(QWidget):
 
 
 class FigureButton(QPushButton):
-    """The figure below an answer. Pointer and keyboard focus show all figures as a tool tip, a press as a panel."""
+    """The figure below an answer. Hovering or keyboard focus shows all figures in a tool tip, a click in a panel."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -147,7 +150,7 @@ class FigureButton(QPushButton):
 
 
 class MessageFooter(QObject):
-    """Creates each line when it is first needed: most messages have none, and widgets are expensive."""
+    """Creates each line when it is first needed, because most messages need none, and widgets are expensive."""
 
     cancelled = Signal()
     """The user cancelled an answer that had not started."""
@@ -173,9 +176,10 @@ class MessageFooter(QObject):
         is_saved: bool = True,
         has_all_figures: bool = False,
     ) -> None:
-        """Show how a message ended and what it cost, after it has ended, and whether it is still unsaved.
+        """Show how a finished message ended, what it cost, and whether it is still unsaved.
 
-        `is_waiting`: it streams, but no text has come yet. `has_all_figures`: show all that it cost, not one figure.
+        `is_waiting` means that the message streams, but has no text yet. `has_all_figures` means that all costs are
+        shown, not only one figure.
         """
         if not is_waiting:
             self.hide_progress()
