@@ -224,7 +224,9 @@ def test_the_chat_says_what_a_folder_does_and_only_shows_it(tmp_path: Path, rand
     leaves_out = "Say: {% for m in messages[1:] %}{{ m.content }}{% endfor %}"
     (folder / "tokenizer_config.json").write_text(json.dumps(settings | {"chat_template": leaves_out}))
     config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps(config | {f"x {NAME}": float("inf")}))
+    (folder / "config.json").write_text(
+        json.dumps(config | {"max_position_embeddings": 512, f"x {NAME}": float("inf")})
+    )
     lines = f"{NAME}\n/quit\n".replace("\0", "").encode()
     done = subprocess.run(
         [sys.executable, "-m", "worker", "chat", "--model", str(folder)],

@@ -19,6 +19,7 @@ from app.model.message import Sampling
 from app.model.settings import Settings, save_settings
 from app.model.store import Store
 from tests.driver import ROOT
+from tests.long import in_long_runs
 from tests.models import write_scripted_model
 from worker.sentence import verbatim
 
@@ -75,13 +76,16 @@ def _kill(bough: subprocess.Popen[str]) -> None:
     assert alive == []
 
 
-def test_a_killed_app_takes_its_worker_with_it_idle_or_busy(tmp_path: Path, slow_model: Path) -> None:
-    for moment, question in (("worker", ""), ("ready", ""), ("reading", "word " * _LONG), ("streaming", "Go on.")):
-        with _bough(tmp_path / moment, slow_model, question) as bough:
-            _until(bough, "worker")
-            if moment != "worker":
-                _until(bough, moment)
-            _kill(bough)
+_MOMENTS = {"worker": "", "ready": "", "reading": "word " * _LONG, "streaming": "Go on."}
+
+
+@pytest.mark.parametrize("moment", ["worker", "reading", *in_long_runs(["ready", "streaming"])])
+def test_a_killed_app_takes_its_worker_with_it_idle_or_busy(tmp_path: Path, slow_model: Path, moment: str) -> None:
+    with _bough(tmp_path, slow_model, _MOMENTS[moment]) as bough:
+        _until(bough, "worker")
+        if moment != "worker":
+            _until(bough, moment)
+        _kill(bough)
 
 
 def test_after_a_kill_the_stored_part_of_the_answer_is_there_and_no_longer_streams(

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.end_to_end.kills import Kills, kill_often, write_talkative_model
+from tests.long import in_long_runs
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="Only Linux reports the end of other processes' children"
@@ -17,11 +18,12 @@ pytestmark = pytest.mark.skipif(
 _NUM_KILLS = 100
 
 
-def test_whichever_process_is_killed_no_shown_text_is_lost(tmp_path: Path) -> None:
+@pytest.mark.parametrize("whoms", [("app", "worker"), *in_long_runs([(("both", "app", "worker"),)])], ids="-".join)
+def test_whichever_process_is_killed_no_shown_text_is_lost(tmp_path: Path, whoms: tuple[str, ...]) -> None:
     kills = Kills(tmp_path, write_talkative_model(tmp_path / "talkative"), random.Random(1))
-    for whom in ("app", "worker", "both"):
+    for whom in whoms:
         kills.kill(whom)
-    assert len(kills.losses) == 3
+    assert len(kills.losses) == len(whoms)
 
 
 @pytest.mark.long

@@ -111,6 +111,7 @@ def test_an_unsuitable_python_is_reported_in_one_sentence_before_anything_is_mad
     assert not (tmp_path / "venv").exists()
 
 
+@pytest.mark.long
 def test_a_half_made_environment_is_made_again(tmp_path: Path):
     venv = tmp_path / "venv"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True)

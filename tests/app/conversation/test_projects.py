@@ -9,11 +9,12 @@ import pytest
 
 from tests.architectures import small_gemma3, small_lfm2, small_llama, write_random_model
 from tests.driver import StdioWorker
+from tests.long import in_long_runs
 from tests.models import byte_level_tokenizer
 from tests.projects import read
 
 
-@pytest.mark.parametrize("config", [small_llama(600), small_gemma3(), small_lfm2()], ids=["llama", "gemma3", "lfm2"])
+@pytest.mark.parametrize("config", [small_lfm2(), *in_long_runs([small_llama(600), small_gemma3()])])
 def test_ten_conversations_read_the_project_once_and_plan_says_so(tmp_path: Path, config: dict[str, Any]) -> None:
     model = write_random_model(tmp_path / "model", byte_level_tokenizer(), config)
     model_type = config["model_type"]

@@ -1,9 +1,10 @@
-"""The real window with the real worker and the guide model, shared by the tests of a module."""
+"""The real window with the real worker and the guide model, shared by most tests."""
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,10 @@ from PySide6.QtCore import QEvent, Qt
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
+from app.answers.sessions import GUIDE
 from app.application import Application, Places
 from app.model.message import Message, Sampling
+from app.model.unsent import Unsent
 from app.ui.message.message_view import MessageView
 from app.ui.theme import set_text_scale, theme
 from app.ui.transcript.transcript import Transcript
@@ -96,17 +99,39 @@ def transcript(desk: Desk) -> Iterator[Transcript]:
     QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
 
 
-@pytest.fixture(scope="module")
-def application(qapp: QApplication, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Application]:
-    """Bough with the guide model loaded."""
+@contextlib.contextmanager
+def _opened(qapp: QApplication, folder: Path) -> Generator[Application]:
+    """Open Bough, which loads the guide model."""
     qapp.setStyle("Fusion")
-    application = Application(Places.under(Path(tmp_path_factory.mktemp("data"))))
+    application = Application(Places.under(folder))
     application.window.show()
     yield application
     application.window.close()
     application.close()
     application.window.deleteLater()
     QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
+
+
+@pytest.fixture(scope="package")
+def _shared_application(qapp: QApplication, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Application]:
+    with _opened(qapp, tmp_path_factory.mktemp("data")) as application:
+        yield application
+
+
+@pytest.fixture(scope="module")
+def application(
+    request: pytest.FixtureRequest, qapp: QApplication, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Application]:
+    """Bough with the guide model loaded. Files that are not marked `own_window` share one."""
+    if request.node.get_closest_marker("own_window") is None:
+        application = request.getfixturevalue("_shared_application")
+        if application.session.name != GUIDE:
+            application.program.preferences.change(recent_models=(), draft_models={}, recent_drafts=())
+            application.program.load_model(GUIDE)
+        yield application
+    else:
+        with _opened(qapp, tmp_path_factory.mktemp("data")) as application:
+            yield application
 
 
 @pytest.fixture
@@ -121,6 +146,8 @@ def user(application: Application, qtbot: QtBot) -> User:
     qtbot.waitUntil(application.window.sidebar.isVisible, timeout=PATIENCE_MS)
     set_sampling(user.controller.program, Sampling(temperature=0.0))
     user.controller.shown.new_conversation()
+    user.controller.preparation.reset_generation()
+    user.controller.preparation.replace_unsent(Unsent())
     user.window.composer.text.clear()
     user.window.banner.dismiss()
     return user

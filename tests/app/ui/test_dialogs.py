@@ -37,6 +37,8 @@ from tests.app.trees import Planted, labels, plant
 from tests.app.ui.conftest import User
 from tests.waiting import PATIENCE_MS
 
+pytestmark = pytest.mark.own_window
+
 S = TypeVar("S", bound=QWidget)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from random import Random
 
 import pytest
@@ -28,7 +29,7 @@ def planted() -> list[int]:
 
 
 @pytest.fixture
-def bar(user: User, planted: list[int]) -> FindBar:
+def bar(user: User, planted: list[int]) -> Iterator[FindBar]:
     """The find bar, opened by its key over a long conversation with another branch."""
     if not planted:
         store = user.application.store
@@ -45,7 +46,8 @@ def bar(user: User, planted: list[int]) -> FindBar:
     user.window.composer.text.setFocus()
     user.window.action("find").trigger()
     assert user.window.focusWidget() is user.window.find_bar.field
-    return user.window.find_bar
+    yield user.window.find_bar
+    user.window.find_bar.field.clear()
 
 
 def _settle(user: User) -> None:

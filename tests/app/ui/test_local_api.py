@@ -40,6 +40,8 @@ from tests.models import byte_level_tokenizer, write_scripted_model
 from tests.waiting import PATIENCE_MS
 from worker.models.folder import guide_path
 
+pytestmark = pytest.mark.own_window
+
 if TYPE_CHECKING:
     from openai.types.chat import ChatCompletionMessageParam
 

@@ -25,6 +25,8 @@ from tests.models import write_random_llama
 from tests.waiting import PATIENCE_MS
 from worker.printable import printable
 
+pytestmark = pytest.mark.own_window
+
 
 @pytest.fixture(scope="module", autouse=True)
 def hub(tmp_path_factory: pytest.TempPathFactory, byte_level: Tokenizer) -> Iterator[HubServer]:

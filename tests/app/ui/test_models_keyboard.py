@@ -30,6 +30,8 @@ from tests.models import byte_level_tokenizer, write_random_llama
 from tests.waiting import PATIENCE_MS
 from tests.worker.gguf.files import write_llama
 
+pytestmark = pytest.mark.own_window
+
 Key = Qt.Key
 SLOW = 2e5
 """Bytes per second of a fetch that does not end by itself."""

@@ -23,6 +23,8 @@ from tests.models import write_random_llama
 from tests.waiting import PATIENCE_MS
 from tests.worker.gguf.files import write_llama
 
+pytestmark = pytest.mark.own_window
+
 
 @pytest.fixture
 def window(user: User, byte_level: Tokenizer) -> Iterator[ModelsWindow]:

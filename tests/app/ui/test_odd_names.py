@@ -14,6 +14,8 @@ from tests.app.ui.conftest import User
 from tests.waiting import PATIENCE_MS
 from worker.sentence import verbatim
 
+pytestmark = pytest.mark.own_window
+
 _HTML = "<b>bold</b> & <img src='file:///etc/hostname'>"
 
 

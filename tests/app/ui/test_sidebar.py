@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from datetime import date, datetime, timedelta
 
+import pytest
 from PySide6.QtCore import QAbstractItemModel, QModelIndex, QObject, QPoint, QPointF, Qt
 from PySide6.QtGui import QAccessible, QDragEnterEvent, QDragMoveEvent, QDropEvent
 from PySide6.QtTest import QAbstractItemModelTester
@@ -16,6 +17,8 @@ from app.ui.sidebar.conversation_list import ConversationList
 from app.ui.sidebar.conversation_model import ID, IS_ANSWERING, ConversationModel, Section, sections
 from tests.app.ui.conftest import User
 from tests.waiting import PATIENCE_MS
+
+pytestmark = pytest.mark.own_window
 
 _TODAY = date(2026, 3, 31)
 

@@ -18,6 +18,7 @@ from PySide6.QtCore import QPoint, Qt, QTimer
 from PySide6.QtWidgets import QApplication
 from tokenizers import Tokenizer
 
+from app.application import Application
 from app.costs.context_meter import ContextMeter
 from app.costs.worker_queries import LatestQuery
 from app.model.message import Figures, Message, Sampling
@@ -46,35 +47,32 @@ def model(tmp_path_factory: pytest.TempPathFactory, byte_level: Tokenizer) -> Pa
     return folder
 
 
-@pytest.fixture(params=["no thinking", "with a draft model"])
-def asker(user: User, model: Path, request: pytest.FixtureRequest) -> Iterator[User]:
+@pytest.fixture(scope="module", params=["no thinking", "with a draft model"])
+def kind(request: pytest.FixtureRequest, application: Application, model: Path) -> str:
+    """How the model is used. It is loaded once for all tests of a kind."""
+    application.program.load_model(str(model))
+    application.program.set_draft_model(str(model.with_name("draft")) if request.param == "with a draft model" else "")
+    return request.param
+
+
+@pytest.fixture
+def asker(kind: str, user: User) -> Iterator[User]:
     """A user in front of a conversation with two questions."""
-    program, preparation = user.controller.program, user.controller.preparation
-    set_sampling(program, Sampling(temperature=0.0, max_tokens=12))
-    program.load_model(str(model))
-    _wait_until_loaded(user)
-    if request.param == "with a draft model":
-        program.set_draft_model(str(model.with_name("draft")))
-        _wait_until_loaded(user)
-    if request.param == "no thinking":
+    preparation = user.controller.preparation
+    set_sampling(user.controller.program, Sampling(temperature=0.0, max_tokens=12))
+    if kind == "no thinking":
         preparation.set_generation(structs.replace(preparation.generation, thinking=False))
     preparation.set_unsent(Unsent(system_prompt="Say little."))
-    user.ask(f"{request.param}, one question")
-    answer = user.ask(f"{request.param}, another question")
+    user.ask(f"{kind}, one question")
+    answer = user.ask(f"{kind}, another question")
     assert answer.record is not None
-    assert answer.record.template_options == ({"enable_thinking": False} if request.param == "no thinking" else {})
-    assert (answer.record.figures.draft_tokens > 0) == (request.param == "with a draft model")
+    assert answer.record.template_options == ({"enable_thinking": False} if kind == "no thinking" else {})
+    assert (answer.record.figures.draft_tokens > 0) == (kind == "with a draft model")
     yield user
     if user.window.tree_dock.isVisible():
         user.window.action("tree").trigger()
     preparation.reset_generation()
     preparation.replace_unsent(Unsent())
-    program.set_draft_model("")
-    _wait_until_loaded(user)
-
-
-def _wait_until_loaded(user: User) -> None:
-    user.bot.waitUntil(lambda: user.application.session.state == "ready", timeout=PATIENCE_MS)
 
 
 def _paid(answer: Message) -> _Cost:

@@ -71,7 +71,7 @@ def llama(random_llama: Path) -> LanguageModel:
     return loaded(random_llama)
 
 
-@pytest.fixture(params=[False, True, *in_long_runs([None])], ids=["looks at each token", "looks ahead", "in turns"])
+@pytest.fixture(params=[True, *in_long_runs([False, None])], ids=["looks ahead", "looks at each token", "in turns"])
 def new_engine(request: pytest.FixtureRequest) -> NewEngine:
     """In turns: as on a CPU whose steps vary between short and long."""
     looks_ahead: bool | None = request.param

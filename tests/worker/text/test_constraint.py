@@ -495,8 +495,7 @@ def test_a_stop_string_also_ends_a_constrained_answer(worker: StdioWorker):
     assert (answer["reason"], answer["stop"], len(answer["text"])) == ("stop", ", ", 3)
 
 
-@pytest.mark.parametrize("looks_ahead", [False, True])
-def test_answers_are_the_same_with_and_without_launching_ahead(random_llama: Path, looks_ahead: bool):
+def test_answers_are_the_same_with_and_without_launching_ahead(random_llama: Path):
     *_, model = UnreadModel(find_model(str(random_llama)), TRIALS).read()
     assert isinstance(model, LanguageModel)
     for n in (1, 3):
@@ -509,8 +508,8 @@ def test_answers_are_the_same_with_and_without_launching_ahead(random_llama: Pat
             constraint=Described(kind="json_schema", value=SCHEMA),
             sampling=Sampling(temperature=1, seed=2),
         )
-        for ahead in (False, looks_ahead):
-            engine = Engine(model, looks_ahead=ahead)
+        for looks_ahead in (False, True):
+            engine = Engine(model, looks_ahead=looks_ahead)
             engine.add(request, Ticket(1))
             while engine.is_busy:
                 finished += [event for event in engine.step() if isinstance(event, Finished)]
