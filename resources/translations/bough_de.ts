@@ -33,7 +33,7 @@
     </message>
     <message>
         <source>Add a system prompt</source>
-        <translation>System-Prompt hinzufügen</translation>
+        <translation>Systemprompt hinzufügen</translation>
     </message>
     <message>
         <source>Answer</source>
@@ -41,7 +41,7 @@
     </message>
     <message>
         <source>Try again</source>
-        <translation>Noch einmal versuchen</translation>
+        <translation>Erneut versuchen</translation>
     </message>
 </context>
 <context>
@@ -56,11 +56,11 @@
     </message>
     <message>
         <source>This computer</source>
-        <translation>Von diesem Computer</translation>
+        <translation>Nur dieser Computer</translation>
     </message>
     <message>
         <source>Other computers, too</source>
-        <translation>Auch von anderen Computern</translation>
+        <translation>Auch andere Computer</translation>
     </message>
     <message>
         <source>Every program in your network that has the key can send requests. The connection is not encrypted: others in the network may read the key, the requests and the answers.</source>
@@ -68,7 +68,7 @@
     </message>
     <message>
         <source>Names that mean the loaded model</source>
-        <translation>Namen, die das geladene Modell meinen</translation>
+        <translation>Aliasnamen für das geladene Modell</translation>
     </message>
     <message>
         <source>Parts left out of requests</source>
@@ -80,11 +80,11 @@
     </message>
     <message>
         <source>This ends the requests that are being answered.</source>
-        <translation>Das beendet die Anfragen, die gerade beantwortet werden.</translation>
+        <translation>Anfragen, die gerade beantwortet werden, werden dadurch beendet.</translation>
     </message>
     <message>
         <source>One on each line, for programs that insist on their own names; * stands for any text.</source>
-        <translation>Einer pro Zeile, für Programme, die auf eigenen Namen bestehen; * steht für beliebigen Text.</translation>
+        <translation>Einer pro Zeile, für Programme mit fest eingestellten Modellnamen; * steht für beliebigen Text.</translation>
     </message>
     <message>
         <source>Regular expressions, one on each line. Text that matches is left out of system prompts and first messages, and the model does not see it. Leave out text that changes with each request, such as a date: the text after it is then not read again.</source>
@@ -114,7 +114,7 @@
     </message>
     <message>
         <source>Answer stopped</source>
-        <translation>Antwort angehalten</translation>
+        <translation>Antwort gestoppt</translation>
     </message>
     <message>
         <source>Answer stopped at the maximum number of tokens</source>
@@ -129,7 +129,7 @@
     <name>AnswerSummary</name>
     <message>
         <source>Stopped.</source>
-        <translation>Angehalten.</translation>
+        <translation>Gestoppt.</translation>
     </message>
     <message>
         <source>Stopped at the maximum number of tokens. Continue writes more.</source>
@@ -149,7 +149,7 @@
     </message>
     <message>
         <source>{tokens} tokens, {kept} kept</source>
-        <translation>{tokens} Token, {kept} behalten</translation>
+        <translation>{tokens} Token, {kept} aus dem Cache</translation>
     </message>
     <message>
         <source>{tokens} read</source>
@@ -161,11 +161,11 @@
     </message>
     <message>
         <source>{tokens} tokens read</source>
-        <translation>{tokens} Tokens gelesen</translation>
+        <translation>{tokens} Token gelesen</translation>
     </message>
     <message>
         <source>{size} memory</source>
-        <translation>{size} Speicher</translation>
+        <translation>{size} Arbeitsspeicher</translation>
     </message>
     <message>
         <source>ended before “{stop}”</source>
@@ -185,15 +185,15 @@
     </message>
     <message>
         <source>The first word came after {seconds} s: {queue} s in the queue, {reading} s of reading.</source>
-        <translation>Das erste Wort kam nach {seconds} s: {queue} s in der Warteschlange, {reading} s Lesen.</translation>
+        <translation>Das erste Wort kam nach {seconds} s: {queue} s in der Warteschlange, {reading} s Lesen des Prompts.</translation>
     </message>
     <message>
         <source>The model used up to {size} of memory, including its cache.</source>
-        <translation>Das Modell brauchte mit seinem Cache bis zu {size} Speicher.</translation>
+        <translation>Das Modell brauchte mit seinem Cache bis zu {size} Arbeitsspeicher.</translation>
     </message>
     <message>
         <source>It answered a request of {program}.</source>
-        <translation>Sie beantwortete eine Anfrage von {program}.</translation>
+        <translation>Die Antwort ging an {program}.</translation>
     </message>
     <message>
         <source>Left out of the request by your rule: {rule}</source>
@@ -240,15 +240,15 @@
     </message>
     <message>
         <source>You can then shorten the message, or continue from an earlier one.</source>
-        <translation>Sie können dann die Nachricht kürzen oder bei einer früheren weitermachen.</translation>
+        <translation>Sie können dann die Nachricht kürzen oder von einer früheren aus fortfahren.</translation>
     </message>
     <message>
         <source>Leave out the oldest messages</source>
-        <translation>Die ältesten Nachrichten auslassen</translation>
+        <translation>Die ältesten Nachrichten weglassen</translation>
     </message>
     <message>
         <source>The system prompt and your last question stay. Nothing is deleted: the model just doesn&apos;t see the oldest messages, and the answer says how many.</source>
-        <translation>Der Systemprompt und Ihre letzte Frage bleiben. Nichts wird gelöscht: Das Modell sieht nur die ältesten Nachrichten nicht, und die Antwort sagt, wie viele.</translation>
+        <translation>Der Systemprompt und Ihre letzte Frage bleiben dabei. Es wird nichts gelöscht: Das Modell sieht nur die ältesten Nachrichten nicht, und die Antwort nennt deren Anzahl.</translation>
     </message>
     <message>
         <source>Figures below an answer</source>
@@ -260,7 +260,7 @@
     </message>
     <message>
         <source>Its tooltip and a click show the others.</source>
-        <translation>Ihr Tooltip und ein Klick zeigen die anderen.</translation>
+        <translation>Die anderen erscheinen im Tooltip und nach einem Klick.</translation>
     </message>
     <message>
         <source>All</source>
@@ -268,7 +268,7 @@
     </message>
     <message>
         <source>Tokens read and kept, times, memory and the like.</source>
-        <translation>Gelesene und behaltene Tokens, Zeiten, Speicher und dergleichen.</translation>
+        <translation>Token gelesen und aus dem Cache, Zeiten, Arbeitsspeicher und dergleichen.</translation>
     </message>
     <message>
         <source>Sampling</source>
@@ -276,15 +276,15 @@
     </message>
     <message>
         <source>Temperature, length and stop strings belong to each conversation. Set them with the Sampling button below the message field; you can also save them there as a preset.</source>
-        <translation>Temperatur, Länge und Stoppsequenzen gehören zum jeweiligen Gespräch. Stellen Sie sie mit der Schaltfläche „Sampling“ unter dem Nachrichtenfeld ein; dort lassen sie sich auch als Voreinstellung speichern.</translation>
+        <translation>Temperatur, Länge und Stoppsequenzen gehören zum jeweiligen Gespräch. Stellen Sie sie mit der Schaltfläche „Sampling“ unter dem Nachrichtenfeld ein; dort lassen sie sich auch als Profil speichern.</translation>
     </message>
     <message>
         <source>The context is how much text a model can read at once, its answer included. A word is one or two tokens.</source>
-        <translation>Der Kontext ist die Textmenge, die ein Modell auf einmal lesen kann, die Antwort eingeschlossen. Ein Wort sind ein bis zwei Token.</translation>
+        <translation>Der Kontext ist die Textmenge, die ein Modell auf einmal lesen kann, seine Antwort eingeschlossen. Ein Wort hat ein bis zwei Token.</translation>
     </message>
     <message>
         <source>The loaded model can read up to {} tokens, its answer included. A word is one or two tokens.</source>
-        <translation>Das geladene Modell kann bis zu {} Token lesen, die Antwort eingeschlossen. Ein Wort sind ein bis zwei Token.</translation>
+        <translation>Das geladene Modell kann bis zu {} Token lesen, seine Antwort eingeschlossen. Ein Wort hat ein bis zwei Token.</translation>
     </message>
 </context>
 <context>
@@ -326,11 +326,11 @@
     </message>
     <message>
         <source>Bough makes a backup every day and before each update, and checks it. When you restore a backup, it replaces your conversations; these are kept as another backup.</source>
-        <translation>Bough macht jeden Tag und vor jedem Update eine Sicherung und prüft sie. Wenn Sie eine Sicherung wiederherstellen, ersetzt sie Ihre Gespräche; diese bleiben als weitere Sicherung erhalten.</translation>
+        <translation>Bough erstellt und prüft jeden Tag und vor jedem Update eine Sicherung. Wenn Sie eine Sicherung wiederherstellen, ersetzt sie Ihre jetzigen Gespräche; diese bleiben als weitere Sicherung erhalten.</translation>
     </message>
     <message>
         <source>There are no backups yet. Bough makes one a day, soon after it starts, and keeps seven of them.</source>
-        <translation>Es gibt noch keine Sicherungen. Bough macht täglich eine, kurz nach dem Start, und behält sieben davon.</translation>
+        <translation>Es gibt noch keine Sicherungen. Bough erstellt täglich eine, kurz nach dem Start, und behält die letzten sieben.</translation>
     </message>
     <message>
         <source>Show folder</source>
@@ -342,7 +342,7 @@
     </message>
     <message>
         <source>intact</source>
-        <translation>intakt</translation>
+        <translation>unversehrt</translation>
     </message>
     <message numerus="yes">
         <source>%n conversation(s)</source>
@@ -369,7 +369,7 @@
     </message>
     <message>
         <source>The backups are in {folder}. The folder can&apos;t be opened here.</source>
-        <translation>Die Sicherungen liegen in {folder}. Der Ordner lässt sich hier nicht öffnen.</translation>
+        <translation>Die Sicherungen liegen in {folder}. Der Ordner kann hier nicht geöffnet werden.</translation>
     </message>
     <message>
         <source>Restore a backup</source>
@@ -381,7 +381,7 @@
     </message>
     <message>
         <source>Bough closes its windows and opens them again with the conversations of that time. The current conversations are kept as a backup. Answers that are still being written are stopped.</source>
-        <translation>Bough schließt seine Fenster und öffnet sie wieder mit den Gesprächen von damals. Die jetzigen Gespräche bleiben als Sicherung erhalten. Antworten, die noch geschrieben werden, werden angehalten.</translation>
+        <translation>Bough schließt seine Fenster und öffnet sie wieder mit den Gesprächen von damals. Die jetzigen Gespräche bleiben als Sicherung erhalten. Antworten, die noch geschrieben werden, werden gestoppt.</translation>
     </message>
     <message>
         <source>Restore</source>
@@ -408,7 +408,7 @@
     </message>
     <message>
         <source>Chat</source>
-        <translation>Chatten</translation>
+        <translation>Chat beginnen</translation>
     </message>
     <message>
         <source>Load it anyway</source>
@@ -416,7 +416,7 @@
     </message>
     <message>
         <source>Free memory first</source>
-        <translation>Erst Speicher freigeben</translation>
+        <translation>Erst Arbeitsspeicher freigeben</translation>
     </message>
     <message>
         <source>Allow it</source>
@@ -618,11 +618,11 @@
     </message>
     <message>
         <source>Stopping…</source>
-        <translation>Wird angehalten …</translation>
+        <translation>Wird gestoppt…</translation>
     </message>
     <message>
         <source>Stop</source>
-        <translation>Anhalten</translation>
+        <translation>Stoppen</translation>
     </message>
     <message>
         <source>Send</source>
@@ -630,7 +630,7 @@
     </message>
     <message>
         <source>Stop (Esc)</source>
-        <translation>Anhalten (Esc)</translation>
+        <translation>Stoppen (Esc)</translation>
     </message>
     <message>
         <source>Send (Enter; Shift+Enter for a new line)</source>
@@ -657,7 +657,7 @@
     </message>
     <message>
         <source>This format can&apos;t be used: {problem}</source>
-        <translation>Dieses Format ist nicht verwendbar: {problem}</translation>
+        <translation>Dieses Format kann nicht verwendet werden: {problem}</translation>
     </message>
     <message>
         <source>{name}: not usable</source>
@@ -712,7 +712,7 @@
     <name>ContextGauge</name>
     <message>
         <source>oldest left out</source>
-        <translation>älteste ausgelassen</translation>
+        <translation>älteste weggelassen</translation>
     </message>
     <message>
         <source>too long</source>
@@ -728,7 +728,7 @@
     </message>
     <message>
         <source>{used} of {limit} tokens with this message: {kept} kept, {read} to read</source>
-        <translation>{used} von {limit} Token mit dieser Nachricht: {kept} behalten, {read} zu lesen</translation>
+        <translation>{used} von {limit} Token mit dieser Nachricht: {kept} im Cache, {read} zu lesen</translation>
     </message>
     <message>
         <source>, {free} free for the answer.</source>
@@ -740,11 +740,11 @@
     </message>
     <message>
         <source>The oldest messages will be left out.</source>
-        <translation>Die ältesten Nachrichten werden ausgelassen.</translation>
+        <translation>Die ältesten Nachrichten werden weggelassen.</translation>
     </message>
     <message>
         <source>The answer would fail: shorten the message, or continue from an earlier one.</source>
-        <translation>Die Antwort würde fehlschlagen: Kürzen Sie die Nachricht, oder machen Sie bei einer früheren weiter.</translation>
+        <translation>Die Antwort würde fehlschlagen: Kürzen Sie die Nachricht, oder fahren Sie von einer früheren aus fort.</translation>
     </message>
 </context>
 <context>
@@ -810,7 +810,7 @@
     </message>
     <message>
         <source>Your data is in {}. The folder can&apos;t be opened here.</source>
-        <translation>Ihre Daten liegen in {}. Der Ordner lässt sich hier nicht öffnen.</translation>
+        <translation>Ihre Daten liegen in {}. Der Ordner kann hier nicht geöffnet werden.</translation>
     </message>
 </context>
 <context>
@@ -862,11 +862,11 @@
     </message>
     <message>
         <source>The model is not loaded; it is loaded when you ask</source>
-        <translation>Das Modell ist nicht geladen; es wird geladen, wenn Sie fragen</translation>
+        <translation>Das Modell ist nicht geladen; es wird geladen, sobald Sie fragen</translation>
     </message>
     <message>
         <source>{count} kept</source>
-        <translation>{count} behalten</translation>
+        <translation>{count} im Cache</translation>
     </message>
     <message>
         <source>nothing to read</source>
@@ -874,19 +874,19 @@
     </message>
     <message>
         <source>would read {count} tokens</source>
-        <translation>würde {count} Token lesen</translation>
+        <translation>{count} Token wären zu lesen</translation>
     </message>
     <message>
         <source>kept in memory</source>
-        <translation>im Speicher behalten</translation>
+        <translation>im Arbeitsspeicher</translation>
     </message>
     <message>
         <source>kept on disk</source>
-        <translation>auf dem Datenträger behalten</translation>
+        <translation>auf dem Datenträger</translation>
     </message>
     <message>
         <source>not kept</source>
-        <translation>nicht behalten</translation>
+        <translation>nicht im Cache</translation>
     </message>
     <message>
         <source>1 token/s</source>
@@ -925,7 +925,7 @@
     </message>
     <message>
         <source>Settings, presets and hooks as one file, for another computer.</source>
-        <translation>Einstellungen, Voreinstellungen und Hooks als eine Datei, für einen anderen Computer.</translation>
+        <translation>Einstellungen, Profile und Hooks in einer Datei, etwa für einen anderen Computer.</translation>
     </message>
     <message>
         <source>Backups and trash</source>
@@ -933,7 +933,7 @@
     </message>
     <message>
         <source>Bough makes a backup once a day. Deleted conversations stay in the trash for 30 days.</source>
-        <translation>Bough macht täglich eine Sicherung. Gelöschte Gespräche bleiben 30 Tage im Papierkorb.</translation>
+        <translation>Bough erstellt täglich eine Sicherung. Gelöschte Gespräche bleiben 30 Tage im Papierkorb.</translation>
     </message>
     <message>
         <source>Data folder</source>
@@ -948,7 +948,7 @@
     <name>DialogCommands</name>
     <message>
         <source>There is nothing to export yet.</source>
-        <translation>Noch gibt es nichts zu exportieren.</translation>
+        <translation>Es gibt noch nichts zu exportieren.</translation>
     </message>
     <message numerus="yes">
         <source>%n message(s)</source>
@@ -1033,8 +1033,8 @@
     <message numerus="yes">
         <source>%n could not be imported.</source>
         <translation>
-            <numerusform>%n ließ sich nicht importieren.</numerusform>
-            <numerusform>%n ließen sich nicht importieren.</numerusform>
+            <numerusform>%n konnte nicht importiert werden.</numerusform>
+            <numerusform>%n konnten nicht importiert werden.</numerusform>
         </translation>
     </message>
 </context>
@@ -1094,7 +1094,7 @@
     </message>
     <message>
         <source>This removes the text from your conversations, their backups and the cache. Messages that are also part of other conversations are kept.</source>
-        <translation>Damit verschwindet der Text aus Ihren Gesprächen, aus deren Sicherungen und aus dem Cache. Nachrichten, die auch zu anderen Gesprächen gehören, bleiben erhalten.</translation>
+        <translation>Der Text wird aus Ihren Gesprächen, deren Sicherungen und dem Cache entfernt. Nachrichten, die auch zu anderen Gesprächen gehören, bleiben erhalten.</translation>
     </message>
     <message>
         <source>Delete permanently</source>
@@ -1118,7 +1118,7 @@
     </message>
     <message>
         <source>Some text is not saved. Close Bough and lose it?</source>
-        <translation>Ein Teil des Textes ist nicht gespeichert. Bough schließen und ihn verlieren?</translation>
+        <translation>Ein Teil des Textes ist nicht gespeichert. Bough schließen und diesen Text verwerfen?</translation>
     </message>
     <message>
         <source>Project</source>
@@ -1130,11 +1130,11 @@
     </message>
     <message>
         <source>Your conversations can&apos;t be written now. Free some disk space; Bough then saves the text.</source>
-        <translation>Ihre Gespräche können gerade nicht geschrieben werden. Schaffen Sie Platz auf dem Datenträger, dann wird der Text von selbst gespeichert.</translation>
+        <translation>Ihre Gespräche können gerade nicht gespeichert werden. Schaffen Sie Platz auf dem Datenträger; Bough speichert den Text dann von selbst.</translation>
     </message>
     <message>
         <source>Close and lose it</source>
-        <translation>Schließen und verlieren</translation>
+        <translation>Schließen und verwerfen</translation>
     </message>
     <message>
         <source>Keep open</source>
@@ -1184,7 +1184,7 @@
     </message>
     <message>
         <source>A smaller model of the same family that predicts the next tokens. Correct predictions make answers faster, and the answers stay the same. It needs extra memory.</source>
-        <translation>Ein kleineres Modell derselben Familie, das die nächsten Token vorhersagt. Richtige Vorhersagen machen Antworten schneller, und die Antworten bleiben dieselben. Es braucht zusätzlichen Speicher.</translation>
+        <translation>Ein kleineres Modell derselben Familie, das die nächsten Token vorhersagt. Richtige Vorhersagen machen Antworten schneller; die Antworten bleiben gleich. Es braucht zusätzlichen Arbeitsspeicher.</translation>
     </message>
     <message>
         <source>The guide needs no draft model: it is fast enough.</source>
@@ -1196,7 +1196,7 @@
     </message>
     <message>
         <source>For {model} (none yet).</source>
-        <translation>Für {model} (bisher keines).</translation>
+        <translation>Für {model} (noch keines).</translation>
     </message>
     <message>
         <source>Loading {model}…</source>
@@ -1227,8 +1227,8 @@
     <message numerus="yes">
         <source>Drop to open %n model(s)</source>
         <translation>
-            <numerusform>Loslassen, um %n Modell zu öffnen</numerusform>
-            <numerusform>Loslassen, um %n Modelle zu öffnen</numerusform>
+            <numerusform>Hier ablegen, um %n Modell zu öffnen</numerusform>
+            <numerusform>Hier ablegen, um %n Modelle zu öffnen</numerusform>
         </translation>
     </message>
     <message numerus="yes">
@@ -1240,19 +1240,19 @@
     </message>
     <message>
         <source>You see the contents first. Nothing is imported until you confirm.</source>
-        <translation>Sie sehen zuerst den Inhalt. Nichts wird importiert, bevor Sie zustimmen.</translation>
+        <translation>Sie sehen zuerst den Inhalt. Es wird nichts importiert, bevor Sie zustimmen.</translation>
     </message>
     <message>
         <source>Ignored because Bough can&apos;t read them: {names}</source>
-        <translation>Ignoriert, weil Bough sie nicht lesen kann: {names}</translation>
+        <translation>Übergangen, weil Bough sie nicht lesen kann: {names}</translation>
     </message>
     <message>
         <source>These files can&apos;t be imported</source>
-        <translation>Diese Dateien lassen sich nicht importieren</translation>
+        <translation>Diese Dateien können nicht importiert werden</translation>
     </message>
     <message>
         <source>{names}: Bough imports {endings} and folders of such files.</source>
-        <translation>{names}: Bough importiert {endings} und Ordner mit solchen Dateien.</translation>
+        <translation>{names} kann nicht importiert werden. Bough importiert {endings} und Ordner mit solchen Dateien.</translation>
     </message>
 </context>
 <context>
@@ -1271,7 +1271,7 @@
     </message>
     <message>
         <source>Plain text</source>
-        <translation>Reiner Text</translation>
+        <translation>Nur Text</translation>
     </message>
     <message>
         <source>OpenDocument</source>
@@ -1295,7 +1295,7 @@
     </message>
     <message>
         <source>Text with headings that Bough can import again.</source>
-        <translation>Text mit Überschriften, den Bough wieder importieren kann.</translation>
+        <translation>Text mit Überschriften; Bough kann ihn wieder importieren.</translation>
     </message>
     <message>
         <source>A single file with collapsible branches.</source>
@@ -1315,15 +1315,15 @@
     </message>
     <message>
         <source>For fine-tuning: one line per branch.</source>
-        <translation>Zum Feinabstimmen: eine Zeile pro Zweig.</translation>
+        <translation>Für Fine-Tuning: eine Zeile pro Zweig.</translation>
     </message>
     <message>
         <source>For fine-tuning: a format that many tools read.</source>
-        <translation>Zum Feinabstimmen: ein Format, das viele Werkzeuge lesen.</translation>
+        <translation>Für Fine-Tuning: ein Format, das viele Programme lesen.</translation>
     </message>
     <message>
         <source>For fine-tuning: the shown answer paired with each other version.</source>
-        <translation>Zum Feinabstimmen: die gezeigte Antwort, gepaart mit jeder anderen Version.</translation>
+        <translation>Für Fine-Tuning: die gezeigte Antwort, gepaart mit jeder anderen Version.</translation>
     </message>
     <message>
         <source>Everything that Bough knows, to import into Bough again.</source>
@@ -1393,7 +1393,7 @@
     </message>
     <message>
         <source>Same as the reader&apos;s system</source>
-        <translation>Wie das System der Lesenden</translation>
+        <translation>Wie im System der Lesenden</translation>
     </message>
     <message>
         <source>Light</source>
@@ -1413,7 +1413,7 @@
     </message>
     <message>
         <source>Include</source>
-        <translation>Mit</translation>
+        <translation>Enthalten</translation>
     </message>
     <message>
         <source>Save to</source>
@@ -1437,11 +1437,11 @@
     </message>
     <message>
         <source>This folder exists. The files are added to it.</source>
-        <translation>Diesen Ordner gibt es schon. Die Dateien werden hinzugefügt.</translation>
+        <translation>Dieser Ordner existiert schon. Die Dateien werden darin hinzugefügt.</translation>
     </message>
     <message>
         <source>A file with this name exists. It will be replaced.</source>
-        <translation>Eine Datei mit diesem Namen gibt es schon. Sie wird ersetzt.</translation>
+        <translation>Eine Datei mit diesem Namen existiert schon. Sie wird ersetzt.</translation>
     </message>
     <message>
         <source>Export to</source>
@@ -1461,7 +1461,7 @@
     </message>
     <message>
         <source>Cancelled. Nothing was exported.</source>
-        <translation>Abgebrochen. Nichts wurde exportiert.</translation>
+        <translation>Abgebrochen. Es wurde nichts exportiert.</translation>
     </message>
 </context>
 <context>
@@ -1484,7 +1484,7 @@
     </message>
     <message>
         <source>{count} tokens</source>
-        <translation>{count} Tokens</translation>
+        <translation>{count} Token</translation>
     </message>
     <message>
         <source>Speed here</source>
@@ -1512,7 +1512,7 @@
     </message>
     <message>
         <source>Updated</source>
-        <translation>Geändert</translation>
+        <translation>Aktualisiert</translation>
     </message>
     <message>
         <source>{number} in the last month</source>
@@ -1523,11 +1523,11 @@
     <name>FetchOffer</name>
     <message>
         <source>Stop</source>
-        <translation>Anhalten</translation>
+        <translation>Stoppen</translation>
     </message>
     <message>
         <source>Fetch {model}</source>
-        <translation>{model} holen</translation>
+        <translation>{model} herunterladen</translation>
     </message>
     <message>
         <source>A small real model, to chat about anything:</source>
@@ -1539,18 +1539,18 @@
     </message>
     <message>
         <source>Fetching {model}…</source>
-        <translation>{model} wird geholt …</translation>
+        <translation>{model} wird heruntergeladen…</translation>
     </message>
     <message>
         <source>Fetching {model}: {percent} %</source>
-        <translation>{model} wird geholt: {percent} %</translation>
+        <translation>{model} wird heruntergeladen: {percent} %</translation>
     </message>
 </context>
 <context>
     <name>FigureButton</name>
     <message>
         <source>About this answer</source>
-        <translation>Über diese Antwort</translation>
+        <translation>Infos zu dieser Antwort</translation>
     </message>
 </context>
 <context>
@@ -1569,7 +1569,7 @@
     </message>
     <message>
         <source>Go to the next hit on another branch</source>
-        <translation>Zum nächsten Treffer auf einem anderen Zweig</translation>
+        <translation>Zum nächsten Treffer in einem anderen Zweig</translation>
     </message>
     <message>
         <source>Close</source>
@@ -1590,13 +1590,13 @@
     <message numerus="yes">
         <source>%n on other branches</source>
         <translation>
-            <numerusform>%n auf anderen Zweigen</numerusform>
-            <numerusform>%n auf anderen Zweigen</numerusform>
+            <numerusform>%n in anderen Zweigen</numerusform>
+            <numerusform>%n in anderen Zweigen</numerusform>
         </translation>
     </message>
     <message>
         <source>1 on another branch</source>
-        <translation>1 auf einem anderen Zweig</translation>
+        <translation>1 in einem anderen Zweig</translation>
     </message>
 </context>
 <context>
@@ -1629,11 +1629,11 @@
     </message>
     <message>
         <source>Start with an example</source>
-        <translation>Mit einem Beispiel anfangen</translation>
+        <translation>Mit einem Beispiel beginnen</translation>
     </message>
     <message>
         <source>Enter a format. Until then, answers are free text.</source>
-        <translation>Geben Sie ein Format ein. Bis dahin sind Antworten freier Text.</translation>
+        <translation>Geben Sie ein Format ein. Bis dahin sind Antworten Freitext.</translation>
     </message>
     <message>
         <source>Checking…</source>
@@ -1645,7 +1645,7 @@
     </message>
     <message>
         <source>Free text</source>
-        <translation>Freier Text</translation>
+        <translation>Freitext</translation>
     </message>
     <message>
         <source>JSON schema</source>
@@ -1665,7 +1665,7 @@
     </message>
     <message>
         <source>The model answers freely. Every other format is enforced token by token.</source>
-        <translation>Das Modell antwortet frei. Jedes andere Format wird Token für Token erzwungen.</translation>
+        <translation>Das Modell antwortet frei. Alle anderen Formate werden Token für Token erzwungen.</translation>
     </message>
     <message>
         <source>The answer is JSON that matches this schema.</source>
@@ -1958,15 +1958,15 @@
     <message numerus="yes">
         <source>%n can&apos;t be imported</source>
         <translation>
-            <numerusform>%n lässt sich nicht importieren</numerusform>
-            <numerusform>%n lassen sich nicht importieren</numerusform>
+            <numerusform>%n kann nicht importiert werden</numerusform>
+            <numerusform>%n können nicht importiert werden</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>%n conversation(s) already in Bough, left out</source>
         <translation>
-            <numerusform>%n Gespräch ist schon in Bough und wird ausgelassen</numerusform>
-            <numerusform>%n Gespräche sind schon in Bough und werden ausgelassen</numerusform>
+            <numerusform>%n Gespräch ist schon in Bough und wird weggelassen</numerusform>
+            <numerusform>%n Gespräche sind schon in Bough und werden weggelassen</numerusform>
         </translation>
     </message>
     <message>
@@ -1987,11 +1987,11 @@
     </message>
     <message>
         <source>The files could not be read</source>
-        <translation>Die Dateien ließen sich nicht lesen</translation>
+        <translation>Die Dateien konnten nicht gelesen werden</translation>
     </message>
     <message>
         <source>Cancelled. Nothing was imported.</source>
-        <translation>Abgebrochen. Nichts wurde importiert.</translation>
+        <translation>Abgebrochen. Es wurde nichts importiert.</translation>
     </message>
 </context>
 <context>
@@ -2065,7 +2065,7 @@
     </message>
     <message>
         <source>{} kept</source>
-        <translation>{} behalten</translation>
+        <translation>{} im Cache</translation>
     </message>
     <message>
         <source>Left out by your rule: {}</source>
@@ -2096,7 +2096,7 @@
     </message>
     <message>
         <source>Bough opens only web and mail addresses. You can copy this one.</source>
-        <translation>Bough öffnet nur Web- und Mailadressen. Diese können Sie kopieren.</translation>
+        <translation>Bough öffnet nur Web- und Mailadressen. Diese hier können Sie kopieren.</translation>
     </message>
 </context>
 <context>
@@ -2115,11 +2115,11 @@
     </message>
     <message>
         <source>Only programs on this computer that have the key can send requests.</source>
-        <translation>Nur Programme auf diesem Rechner, die den Schlüssel haben, können Anfragen senden.</translation>
+        <translation>Nur Programme auf diesem Computer, die den Schlüssel haben, können Anfragen senden.</translation>
     </message>
     <message>
         <source>Editors, coding agents and scripts can use the model that is loaded in Bough, through the APIs of OpenAI and Anthropic.</source>
-        <translation>Editoren, Programmieragenten und Skripte können das in Bough geladene Modell nutzen, über die APIs von OpenAI und Anthropic.</translation>
+        <translation>Editoren, Coding-Agenten und Skripte können das in Bough geladene Modell nutzen, über die APIs von OpenAI und Anthropic.</translation>
     </message>
     <message>
         <source>How programs connect</source>
@@ -2163,7 +2163,7 @@
     </message>
     <message>
         <source>Show the key</source>
-        <translation>Den Schlüssel zeigen</translation>
+        <translation>Den Schlüssel anzeigen</translation>
     </message>
     <message>
         <source>Copy the key</source>
@@ -2179,7 +2179,7 @@
     </message>
     <message>
         <source>Models that requests name</source>
-        <translation>Modelle, die Anfragen nennen</translation>
+        <translation>Modelle, die Anfragen nennen dürfen</translation>
     </message>
     <message>
         <source>Only the loaded one</source>
@@ -2191,11 +2191,11 @@
     </message>
     <message>
         <source>All models on this computer</source>
-        <translation>Alle Modelle auf diesem Rechner</translation>
+        <translation>Alle Modelle auf diesem Computer</translation>
     </message>
     <message>
         <source>If a request names another model, Bough loads that one in place of yours when the running answers end.</source>
-        <translation>Nennt eine Anfrage ein anderes Modell, lädt Bough dieses anstelle Ihres Modells, sobald die laufenden Antworten beendet sind.</translation>
+        <translation>Nennt eine Anfrage ein anderes Modell, lädt Bough es anstelle Ihres Modells, sobald die laufenden Antworten fertig sind.</translation>
     </message>
     <message>
         <source>Requests as conversations</source>
@@ -2211,7 +2211,7 @@
     </message>
     <message>
         <source>An agent&apos;s session becomes a conversation in the folder “Local API”, with a branch wherever it went back. You can read it, and continue it here.</source>
-        <translation>Die Sitzung eines Agenten wird ein Gespräch im Ordner „Local API“, mit einem Zweig überall dort, wo er zurückging. Sie können es lesen und hier fortsetzen.</translation>
+        <translation>Die Sitzung eines Agenten wird ein Gespräch im Ordner „Local API“, mit einem Zweig überall dort, wo der Agent zurückging. Sie können es hier lesen und fortsetzen.</translation>
     </message>
     <message>
         <source>Hide</source>
@@ -2231,11 +2231,11 @@
     </message>
     <message>
         <source>It is kept in the keyring of your system. A new key makes this one invalid.</source>
-        <translation>Er liegt im Schlüsselbund Ihres Systems. Ein neuer Schlüssel macht diesen ungültig.</translation>
+        <translation>Er wird im Schlüsselbund Ihres Systems gespeichert. Ein neuer Schlüssel macht diesen ungültig.</translation>
     </message>
     <message>
         <source>Your system&apos;s keyring can&apos;t be used, so Bough makes another key at each start. To choose one, set BOUGH_API_KEY.</source>
-        <translation>Der Schlüsselbund Ihres Systems ist nicht nutzbar, deshalb erzeugt Bough bei jedem Start einen anderen Schlüssel. Um selbst einen zu wählen, setzen Sie BOUGH_API_KEY.</translation>
+        <translation>Der Schlüsselbund Ihres Systems kann nicht verwendet werden, deshalb erzeugt Bough bei jedem Start einen neuen Schlüssel. Um selbst einen festzulegen, setzen Sie BOUGH_API_KEY.</translation>
     </message>
 </context>
 <context>
@@ -2273,7 +2273,7 @@
     </message>
     <message>
         <source>Keep nothing on disk</source>
-        <translation>Nichts auf dem Datenträger behalten</translation>
+        <translation>Nichts auf dem Datenträger speichern</translation>
     </message>
     <message>
         <source>Existing files stay until you empty the cache.</source>
@@ -2297,7 +2297,7 @@
     </message>
     <message>
         <source>About half the memory. Answers hardly change.</source>
-        <translation>Etwa die Hälfte des Speichers. Antworten ändern sich kaum.</translation>
+        <translation>Etwa halb so viel Arbeitsspeicher. Antworten ändern sich kaum.</translation>
     </message>
     <message>
         <source>4 bits</source>
@@ -2305,7 +2305,7 @@
     </message>
     <message>
         <source>About a quarter of the memory. Answers can get worse, especially in long conversations.</source>
-        <translation>Etwa ein Viertel des Speichers. Antworten können schlechter werden, vor allem in langen Gesprächen.</translation>
+        <translation>Etwa ein Viertel des Arbeitsspeichers. Antworten können schlechter werden, vor allem in langen Gesprächen.</translation>
     </message>
     <message>
         <source>Empty</source>
@@ -2317,7 +2317,7 @@
     </message>
     <message>
         <source>Before a model answers, it reads the conversation. The text it has read is kept in a cache, so that the next answer or another branch starts at once. More memory keeps more conversations ready.</source>
-        <translation>Bevor ein Modell antwortet, liest es das Gespräch. Gelesener Text bleibt in einem Cache, damit die nächste Antwort oder ein anderer Zweig sofort beginnt. Mehr Speicher hält mehr Gespräche bereit.</translation>
+        <translation>Bevor ein Modell antwortet, liest es das Gespräch. Gelesener Text bleibt in einem Cache, damit die nächste Antwort oder ein anderer Zweig sofort beginnt. Mehr Arbeitsspeicher hält mehr Gespräche bereit.</translation>
     </message>
     <message>
         <source>Show folder</source>
@@ -2325,19 +2325,19 @@
     </message>
     <message>
         <source>Removes the cache from disk and memory. Your conversations stay.</source>
-        <translation>Entfernt den Cache vom Datenträger und aus dem Arbeitsspeicher. Ihre Gespräche bleiben.</translation>
+        <translation>Leert den Cache auf dem Datenträger und im Arbeitsspeicher. Ihre Gespräche bleiben erhalten.</translation>
     </message>
     <message>
         <source>Also keep the cache on disk</source>
-        <translation>Cache auch auf dem Datenträger behalten</translation>
+        <translation>Cache auch auf dem Datenträger speichern</translation>
     </message>
     <message>
         <source>The cache on disk stays when you close Bough or use another model.</source>
-        <translation>Der Cache auf dem Datenträger bleibt, wenn Sie Bough schließen oder ein anderes Modell verwenden.</translation>
+        <translation>Der Cache auf dem Datenträger bleibt erhalten, wenn Sie Bough schließen oder ein anderes Modell verwenden.</translation>
     </message>
     <message>
         <source>With fewer bits, more text fits into the same memory, but it is stored less precisely. Not every model supports this.</source>
-        <translation>Mit weniger Bit passt mehr Text in denselben Speicher, er wird aber weniger genau gespeichert. Nicht jedes Modell unterstützt das.</translation>
+        <translation>Mit weniger Bits passt mehr Text in denselben Arbeitsspeicher, er wird aber weniger genau gespeichert. Nicht jedes Modell unterstützt das.</translation>
     </message>
     <message>
         <source>The model will be loaded again when no answer is being written; {}</source>
@@ -2345,11 +2345,11 @@
     </message>
     <message>
         <source>its cache comes back from disk.</source>
-        <translation>sein Cache kommt vom Datenträger zurück.</translation>
+        <translation>sein Cache wird vom Datenträger geladen.</translation>
     </message>
     <message>
         <source>it reads the conversations again when needed.</source>
-        <translation>es liest die Gespräche bei Bedarf neu.</translation>
+        <translation>es liest die Gespräche bei Bedarf erneut.</translation>
     </message>
     <message>
         <source>The loaded model does not support this and uses full precision.</source>
@@ -2357,11 +2357,11 @@
     </message>
     <message>
         <source>The loaded model gets up to {}.</source>
-        <translation>Das geladene Modell bekommt bis zu {}.</translation>
+        <translation>Für das geladene Modell bis zu {}.</translation>
     </message>
     <message>
         <source>As much as the model and the memory of this computer allow.</source>
-        <translation>So viel, wie das Modell und der Speicher dieses Computers zulassen.</translation>
+        <translation>So viel, wie das Modell und der Arbeitsspeicher dieses Computers zulassen.</translation>
     </message>
     <message>
         <source>No model is loaded.</source>
@@ -2385,7 +2385,7 @@
     </message>
     <message>
         <source>Now: {}, all of it from this model ({} tokens).</source>
-        <translation>Jetzt: {}, alles davon von diesem Modell ({} Token).</translation>
+        <translation>Jetzt: {}, alles von diesem Modell ({} Token).</translation>
     </message>
     <message>
         <source>Now: {}, {} of it from this model ({} tokens).</source>
@@ -2393,7 +2393,7 @@
     </message>
     <message>
         <source>The cache is in {}. The folder can&apos;t be opened here.</source>
-        <translation>Der Cache liegt in {}. Der Ordner lässt sich hier nicht öffnen.</translation>
+        <translation>Der Cache liegt in {}. Der Ordner kann hier nicht geöffnet werden.</translation>
     </message>
 </context>
 <context>
@@ -2604,11 +2604,11 @@
     </message>
     <message>
         <source>Replace in place</source>
-        <translation>An Ort und Stelle ersetzen</translation>
+        <translation>Ohne neue Version ersetzen</translation>
     </message>
     <message>
         <source>Star</source>
-        <translation>Stern</translation>
+        <translation>Mit Stern markieren</translation>
     </message>
     <message>
         <source>Pin branch</source>
@@ -2620,7 +2620,7 @@
     </message>
     <message>
         <source>Prune</source>
-        <translation>Stutzen</translation>
+        <translation>Entfernen</translation>
     </message>
     <message>
         <source>Versions side by side</source>
@@ -2640,7 +2640,7 @@
     </message>
     <message>
         <source>Show or fold the thought</source>
-        <translation>Nachdenken anzeigen oder einklappen</translation>
+        <translation>Nachdenken ein- oder ausblenden</translation>
     </message>
     <message>
         <source>Links…</source>
@@ -2664,11 +2664,11 @@
     </message>
     <message>
         <source>Run again and compare</source>
-        <translation>Noch einmal ausführen und vergleichen</translation>
+        <translation>Erneut ausführen und vergleichen</translation>
     </message>
     <message>
         <source>Stop</source>
-        <translation>Anhalten</translation>
+        <translation>Stoppen</translation>
     </message>
     <message>
         <source>Write a message</source>
@@ -2772,20 +2772,20 @@
     <message numerus="yes">
         <source>Prune (%n message(s))</source>
         <translation>
-            <numerusform>Stutzen (%n Nachricht)</numerusform>
-            <numerusform>Stutzen (%n Nachrichten)</numerusform>
+            <numerusform>Entfernen (%n Nachricht)</numerusform>
+            <numerusform>Entfernen (%n Nachrichten)</numerusform>
         </translation>
     </message>
     <message numerus="yes">
         <source>Keep only this version (prune %n message(s))</source>
         <translation>
-            <numerusform>Nur diese Version behalten (%n Nachricht stutzen)</numerusform>
-            <numerusform>Nur diese Version behalten (%n Nachrichten stutzen)</numerusform>
+            <numerusform>Nur diese Version behalten (%n Nachricht entfernen)</numerusform>
+            <numerusform>Nur diese Version behalten (%n Nachrichten entfernen)</numerusform>
         </translation>
     </message>
     <message>
         <source>This message has only one version. Edit or regenerate it to make another.</source>
-        <translation>Diese Nachricht hat nur eine Version. Bearbeiten Sie sie, oder erzeugen Sie sie neu, um eine weitere zu erhalten.</translation>
+        <translation>Von dieser Nachricht gibt es nur eine Version. Bearbeiten Sie sie, oder erzeugen Sie sie neu, um eine weitere zu erhalten.</translation>
     </message>
 </context>
 <context>
@@ -2804,11 +2804,11 @@
     </message>
     <message>
         <source>Ask again</source>
-        <translation>Noch einmal fragen</translation>
+        <translation>Erneut fragen</translation>
     </message>
     <message>
         <source>Enter or Ctrl+Enter</source>
-        <translation>Enter oder Strg+Enter</translation>
+        <translation>Eingabe oder Strg+Eingabe</translation>
     </message>
     <message>
         <source>Save</source>
@@ -2816,7 +2816,7 @@
     </message>
     <message>
         <source>Save as a new version (Enter)</source>
-        <translation>Als neue Version speichern (Enter)</translation>
+        <translation>Als neue Version speichern (Eingabe)</translation>
     </message>
     <message>
         <source>Save and continue</source>
@@ -2824,14 +2824,14 @@
     </message>
     <message>
         <source>Save as a new version that the model continues (Ctrl+Enter)</source>
-        <translation>Als neue Version speichern, die das Modell fortsetzt (Strg+Enter)</translation>
+        <translation>Als neue Version speichern, die das Modell fortsetzt (Strg+Eingabe)</translation>
     </message>
 </context>
 <context>
     <name>MessageFooter</name>
     <message>
         <source>Not saved yet. It is saved as soon as possible.</source>
-        <translation>Noch nicht gespeichert. Das geschieht, sobald es möglich ist.</translation>
+        <translation>Noch nicht gespeichert. Bough speichert es, sobald das möglich ist.</translation>
     </message>
     <message>
         <source>tokens unknown</source>
@@ -2868,7 +2868,7 @@
     </message>
     <message>
         <source>There is too much to format: the end of this text is shown as it was written.</source>
-        <translation>Zu viel zum Formatieren: Das Ende dieses Textes wird so gezeigt, wie es geschrieben wurde.</translation>
+        <translation>Zu viel zum Formatieren: Das Ende dieses Textes wird unformatiert gezeigt.</translation>
     </message>
     <message>
         <source>Show more ({count} more characters)</source>
@@ -2914,7 +2914,7 @@
     <name>ModelEntries</name>
     <message>
         <source>On the way</source>
-        <translation>Unterwegs</translation>
+        <translation>In Arbeit</translation>
     </message>
     <message>
         <source>On this computer</source>
@@ -2956,7 +2956,7 @@
     </message>
     <message>
         <source>Stop, and remove what has been made; the file stays</source>
-        <translation>Abbrechen und das Umgewandelte entfernen; die Datei bleibt</translation>
+        <translation>Abbrechen und das Umgewandelte entfernen; die Datei bleibt erhalten</translation>
     </message>
     <message>
         <source>Remove this download and what has come of it</source>
@@ -2964,7 +2964,7 @@
     </message>
     <message>
         <source>Chat</source>
-        <translation>Chatten</translation>
+        <translation>Chat beginnen</translation>
     </message>
     <message>
         <source>Start a conversation with this model (Enter)</source>
@@ -2976,11 +2976,11 @@
     </message>
     <message>
         <source>Free memory first</source>
-        <translation>Erst Speicher freigeben</translation>
+        <translation>Erst Arbeitsspeicher freigeben</translation>
     </message>
     <message>
         <source>End the guide&apos;s process, which starts again when it is asked (Enter)</source>
-        <translation>Den Prozess des Guides beenden, der wieder startet, wenn er gefragt wird (Eingabetaste)</translation>
+        <translation>Den Prozess des Guides beenden; er startet wieder, wenn Sie den Guide fragen (Eingabe)</translation>
     </message>
     <message>
         <source>Stop loading this model</source>
@@ -2992,19 +2992,19 @@
     </message>
     <message>
         <source>Make a model folder of this file; the file stays (Enter)</source>
-        <translation>Aus dieser Datei einen Modellordner machen; die Datei bleibt (Eingabe)</translation>
+        <translation>Aus dieser Datei einen Modellordner erstellen; die Datei bleibt erhalten (Eingabe)</translation>
     </message>
     <message>
         <source>Fetch</source>
-        <translation>Holen</translation>
+        <translation>Herunterladen</translation>
     </message>
     <message>
         <source>Fetch this model from the hub (Enter)</source>
-        <translation>Dieses Modell vom Hub holen (Eingabe)</translation>
+        <translation>Dieses Modell vom Hub herunterladen (Eingabe)</translation>
     </message>
     <message>
         <source>Pause</source>
-        <translation>Anhalten</translation>
+        <translation>Pausieren</translation>
     </message>
     <message>
         <source>Resume</source>
@@ -3016,7 +3016,7 @@
     </message>
     <message>
         <source>Ask the hub again (Enter)</source>
-        <translation>Den Hub noch einmal fragen (Eingabe)</translation>
+        <translation>Den Hub erneut fragen (Eingabe)</translation>
     </message>
     <message>
         <source>Loading</source>
@@ -3032,7 +3032,7 @@
     </message>
     <message>
         <source>Fetch next</source>
-        <translation>Als Nächstes holen</translation>
+        <translation>Als Nächstes herunterladen</translation>
     </message>
     <message>
         <source>Open web page</source>
@@ -3044,11 +3044,11 @@
     </message>
     <message>
         <source>Delete {title} from this computer? This frees {size} and can&apos;t be undone. Your conversations stay.</source>
-        <translation>{title} von diesem Computer löschen? Das gibt {size} frei und lässt sich nicht rückgängig machen. Ihre Gespräche bleiben.</translation>
+        <translation>{title} von diesem Computer löschen? Das gibt {size} frei und kann nicht rückgängig gemacht werden. Ihre Gespräche bleiben erhalten.</translation>
     </message>
     <message>
         <source>Other programs that use the Hugging Face cache lose it, too.</source>
-        <translation>Auch andere Programme, die den Hugging-Face-Cache benutzen, verlieren es.</translation>
+        <translation>Es fehlt dann auch anderen Programmen, die den Hugging-Face-Cache benutzen.</translation>
     </message>
     <message>
         <source>Delete</source>
@@ -3064,15 +3064,15 @@
     </message>
     <message>
         <source>The finished part is kept (Enter)</source>
-        <translation>Was fertig ist, bleibt (Enter)</translation>
+        <translation>Der fertige Teil bleibt erhalten (Eingabe)</translation>
     </message>
     <message>
         <source>Go on after the finished part (Enter)</source>
-        <translation>Nach dem fertigen Teil weitermachen (Enter)</translation>
+        <translation>Nach dem fertigen Teil fortsetzen (Eingabe)</translation>
     </message>
     <message>
         <source>Fetching</source>
-        <translation>Wird geholt</translation>
+        <translation>Wird heruntergeladen</translation>
     </message>
     <message>
         <source>Unload</source>
@@ -3080,7 +3080,7 @@
     </message>
     <message>
         <source>Show folder</source>
-        <translation>Ordner zeigen</translation>
+        <translation>Ordner anzeigen</translation>
     </message>
 </context>
 <context>
@@ -3119,7 +3119,7 @@
     </message>
     <message>
         <source>In new conversations, answers end before any of these</source>
-        <translation>In neuen Gesprächen enden Antworten vor diesen Texten</translation>
+        <translation>Stoppsequenzen für neue Gespräche</translation>
     </message>
     <message>
         <source>Reasoning</source>
@@ -3131,7 +3131,7 @@
     </message>
     <message>
         <source>Fewer bits take less memory for the context</source>
-        <translation>Mit weniger Bit braucht der Kontext weniger Speicher</translation>
+        <translation>Weniger Bits brauchen weniger Arbeitsspeicher für den Kontext</translation>
     </message>
     <message>
         <source>Draft model</source>
@@ -3163,7 +3163,7 @@
     </message>
     <message>
         <source>In memory</source>
-        <translation>Im Speicher</translation>
+        <translation>Im Arbeitsspeicher</translation>
     </message>
     <message>
         <source>Sampling</source>
@@ -3175,11 +3175,11 @@
     </message>
     <message>
         <source>{size}: quantized, as {needed} for unpacked weights were not free</source>
-        <translation>{size}: quantisiert, denn {needed} für entpackte Gewichte waren nicht frei</translation>
+        <translation>{size}: quantisiert, weil für entpackte Gewichte keine {needed} frei waren</translation>
     </message>
     <message>
         <source>not used, because the value makes no sense: {names}</source>
-        <translation>nicht benutzt, weil der Wert keinen Sinn ergibt: {names}</translation>
+        <translation>nicht verwendet, weil der Wert ungültig ist: {names}</translation>
     </message>
     <message>
         <source>Settings</source>
@@ -3187,7 +3187,7 @@
     </message>
     <message>
         <source>The texts before and after this model&apos;s reasoning, which is folded in answers. They change what you see, not what the model reads.</source>
-        <translation>Die Texte vor und nach dem Nachdenken dieses Modells, das in Antworten eingeklappt wird. Sie ändern, was Sie sehen, nicht was das Modell liest.</translation>
+        <translation>Die Zeichenfolgen vor und nach dem Nachdenken dieses Modells, das in Antworten eingeklappt wird. Sie ändern, was Sie sehen, nicht was das Modell liest.</translation>
     </message>
     <message>
         <source>system prompt</source>
@@ -3233,7 +3233,7 @@
     </message>
     <message>
         <source>can&apos;t be used</source>
-        <translation>unbrauchbar</translation>
+        <translation>nicht verwendbar</translation>
     </message>
     <message>
         <source>waiting</source>
@@ -3241,11 +3241,11 @@
     </message>
     <message>
         <source>paused</source>
-        <translation>angehalten</translation>
+        <translation>pausiert</translation>
     </message>
     <message>
         <source>failed</source>
-        <translation>gescheitert</translation>
+        <translation>fehlgeschlagen</translation>
     </message>
     <message>
         <source>{done} of {total}</source>
@@ -3333,11 +3333,11 @@
     </message>
     <message>
         <source>A GGUF file. Bough makes a model folder of it; the file stays as it is.</source>
-        <translation>Eine GGUF-Datei. Bough macht daraus einen Modellordner; die Datei bleibt, wie sie ist.</translation>
+        <translation>Eine GGUF-Datei. Bough erstellt daraus einen Modellordner; die Datei bleibt unverändert.</translation>
     </message>
     <message>
         <source>It has no chat template: it goes on with a text rather than answering questions.</source>
-        <translation>Ohne Chatvorlage: Es setzt Texte fort, statt Fragen zu beantworten.</translation>
+        <translation>Es hat keine Chatvorlage: Es setzt Texte fort, statt Fragen zu beantworten.</translation>
     </message>
     <message>
         <source>Very small: quick on any computer, and often wrong.</source>
@@ -3353,11 +3353,11 @@
     </message>
     <message>
         <source>Large: for most work, also longer texts and code.</source>
-        <translation>Groß: für die meisten Arbeiten, auch für längere Texte und Code.</translation>
+        <translation>Groß: für die meisten Aufgaben, auch für längere Texte und Code.</translation>
     </message>
     <message>
         <source>Very large: for difficult work. It needs much memory and time.</source>
-        <translation>Sehr groß: für schwierige Arbeiten. Es braucht viel Speicher und Zeit.</translation>
+        <translation>Sehr groß: für anspruchsvolle Aufgaben. Es braucht viel Arbeitsspeicher und Zeit.</translation>
     </message>
 </context>
 <context>
@@ -3395,7 +3395,7 @@
     </message>
     <message>
         <source>It stays in memory until you choose another one.</source>
-        <translation>Es bleibt im Speicher, bis Sie ein anderes wählen.</translation>
+        <translation>Es bleibt im Arbeitsspeicher, bis Sie ein anderes wählen.</translation>
     </message>
     <message numerus="yes">
         <source>After %n minute(s) without an answer</source>
@@ -3406,7 +3406,7 @@
     </message>
     <message>
         <source>Its memory is free for other programs then. The next question loads it again.</source>
-        <translation>Sein Speicher ist dann für andere Programme frei. Die nächste Frage lädt es wieder.</translation>
+        <translation>Sein Arbeitsspeicher ist dann für andere Programme frei. Die nächste Frage lädt es wieder.</translation>
     </message>
     <message>
         <source>Add folder…</source>
@@ -3430,7 +3430,7 @@
     </message>
     <message>
         <source>It is searched no longer. Its files stay.</source>
-        <translation>Er wird nicht mehr durchsucht. Seine Dateien bleiben.</translation>
+        <translation>Er wird nicht mehr durchsucht. Seine Dateien bleiben erhalten.</translation>
     </message>
     <message>
         <source>Add a folder with models</source>
@@ -3477,7 +3477,7 @@
     </message>
     <message>
         <source>No model has this name, here or on the hub. Try fewer letters.</source>
-        <translation>Kein Modell heißt so, weder hier noch auf dem Hub. Versuchen Sie weniger Buchstaben.</translation>
+        <translation>Kein Modell heißt so, weder hier noch auf dem Hub. Versuchen Sie es mit weniger Buchstaben.</translation>
     </message>
     <message>
         <source>Looking…</source>
@@ -3493,7 +3493,7 @@
     </message>
     <message>
         <source>{place} can&apos;t be opened here.</source>
-        <translation>{place} lässt sich hier nicht öffnen.</translation>
+        <translation>{place} kann hier nicht geöffnet werden.</translation>
     </message>
     <message>
         <source>{title} was deleted, which freed {size}.</source>
@@ -3540,18 +3540,18 @@
     </message>
     <message>
         <source>{file} could not be written ({why}).</source>
-        <translation>{file} ließ sich nicht schreiben ({why}).</translation>
+        <translation>{file} konnte nicht geschrieben werden ({why}).</translation>
     </message>
 </context>
 <context>
     <name>NoticeCommands</name>
     <message>
         <source>Your text was set aside. Edit the message to continue with it.</source>
-        <translation>Ihr Text ist aufgehoben. Bearbeiten Sie die Nachricht, um damit weiterzumachen.</translation>
+        <translation>Ihr Text ist aufbewahrt. Bearbeiten Sie die Nachricht, um damit fortzufahren.</translation>
     </message>
     <message>
         <source>The file is in {}. The folder can&apos;t be opened here.</source>
-        <translation>Die Datei liegt in {}. Der Ordner lässt sich hier nicht öffnen.</translation>
+        <translation>Die Datei liegt in {}. Der Ordner kann hier nicht geöffnet werden.</translation>
     </message>
 </context>
 <context>
@@ -3569,7 +3569,7 @@
     </message>
     <message>
         <source>Command, conversation, model, preset</source>
-        <translation>Befehl, Gespräch, Modell, Voreinstellung</translation>
+        <translation>Befehl, Gespräch, Modell, Profil</translation>
     </message>
     <message>
         <source>Results</source>
@@ -3596,7 +3596,7 @@
     </message>
     <message>
         <source>Preset</source>
-        <translation>Voreinstellung</translation>
+        <translation>Profil</translation>
     </message>
 </context>
 <context>
@@ -3611,7 +3611,7 @@
     </message>
     <message>
         <source>None</source>
-        <translation>Keines</translation>
+        <translation>Keine</translation>
     </message>
     <message>
         <source>First ones that fit</source>
@@ -3619,15 +3619,15 @@
     </message>
     <message>
         <source>about {num} tokens</source>
-        <translation>etwa {num} Tokens</translation>
+        <translation>etwa {num} Token</translation>
     </message>
     <message>
         <source>Chosen: about {num} tokens</source>
-        <translation>Ausgewählt: etwa {num} Tokens</translation>
+        <translation>Ausgewählt: etwa {num} Token</translation>
     </message>
     <message>
         <source>Chosen: about {num} tokens. There is room for {room}.</source>
-        <translation>Ausgewählt: etwa {num} Tokens. Platz ist für {room}.</translation>
+        <translation>Ausgewählt: etwa {num} Token. Platz ist für {room}.</translation>
     </message>
     <message>
         <source>Beginning</source>
@@ -3658,7 +3658,7 @@
     </message>
     <message>
         <source>Unpin (Delete)</source>
-        <translation>Lösen (Entf)</translation>
+        <translation>Nicht mehr anheften (Entf)</translation>
     </message>
 </context>
 <context>
@@ -3681,22 +3681,22 @@
     </message>
     <message>
         <source>reading {done} of {total}</source>
-        <translation>liest {done} von {total}</translation>
+        <translation>liest {done} von {total} Token</translation>
     </message>
     <message>
         <source>{kept} kept</source>
-        <translation>{kept} behalten</translation>
+        <translation>{kept} im Cache</translation>
     </message>
     <message>
         <source>stopping…</source>
-        <translation>wird angehalten …</translation>
+        <translation>wird gestoppt…</translation>
     </message>
 </context>
 <context>
     <name>PresetBar</name>
     <message>
         <source>Preset</source>
-        <translation>Voreinstellung</translation>
+        <translation>Profil</translation>
     </message>
     <message>
         <source>Named sampling settings</source>
@@ -3720,7 +3720,7 @@
     </message>
     <message>
         <source>Preset name</source>
-        <translation>Name der Voreinstellung</translation>
+        <translation>Name des Profils</translation>
     </message>
     <message>
         <source>Name for these settings</source>
@@ -3736,7 +3736,7 @@
     </message>
     <message>
         <source>Custom</source>
-        <translation>Benutzerdefiniert</translation>
+        <translation>Eigene Einstellungen</translation>
     </message>
     <message>
         <source>{name}, changed</source>
@@ -3756,7 +3756,7 @@
     </message>
     <message>
         <source>This preset comes with Bough; choose another name</source>
-        <translation>Diese Voreinstellung gehört zu Bough; wählen Sie einen anderen Namen</translation>
+        <translation>Dieses Profil gehört zu Bough; wählen Sie einen anderen Namen</translation>
     </message>
     <message>
         <source>Precise</source>
@@ -3865,7 +3865,7 @@
     </message>
     <message>
         <source>Every new conversation here begins with them</source>
-        <translation>Jedes neue Gespräch hier beginnt mit ihnen</translation>
+        <translation>Jedes neue Gespräch hier beginnt mit diesen Dateien</translation>
     </message>
     <message>
         <source>Model</source>
@@ -3873,7 +3873,7 @@
     </message>
     <message>
         <source>New conversations here ask it</source>
-        <translation>Neue Gespräche hier fragen es</translation>
+        <translation>Neue Gespräche hier fragen dieses Modell</translation>
     </message>
     <message>
         <source>Sampling</source>
@@ -3889,11 +3889,11 @@
     </message>
     <message>
         <source>The app&apos;s default</source>
-        <translation>Voreinstellung des Programms</translation>
+        <translation>Standardeinstellungen</translation>
     </message>
     <message>
         <source>Custom</source>
-        <translation>Benutzerdefiniert</translation>
+        <translation>Eigene Einstellungen</translation>
     </message>
     <message>
         <source>{name}, changed</source>
@@ -3916,27 +3916,27 @@
     <name>ReadAgain</name>
     <message>
         <source>The tools had changed since the last request, so all text after them was read again.</source>
-        <translation>Die Werkzeuge hatten sich seit der letzten Anfrage geändert, daher wurde der ganze Text danach noch einmal gelesen.</translation>
+        <translation>Die Tools hatten sich seit der letzten Anfrage geändert, deshalb wurde der ganze Text danach erneut gelesen.</translation>
     </message>
     <message>
         <source>The prompt was read again: it was no longer kept, or the chat template changed it.</source>
-        <translation>Der Prompt wurde noch einmal gelesen: Er war nicht mehr behalten, oder die Chat-Vorlage hat ihn verändert.</translation>
+        <translation>Der Prompt wurde erneut gelesen: Er war nicht mehr im Cache, oder die Chatvorlage hat ihn verändert.</translation>
     </message>
     <message>
         <source>Message {} had changed since the last request, so all text from there on was read again.</source>
-        <translation>Nachricht {} hatte sich seit der letzten Anfrage geändert, daher wurde der ganze Text ab dort noch einmal gelesen.</translation>
+        <translation>Nachricht {} hatte sich seit der letzten Anfrage geändert, deshalb wurde der ganze Text ab dort erneut gelesen.</translation>
     </message>
     <message>
         <source>The system text had changed since the last request, so all text from there on was read again.</source>
-        <translation>Der Systemtext hatte sich seit der letzten Anfrage geändert, daher wurde der ganze Text ab dort noch einmal gelesen.</translation>
+        <translation>Der Systemtext hatte sich seit der letzten Anfrage geändert, deshalb wurde der ganze Text ab dort erneut gelesen.</translation>
     </message>
     <message>
         <source>tools changed</source>
-        <translation>Werkzeuge geändert</translation>
+        <translation>Tools geändert</translation>
     </message>
     <message>
         <source>no longer kept</source>
-        <translation>nicht mehr behalten</translation>
+        <translation>nicht mehr im Cache</translation>
     </message>
     <message>
         <source>message {} changed</source>
@@ -3977,15 +3977,15 @@
     <name>ReplayWindow</name>
     <message>
         <source>Run again</source>
-        <translation>Noch einmal ausführen</translation>
+        <translation>Erneut ausführen</translation>
     </message>
     <message>
         <source>Running the answer again…</source>
-        <translation>Die Antwort wird noch einmal ausgeführt…</translation>
+        <translation>Die Antwort wird erneut erzeugt…</translation>
     </message>
     <message>
         <source>Each token is sampled again after the stored tokens before it, with the same seed and settings. The conversation does not change.</source>
-        <translation>Jedes Token wird hinter den gespeicherten Token davor noch einmal gezogen, mit demselben Seed und denselben Einstellungen. Das Gespräch ändert sich nicht.</translation>
+        <translation>Jedes Token wird nach den gespeicherten Token davor erneut gesampelt, mit demselben Seed und denselben Einstellungen. Das Gespräch ändert sich nicht.</translation>
     </message>
     <message>
         <source>Cancel</source>
@@ -3997,11 +3997,11 @@
     </message>
     <message>
         <source>Sampling…</source>
-        <translation>Token werden gezogen…</translation>
+        <translation>Token werden gesampelt…</translation>
     </message>
     <message>
         <source>The same model, libraries, seed and settings.</source>
-        <translation>Dasselbe Modell, dieselben Bibliotheken, derselbe Seed, dieselben Einstellungen.</translation>
+        <translation>Dasselbe Modell, dieselben Bibliotheken, derselbe Seed und dieselben Einstellungen.</translation>
     </message>
     <message>
         <source>Close</source>
@@ -4088,7 +4088,7 @@
     </message>
     <message>
         <source>Sample from the likeliest tokens that together have this probability.</source>
-        <translation>Aus den wahrscheinlichsten Token ziehen, die zusammen diese Wahrscheinlichkeit haben.</translation>
+        <translation>Nur aus den wahrscheinlichsten Token auswählen, die zusammen diese Wahrscheinlichkeit haben.</translation>
     </message>
     <message>
         <source>Top-k</source>
@@ -4096,7 +4096,7 @@
     </message>
     <message>
         <source>Sample from this many of the likeliest tokens.</source>
-        <translation>Aus so vielen der wahrscheinlichsten Token ziehen.</translation>
+        <translation>Nur aus so vielen der wahrscheinlichsten Token auswählen.</translation>
     </message>
     <message>
         <source>Min-p</source>
@@ -4104,7 +4104,7 @@
     </message>
     <message>
         <source>Leave out tokens that are less likely than this share of the likeliest one.</source>
-        <translation>Token auslassen, die unwahrscheinlicher sind als dieser Anteil des wahrscheinlichsten.</translation>
+        <translation>Token weglassen, die unwahrscheinlicher sind als dieser Anteil des wahrscheinlichsten.</translation>
     </message>
     <message>
         <source>Repetition penalty</source>
@@ -4144,7 +4144,7 @@
     </message>
     <message>
         <source>Answers at once</source>
-        <translation>Antworten</translation>
+        <translation>Antworten auf einmal</translation>
     </message>
     <message>
         <source>Shown side by side, to keep one or all.</source>
@@ -4176,11 +4176,11 @@
     </message>
     <message>
         <source>Default (on)</source>
-        <translation>Üblich (an)</translation>
+        <translation>Standard (an)</translation>
     </message>
     <message>
         <source>Default (off)</source>
-        <translation>Üblich (aus)</translation>
+        <translation>Standard (aus)</translation>
     </message>
     <message>
         <source>Draft model</source>
@@ -4196,11 +4196,11 @@
     </message>
     <message>
         <source>Predicted tokens that the model checks all at once. They change the speed, not the answer.</source>
-        <translation>Vorhergesagte Token, die das Modell auf einmal prüft. Sie ändern die Geschwindigkeit, nicht die Antwort.</translation>
+        <translation>Vorhergesagte Token, die das Modell auf einmal prüft. Sie ändern das Tempo, nicht die Antwort.</translation>
     </message>
     <message>
         <source>The answer ends before any of these.</source>
-        <translation>Die Antwort endet vor jeder dieser Zeichenfolgen.</translation>
+        <translation>Die Antwort endet vor jeder dieser Stoppsequenzen.</translation>
     </message>
     <message>
         <source>Hooks</source>
@@ -4398,7 +4398,7 @@
         <source>%n message(s). Press Enter to go there.</source>
         <translation>
             <numerusform>%n Nachricht. Mit der Eingabetaste springen Sie dorthin.</numerusform>
-            <numerusform>%n Nachrichten. Mit der Eingabetaste springen Sie dorthin.</numerusform>
+            <numerusform>%n Nachrichten. Mit der Eingabetaste springen Sie zur ausgewählten.</numerusform>
         </translation>
     </message>
     <message>
@@ -4458,55 +4458,55 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
     <name>Sentences</name>
     <message>
         <source>1 message was pruned.</source>
-        <translation>1 Nachricht wurde gestutzt.</translation>
+        <translation>1 Nachricht wurde entfernt.</translation>
     </message>
     <message>
         <source>Another Bough has these conversations open, so nothing was deleted. Close it, then empty the trash again.</source>
-        <translation>Ein anderes Bough hat diese Gespräche geöffnet, deshalb wurde nichts gelöscht. Schließen Sie es, und leeren Sie den Papierkorb dann noch einmal.</translation>
+        <translation>Bough läuft schon ein zweites Mal mit diesen Gesprächen, deshalb wurde nichts gelöscht. Schließen Sie das andere Bough, und leeren Sie den Papierkorb dann noch einmal.</translation>
     </message>
     <message>
         <source>Another program is writing to {path}. Nothing was changed. Close it, or try again in a moment.</source>
-        <translation>Ein anderes Programm schreibt gerade in {path}. Nichts wurde geändert. Schließen Sie es, oder versuchen Sie es gleich noch einmal.</translation>
+        <translation>Ein anderes Programm schreibt gerade in {path}. Es wurde nichts geändert. Schließen Sie es, oder versuchen Sie es gleich noch einmal.</translation>
     </message>
     <message>
         <source>No model is loaded now.</source>
-        <translation>Jetzt ist kein Modell geladen.</translation>
+        <translation>Zurzeit ist kein Modell geladen.</translation>
     </message>
     <message>
         <source>The conversations in {path} can&apos;t be used ({error}). Nothing was changed. Check the disk, then try again.</source>
-        <translation>Die Gespräche in {path} lassen sich nicht verwenden ({error}). Nichts wurde geändert. Prüfen Sie den Datenträger, und versuchen Sie es noch einmal.</translation>
+        <translation>Die Gespräche in {path} können nicht verwendet werden ({error}). Es wurde nichts geändert. Prüfen Sie den Datenträger, und versuchen Sie es dann noch einmal.</translation>
     </message>
     <message>
         <source>The model process did not stop within {num} seconds.</source>
-        <translation>Der Modellprozess hielt nicht innerhalb von {num} Sekunden an.</translation>
+        <translation>Der Modellprozess ließ sich nicht innerhalb von {num} Sekunden beenden.</translation>
     </message>
     <message>
         <source>The model process has not responded since {time}. Last report: {activity}. Wait, or restart it: the model is then loaded again, and the text so far is kept.</source>
-        <translation>Der Modellprozess reagiert seit {time} nicht. Letzte Meldung: {activity}. Warten Sie, oder starten Sie ihn neu: dann wird das Modell noch einmal geladen, und der bisherige Text bleibt erhalten.</translation>
+        <translation>Der Modellprozess reagiert seit {time} nicht. Letzte Meldung: {activity}. Warten Sie, oder starten Sie ihn neu: Dann wird das Modell neu geladen, und der bisherige Text bleibt erhalten.</translation>
     </message>
     <message>
         <source>The model process stopped ({how}).</source>
-        <translation>Der Modellprozess wurde beendet ({how}).</translation>
+        <translation>Der Modellprozess wurde unerwartet beendet ({how}).</translation>
     </message>
     <message>
         <source>The prompt is empty. Send at least one token of text.</source>
-        <translation>Der Prompt ist leer. Senden Sie mindestens ein Token Text.</translation>
+        <translation>Der Prompt ist leer. Geben Sie einen Text ein.</translation>
     </message>
     <message>
         <source>The settings could not be saved ({error}). Bough tries again. If you close it before it succeeds, your changes are lost.</source>
-        <translation>Die Einstellungen konnten nicht gespeichert werden ({error}). Bough versucht es weiter. Wenn Sie es vorher schließen, gehen Ihre Änderungen verloren.</translation>
+        <translation>Die Einstellungen konnten nicht gespeichert werden ({error}). Bough versucht es weiter. Wenn Sie Bough vorher schließen, gehen Ihre Änderungen verloren.</translation>
     </message>
     <message>
         <source>The weight file {file} is damaged ({error}). Download it again, then open the folder again.</source>
-        <translation>Die Gewichtsdatei {file} ist beschädigt ({error}). Laden Sie sie noch einmal herunter, und öffnen Sie den Ordner dann wieder.</translation>
+        <translation>Die Gewichtsdatei {file} ist beschädigt ({error}). Laden Sie sie noch einmal herunter, und öffnen Sie den Ordner dann erneut.</translation>
     </message>
     <message>
         <source>The worker is shutting down. Start a new one.</source>
-        <translation>Der Modellprozess wird beendet. Starten Sie einen neuen.</translation>
+        <translation>Der Modellprozess wird gerade beendet. Starten Sie einen neuen.</translation>
     </message>
     <message>
         <source>With a cache of {num_bits} bits (on the model&apos;s page), all of it would fit.</source>
-        <translation>Mit einem Cache von {num_bits} Bit (auf der Seite des Modells) hätte alles Platz.</translation>
+        <translation>Mit einem {num_bits}-Bit-Cache (auf der Seite des Modells) würde alles passen.</translation>
     </message>
     <message>
         <source>`messages` is empty. Send at least one message.</source>
@@ -4522,11 +4522,11 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
     </message>
     <message>
         <source>it has no messages</source>
-        <translation>hat keine Nachrichten</translation>
+        <translation>enthält keine Nachrichten</translation>
     </message>
     <message>
         <source>it is too long for a transcript</source>
-        <translation>ist zu lang für eine Mitschrift</translation>
+        <translation>ist zu lang für ein Transkript</translation>
     </message>
     <message>
         <source>its messages are missing</source>
@@ -4534,7 +4534,7 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
     </message>
     <message>
         <source>pictures and files, kept with their messages</source>
-        <translation>Bilder und Dateien, bei ihren Nachrichten behalten</translation>
+        <translation>Bilder und Dateien, zusammen mit ihren Nachrichten gespeichert</translation>
     </message>
     <message>
         <source>the document has only {num} pages</source>
@@ -4550,23 +4550,23 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
     </message>
     <message>
         <source>{file} can&apos;t be read ({error}). Download the model again.</source>
-        <translation>{file} lässt sich nicht lesen ({error}). Laden Sie das Modell noch einmal herunter.</translation>
+        <translation>{file} kann nicht gelesen werden ({error}). Laden Sie das Modell noch einmal herunter.</translation>
     </message>
     <message>
         <source>{file} can&apos;t be read ({error}). Nothing was changed.</source>
-        <translation>{file} kann nicht gelesen werden ({error}). Nichts wurde geändert.</translation>
+        <translation>{file} kann nicht gelesen werden ({error}). Es wurde nichts geändert.</translation>
     </message>
     <message>
         <source>{file} comes from a newer version of Bough. Nothing was changed. Import it with that version.</source>
-        <translation>{file} stammt aus einer neueren Version von Bough. Nichts wurde geändert. Importieren Sie die Datei mit jener Version.</translation>
+        <translation>{file} stammt aus einer neueren Version von Bough. Es wurde nichts geändert. Importieren Sie die Datei mit der neueren Version.</translation>
     </message>
     <message>
         <source>{file} has a hook with a name that no hook can have (“{name}”). Nothing was changed.</source>
-        <translation>{file} enthält einen Hook mit einem Namen, den kein Hook haben kann („{name}“). Nichts wurde geändert.</translation>
+        <translation>{file} enthält einen Hook mit einem Namen, den kein Hook haben kann („{name}“). Es wurde nichts geändert.</translation>
     </message>
     <message>
         <source>{file} is not a settings file of Bough, or it is damaged ({error}). Nothing was changed.</source>
-        <translation>{file} ist keine Einstellungsdatei von Bough, oder sie ist beschädigt ({error}). Nichts wurde geändert.</translation>
+        <translation>{file} ist keine Einstellungsdatei von Bough, oder sie ist beschädigt ({error}). Es wurde nichts geändert.</translation>
     </message>
     <message>
         <source>{host} does not accept the access token. Enter another one, or remove it: most models need none.</source>
@@ -4574,7 +4574,7 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
     </message>
     <message>
         <source>{host} wants to know who asks. Enter an access token, then try again.</source>
-        <translation>{host} will wissen, wer fragt. Geben Sie ein Zugriffstoken ein, und versuchen Sie es dann noch einmal.</translation>
+        <translation>{host} verlangt eine Anmeldung. Geben Sie ein Zugriffstoken ein, und versuchen Sie es dann noch einmal.</translation>
     </message>
     <message>
         <source>{model} will not answer: {why}</source>
@@ -4582,15 +4582,15 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
     </message>
     <message>
         <source>{num_answers} answers at once take {need_bytes} more memory, and {available_bytes} are free.</source>
-        <translation>{num_answers} Antworten auf einmal brauchen {need_bytes} Speicher mehr, und {available_bytes} sind frei.</translation>
+        <translation>{num_answers} Antworten auf einmal brauchen {need_bytes} mehr Arbeitsspeicher, aber nur {available_bytes} sind frei.</translation>
     </message>
     <message>
         <source>{num_answers} answers at once take {need_bytes} of memory with the model, and models can use {total_bytes} here.</source>
-        <translation>{num_answers} Antworten auf einmal brauchen mit dem Modell {need_bytes} Speicher, und Modelle können hier {total_bytes} verwenden.</translation>
+        <translation>{num_answers} Antworten auf einmal brauchen mit dem Modell {need_bytes} Arbeitsspeicher, aber Modelle können hier nur {total_bytes} verwenden.</translation>
     </message>
     <message>
         <source>{num_answers} at once would fit.</source>
-        <translation>{num_answers} auf einmal hätten Platz.</translation>
+        <translation>{num_answers} auf einmal würden passen.</translation>
     </message>
     <message>
         <source>{path} belongs to another program.</source>
@@ -4598,11 +4598,11 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
     </message>
     <message>
         <source>{path} holds a list of an absurd length ({name}). Choose another file of this model.</source>
-        <translation>{path} enthält eine Liste von absurder Länge ({name}). Wählen Sie eine andere Datei dieses Modells.</translation>
+        <translation>{path} enthält eine unmöglich lange Liste ({name}). Wählen Sie eine andere Datei dieses Modells.</translation>
     </message>
     <message>
         <source>{path} holds a matrix of an absurd width ({name}). Choose another file of this model.</source>
-        <translation>{path} enthält eine Matrix von absurder Breite ({name}). Wählen Sie eine andere Datei dieses Modells.</translation>
+        <translation>{path} enthält eine unmöglich breite Matrix ({name}). Wählen Sie eine andere Datei dieses Modells.</translation>
     </message>
     <message>
         <source>{path} is empty.</source>
@@ -4614,7 +4614,7 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
     </message>
     <message>
         <source>{path} was changed while it was converted, so nothing was kept. Wait until it is complete, then try again.</source>
-        <translation>{path} wurde während der Umwandlung verändert, deshalb wurde nichts behalten. Warten Sie, bis die Datei vollständig ist, und versuchen Sie es dann noch einmal.</translation>
+        <translation>{path} wurde während der Umwandlung verändert, deshalb wurde nichts gespeichert. Warten Sie, bis die Datei vollständig ist, und versuchen Sie es dann noch einmal.</translation>
     </message>
     <message>
         <source>{path} was changed while it was read. Wait until it is complete, then try again.</source>
@@ -4626,7 +4626,7 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
     </message>
     <message>
         <source>“{name}” can&apos;t be read ({error}).</source>
-        <translation>„{name}“ lässt sich nicht lesen ({error}).</translation>
+        <translation>„{name}“ kann nicht gelesen werden ({error}).</translation>
     </message>
     <message>
         <source>“{name}” can&apos;t be read, because its reader crashed. The file is probably damaged.</source>
@@ -4650,7 +4650,7 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
     </message>
     <message>
         <source>“{name}” has {file_bytes}, but a file can have only {max_bytes}. Attach a part of it.</source>
-        <translation>„{name}“ hat {file_bytes}, aber eine Datei darf höchstens {max_bytes} haben. Hängen Sie einen Teil davon an.</translation>
+        <translation>„{name}“ ist {file_bytes} groß, aber eine Datei darf höchstens {max_bytes} groß sein. Hängen Sie einen Teil davon an.</translation>
     </message>
     <message>
         <source>“{name}” has {num_chars} characters, but a message can hold only {max_chars} of files. Attach a part of it.</source>
@@ -4658,7 +4658,7 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
     </message>
     <message>
         <source>“{name}” has {num_chars} characters, but a project can hold only {max_chars} of files. Add a part of it.</source>
-        <translation>„{name}“ hat {num_chars} Zeichen, aber ein Projekt kann nur {max_chars} an Dateien enthalten. Fügen Sie einen Teil davon hinzu.</translation>
+        <translation>„{name}“ hat {num_chars} Zeichen, aber ein Projekt fasst höchstens {max_chars} Zeichen aus Dateien. Fügen Sie einen Teil davon hinzu.</translation>
     </message>
     <message>
         <source>“{name}” is not a file.</source>
@@ -4666,7 +4666,7 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
     </message>
     <message>
         <source>“{name}” is protected by a password. Save a copy without one, and attach that.</source>
-        <translation>„{name}“ ist durch ein Passwort geschützt. Speichern Sie eine Kopie ohne Passwort, und hängen Sie diese an.</translation>
+        <translation>„{name}“ ist durch ein Passwort geschützt. Speichern Sie eine Kopie ohne Passwort, und hängen Sie die Kopie an.</translation>
     </message>
     <message>
         <source>“{name}” is too long: only the first {num_kept} of its {num_parts} parts are attached.</source>
@@ -4708,7 +4708,7 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
     </message>
     <message>
         <source>Loading “{model}” stopped because you chose another model.</source>
-        <translation>Das Laden von „{model}“ wurde beendet, weil Sie ein anderes Modell gewählt haben.</translation>
+        <translation>Das Laden von „{model}“ wurde abgebrochen, weil Sie ein anderes Modell gewählt haben.</translation>
     </message>
     <message>
         <source>There is not enough memory for “{model}”. {loaded} Close other programs, or choose a smaller model.</source>
@@ -4788,19 +4788,19 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
     </message>
     <message>
         <source>{file} does not name a `model_type`, so the architecture is unknown. Choose another model.</source>
-        <translation>{file} nennt keinen `model_type`, also ist die Architektur unbekannt. Wählen Sie ein anderes Modell.</translation>
+        <translation>{file} enthält keinen Eintrag `model_type`, deshalb ist die Architektur unbekannt. Wählen Sie ein anderes Modell.</translation>
     </message>
     <message>
         <source>{path} lacks {num_missing} of {num_files} weight files (the first is {file}). Finish the download, then open the folder again.</source>
-        <translation>In {path} fehlen {num_missing} von {num_files} Gewichtsdateien (zuerst {file}). Schließen Sie den Download ab, und öffnen Sie den Ordner dann wieder.</translation>
+        <translation>In {path} fehlen {num_missing} von {num_files} Gewichtsdateien (die erste ist {file}). Schließen Sie den Download ab, und öffnen Sie den Ordner dann erneut.</translation>
     </message>
     <message>
         <source>{file} is incomplete: {num_missing} bytes are missing at its end. Finish the download, then open the folder again.</source>
-        <translation>{file} ist unvollständig: Am Ende fehlen {num_missing} Byte. Schließen Sie den Download ab, und öffnen Sie den Ordner dann wieder.</translation>
+        <translation>{file} ist unvollständig: Am Ende fehlen {num_missing} Byte. Schließen Sie den Download ab, und öffnen Sie den Ordner dann erneut.</translation>
     </message>
     <message>
         <source>The hook “{name}” did not return within {seconds} seconds, so the model was stopped. The text so far is kept. Fix the hook, or turn it off and try again.</source>
-        <translation>Der Hook „{name}“ kam nicht innerhalb von {seconds} Sekunden zurück, deshalb wurde das Modell angehalten. Der bisherige Text bleibt erhalten. Korrigieren Sie den Hook, oder schalten Sie ihn aus, und versuchen Sie es noch einmal.</translation>
+        <translation>Der Hook „{name}“ war nach {seconds} Sekunden noch nicht fertig, deshalb wurde das Modell gestoppt. Der bisherige Text bleibt erhalten. Korrigieren Sie den Hook, oder schalten Sie ihn aus, und versuchen Sie es noch einmal.</translation>
     </message>
     <message>
         <source>It returned {kind} instead of a Decision.</source>
@@ -4812,7 +4812,7 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
     </message>
     <message>
         <source>Its decision can&apos;t be carried out: {error}.</source>
-        <translation>Seine Entscheidung lässt sich nicht ausführen: {error}.</translation>
+        <translation>Seine Entscheidung kann nicht ausgeführt werden: {error}.</translation>
     </message>
     <message>
         <source>Its temperature is {temperature}, but must be 0 or more.</source>
@@ -4829,7 +4829,7 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
     <message>
         <source>It can&apos;t be copied for a fork.
 {trace}</source>
-        <translation>Er lässt sich für eine Abzweigung nicht kopieren.
+        <translation>Er kann für eine Abzweigung nicht kopiert werden.
 {trace}</translation>
     </message>
     <message>
@@ -4850,7 +4850,7 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
     </message>
     <message>
         <source>{file} can&apos;t be read: {error}.</source>
-        <translation>{file} lässt sich nicht lesen: {error}.</translation>
+        <translation>{file} kann nicht gelesen werden: {error}.</translation>
     </message>
     <message>
         <source>line {line}, {error}</source>
@@ -4866,11 +4866,11 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
     </message>
     <message>
         <source>It set the token {token}, but the vocabulary has {num_tokens} tokens.</source>
-        <translation>Er hat das Token {token} gesetzt, aber das Vokabular hat nur {num_tokens} Token.</translation>
+        <translation>Er hat die Token-ID {token} gesetzt, aber das Vokabular hat nur {num_tokens} Token.</translation>
     </message>
     <message>
         <source>It set {token}, which the answer format forbids here. To allow it, use `feed_constraint=False`.</source>
-        <translation>Er hat {token} gesetzt, was das Antwortformat hier verbietet. Um es zu erlauben, verwenden Sie `feed_constraint=False`.</translation>
+        <translation>Er hat {token} gesetzt, was das Antwortformat hier nicht zulässt. Um es zuzulassen, verwenden Sie `feed_constraint=False`.</translation>
     </message>
     <message>
         <source>Its mask allows no token that can follow here.</source>
@@ -4878,7 +4878,7 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
     </message>
     <message>
         <source>The answer does not satisfy the format yet.</source>
-        <translation>Die Antwort erfüllt das Format noch nicht.</translation>
+        <translation>Die Antwort entspricht dem Format noch nicht.</translation>
     </message>
     <message>
         <source>This model&apos;s tokens can&apos;t follow the answer format. Change the format.</source>
@@ -4914,7 +4914,7 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
     </message>
     <message>
         <source>The prompt has {num_tokens} tokens, but the context of the model holds {context_length} tokens, the answer included. Shorten the message, or continue from an earlier one.</source>
-        <translation>Der Prompt hat {num_tokens} Token, aber der Kontext des Modells fasst mit der Antwort nur {context_length} Token. Kürzen Sie die Nachricht, oder machen Sie bei einer früheren weiter.</translation>
+        <translation>Der Prompt hat {num_tokens} Token, aber der Kontext des Modells fasst mit der Antwort nur {context_length} Token. Kürzen Sie die Nachricht, oder fahren Sie von einer früheren aus fort.</translation>
     </message>
     <message>
         <source>It forked into more than {num_answers} answers.</source>
@@ -4926,7 +4926,7 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
     </message>
     <message>
         <source>The model&apos;s chat template fails with these messages: {error}.</source>
-        <translation>Die Chatvorlage des Modells scheitert an diesen Nachrichten: {error}.</translation>
+        <translation>Die Chatvorlage des Modells bricht bei diesen Nachrichten mit einem Fehler ab: {error}.</translation>
     </message>
     <message>
         <source>The messages contain too many private-use characters (U+F500 to U+F5FF). Remove some of them.</source>
@@ -4966,11 +4966,11 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
     </message>
     <message>
         <source>A file could not be used ({error}). Nothing was changed.</source>
-        <translation>Eine Datei ließ sich nicht verwenden ({error}). Nichts wurde geändert.</translation>
+        <translation>Eine Datei konnte nicht verwendet werden ({error}). Es wurde nichts geändert.</translation>
     </message>
     <message>
         <source>A hook forked it after token {position}. Without the other branch, the hook may decide differently.</source>
-        <translation>Ein Hook hat sie nach Token {position} verzweigt. Ohne den anderen Zweig entscheidet der Hook vielleicht anders.</translation>
+        <translation>Ein Hook hat die Antwort nach Token {position} verzweigt. Ohne den anderen Zweig entscheidet der Hook vielleicht anders.</translation>
     </message>
     <message>
         <source>A hook that uses the network or writes files needs the line {line}.</source>
@@ -4978,21 +4978,21 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
     </message>
     <message>
         <source>An error in Bough stopped this ({kind}: {error}). Nothing was changed.</source>
-        <translation>Ein Fehler in Bough hat den Vorgang abgebrochen ({kind}: {error}). Nichts wurde geändert.</translation>
+        <translation>Ein Fehler in Bough hat den Vorgang abgebrochen ({kind}: {error}). Es wurde nichts geändert.</translation>
     </message>
     <message>
         <source>Another Bough has these conversations open, so nothing was restored. Close it, then restore the backup again.</source>
-        <translation>Ein anderes Bough hat diese Gespräche geöffnet, deshalb wurde nichts wiederhergestellt. Schließen Sie es, und stellen Sie die Sicherung dann noch einmal wieder her.</translation>
+        <translation>Bough läuft schon ein zweites Mal mit diesen Gesprächen, deshalb wurde nichts wiederhergestellt. Schließen Sie das andere Bough, und stellen Sie die Sicherung dann noch einmal wieder her.</translation>
     </message>
     <message>
         <source>Banned phrases: takes back a banned phrase before it is complete, and goes on differently.</source>
-        <translation>Verbotene Wendungen: nimmt eine verbotene Wendung zurück, bevor sie vollständig ist, und schreibt anders weiter.</translation>
+        <translation>Verbotene Wendungen: Eine verbotene Wendung wird zurückgenommen, bevor sie vollständig ist, und das Modell schreibt anders weiter.</translation>
     </message>
     <message>
         <source>Banned phrases: takes back a banned phrase before it is complete, and goes on differently.
 
 Compares text, not tokens, and ignores case. A phrase may begin inside a word. Option: `phrases`.</source>
-        <translation>Verbotene Wendungen: nimmt eine verbotene Wendung zurück, bevor sie vollständig ist, und schreibt anders weiter.
+        <translation>Verbotene Wendungen: Eine verbotene Wendung wird zurückgenommen, bevor sie vollständig ist, und das Modell schreibt anders weiter.
 
 Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wendung darf mitten in einem Wort beginnen. Option: `phrases`.</translation>
     </message>
@@ -5022,11 +5022,11 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
     </message>
     <message>
         <source>It could not be run again. {error}</source>
-        <translation>Sie ließ sich nicht noch einmal ausführen. {error}</translation>
+        <translation>Die Antwort konnte nicht erneut ausgeführt werden. {error}</translation>
     </message>
     <message>
         <source>It did not match from token {position} on: {num_other} of {num_compared} tokens are different.</source>
-        <translation>Ab Token {position} stimmt sie nicht überein: {num_other} von {num_compared} Token sind anders.</translation>
+        <translation>Ab Token {position} stimmt die Antwort nicht überein: {num_other} von {num_compared} Token sind anders.</translation>
     </message>
     <message>
         <source>It ended as before.</source>
@@ -5038,11 +5038,11 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
     </message>
     <message>
         <source>It matched: {num_compared} of {num_tokens} tokens were sampled again.</source>
-        <translation>Sie stimmt überein: {num_compared} von {num_tokens} Token wurden wieder so gezogen.</translation>
+        <translation>Die Antwort stimmt überein: {num_compared} von {num_tokens} Token wurden erneut gesampelt.</translation>
     </message>
     <message>
         <source>Its hooks ({names}) can&apos;t be used as before, so it was sampled without them: {error}</source>
-        <translation>Die Hooks ({names}) lassen sich nicht wie zuvor verwenden, deshalb wurde sie ohne sie erzeugt: {error}</translation>
+        <translation>Ihre Hooks ({names}) können nicht wie zuvor verwendet werden, deshalb wurde sie ohne Hooks erzeugt: {error}</translation>
     </message>
     <message>
         <source>Its stored tokens do not spell its text.</source>
@@ -5050,11 +5050,11 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
     </message>
     <message>
         <source>Message {message} can&apos;t be read because this part of the file is damaged. The other messages are intact.</source>
-        <translation>Nachricht {message} lässt sich nicht lesen, weil dieser Teil der Datei beschädigt ist. Die anderen Nachrichten sind in Ordnung.</translation>
+        <translation>Nachricht {message} kann nicht gelesen werden, weil dieser Teil der Datei beschädigt ist. Die anderen Nachrichten sind unversehrt.</translation>
     </message>
     <message>
         <source>Message {message} has an unknown type ({role}, {state}). Its text is intact.</source>
-        <translation>Nachricht {message} hat einen unbekannten Typ ({role}, {state}). Ihr Text ist in Ordnung.</translation>
+        <translation>Nachricht {message} hat einen unbekannten Typ ({role}, {state}). Der Text der Nachricht ist unversehrt.</translation>
     </message>
     <message>
         <source>Models round differently depending on how much they read at once.</source>
@@ -5062,19 +5062,19 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
     </message>
     <message>
         <source>No model is loaded to run the answer again. Wait until one is, or load one.</source>
-        <translation>Es ist kein Modell geladen, das die Antwort noch einmal ausführen kann. Warten Sie, bis eines geladen ist, oder laden Sie eines.</translation>
+        <translation>Es ist kein Modell geladen, das die Antwort erneut ausführen kann. Warten Sie, bis eines geladen ist, oder laden Sie eines.</translation>
     </message>
     <message>
         <source>No repeats: when an answer repeats itself, goes back to the start of the repetition, and goes on differently.</source>
-        <translation>Keine Wiederholungen: geht in einer Antwort, die sich wiederholt, zum Beginn der Wiederholung zurück und schreibt anders weiter.</translation>
+        <translation>Keine Wiederholungen: Wenn sich eine Antwort wiederholt, schreibt das Modell ab dem Beginn der Wiederholung anders weiter.</translation>
     </message>
     <message>
         <source>None of it could be sampled again.</source>
-        <translation>Nichts davon ließ sich noch einmal ziehen.</translation>
+        <translation>Kein Token konnte erneut gesampelt werden.</translation>
     </message>
     <message>
         <source>Nothing can be changed now. {why}</source>
-        <translation>Im Moment kann nichts geändert werden. {why}</translation>
+        <translation>Zurzeit kann nichts geändert werden. {why}</translation>
     </message>
     <message>
         <source>One conversation was moved to the trash in the meantime, so it was not exported.</source>
@@ -5082,15 +5082,15 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
     </message>
     <message>
         <source>Other library versions: {versions}.</source>
-        <translation>Andere Versionen von Bibliotheken: {versions}.</translation>
+        <translation>Andere Versionen der Bibliotheken: {versions}.</translation>
     </message>
     <message>
         <source>Other weights, another configuration, or another type of device.</source>
-        <translation>Andere Gewichte, eine andere Konfiguration oder eine andere Art von Gerät.</translation>
+        <translation>Andere Gewichte, eine andere Konfiguration oder ein anderer Gerätetyp.</translation>
     </message>
     <message>
         <source>Some settings are invalid and were set aside: {names}. The others are used. The file is kept as {file}.</source>
-        <translation>Einige Einstellungen sind ungültig und wurden beiseitegelegt: {names}. Die übrigen gelten. Die Datei bleibt als {file} erhalten.</translation>
+        <translation>Einige Einstellungen sind ungültig und werden nicht verwendet: {names}. Die übrigen gelten. Die Datei bleibt als {file} erhalten.</translation>
     </message>
     <message>
         <source>Some weights of this model are damaged: {name} holds values that are infinite or not numbers. Its answers may make no sense. Download the model again, or choose another one.</source>
@@ -5098,12 +5098,12 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
     </message>
     <message>
         <source>The answer can&apos;t continue from this token: another model wrote it, or the token is only a part of a character. Nothing was changed. Load the model that wrote the answer, or choose the token before.</source>
-        <translation>Von diesem Token aus kann die Antwort nicht weitergehen: Ein anderes Modell hat sie geschrieben, oder das Token ist nur ein Teil eines Zeichens. Nichts wurde geändert. Laden Sie das Modell, das die Antwort geschrieben hat, oder wählen Sie das Token davor.</translation>
+        <translation>Von diesem Token aus kann die Antwort nicht weitergehen: Ein anderes Modell hat sie geschrieben, oder das Token ist nur ein Teil eines Zeichens. Es wurde nichts geändert. Laden Sie das Modell, das die Antwort geschrieben hat, oder wählen Sie das Token davor.</translation>
     </message>
     <message>
         <source>The answer can&apos;t follow its format any further, so it ended. The text so far is kept. Make the format simpler or shorter.
 {reason}</source>
-        <translation>Die Antwort kann ihrem Format nicht weiter folgen und endete deshalb. Der bisherige Text bleibt erhalten. Machen Sie das Format einfacher oder kürzer.
+        <translation>Die Antwort konnte ihr Format nicht weiter einhalten und wurde deshalb beendet. Der bisherige Text bleibt erhalten. Vereinfachen oder kürzen Sie das Format.
 {reason}</translation>
     </message>
     <message>
@@ -5112,7 +5112,7 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
     </message>
     <message>
         <source>The backup {backup} could not be restored ({error}). Your conversations are unchanged.</source>
-        <translation>Die Sicherung {backup} ließ sich nicht wiederherstellen ({error}). Ihre Gespräche sind unverändert.</translation>
+        <translation>Die Sicherung {backup} konnte nicht wiederhergestellt werden ({error}). Ihre Gespräche sind unverändert.</translation>
     </message>
     <message>
         <source>The backup {backup} is restored. The previous conversations are kept in {file}.</source>
@@ -5124,7 +5124,7 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
     </message>
     <message>
         <source>The chat template of this model leaves out or changes messages, so the model did not see them as they are. The first begins with “{beginning}”.</source>
-        <translation>Die Chatvorlage dieses Modells lässt Nachrichten weg oder ändert sie; das Modell hat sie nicht so gesehen, wie sie dastehen. Die erste beginnt mit „{beginning}“.</translation>
+        <translation>Die Chatvorlage dieses Modells lässt Nachrichten weg oder ändert sie; das Modell hat sie nicht so gesehen, wie sie hier stehen. Die erste beginnt mit „{beginning}“.</translation>
     </message>
     <message>
         <source>The chat template of this model leaves out the system prompt, so the model did not see it.</source>
@@ -5132,7 +5132,7 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
     </message>
     <message>
         <source>The conversation was moved to the trash in the meantime. Nothing was exported.</source>
-        <translation>Das Gespräch wurde inzwischen in den Papierkorb gelegt. Nichts wurde exportiert.</translation>
+        <translation>Das Gespräch wurde inzwischen in den Papierkorb gelegt. Es wurde nichts exportiert.</translation>
     </message>
     <message>
         <source>The conversation was permanently deleted. Other conversations share its messages and keep them.</source>
@@ -5140,43 +5140,43 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
     </message>
     <message>
         <source>The conversations are gone from {path}, and there is no backup. Nothing was changed. If their folder is on another disk, connect it and start Bough again.</source>
-        <translation>Die Gespräche fehlen in {path}, und es gibt keine Sicherung. Nichts wurde geändert. Wenn ihr Ordner auf einem anderen Datenträger liegt, schließen Sie diesen an und starten Sie Bough neu.</translation>
+        <translation>Die Gespräche fehlen in {path}, und es gibt keine Sicherung. Es wurde nichts geändert. Wenn ihr Ordner auf einem anderen Datenträger liegt, schließen Sie diesen an und starten Sie Bough neu.</translation>
     </message>
     <message>
         <source>The conversations are gone from {path}, although you did not delete them. Nothing was changed. Restore a backup under File, Backups. To begin without conversations, move the folder {folder} away.</source>
-        <translation>Die Gespräche fehlen in {path}, obwohl Sie sie nicht gelöscht haben. Nichts wurde geändert. Stellen Sie unter Datei, Sicherungen eine Sicherung wieder her. Um ohne Gespräche zu beginnen, verschieben Sie den Ordner {folder}.</translation>
+        <translation>Die Gespräche fehlen in {path}, obwohl Sie sie nicht gelöscht haben. Es wurde nichts geändert. Stellen Sie unter Datei → Sicherungen eine Sicherung wieder her. Um ohne Gespräche zu beginnen, verschieben Sie den Ordner {folder} an einen anderen Ort.</translation>
     </message>
     <message>
         <source>The conversations in {path} are damaged ({error}). Nothing was changed. Replace the file with a backup, or move it away to start with an empty one.</source>
-        <translation>Die Gespräche in {path} sind beschädigt ({error}). Nichts wurde geändert. Ersetzen Sie die Datei durch eine Sicherung, oder verschieben Sie sie, um mit einer leeren zu beginnen.</translation>
+        <translation>Die Gespräche in {path} sind beschädigt ({error}). Es wurde nichts geändert. Ersetzen Sie die Datei durch eine Sicherung, oder verschieben Sie sie an einen anderen Ort, um mit einer leeren zu beginnen.</translation>
     </message>
     <message>
         <source>The conversations in {path} are partly damaged ({error}). Bough shows everything that can be read. {backup}</source>
-        <translation>Die Gespräche in {path} sind teilweise beschädigt ({error}). Bough zeigt alles, was sich lesen lässt. {backup}</translation>
+        <translation>Die Gespräche in {path} sind teilweise beschädigt ({error}). Bough zeigt alles, was gelesen werden kann. {backup}</translation>
     </message>
     <message>
         <source>The conversations in {path} can&apos;t be opened or saved ({error}). Nothing was changed. Check that you may write to the file and its folder, or choose another folder with --data-dir.</source>
-        <translation>Die Gespräche in {path} lassen sich nicht öffnen oder speichern ({error}). Nichts wurde geändert. Prüfen Sie, ob Sie in die Datei und ihren Ordner schreiben dürfen, oder wählen Sie mit --data-dir einen anderen Ordner.</translation>
+        <translation>Die Gespräche in {path} können nicht geöffnet oder gespeichert werden ({error}). Es wurde nichts geändert. Prüfen Sie, ob Sie in die Datei und ihren Ordner schreiben dürfen, oder wählen Sie mit --data-dir einen anderen Ordner.</translation>
     </message>
     <message>
         <source>The conversations in {path} come from a newer version of Bough. Nothing was changed. Open them with that version.</source>
-        <translation>Die Gespräche in {path} stammen aus einer neueren Version von Bough. Nichts wurde geändert. Öffnen Sie sie mit dieser Version.</translation>
+        <translation>Die Gespräche in {path} stammen aus einer neueren Version von Bough. Es wurde nichts geändert. Öffnen Sie sie mit der neueren Version.</translation>
     </message>
     <message>
         <source>The conversations in {path} come from an older version of Bough. Bough makes a backup before it updates them, and the backup failed ({error}). Nothing was changed. Free some disk space, then start Bough again.</source>
-        <translation>Die Gespräche in {path} stammen aus einer älteren Version von Bough. Vor der Aktualisierung macht Bough eine Sicherung, und die ist fehlgeschlagen ({error}). Nichts wurde geändert. Schaffen Sie Speicherplatz, und starten Sie Bough dann noch einmal.</translation>
+        <translation>Die Gespräche in {path} stammen aus einer älteren Version von Bough. Vor der Aktualisierung erstellt Bough eine Sicherung, und diese ist fehlgeschlagen ({error}). Es wurde nichts geändert. Schaffen Sie Platz auf dem Datenträger, und starten Sie Bough dann noch einmal.</translation>
     </message>
     <message>
         <source>The disk is full, so {path} could not be saved. Everything saved before is kept. Free some disk space, then try again.</source>
-        <translation>Der Datenträger ist voll, deshalb ließ sich {path} nicht speichern. Alles vorher Gespeicherte bleibt erhalten. Schaffen Sie Speicherplatz, und versuchen Sie es noch einmal.</translation>
+        <translation>Der Datenträger ist voll, deshalb konnte {path} nicht gespeichert werden. Alles vorher Gespeicherte bleibt erhalten. Schaffen Sie Platz auf dem Datenträger, und versuchen Sie es dann noch einmal.</translation>
     </message>
     <message>
         <source>The file {path} is gone while Bough has it open. What you write from now on may not be kept. Put the file back or connect its disk, then close Bough and start it again.</source>
-        <translation>Die Datei {path} ist verschwunden, während Bough sie geöffnet hat. Was Sie ab jetzt schreiben, bleibt vielleicht nicht erhalten. Legen Sie die Datei zurück oder schließen Sie ihren Datenträger an, dann schließen Sie Bough und starten es neu.</translation>
+        <translation>Die Datei {path} ist verschwunden, während Bough sie geöffnet hat. Was Sie ab jetzt schreiben, wird vielleicht nicht gespeichert. Legen Sie die Datei zurück, oder schließen Sie ihren Datenträger an; schließen Sie Bough dann, und starten Sie es neu.</translation>
     </message>
     <message>
         <source>The hook “{name}” needs {what}, which the model&apos;s process gave up when it started. Start Bough again, then ask again.</source>
-        <translation>Der Hook „{name}“ braucht {what}; das hat der Prozess des Modells beim Start abgegeben. Starten Sie Bough neu und fragen Sie dann noch einmal.</translation>
+        <translation>Der Hook „{name}“ braucht {what}; darauf hat der Modellprozess beim Start verzichtet. Starten Sie Bough neu, und fragen Sie dann noch einmal.</translation>
     </message>
     <message>
         <source>The hook “{name}” was turned off during the answer because it was too slow.</source>
@@ -5188,7 +5188,7 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
     </message>
     <message>
         <source>The model in {path} fails when it reads a prompt ({reason}). Its config.json is probably wrong. Download the model again, or choose another one.</source>
-        <translation>Das Modell in {path} scheitert, wenn es einen Prompt liest ({reason}). Wahrscheinlich ist seine config.json falsch. Laden Sie das Modell noch einmal herunter, oder wählen Sie ein anderes.</translation>
+        <translation>Das Modell in {path} bricht beim Lesen eines Prompts mit einem Fehler ab ({reason}). Wahrscheinlich ist seine config.json falsch. Laden Sie das Modell noch einmal herunter, oder wählen Sie ein anderes.</translation>
     </message>
     <message>
         <source>The model process could not be started ({error}). Your conversations are safe. Close other programs, then choose the model again.</source>
@@ -5200,19 +5200,19 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
     </message>
     <message>
         <source>The model process stopped {num_times} times in a row with the draft model “{draft_model}” ({how}). It now runs without a draft model.</source>
-        <translation>Der Modellprozess wurde mit dem Entwurfsmodell „{draft_model}“ {num_times}-mal nacheinander beendet ({how}). Er läuft jetzt ohne Entwurfsmodell.</translation>
+        <translation>Der Modellprozess wurde mit dem Entwurfsmodell „{draft_model}“ {num_times}-mal nacheinander unerwartet beendet ({how}). Er läuft jetzt ohne Entwurfsmodell.</translation>
     </message>
     <message>
         <source>The model process stopped.</source>
-        <translation>Der Modellprozess wurde beendet.</translation>
+        <translation>Der Modellprozess wurde unerwartet beendet.</translation>
     </message>
     <message>
         <source>The model process takes unusually long. Since {time}: {activity}. Wait, or restart it: the model is then loaded again, and the text so far is kept.</source>
-        <translation>Der Modellprozess braucht ungewöhnlich lange. Seit {time}: {activity}. Warten Sie, oder starten Sie ihn neu: dann wird das Modell noch einmal geladen, und der bisherige Text bleibt erhalten.</translation>
+        <translation>Der Modellprozess braucht ungewöhnlich lange. Seit {time}: {activity}. Warten Sie, oder starten Sie ihn neu: Dann wird das Modell neu geladen, und der bisherige Text bleibt erhalten.</translation>
     </message>
     <message>
         <source>The model process was ended, because it did not begin to load the other model.</source>
-        <translation>Der Modellprozess wurde beendet, weil er nicht begann, das andere Modell zu laden.</translation>
+        <translation>Der Modellprozess wurde beendet, weil er nicht anfing, das andere Modell zu laden.</translation>
     </message>
     <message>
         <source>The model runs on the CPU, with OpenBLAS {version} and its kernel {kernel}.</source>
@@ -5220,15 +5220,15 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
     </message>
     <message>
         <source>The model runs on the CPU, with Intel&apos;s MKL {version}.</source>
-        <translation>Das Modell läuft auf dem Prozessor, mit MKL {version} von Intel.</translation>
+        <translation>Das Modell läuft auf der CPU, mit MKL {version} von Intel.</translation>
     </message>
     <message>
         <source>Its quantized weights are unpacked in memory, because a CPU computes several times faster with them.</source>
-        <translation>Seine quantisierten Gewichte liegen entpackt im Speicher, weil ein Prozessor damit mehrmals so schnell rechnet.</translation>
+        <translation>Seine quantisierten Gewichte liegen entpackt im Arbeitsspeicher, weil eine CPU damit um ein Mehrfaches schneller rechnet.</translation>
     </message>
     <message>
         <source>Its weights stay quantized, which is slower on a CPU: unpacked they need {needed_bytes} of memory, and {free_bytes} was free.</source>
-        <translation>Seine Gewichte bleiben quantisiert, womit ein Prozessor langsamer rechnet: Entpackt brauchen sie {needed_bytes} Speicher, und {free_bytes} waren frei.</translation>
+        <translation>Seine Gewichte bleiben quantisiert, was auf einer CPU langsamer ist. Entpackt bräuchten sie {needed_bytes} Arbeitsspeicher, aber nur {free_bytes} waren frei.</translation>
     </message>
     <message>
         <source>The model&apos;s chat template did not finish within {seconds} seconds, so it was stopped. {what_to_do}</source>
@@ -5236,7 +5236,7 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
     </message>
     <message>
         <source>The model&apos;s chat template ended the process that it ran in (exit code {exit_code}). {what_to_do}</source>
-        <translation>Die Chatvorlage des Modells hat den Prozess beendet, in dem sie lief (Exit-Code {exit_code}). {what_to_do}</translation>
+        <translation>Die Chatvorlage des Modells hat ihren Prozess zum Absturz gebracht (Exit-Code {exit_code}). {what_to_do}</translation>
     </message>
     <message>
         <source>The model&apos;s chat template turns these messages into a prompt of more than {limit_bytes}. {what_to_do}</source>
@@ -5248,11 +5248,11 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
     </message>
     <message>
         <source>An error in Bough stopped this ({kind}). The finished part is kept. Try again.</source>
-        <translation>Ein Fehler in Bough hat dies beendet ({kind}). Was fertig ist, bleibt. Versuchen Sie es noch einmal.</translation>
+        <translation>Ein Fehler in Bough hat den Vorgang abgebrochen ({kind}). Der fertige Teil bleibt erhalten. Versuchen Sie es noch einmal.</translation>
     </message>
     <message>
         <source>Another Bough is fetching or converting {title} now. Wait until it has finished.</source>
-        <translation>Ein anderes Bough holt {title} gerade oder wandelt es um. Warten Sie, bis es fertig ist.</translation>
+        <translation>Ein zweites laufendes Bough lädt {title} gerade herunter oder wandelt es um. Warten Sie, bis es fertig ist.</translation>
     </message>
     <message>
         <source>The model&apos;s context ends at token {position}.</source>
@@ -5260,43 +5260,43 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
     </message>
     <message>
         <source>The model&apos;s process can&apos;t reach the network, and writes files only in its own folder.</source>
-        <translation>Der Prozess des Modells erreicht das Netz nicht und schreibt Dateien nur in seinem eigenen Ordner.</translation>
+        <translation>Der Modellprozess erreicht das Netz nicht und schreibt Dateien nur in seinem eigenen Ordner.</translation>
     </message>
     <message>
         <source>The model&apos;s process can&apos;t reach the network. It can write files, because a hook needs it.</source>
-        <translation>Der Prozess des Modells erreicht das Netz nicht. Er kann Dateien schreiben, weil ein Hook das braucht.</translation>
+        <translation>Der Modellprozess erreicht das Netz nicht. Er kann Dateien schreiben, weil ein Hook das braucht.</translation>
     </message>
     <message>
         <source>The model&apos;s process can&apos;t reach the network. It can write files, because this system can&apos;t prevent it.</source>
-        <translation>Der Prozess des Modells erreicht das Netz nicht. Er kann Dateien schreiben, weil dieses System es nicht verhindern kann.</translation>
+        <translation>Der Modellprozess erreicht das Netz nicht. Er kann Dateien schreiben, weil dieses System es nicht verhindern kann.</translation>
     </message>
     <message>
         <source>The model&apos;s process is not confined, because BOUGH_CONFINEMENT is off.</source>
-        <translation>Der Prozess des Modells ist nicht eingeschränkt, weil BOUGH_CONFINEMENT auf off steht.</translation>
+        <translation>Der Modellprozess ist nicht eingeschränkt, weil BOUGH_CONFINEMENT auf off steht.</translation>
     </message>
     <message>
         <source>The model&apos;s process is not confined, because hooks need the network and files.</source>
-        <translation>Der Prozess des Modells ist nicht eingeschränkt, weil Hooks das Netz und Dateien brauchen.</translation>
+        <translation>Der Modellprozess ist nicht eingeschränkt, weil Hooks das Netz und Dateien brauchen.</translation>
     </message>
     <message>
         <source>The model&apos;s process is not confined, because that has not been tried with a GPU. To confine it, set BOUGH_CONFINEMENT=on.</source>
-        <translation>Der Prozess des Modells ist nicht eingeschränkt, weil das mit einer GPU nicht erprobt ist. Um ihn einzuschränken, setzen Sie BOUGH_CONFINEMENT=on.</translation>
+        <translation>Der Modellprozess ist nicht eingeschränkt, weil das mit einer GPU nicht erprobt ist. Um ihn einzuschränken, setzen Sie BOUGH_CONFINEMENT=on.</translation>
     </message>
     <message>
         <source>The model&apos;s process is not confined, because this system can&apos;t do that.</source>
-        <translation>Der Prozess des Modells ist nicht eingeschränkt, weil dieses System das nicht kann.</translation>
+        <translation>Der Modellprozess ist nicht eingeschränkt, weil dieses System das nicht kann.</translation>
     </message>
     <message>
         <source>The model&apos;s process writes files only in its own folder. It can use the network, because a hook needs it.</source>
-        <translation>Der Prozess des Modells schreibt Dateien nur in seinem eigenen Ordner. Er kann das Netz nutzen, weil ein Hook das braucht.</translation>
+        <translation>Der Modellprozess schreibt Dateien nur in seinem eigenen Ordner. Er kann das Netz nutzen, weil ein Hook das braucht.</translation>
     </message>
     <message>
         <source>The model&apos;s process writes files only in its own folder. It can use the network, because this system can&apos;t prevent it.</source>
-        <translation>Der Prozess des Modells schreibt Dateien nur in seinem eigenen Ordner. Er kann das Netz nutzen, weil dieses System es nicht verhindern kann.</translation>
+        <translation>Der Modellprozess schreibt Dateien nur in seinem eigenen Ordner. Er kann das Netz nutzen, weil dieses System es nicht verhindern kann.</translation>
     </message>
     <message>
         <source>The newest intact backup is {file}.</source>
-        <translation>Die neueste intakte Sicherung ist {file}.</translation>
+        <translation>Die neueste unversehrte Sicherung ist {file}.</translation>
     </message>
     <message>
         <source>The owner of {repo} decides who may fetch it. Open {page}, log in and ask for access; then enter an access token of your account in Bough.</source>
@@ -5312,7 +5312,7 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
     </message>
     <message>
         <source>The record of how message {message} was made can&apos;t be read. Its text is intact.</source>
-        <translation>Die Aufzeichnung, wie Nachricht {message} entstanden ist, lässt sich nicht lesen. Ihr Text ist in Ordnung.</translation>
+        <translation>Die Aufzeichnung, wie Nachricht {message} entstanden ist, kann nicht gelesen werden. Der Text der Nachricht ist unversehrt.</translation>
     </message>
     <message>
         <source>The record of this answer is damaged: it does not say where all tokens come from.</source>
@@ -5320,7 +5320,7 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
     </message>
     <message>
         <source>The run was stopped.</source>
-        <translation>Der Durchlauf wurde angehalten.</translation>
+        <translation>Der Durchlauf wurde gestoppt.</translation>
     </message>
     <message>
         <source>The seed of the tokens {first} to {last} is unknown.</source>
@@ -5328,7 +5328,7 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
     </message>
     <message>
         <source>The settings can&apos;t be read ({error}), so all have their defaults. The file is kept as {file}.</source>
-        <translation>Die Einstellungen können nicht gelesen werden ({error}), daher gelten die Voreinstellungen. Die Datei bleibt als {file} erhalten.</translation>
+        <translation>Die Einstellungen können nicht gelesen werden ({error}), daher gelten die Standardwerte. Die Datei bleibt als {file} erhalten.</translation>
     </message>
     <message>
         <source>The token was {then} and is {now} now.</source>
@@ -5352,7 +5352,7 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
     </message>
     <message>
         <source>The tokens of this answer are unknown: it was imported, edited, or cut by an older version of Bough.</source>
-        <translation>Die Token dieser Antwort sind unbekannt: Sie wurde importiert, bearbeitet oder von einer älteren Version von Bough gekürzt.</translation>
+        <translation>Die Token dieser Antwort sind unbekannt: Die Antwort wurde importiert, bearbeitet oder von einer älteren Version von Bough gekürzt.</translation>
     </message>
     <message>
         <source>The trash is empty.</source>
@@ -5368,7 +5368,7 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
     </message>
     <message>
         <source>The weights in {path} take {weights_bytes}, but this computer has {memory_bytes} of memory. Choose a smaller model.</source>
-        <translation>Die Gewichte in {path} brauchen {weights_bytes}, dieser Rechner hat aber {memory_bytes} Speicher. Wählen Sie ein kleineres Modell.</translation>
+        <translation>Die Gewichte in {path} brauchen {weights_bytes}, aber dieser Computer hat nur {memory_bytes} Arbeitsspeicher. Wählen Sie ein kleineres Modell.</translation>
     </message>
     <message>
         <source>The weights that wrote it are unknown.</source>
@@ -5380,7 +5380,7 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
     </message>
     <message>
         <source>There is no intact backup.</source>
-        <translation>Es gibt keine intakte Sicherung.</translation>
+        <translation>Es gibt keine unversehrte Sicherung.</translation>
     </message>
     <message>
         <source>This answer format asks for {num_chars} characters in a row; at most {limit} are allowed. Repeat less, or make its texts shorter.</source>
@@ -5396,7 +5396,7 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
     </message>
     <message>
         <source>This answer format is too complex ({reason}). Make it simpler or shorter.</source>
-        <translation>Dieses Antwortformat ist zu aufwendig ({reason}). Machen Sie es einfacher oder kürzer.</translation>
+        <translation>Dieses Antwortformat ist zu komplex ({reason}). Vereinfachen oder kürzen Sie es.</translation>
     </message>
     <message>
         <source>This answer format needs more than {limit_bytes} of memory. Make it simpler or shorter.</source>
@@ -5404,7 +5404,7 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
     </message>
     <message>
         <source>This answer format takes more than {seconds} seconds to read. Make it simpler or shorter.</source>
-        <translation>Dieses Antwortformat zu lesen dauert länger als {seconds} Sekunden. Vereinfachen oder kürzen Sie es.</translation>
+        <translation>Dieses Antwortformat zu lesen, dauert länger als {seconds} Sekunden. Vereinfachen oder kürzen Sie es.</translation>
     </message>
     <message>
         <source>This is not an access token. Copy it whole from the page of your account.</source>
@@ -5416,15 +5416,15 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
     </message>
     <message>
         <source>This model does not support a {num_bits}-bit cache, so it uses full precision. The answers are as good, but they take more memory. To avoid this message, choose “Full precision” in the settings.</source>
-        <translation>Dieses Modell unterstützt keinen Cache mit {num_bits} Bit und verwendet deshalb volle Genauigkeit. Die Antworten sind genauso gut, brauchen aber mehr Speicher. Damit diese Meldung nicht mehr erscheint, wählen Sie „Volle Genauigkeit“ in den Einstellungen.</translation>
+        <translation>Dieses Modell unterstützt keinen {num_bits}-Bit-Cache und verwendet deshalb volle Genauigkeit. Die Antworten sind genauso gut, brauchen aber mehr Arbeitsspeicher. Damit diese Meldung nicht mehr erscheint, wählen Sie in den Einstellungen „Volle Genauigkeit“.</translation>
     </message>
     <message>
         <source>This model&apos;s tokens can&apos;t follow the answer format.</source>
-        <translation>Die Token dieses Modells können dem Antwortformat nicht folgen.</translation>
+        <translation>Mit den Token dieses Modells lässt sich das Antwortformat nicht einhalten.</translation>
     </message>
     <message>
         <source>This system has no keyring that Bough can use, so the access token is kept only until Bough ends.</source>
-        <translation>Dieses System hat keinen Schlüsselbund, den Bough verwenden kann; das Zugriffstoken wird deshalb nur behalten, bis Bough beendet wird.</translation>
+        <translation>Dieses System hat keinen Schlüsselbund, den Bough verwenden kann; das Zugriffstoken wird deshalb nur behalten, bis Sie Bough beenden.</translation>
     </message>
     <message>
         <source>Too many requests are waiting, so this one was not accepted. Wait until some of them have ended, then send it again.</source>
@@ -5432,20 +5432,20 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
     </message>
     <message>
         <source>This was not computed, because the model is being replaced. Ask again afterwards.</source>
-        <translation>Dies wurde nicht berechnet, weil das Modell gerade ersetzt wird. Fragen Sie danach noch einmal.</translation>
+        <translation>Das wurde nicht berechnet, weil gerade ein anderes Modell geladen wird. Fragen Sie danach noch einmal.</translation>
     </message>
     <message>
         <source>Uncertain pause: when the model is unsure about a token, samples that token again, more carefully.</source>
-        <translation>Pause bei Unsicherheit: zieht ein Token, bei dem das Modell unsicher ist, noch einmal vorsichtiger.</translation>
+        <translation>Pause bei Unsicherheit: Ein Token, bei dem das Modell unsicher ist, wird noch einmal vorsichtiger gesampelt.</translation>
     </message>
     <message>
         <source>Uncertain pause: when the model is unsure about a token, samples that token again, more carefully.
 
 A token whose probability is below `threshold` is sampled again at a lower `temperature`, and the second token stands.
 Options: `threshold` (0…1), `temperature`.</source>
-        <translation>Pause bei Unsicherheit: zieht ein Token, bei dem das Modell unsicher ist, noch einmal vorsichtiger.
+        <translation>Pause bei Unsicherheit: Ein Token, bei dem das Modell unsicher ist, wird noch einmal vorsichtiger gesampelt.
 
-Ein Token mit einer Wahrscheinlichkeit unter `threshold` wird mit niedrigerer `temperature` noch einmal gezogen, und das zweite
+Ein Token mit einer Wahrscheinlichkeit unter `threshold` wird mit niedrigerer `temperature` noch einmal gesampelt, und das zweite
 Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
@@ -5462,15 +5462,15 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>a conversation in it has more than {max_bytes}</source>
-        <translation>eine Unterhaltung darin hat mehr als {max_bytes}</translation>
+        <translation>ein Gespräch darin ist größer als {max_bytes}</translation>
     </message>
     <message>
         <source>The prompt is read in chunks of {num_tokens} tokens now and was read in chunks of {num_before} before, which rounds differently.</source>
-        <translation>Der Prompt wird jetzt in Blöcken von {num_tokens} Token gelesen und wurde zuvor in Blöcken von {num_before} gelesen. Dabei wird anders gerundet.</translation>
+        <translation>Der Prompt wird jetzt in Blöcken von {num_tokens} Token gelesen, zuvor in Blöcken von {num_before}. Dabei wird anders gerundet.</translation>
     </message>
     <message>
         <source>circular links between messages, cut</source>
-        <translation>kreisförmige Verknüpfungen von Nachrichten, aufgetrennt</translation>
+        <translation>Nachrichten, die im Kreis aufeinander folgen; der Kreis wird aufgetrennt</translation>
     </message>
     <message>
         <source>computing the next token</source>
@@ -5482,11 +5482,11 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>empty messages, left out</source>
-        <translation>leere Nachrichten, ausgelassen</translation>
+        <translation>leere Nachrichten, weggelassen</translation>
     </message>
     <message>
         <source>exit code {code}</source>
-        <translation>Exitcode {code}</translation>
+        <translation>Exit-Code {code}</translation>
     </message>
     <message>
         <source>full precision</source>
@@ -5494,11 +5494,11 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>it can&apos;t be read ({error})</source>
-        <translation>lässt sich nicht lesen ({error})</translation>
+        <translation>kann nicht gelesen werden ({error})</translation>
     </message>
     <message>
         <source>it comes from a newer version of Bough; import it with that version</source>
-        <translation>stammt aus einer neueren Version von Bough; importieren Sie es mit dieser Version</translation>
+        <translation>stammt aus einer neueren Version von Bough; importieren Sie es mit der neueren Version</translation>
     </message>
     <message>
         <source>it contains no conversations</source>
@@ -5506,7 +5506,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>it fails on short texts: {error}</source>
-        <translation>er scheitert an kurzen Texten: {error}</translation>
+        <translation>er bricht bei kurzen Texten mit einem Fehler ab: {error}</translation>
     </message>
     <message>
         <source>it has an invalid time</source>
@@ -5514,15 +5514,15 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>it is a device or a terminal, not a file</source>
-        <translation>das ist ein Gerät oder ein Terminal, keine Datei</translation>
+        <translation>ist ein Gerät oder ein Terminal, keine Datei</translation>
     </message>
     <message>
         <source>it is a pipe that no program writes into</source>
-        <translation>das ist eine Pipe, in die kein Programm schreibt</translation>
+        <translation>ist eine Pipe, in die kein Programm schreibt</translation>
     </message>
     <message>
         <source>it is a socket, not a file</source>
-        <translation>das ist ein Socket, keine Datei</translation>
+        <translation>ist ein Socket, keine Datei</translation>
     </message>
     <message>
         <source>it is neither JSON nor UTF-8 text</source>
@@ -5530,7 +5530,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>it is not a transcript from Bough: no heading names a speaker</source>
-        <translation>ist keine Mitschrift von Bough: Keine Überschrift nennt einen Sprecher</translation>
+        <translation>ist kein Transkript von Bough: Keine Überschrift nennt, wer spricht</translation>
     </message>
     <message>
         <source>it is not valid JSON ({error})</source>
@@ -5538,23 +5538,23 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>it turns short texts into far too many tokens</source>
-        <translation>er macht aus kurzen Texten viel zu viele Tokens</translation>
+        <translation>er macht aus kurzen Texten viel zu viele Token</translation>
     </message>
     <message>
         <source>it makes text thousands of times as long</source>
-        <translation>er macht Text tausendmal so lang oder noch länger</translation>
+        <translation>er macht Texte tausendmal so lang oder noch länger</translation>
     </message>
     <message>
         <source>A model that was on its way can&apos;t be resumed, because its entry can&apos;t be read ({error}). The entry is kept as {file}. Fetch or convert the model again.</source>
-        <translation>Ein Modell, das unterwegs war, kann nicht fortgesetzt werden, weil sein Eintrag nicht gelesen werden kann ({error}). Der Eintrag bleibt als {file} erhalten. Laden oder konvertieren Sie das Modell noch einmal.</translation>
+        <translation>Ein unfertiges Modell kann nicht fortgesetzt werden, weil sein Eintrag nicht gelesen werden kann ({error}). Der Eintrag bleibt als {file} erhalten. Laden Sie das Modell noch einmal herunter, oder wandeln Sie es noch einmal um.</translation>
     </message>
     <message>
         <source>An error in Bough stopped this ({kind}). Try again.</source>
-        <translation>Ein Fehler in Bough hat das beendet ({kind}). Versuchen Sie es noch einmal.</translation>
+        <translation>Ein Fehler in Bough hat den Vorgang abgebrochen ({kind}). Versuchen Sie es noch einmal.</translation>
     </message>
     <message>
         <source>Another model was loaded before this was answered. Ask again with the model that is loaded.</source>
-        <translation>Ein anderes Modell wurde geladen, bevor das beantwortet war. Fragen Sie noch einmal mit dem geladenen Modell.</translation>
+        <translation>Bevor diese Anfrage beantwortet war, wurde ein anderes Modell geladen. Fragen Sie noch einmal mit dem geladenen Modell.</translation>
     </message>
     <message>
         <source>Bough can&apos;t convert GGUF models of the architecture {architecture}. Choose another model.</source>
@@ -5574,11 +5574,11 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>Choose a smaller model, or a version of it with fewer bits.</source>
-        <translation>Wählen Sie ein kleineres Modell oder eine Fassung davon mit weniger Bit.</translation>
+        <translation>Wählen Sie ein kleineres Modell oder eine Version davon mit weniger Bits.</translation>
     </message>
     <message>
         <source>Choose a version of it with 4 bits, whose weights take about {weights_bytes}.</source>
-        <translation>Wählen Sie eine Fassung mit 4 Bit, deren Gewichte etwa {weights_bytes} brauchen.</translation>
+        <translation>Wählen Sie eine Version mit 4 Bit, deren Gewichte etwa {weights_bytes} brauchen.</translation>
     </message>
     <message>
         <source>Close other programs first, or the computer may become slow.</source>
@@ -5586,7 +5586,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>Closing other programs may help.</source>
-        <translation>Andere Programme zu schließen kann helfen.</translation>
+        <translation>Schließen Sie vielleicht andere Programme.</translation>
     </message>
     <message>
         <source>Files with the content of their hashes: {num_files} ({hashed_bytes}).</source>
@@ -5598,7 +5598,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>For difficult work; quick for its size, because it uses a tenth of itself for each token.</source>
-        <translation>Für schwierige Arbeiten; schnell für seine Größe, denn es nutzt für jedes Token nur ein Zehntel von sich.</translation>
+        <translation>Für anspruchsvolle Aufgaben; schnell für seine Größe, weil pro Token nur ein Zehntel der Parameter aktiv ist.</translation>
     </message>
     <message>
         <source>For everyday questions, summaries and drafts; it reads long texts.</source>
@@ -5606,11 +5606,11 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>For most work, also with code; it can think before it answers.</source>
-        <translation>Für die meisten Arbeiten, auch mit Programmcode; es kann vor der Antwort nachdenken.</translation>
+        <translation>Für die meisten Aufgaben, auch mit Programmcode; es kann vor der Antwort nachdenken.</translation>
     </message>
     <message>
         <source>HF_HUB_OFFLINE is set, so Bough does not ask the hub. Models on this computer can be used. To search and fetch, start Bough without this variable.</source>
-        <translation>HF_HUB_OFFLINE ist gesetzt, deshalb fragt Bough nicht beim Hub an. Die Modelle auf diesem Rechner sind verfügbar. Starten Sie Bough ohne diese Variable, um zu suchen und herunterzuladen.</translation>
+        <translation>HF_HUB_OFFLINE ist gesetzt, deshalb fragt Bough nicht beim Hub an. Die Modelle auf diesem Computer sind verfügbar. Starten Sie Bough ohne diese Variable, um zu suchen und herunterzuladen.</translation>
     </message>
     <message>
         <source>It can&apos;t be read ({error}).</source>
@@ -5622,7 +5622,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>It fits with a cache of {num_bits} bits (Settings → Memory and disk).</source>
-        <translation>Es passt mit einem Cache von {num_bits} Bit (Einstellungen → Speicher).</translation>
+        <translation>Es passt mit einem {num_bits}-Bit-Cache (Einstellungen → Speicher und Cache).</translation>
     </message>
     <message>
         <source>It fits with a context of {num_tokens} tokens.</source>
@@ -5634,15 +5634,15 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>It takes {need_bytes} of memory with a context of {num_tokens} tokens: {weights_bytes} for the weights, {kv_bytes} for the context, {overhead_bytes} besides. {available_bytes} of {total_bytes} are free.</source>
-        <translation>Es braucht {need_bytes} Arbeitsspeicher bei einem Kontext von {num_tokens} Token: {weights_bytes} für die Gewichte, {kv_bytes} für den Kontext, {overhead_bytes} daneben. {available_bytes} von {total_bytes} sind frei.</translation>
+        <translation>Es braucht {need_bytes} Arbeitsspeicher bei einem Kontext von {num_tokens} Token: {weights_bytes} für die Gewichte, {kv_bytes} für den Kontext, {overhead_bytes} für anderes. {available_bytes} von {total_bytes} sind frei.</translation>
     </message>
     <message>
         <source>Its header can be read.</source>
-        <translation>Sein Anfang ist lesbar.</translation>
+        <translation>Ihr Kopf kann gelesen werden.</translation>
     </message>
     <message>
         <source>Its process does not respond. Wait, or pause it and resume it: the finished part is kept.</source>
-        <translation>Der zuständige Prozess antwortet nicht. Warten Sie, oder halten Sie an und setzen Sie fort: Der fertige Teil bleibt erhalten.</translation>
+        <translation>Der zuständige Prozess reagiert nicht. Warten Sie, oder pausieren Sie den Vorgang und setzen Sie ihn fort: Der fertige Teil bleibt erhalten.</translation>
     </message>
     <message>
         <source>No model would fit now.</source>
@@ -5650,7 +5650,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>No data has arrived for a while. If this goes on, pause and resume.</source>
-        <translation>Seit einer Weile kommen keine Daten. Wenn das so bleibt, halten Sie den Vorgang an und setzen Sie ihn fort.</translation>
+        <translation>Seit einer Weile kommen keine Daten. Wenn das so bleibt, pausieren Sie den Vorgang und setzen Sie ihn fort.</translation>
     </message>
     <message>
         <source>One answer at a time fits.</source>
@@ -5662,7 +5662,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>Reading “{name}” needs more than {limit_bytes} of memory. Attach a part of it, or save it as text.</source>
-        <translation>Das Lesen von „{name}“ braucht mehr als {limit_bytes} Speicher. Hängen Sie einen Teil davon an, oder speichern Sie die Datei als Text.</translation>
+        <translation>Das Lesen von „{name}“ braucht mehr als {limit_bytes} Arbeitsspeicher. Hängen Sie einen Teil davon an, oder speichern Sie die Datei als Text.</translation>
     </message>
     <message>
         <source>Small and quick: for short questions, summaries and drafts.</source>
@@ -5670,11 +5670,11 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>Some rules of the tools&apos; schemas can&apos;t be enforced, so a call may break them: {reason}</source>
-        <translation>Einige Regeln in den Schemas der Werkzeuge können nicht erzwungen werden; ein Aufruf kann sie verletzen: {reason}</translation>
+        <translation>Einige Regeln in den Schemas der Tools können nicht erzwungen werden; ein Aufruf kann sie verletzen: {reason}</translation>
     </message>
     <message>
         <source>The answer must not go on like this: the tools can&apos;t be called so.</source>
-        <translation>Die Antwort darf so nicht weitergehen: So lassen sich die Werkzeuge nicht aufrufen.</translation>
+        <translation>So darf die Antwort nicht weitergehen: Das wäre kein gültiger Tool-Aufruf.</translation>
     </message>
     <message>
         <source>The best of this list; quick for its size, but it needs much memory.</source>
@@ -5682,11 +5682,11 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>The chat template of this model has no place for tools, so Bough described them in the system prompt. The model may call them less well.</source>
-        <translation>Die Chatvorlage dieses Modells hat keinen Platz für Werkzeuge; Bough hat sie im Systemprompt beschrieben. Das Modell ruft sie vielleicht weniger gut auf.</translation>
+        <translation>Die Chatvorlage dieses Modells sieht keine Tools vor; Bough hat sie im Systemprompt beschrieben. Das Modell ruft sie vielleicht weniger zuverlässig auf.</translation>
     </message>
     <message>
         <source>The chat template that you chose for “{model}” can&apos;t be read ({error}), so the model goes on without one. The file is {file}. Choose a template again on the model&apos;s page.</source>
-        <translation>Die Chatvorlage, die Sie für „{model}“ gewählt haben, kann nicht gelesen werden ({error}); das Modell arbeitet deshalb ohne. Die Datei ist {file}. Wählen Sie auf der Seite des Modells noch einmal eine Vorlage.</translation>
+        <translation>Die Chatvorlage, die Sie für „{model}“ gewählt haben, kann nicht gelesen werden ({error}); das Modell läuft deshalb ohne Vorlage. Die Datei ist {file}. Wählen Sie auf der Seite des Modells noch einmal eine Vorlage.</translation>
     </message>
     <message>
         <source>The config.json of this model holds values that are not finite numbers: {numbers}. Its answers may make no sense. Download the model again, or choose another one.</source>
@@ -5694,7 +5694,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>The disk has {free_bytes} left, and this model needs {needed_bytes} more. Free some space, then try again.</source>
-        <translation>Auf dem Datenträger sind {free_bytes} frei, und dieses Modell braucht noch {needed_bytes}. Schaffen Sie Platz und versuchen Sie es dann noch einmal.</translation>
+        <translation>Auf dem Datenträger sind {free_bytes} frei, aber dieses Modell braucht noch {needed_bytes}. Schaffen Sie Platz, und versuchen Sie es dann noch einmal.</translation>
     </message>
     <message>
         <source>The disk is full, so {folder} is not complete. The finished weight files are kept. Free some space, then try again.</source>
@@ -5702,7 +5702,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>The files of this model do not say which token ends an answer, so it may write until its limit. Set a limit or a stop string, or choose another model.</source>
-        <translation>Die Dateien dieses Modells geben nicht an, welches Token eine Antwort beendet, deshalb schreibt es vielleicht bis zu seiner Grenze. Legen Sie eine Grenze oder eine Stoppsequenz fest oder wählen Sie ein anderes Modell.</translation>
+        <translation>Die Dateien dieses Modells geben nicht an, welches Token eine Antwort beendet, deshalb schreibt es vielleicht bis zur Höchstzahl an Token. Legen Sie eine Höchstzahl oder eine Stoppsequenz fest, oder wählen Sie ein anderes Modell.</translation>
     </message>
     <message>
         <source>The guide&apos;s process takes {num_bytes}; it starts again when it is asked.</source>
@@ -5714,23 +5714,23 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>The local API can&apos;t be switched on, because its process could not be started ({error}). Close other programs, then switch it off and on again.</source>
-        <translation>Die lokale API lässt sich nicht einschalten, weil ihr Prozess nicht gestartet werden konnte ({error}). Schließen Sie andere Programme, schalten Sie sie dann aus und wieder ein.</translation>
+        <translation>Die lokale API kann nicht eingeschaltet werden, weil ihr Prozess nicht gestartet werden konnte ({error}). Schließen Sie andere Programme, schalten Sie die API dann aus und wieder ein.</translation>
     </message>
     <message>
         <source>The local API can&apos;t be switched on, because port {port} can&apos;t be used: another program may have it. Choose another port in the settings.</source>
-        <translation>Die lokale API lässt sich nicht einschalten, weil Port {port} nicht nutzbar ist: vielleicht hat ihn ein anderes Programm. Wählen Sie in den Einstellungen einen anderen Port.</translation>
+        <translation>Die lokale API kann nicht eingeschaltet werden, weil Port {port} nicht verfügbar ist: Vielleicht belegt ihn ein anderes Programm. Wählen Sie in den Einstellungen einen anderen Port.</translation>
     </message>
     <message>
         <source>The local API&apos;s process does not respond, so other programs get no answers. Wait, or switch the local API off and on again in the settings.</source>
-        <translation>Der Prozess der lokalen API antwortet nicht; andere Programme bekommen deshalb keine Antworten. Warten Sie, oder schalten Sie die lokale API in den Einstellungen aus und wieder ein.</translation>
+        <translation>Der Prozess der lokalen API reagiert nicht; andere Programme bekommen deshalb keine Antworten. Warten Sie, oder schalten Sie die lokale API in den Einstellungen aus und wieder ein.</translation>
     </message>
     <message>
         <source>The local API&apos;s process stopped (exit code {code}). Your conversations are safe. Switch the local API off and on again in the settings.</source>
-        <translation>Der Prozess der lokalen API wurde beendet (Exit-Code {code}). Ihre Gespräche sind sicher. Schalten Sie die lokale API in den Einstellungen aus und wieder ein.</translation>
+        <translation>Der Prozess der lokalen API wurde unerwartet beendet (Exit-Code {code}). Ihre Gespräche sind sicher. Schalten Sie die lokale API in den Einstellungen aus und wieder ein.</translation>
     </message>
     <message>
         <source>The measured memory and speeds of your models can&apos;t be read ({error}). They are measured again. The file is kept as {file}.</source>
-        <translation>Die Messwerte zu Speicher und Tempo Ihrer Modelle können nicht gelesen werden ({error}). Sie werden neu gemessen. Die Datei bleibt als {file} erhalten.</translation>
+        <translation>Die Messwerte zu Arbeitsspeicher und Tempo Ihrer Modelle können nicht gelesen werden ({error}). Sie werden neu gemessen. Die Datei bleibt als {file} erhalten.</translation>
     </message>
     <message>
         <source>The model computed values that are not finite numbers, so the answer ended. The text so far is kept. Its weights or its config.json are probably damaged. Download it again, or choose another model.</source>
@@ -5738,27 +5738,27 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>The model has nothing to add: it ended the answer where you continued it. Nothing was changed. Edit the end of the answer, or continue from an earlier place in it.</source>
-        <translation>Das Modell hat nichts hinzuzufügen: Es hat die Antwort dort beendet, wo Sie sie fortgesetzt haben. Nichts wurde geändert. Bearbeiten Sie das Ende der Antwort, oder setzen Sie sie von einer früheren Stelle aus fort.</translation>
+        <translation>Das Modell hat nichts hinzuzufügen: Es hat die Antwort dort beendet, wo Sie sie fortgesetzt haben. Es wurde nichts geändert. Bearbeiten Sie das Ende der Antwort, oder setzen Sie sie von einer früheren Stelle aus fort.</translation>
     </message>
     <message>
         <source>The model in {path} can&apos;t be loaded: {reason}. The cause is probably in its config.json: {numbers}. Download the model again, or choose another one.</source>
-        <translation>Das Modell in {path} lässt sich nicht laden: {reason}. Die Ursache steht wahrscheinlich in seiner config.json: {numbers}. Laden Sie das Modell noch einmal herunter, oder wählen Sie ein anderes.</translation>
+        <translation>Das Modell in {path} kann nicht geladen werden: {reason}. Die Ursache liegt wahrscheinlich in seiner config.json: {numbers}. Laden Sie das Modell noch einmal herunter, oder wählen Sie ein anderes.</translation>
     </message>
     <message>
         <source>The model in {path} computes values that are not finite numbers, so it can&apos;t answer. Its weights are sound, but its config.json is wrong: {numbers}. Download the model again, or choose another one.</source>
-        <translation>Das Modell in {path} berechnet Werte, die keine endlichen Zahlen sind, und kann daher nicht antworten. Seine Gewichte sind in Ordnung, aber seine config.json ist falsch: {numbers}. Laden Sie das Modell noch einmal herunter, oder wählen Sie ein anderes.</translation>
+        <translation>Das Modell in {path} berechnet Werte, die keine endlichen Zahlen sind, und kann daher nicht antworten. Seine Gewichte sind unversehrt, aber seine config.json ist falsch: {numbers}. Laden Sie das Modell noch einmal herunter, oder wählen Sie ein anderes.</translation>
     </message>
     <message>
         <source>The model process stopped while it answered. It is being started again. Send the request once more.</source>
-        <translation>Der Prozess des Modells ist beendet worden, während er antwortete. Er wird neu gestartet. Senden Sie die Anfrage noch einmal.</translation>
+        <translation>Der Modellprozess wurde während der Antwort unerwartet beendet. Er wird neu gestartet. Senden Sie die Anfrage noch einmal.</translation>
     </message>
     <message>
         <source>The model process stopped while it tried the model.</source>
-        <translation>Der Modellprozess endete, während er das Modell ausprobierte.</translation>
+        <translation>Der Modellprozess wurde beim Ausprobieren des Modells unerwartet beendet.</translation>
     </message>
     <message>
         <source>The model process stopped {num_times} times in a row with the model “{model}” ({how}). Your conversations are safe. Choose another model, or ask the guide (Help → Ask the guide).</source>
-        <translation>Der Modellprozess wurde mit dem Modell „{model}“ {num_times}-mal nacheinander beendet ({how}). Ihre Gespräche sind sicher. Wählen Sie ein anderes Modell, oder fragen Sie den Guide (Hilfe → Guide fragen).</translation>
+        <translation>Der Modellprozess wurde mit dem Modell „{model}“ {num_times}-mal nacheinander unerwartet beendet ({how}). Ihre Gespräche sind sicher. Wählen Sie ein anderes Modell, oder fragen Sie den Guide (Hilfe → Guide fragen).</translation>
     </message>
     <message>
         <source>The owner of {repo} decides who may fetch it, and your account may not yet. Open {page}, ask for access, then try again.</source>
@@ -5766,19 +5766,19 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>The parts of this model do not belong together: {path} says that there are {count} tensors, and they hold {found}. Download all parts again.</source>
-        <translation>Die Teile dieses Modells gehören nicht zusammen: {path} nennt {count} Tensoren, und sie enthalten {found}. Laden Sie alle Teile noch einmal herunter.</translation>
+        <translation>Die Teile dieses Modells gehören nicht zusammen: Laut {path} sind es {count} Tensoren, die Teile enthalten aber {found}. Laden Sie alle Teile noch einmal herunter.</translation>
     </message>
     <message>
         <source>The process that converted this has ended. The finished weight files are kept. Resume the conversion.</source>
-        <translation>Der Prozess, der dies umgewandelt hat, ist beendet. Die fertigen Gewichtsdateien bleiben. Setzen Sie die Umwandlung fort.</translation>
+        <translation>Der Prozess, der dieses Modell umwandelte, ist nicht mehr da. Die fertigen Gewichtsdateien bleiben erhalten. Setzen Sie die Umwandlung fort.</translation>
     </message>
     <message>
         <source>The process that fetched this has ended. The part that has arrived is kept. Resume the download.</source>
-        <translation>Der Prozess, der dies heruntergeladen hat, ist beendet. Was da ist, bleibt. Setzen Sie den Download fort.</translation>
+        <translation>Der Prozess, der dieses Modell herunterlud, ist nicht mehr da. Das schon Geladene bleibt erhalten. Setzen Sie den Download fort.</translation>
     </message>
     <message>
         <source>The proxy does not let Bough reach {host} ({error}). Models on this computer can be used. Check HTTPS_PROXY and NO_PROXY, then try again.</source>
-        <translation>Der Proxy lässt Bough nicht zu {host} ({error}). Die Modelle auf diesem Rechner sind verfügbar. Prüfen Sie HTTPS_PROXY und NO_PROXY, und versuchen Sie es dann noch einmal.</translation>
+        <translation>Der Proxy lässt Bough nicht zu {host} ({error}). Die Modelle auf diesem Computer sind verfügbar. Prüfen Sie HTTPS_PROXY und NO_PROXY, und versuchen Sie es dann noch einmal.</translation>
     </message>
     <message>
         <source>The rule “{pattern}” is not a regular expression ({reason}). Correct it, or leave it out.</source>
@@ -5786,11 +5786,11 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>The tools can&apos;t be used: {reason}</source>
-        <translation>Die Werkzeuge können nicht verwendet werden: {reason}</translation>
+        <translation>Die Tools können nicht verwendet werden: {reason}</translation>
     </message>
     <message>
         <source>The remembered answers to other programs can&apos;t be loaded ({error}). If a program sends one of them back, the model reads it again. The file is kept as {file}.</source>
-        <translation>Die gemerkten Antworten an andere Programme können nicht geladen werden ({error}). Schickt ein Programm eine davon zurück, liest das Modell sie noch einmal. Die Datei bleibt als {file} erhalten.</translation>
+        <translation>Die gemerkten Antworten an andere Programme können nicht geladen werden ({error}). Schickt ein Programm eine davon zurück, liest das Modell sie erneut. Die Datei bleibt als {file} erhalten.</translation>
     </message>
     <message>
         <source>Answers to other programs can&apos;t be remembered ({error}). If a program sends one of them back, the model reads it again. Check the file {file}, then switch the local API off and on again.</source>
@@ -5806,15 +5806,15 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>Settings of the project “{name}” are invalid and not used: {names}. They stay in the store, as they could not be kept in a file ({error}). They are lost when you change the project.</source>
-        <translation>Einstellungen des Projekts „{name}“ sind ungültig und werden nicht verwendet: {names}. Sie bleiben im Speicher, da sie nicht in einer Datei aufbewahrt werden konnten ({error}). Sie gehen verloren, wenn Sie das Projekt ändern.</translation>
+        <translation>Einstellungen des Projekts „{name}“ sind ungültig und werden nicht verwendet: {names}. Sie bleiben in der Datenbank, weil sie nicht in einer Datei aufbewahrt werden konnten ({error}). Sie gehen verloren, wenn Sie das Projekt ändern.</translation>
     </message>
     <message>
         <source>Settings of the project “{name}” are invalid and were set aside: {names}. The others are used. The stored text is kept as {file}.</source>
-        <translation>Einstellungen des Projekts „{name}“ sind ungültig und wurden beiseitegelegt: {names}. Die anderen werden verwendet. Der gespeicherte Text ist als {file} aufbewahrt.</translation>
+        <translation>Einstellungen des Projekts „{name}“ sind ungültig und werden nicht verwendet: {names}. Die übrigen gelten. Der gespeicherte Text bleibt als {file} erhalten.</translation>
     </message>
     <message>
         <source>The project “{name}” was deleted. Its conversations stay as they are.</source>
-        <translation>Das Projekt „{name}“ wurde gelöscht. Seine Gespräche bleiben, wie sie sind.</translation>
+        <translation>Das Projekt „{name}“ wurde gelöscht. Seine Gespräche bleiben unverändert.</translation>
     </message>
     <message>
         <source>The branch could not be printed: {error}.</source>
@@ -5830,7 +5830,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>The file {path} is gone or empty, but its log {log} is there and may hold conversations. Nothing was changed. Put the file back. To begin without conversations, move the log away.</source>
-        <translation>Die Datei {path} fehlt oder ist leer, aber ihr Protokoll {log} ist da und kann Gespräche enthalten. Nichts wurde geändert. Legen Sie die Datei zurück. Um ohne Gespräche zu beginnen, verschieben Sie das Protokoll an einen anderen Ort.</translation>
+        <translation>Die Datei {path} fehlt oder ist leer, aber ihr Protokoll {log} ist da und kann Gespräche enthalten. Es wurde nichts geändert. Legen Sie die Datei zurück. Um ohne Gespräche zu beginnen, verschieben Sie das Protokoll an einen anderen Ort.</translation>
     </message>
     <message>
         <source>The disk did not take what was written to {path} ({error}). Check the disk.</source>
@@ -5838,7 +5838,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>The hooks could not be written ({error}). Nothing was changed.</source>
-        <translation>Die Hooks konnten nicht geschrieben werden ({error}). Nichts wurde geändert.</translation>
+        <translation>Die Hooks konnten nicht geschrieben werden ({error}). Es wurde nichts geändert.</translation>
     </message>
     <message>
         <source>The settings could not be written to {file} ({error}).</source>
@@ -5850,7 +5850,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>The settings, presets and hooks were exported to {file}.</source>
-        <translation>Einstellungen, Voreinstellungen und Hooks wurden nach {file} exportiert.</translation>
+        <translation>Die Einstellungen, Profile und Hooks wurden nach {file} exportiert.</translation>
     </message>
     <message>
         <source>The tokenizer of this model leaves out or replaces white space, so the model did not see every space, indent and line break.</source>
@@ -5858,19 +5858,19 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>The weights are in a format that can contain program code, which Bough does not read. Choose a version of this model with safetensors.</source>
-        <translation>Die Gewichte haben ein Format, das Programmcode enthalten kann und das Bough nicht liest. Wählen Sie eine Fassung dieses Modells mit safetensors.</translation>
+        <translation>Die Gewichte haben ein Format, das Programmcode enthalten kann; Bough liest es deshalb nicht. Wählen Sie eine Version dieses Modells mit safetensors.</translation>
     </message>
     <message>
         <source>There is a folder {folder} already, so nothing was written. Remove it, or choose another name.</source>
-        <translation>Es gibt bereits einen Ordner {folder}, deshalb wurde nichts geschrieben. Entfernen Sie ihn oder wählen Sie einen anderen Namen.</translation>
+        <translation>Den Ordner {folder} gibt es schon, deshalb wurde nichts geschrieben. Entfernen Sie ihn, oder wählen Sie einen anderen Namen.</translation>
     </message>
     <message>
         <source>There is a folder {folder} that Bough did not make. Rename it, then try again.</source>
-        <translation>Es gibt einen Ordner {folder}, den Bough nicht angelegt hat. Benennen Sie ihn um und versuchen Sie es dann noch einmal.</translation>
+        <translation>Den Ordner {folder} hat nicht Bough angelegt. Benennen Sie ihn um, und versuchen Sie es dann noch einmal.</translation>
     </message>
     <message>
         <source>There is no file {path}. Choose a GGUF file.</source>
-        <translation>Es gibt keine Datei {path}. Wählen Sie eine GGUF-Datei.</translation>
+        <translation>Die Datei {path} gibt es nicht. Wählen Sie eine GGUF-Datei.</translation>
     </message>
     <message>
         <source>There is no model in {path}. Choose a GGUF file, or a folder with config.json and safetensors files.</source>
@@ -5878,23 +5878,23 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>There is no model process now. Try again in a moment.</source>
-        <translation>Es gibt gerade keinen Prozess des Modells. Versuchen Sie es gleich noch einmal.</translation>
+        <translation>Es gibt gerade keinen Modellprozess. Versuchen Sie es gleich noch einmal.</translation>
     </message>
     <message>
         <source>This is the safe mode: your settings, hooks, drafts, window places, chosen templates, measurements, unfinished downloads and the cache on disk are not used. They stay as they are. Start Bough without --safe-mode to use them again.</source>
-        <translation>Dies ist der abgesicherte Modus: Ihre Einstellungen, Hooks, Entwürfe, Fensterplätze, gewählten Vorlagen, Messwerte, unfertigen Downloads und der Cache auf der Festplatte werden nicht benutzt. Sie bleiben, wie sie sind. Starten Sie Bough ohne --safe-mode, um sie wieder zu benutzen.</translation>
+        <translation>Dies ist der abgesicherte Modus: Ihre Einstellungen, Hooks, Entwürfe, Fensterpositionen, gewählten Vorlagen, Messwerte, unfertigen Downloads und der Cache auf dem Datenträger werden nicht verwendet. Sie bleiben unverändert. Starten Sie Bough ohne --safe-mode, um sie wieder zu verwenden.</translation>
     </message>
     <message>
         <source>This model computes values that are not finite numbers, though its weights are sound. Its config.json is probably wrong. Download the model again, or choose another one.</source>
-        <translation>Dieses Modell berechnet Werte, die keine endlichen Zahlen sind, obwohl seine Gewichte in Ordnung sind. Wahrscheinlich ist seine config.json falsch. Laden Sie das Modell noch einmal herunter, oder wählen Sie ein anderes.</translation>
+        <translation>Dieses Modell berechnet Werte, die keine endlichen Zahlen sind, obwohl seine Gewichte unversehrt sind. Wahrscheinlich ist seine config.json falsch. Laden Sie das Modell noch einmal herunter, oder wählen Sie ein anderes.</translation>
     </message>
     <message>
         <source>This model does not support a {num_bits}-bit cache, so it uses full precision. The answers are as good, but they take more memory. To avoid this message, choose “Full precision” on its page (Models).</source>
-        <translation>Dieses Modell unterstützt keinen {num_bits}-Bit-Cache, daher verwendet es volle Genauigkeit. Die Antworten sind genauso gut, brauchen aber mehr Speicher. Um diese Meldung zu vermeiden, wählen Sie „Volle Genauigkeit“ auf seiner Seite (Modelle).</translation>
+        <translation>Dieses Modell unterstützt keinen {num_bits}-Bit-Cache und verwendet deshalb volle Genauigkeit. Die Antworten sind genauso gut, brauchen aber mehr Arbeitsspeicher. Damit diese Meldung nicht mehr erscheint, wählen Sie auf seiner Seite (Modelle) „Volle Genauigkeit“.</translation>
     </message>
     <message>
         <source>This model has no chat template, so messages reach it as plain text: it may go on with the text instead of answering. A plain template marks who says what, and where a message ends.</source>
-        <translation>Dieses Modell hat keine Chat-Vorlage, deshalb erreichen Nachrichten es als einfacher Text: Es kann den Text fortsetzen, statt zu antworten. Eine einfache Vorlage zeigt, wer was sagt und wo eine Nachricht endet.</translation>
+        <translation>Dieses Modell hat keine Chatvorlage und erhält Nachrichten deshalb als reinen Text: Es setzt den Text vielleicht fort, statt zu antworten. Eine einfache Vorlage kennzeichnet, wer was sagt und wo eine Nachricht endet.</translation>
     </message>
     <message>
         <source>This model needs an adapter, which Bough can&apos;t apply. Choose another model.</source>
@@ -5906,11 +5906,11 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>This model takes at least {need_bytes} of memory, and {available_bytes} are free. It was not loaded. Close other programs first, or choose a smaller model.</source>
-        <translation>Dieses Modell braucht mindestens {need_bytes} Speicher, und {available_bytes} sind frei. Es wurde nicht geladen. Schließen Sie erst andere Programme, oder wählen Sie ein kleineres Modell.</translation>
+        <translation>Dieses Modell braucht mindestens {need_bytes} Arbeitsspeicher, aber nur {available_bytes} sind frei. Es wurde nicht geladen. Schließen Sie erst andere Programme, oder wählen Sie ein kleineres Modell.</translation>
     </message>
     <message>
         <source>This model takes {need_bytes} of memory, {weights_bytes} of it for its weights, and models can use {total_bytes} here. It was not loaded.</source>
-        <translation>Dieses Modell braucht {need_bytes} Arbeitsspeicher, davon {weights_bytes} für seine Gewichte; Modelle können hier {total_bytes} nutzen. Es wurde nicht geladen.</translation>
+        <translation>Dieses Modell braucht {need_bytes} Arbeitsspeicher, davon {weights_bytes} für seine Gewichte; Modelle können hier aber nur {total_bytes} verwenden. Es wurde nicht geladen.</translation>
     </message>
     <message>
         <source>Unsent text or settings of a conversation are invalid and not used: {names}.</source>
@@ -5918,11 +5918,11 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>Unsent text or settings of a conversation are invalid and not used: {names}. They stay in the store, as they could not be kept in a file ({error}). They are lost when you type in this conversation.</source>
-        <translation>Nicht gesendeter Text oder Einstellungen eines Gesprächs sind ungültig und werden nicht verwendet: {names}. Sie bleiben gespeichert, denn sie ließen sich nicht in einer Datei aufheben ({error}). Sie gehen verloren, wenn Sie in diesem Gespräch tippen.</translation>
+        <translation>Nicht gesendeter Text oder Einstellungen eines Gesprächs sind ungültig und werden nicht verwendet: {names}. Sie bleiben in der Datenbank, weil sie nicht in einer Datei aufbewahrt werden konnten ({error}). Sie gehen verloren, wenn Sie in diesem Gespräch etwas eingeben.</translation>
     </message>
     <message>
         <source>Unsent text or settings of a conversation are invalid and were set aside: {names}. The others are used. The stored text is kept as {file}.</source>
-        <translation>Nicht gesendeter Text oder Einstellungen eines Gesprächs sind ungültig und wurden beiseitegelegt: {names}. Die übrigen werden verwendet. Das Gespeicherte liegt in {file}.</translation>
+        <translation>Nicht gesendeter Text oder Einstellungen eines Gesprächs sind ungültig und werden nicht verwendet: {names}. Die übrigen gelten. Der gespeicherte Text bleibt als {file} erhalten.</translation>
     </message>
     <message>
         <source>`{key}` has an unknown type ({kind})</source>
@@ -5974,15 +5974,15 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>it takes too long to build</source>
-        <translation>es zu bauen dauert zu lange</translation>
+        <translation>der Aufbau dauert zu lange</translation>
     </message>
     <message>
         <source>it takes too much memory to build, or crashes</source>
-        <translation>es zu bauen braucht zu viel Speicher oder stürzt ab</translation>
+        <translation>der Aufbau braucht zu viel Arbeitsspeicher oder stürzt ab</translation>
     </message>
     <message>
         <source>it takes too much memory, or crashes, on short texts</source>
-        <translation>er braucht für kurze Texte zu viel Speicher oder stürzt ab</translation>
+        <translation>er braucht für kurze Texte zu viel Arbeitsspeicher oder stürzt ab</translation>
     </message>
     <message>
         <source>its JSON is incomplete or damaged after {position} bytes ({error})</source>
@@ -6022,15 +6022,15 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>its tokenizer has no merges</source>
-        <translation>ihr Tokenizer hat keine Verschmelzungen</translation>
+        <translation>ihr Tokenizer hat keine Merges</translation>
     </message>
     <message>
         <source>its tokenizer has {count} merges</source>
-        <translation>ihr Tokenizer hat {count} Verschmelzungen</translation>
+        <translation>ihr Tokenizer hat {count} Merges</translation>
     </message>
     <message>
         <source>its vocabulary has no scores</source>
-        <translation>ihr Vokabular hat keine Bewertungen</translation>
+        <translation>ihr Vokabular hat keine Scores</translation>
     </message>
     <message>
         <source>its vocabulary has the same token twice</source>
@@ -6054,11 +6054,11 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>message {id} can&apos;t be read ({error})</source>
-        <translation>Nachricht {id} lässt sich nicht lesen ({error})</translation>
+        <translation>Nachricht {id} kann nicht gelesen werden ({error})</translation>
     </message>
     <message>
         <source>message {id} comes before its parent</source>
-        <translation>Nachricht {id} steht vor der Nachricht, auf die sie folgt</translation>
+        <translation>Nachricht {id} steht vor ihrem Vorgänger</translation>
     </message>
     <message>
         <source>message {id} has an invalid time</source>
@@ -6066,19 +6066,19 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>message {id} has no parent</source>
-        <translation>Nachricht {id} folgt auf keine andere</translation>
+        <translation>Nachricht {id} hat keinen Vorgänger</translation>
     </message>
     <message>
         <source>messages whose parent is not in the file, moved to the top</source>
-        <translation>Nachrichten, deren Vorgänger nicht in der Datei ist, nach oben gestellt</translation>
+        <translation>Nachrichten, deren Vorgänger nicht in der Datei ist; sie stehen jetzt am Anfang</translation>
     </message>
     <message>
         <source>messages with the id of another message</source>
-        <translation>Nachrichten mit der Nummer einer anderen Nachricht</translation>
+        <translation>Nachrichten mit der ID einer anderen Nachricht</translation>
     </message>
     <message>
         <source>pictures and files that the file does not contain, replaced by placeholders</source>
-        <translation>Bilder und Dateien, die nicht in der Datei sind, durch Platzhalter ersetzt</translation>
+        <translation>Bilder und Dateien, die in der Datei fehlen; durch Platzhalter ersetzt</translation>
     </message>
     <message>
         <source>preparing the answer format</source>
@@ -6086,7 +6086,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>reading the prompt ({done} of {total} tokens)</source>
-        <translation>Lesen des Prompts ({done} von {total} Tokens)</translation>
+        <translation>Lesen des Prompts ({done} von {total} Token)</translation>
     </message>
     <message>
         <source>reading the weights</source>
@@ -6098,15 +6098,15 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>saving its cache to disk</source>
-        <translation>Speichern des Caches auf die Festplatte</translation>
+        <translation>Speichern des Caches auf dem Datenträger</translation>
     </message>
     <message>
         <source>signal SIGALRM: a hook did not return, see the terminal</source>
-        <translation>Signal SIGALRM: Ein Hook kam nicht zurück, siehe Terminal</translation>
+        <translation>Signal SIGALRM: Ein Hook wurde nicht fertig, siehe Terminal</translation>
     </message>
     <message>
         <source>signal SIGKILL, often because memory ran out</source>
-        <translation>Signal SIGKILL, oft wegen Speichermangels</translation>
+        <translation>Signal SIGKILL, oft wegen zu wenig Arbeitsspeicher</translation>
     </message>
     <message>
         <source>signal {signal}</source>
@@ -6118,7 +6118,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>status lines of LM Studio, left out</source>
-        <translation>Statuszeilen von LM Studio, ausgelassen</translation>
+        <translation>Statuszeilen von LM Studio, weggelassen</translation>
     </message>
     <message>
         <source>the archive is incomplete or damaged</source>
@@ -6166,19 +6166,19 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>tool calls, tool results and messages of other roles, kept as notes</source>
-        <translation>Werkzeugaufrufe, deren Ergebnisse und Nachrichten anderer Rollen, als Notizen behalten</translation>
+        <translation>Tool-Aufrufe, Tool-Ergebnisse und Nachrichten anderer Rollen; als Notizen behalten</translation>
     </message>
     <message>
         <source>two messages have the id {id}</source>
-        <translation>zwei Nachrichten haben die Nummer {id}</translation>
+        <translation>zwei Nachrichten haben die ID {id}</translation>
     </message>
     <message>
         <source>unknown fields of answer records ({names})</source>
-        <translation>unbekannte Felder von Antwortaufzeichnungen ({names})</translation>
+        <translation>unbekannte Felder in Antwortaufzeichnungen ({names})</translation>
     </message>
     <message>
         <source>unknown fields of messages ({names})</source>
-        <translation>unbekannte Felder von Nachrichten ({names})</translation>
+        <translation>unbekannte Felder in Nachrichten ({names})</translation>
     </message>
     <message>
         <source>unreadable answer records</source>
@@ -6198,7 +6198,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>warming up</source>
-        <translation>Aufwärmen</translation>
+        <translation>Warmlaufen</translation>
     </message>
     <message>
         <source>{error} The conversations imported so far are in the trash.</source>
@@ -6214,7 +6214,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>{file} came damaged twice, so it was removed. The other files are kept. Try again later, or choose another model.</source>
-        <translation>{file} kam zweimal beschädigt an und wurde deshalb entfernt. Die anderen Dateien bleiben. Versuchen Sie es später noch einmal, oder wählen Sie ein anderes Modell.</translation>
+        <translation>{file} kam zweimal beschädigt an und wurde deshalb entfernt. Die anderen Dateien bleiben erhalten. Versuchen Sie es später noch einmal, oder wählen Sie ein anderes Modell.</translation>
     </message>
     <message>
         <source>{file} can&apos;t be read ({error}).</source>
@@ -6222,31 +6222,31 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>{file} can&apos;t be written ({error}). Nothing was changed. Check that you may write to its folder, or choose another one with --data-dir.</source>
-        <translation>{file} lässt sich nicht schreiben ({error}). Nichts wurde geändert. Prüfen Sie, ob Sie in den Ordner schreiben dürfen, oder wählen Sie mit --data-dir einen anderen.</translation>
+        <translation>{file} kann nicht geschrieben werden ({error}). Es wurde nichts geändert. Prüfen Sie, ob Sie in den Ordner schreiben dürfen, oder wählen Sie mit --data-dir einen anderen.</translation>
     </message>
     <message>
         <source>{file} could not be deleted ({error}), so a part of {title} may be left. Check that you may change this folder, then try again.</source>
-        <translation>{file} konnte nicht gelöscht werden ({error}); ein Teil von {title} kann übrig sein. Prüfen Sie, ob Sie diesen Ordner ändern dürfen, und versuchen Sie es dann noch einmal.</translation>
+        <translation>{file} konnte nicht gelöscht werden ({error}); ein Teil von {title} ist vielleicht noch da. Prüfen Sie, ob Sie diesen Ordner ändern dürfen, und versuchen Sie es dann noch einmal.</translation>
     </message>
     <message>
         <source>{file} could not be used ({error}). Nothing was changed.</source>
-        <translation>{file} ließ sich nicht verwenden ({error}). Nichts wurde geändert.</translation>
+        <translation>{file} konnte nicht verwendet werden ({error}). Es wurde nichts geändert.</translation>
     </message>
     <message>
         <source>{file} could not be written ({error}), so the model goes on without a template. Check that you may write to this folder, then try again.</source>
-        <translation>{file} konnte nicht geschrieben werden ({error}), deshalb arbeitet das Modell ohne Vorlage weiter. Prüfen Sie, ob Sie in diesen Ordner schreiben dürfen, und versuchen Sie es dann noch einmal.</translation>
+        <translation>{file} konnte nicht geschrieben werden ({error}), deshalb läuft das Modell ohne Vorlage weiter. Prüfen Sie, ob Sie in diesen Ordner schreiben dürfen, und versuchen Sie es dann noch einmal.</translation>
     </message>
     <message>
         <source>{file} could not be written ({error}). The part that has arrived is kept. Check the disk, then resume.</source>
-        <translation>{file} konnte nicht geschrieben werden ({error}). Was da ist, bleibt. Prüfen Sie den Datenträger, und setzen Sie dann fort.</translation>
+        <translation>{file} konnte nicht geschrieben werden ({error}). Das schon Geladene bleibt erhalten. Prüfen Sie den Datenträger, und setzen Sie den Download dann fort.</translation>
     </message>
     <message>
         <source>{file} has {size_bytes}; Bough reads at most {limit_bytes}. Download the model again, or choose another one.</source>
-        <translation>{file} hat {size_bytes}; Bough liest höchstens {limit_bytes}. Laden Sie das Modell noch einmal herunter, oder wählen Sie ein anderes.</translation>
+        <translation>{file} ist {size_bytes} groß; Bough liest höchstens {limit_bytes}. Laden Sie das Modell noch einmal herunter, oder wählen Sie ein anderes.</translation>
     </message>
     <message>
         <source>{file} is damaged: it is not what its hash says. Remove the model, and fetch it again.</source>
-        <translation>{file} ist beschädigt: Der Inhalt entspricht nicht seinem Hash. Entfernen Sie das Modell, und laden Sie es neu herunter.</translation>
+        <translation>{file} ist beschädigt: Der Inhalt entspricht nicht seinem Hash. Entfernen Sie das Modell, und laden Sie es noch einmal herunter.</translation>
     </message>
     <message>
         <source>{file} is not an ordinary file (it is a pipe, a socket or a device), so Bough does not read it. Remove it, or choose another model.</source>
@@ -6254,7 +6254,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>{file} leads to a file that can&apos;t be read ({error}). Finish the download, then open the folder again.</source>
-        <translation>{file} führt zu einer Datei, die nicht gelesen werden kann ({error}). Schließen Sie den Download ab, dann öffnen Sie den Ordner noch einmal.</translation>
+        <translation>{file} verweist auf eine Datei, die nicht gelesen werden kann ({error}). Schließen Sie den Download ab, und öffnen Sie den Ordner dann erneut.</translation>
     </message>
     <message>
         <source>{file}, conversation {number}</source>
@@ -6270,7 +6270,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>{folder} can&apos;t be written ({error}). The finished weight files are kept. Try again.</source>
-        <translation>{folder} lässt sich nicht schreiben ({error}). Die fertigen Gewichtsdateien bleiben erhalten. Versuchen Sie es noch einmal.</translation>
+        <translation>{folder} kann nicht geschrieben werden ({error}). Die fertigen Gewichtsdateien bleiben erhalten. Versuchen Sie es noch einmal.</translation>
     </message>
     <message>
         <source>{folder} is being made already. Wait until it is complete.</source>
@@ -6278,19 +6278,19 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>{freed_bytes} of the cache was removed from the disk, but {num_files} files in {folder} could not be removed ({error}). Check that you may write to this folder, then try again.</source>
-        <translation>{freed_bytes} des Caches wurden vom Datenträger entfernt, aber {num_files} Dateien in {folder} ließen sich nicht entfernen ({error}). Prüfen Sie, ob Sie in diesen Ordner schreiben dürfen, und versuchen Sie es noch einmal.</translation>
+        <translation>{freed_bytes} des Caches wurden vom Datenträger entfernt, aber {num_files} Dateien in {folder} konnten nicht entfernt werden ({error}). Prüfen Sie, ob Sie in diesen Ordner schreiben dürfen, und versuchen Sie es dann noch einmal.</translation>
     </message>
     <message>
         <source>{freed_bytes} of the cache was removed from the disk. Your conversations are safe. Models read them again when needed.</source>
-        <translation>{freed_bytes} des Caches wurden vom Datenträger entfernt. Ihre Gespräche sind sicher. Modelle lesen sie bei Bedarf neu.</translation>
+        <translation>{freed_bytes} des Caches wurden vom Datenträger entfernt. Ihre Gespräche sind sicher. Modelle lesen sie bei Bedarf erneut.</translation>
     </message>
     <message>
         <source>{host} can&apos;t be reached ({error}). Models on this computer can be used. Check the connection, then try again.</source>
-        <translation>{host} ist nicht erreichbar ({error}). Die Modelle auf diesem Rechner sind verfügbar. Prüfen Sie die Verbindung, und versuchen Sie es dann noch einmal.</translation>
+        <translation>{host} ist nicht erreichbar ({error}). Die Modelle auf diesem Computer sind verfügbar. Prüfen Sie die Verbindung, und versuchen Sie es dann noch einmal.</translation>
     </message>
     <message>
         <source>{host} did not answer in time. Models on this computer can be used. Try again later.</source>
-        <translation>{host} hat nicht rechtzeitig geantwortet. Die Modelle auf diesem Rechner sind verfügbar. Versuchen Sie es später noch einmal.</translation>
+        <translation>{host} hat nicht rechtzeitig geantwortet. Die Modelle auf diesem Computer sind verfügbar. Versuchen Sie es später noch einmal.</translation>
     </message>
     <message>
         <source>{host} does not answer like a hub for models. Check HF_ENDPOINT and the proxy, then try again.</source>
@@ -6298,7 +6298,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>{host} has a problem (HTTP {status}). Nothing was lost. Try again later.</source>
-        <translation>{host} hat ein Problem (HTTP {status}). Nichts ging verloren. Versuchen Sie es später noch einmal.</translation>
+        <translation>{host} hat ein Problem (HTTP {status}). Es ging nichts verloren. Versuchen Sie es später noch einmal.</translation>
     </message>
     <message>
         <source>{host} accepts no more requests for now. Try again in a few minutes.</source>
@@ -6310,11 +6310,11 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>{host} refused this request (HTTP {status}). Nothing was changed. Look for a newer Bough.</source>
-        <translation>{host} hat diese Anfrage abgelehnt (HTTP {status}). Nichts wurde geändert. Suchen Sie nach einem neueren Bough.</translation>
+        <translation>{host} hat diese Anfrage abgelehnt (HTTP {status}). Es wurde nichts geändert. Suchen Sie nach einer neueren Version von Bough.</translation>
     </message>
     <message>
         <source>{model} did not come: {why}</source>
-        <translation>{model} ist nicht gekommen: {why}</translation>
+        <translation>{model} konnte nicht heruntergeladen oder umgewandelt werden: {why}</translation>
     </message>
     <message>
         <source>{model} can be used now.</source>
@@ -6322,7 +6322,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>{model} was on its way when Bough ended. The finished part is kept.</source>
-        <translation>{model} war unterwegs, als Bough endete. Der fertige Teil bleibt erhalten.</translation>
+        <translation>{model} war noch nicht fertig, als Bough beendet wurde. Der fertige Teil bleibt erhalten.</translation>
     </message>
     <message>
         <source>{name} has the shape {shape}</source>
@@ -6338,7 +6338,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>{num_messages} messages were pruned.</source>
-        <translation>{num_messages} Nachrichten wurden gestutzt.</translation>
+        <translation>{num_messages} Nachrichten wurden entfernt.</translation>
     </message>
     <message>
         <source>{num_missing} of the {count} parts of this model are missing. Finish the download.</source>
@@ -6346,19 +6346,19 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>{num_missing} of the {count} parts of this model are missing; the first is {file}. Put all parts in {folder}, then try again.</source>
-        <translation>{num_missing} der {count} Teile dieses Modells fehlen; der erste ist {file}. Legen Sie alle Teile in {folder} und versuchen Sie es dann noch einmal.</translation>
+        <translation>{num_missing} der {count} Teile dieses Modells fehlen; der erste ist {file}. Legen Sie alle Teile in {folder}, und versuchen Sie es dann noch einmal.</translation>
     </message>
     <message>
         <source>{num_models} models were on their way when Bough ended. The finished parts are kept.</source>
-        <translation>{num_models} Modelle waren unterwegs, als Bough endete. Die fertigen Teile bleiben erhalten.</translation>
+        <translation>{num_models} Modelle waren noch nicht fertig, als Bough beendet wurde. Die fertigen Teile bleiben erhalten.</translation>
     </message>
     <message>
         <source>{num_tokens} of its tokens complete the given text. They were not sampled freely, so they are not compared.</source>
-        <translation>{num_tokens} ihrer Token vervollständigen den vorgegebenen Text. Sie wurden nicht frei gezogen und werden deshalb nicht verglichen.</translation>
+        <translation>{num_tokens} ihrer Token vervollständigen den vorgegebenen Text. Sie wurden nicht frei gesampelt und werden deshalb nicht verglichen.</translation>
     </message>
     <message>
         <source>{num_tokens} of its tokens were changed where it was cut. They were not sampled freely, so they are not compared.</source>
-        <translation>{num_tokens} ihrer Token wurden an der Schnittstelle geändert. Sie wurden nicht frei gezogen und werden deshalb nicht verglichen.</translation>
+        <translation>{num_tokens} ihrer Token wurden an der Schnittstelle geändert. Sie wurden nicht frei gesampelt und werden deshalb nicht verglichen.</translation>
     </message>
     <message>
         <source>{num_tokens} of its tokens were fixed, not sampled, so they are not compared.</source>
@@ -6366,27 +6366,27 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>{num_tokens} tokens would fit.</source>
-        <translation>{num_tokens} Token hätten Platz.</translation>
+        <translation>{num_tokens} Token würden passen.</translation>
     </message>
     <message>
         <source>{num_tokens} tokens, answer included, take {need_bytes} more memory, and {available_bytes} are free.</source>
-        <translation>{num_tokens} Token mit der Antwort brauchen {need_bytes} Speicher mehr, und {available_bytes} sind frei.</translation>
+        <translation>{num_tokens} Token einschließlich der Antwort brauchen {need_bytes} mehr Arbeitsspeicher, aber nur {available_bytes} sind frei.</translation>
     </message>
     <message>
         <source>{num_tokens} tokens, answer included, take {need_bytes} of memory with the model, and models can use {total_bytes} here.</source>
-        <translation>{num_tokens} Token mit der Antwort brauchen mit dem Modell {need_bytes} Speicher, und Modelle können hier {total_bytes} verwenden.</translation>
+        <translation>{num_tokens} Token einschließlich der Antwort brauchen mit dem Modell {need_bytes} Arbeitsspeicher, aber Modelle können hier nur {total_bytes} verwenden.</translation>
     </message>
     <message>
         <source>{path} belongs to another program. Nothing was changed. Choose another folder for Bough with --data-dir.</source>
-        <translation>{path} gehört zu einem anderen Programm. Nichts wurde geändert. Wählen Sie mit --data-dir einen anderen Ordner für Bough.</translation>
+        <translation>{path} gehört zu einem anderen Programm. Es wurde nichts geändert. Wählen Sie mit --data-dir einen anderen Ordner für Bough.</translation>
     </message>
     <message>
         <source>{path} can&apos;t be read ({error}).</source>
-        <translation>{path} lässt sich nicht lesen ({error}).</translation>
+        <translation>{path} kann nicht gelesen werden ({error}).</translation>
     </message>
     <message>
         <source>{path} contains a GGUF file ({file}), of which Bough makes a folder first. Open the file in the Models window, or run `bough models import`.</source>
-        <translation>{path} enthält eine GGUF-Datei ({file}), aus der Bough zuerst einen Ordner macht. Öffnen Sie die Datei im Modellfenster oder starten Sie `bough models import`.</translation>
+        <translation>{path} enthält eine GGUF-Datei ({file}); Bough erstellt daraus zuerst einen Ordner. Öffnen Sie die Datei im Fenster „Modelle“, oder starten Sie `bough models import`.</translation>
     </message>
     <message>
         <source>{path} contains no language model. Choose a model&apos;s file.</source>
@@ -6398,7 +6398,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>{path} contradicts itself: {how}. Download the file again, or choose another one.</source>
-        <translation>{path} widerspricht sich: {how}. Laden Sie die Datei noch einmal herunter oder wählen Sie eine andere.</translation>
+        <translation>{path} widerspricht sich: {how}. Laden Sie die Datei noch einmal herunter, oder wählen Sie eine andere.</translation>
     </message>
     <message>
         <source>{path} does not name its architecture. Choose a language model&apos;s file.</source>
@@ -6406,19 +6406,19 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>{path} does not say `{key}`. Download the file again, or choose another one.</source>
-        <translation>{path} gibt `{key}` nicht an. Laden Sie die Datei noch einmal herunter oder wählen Sie eine andere.</translation>
+        <translation>In {path} fehlt `{key}`. Laden Sie die Datei noch einmal herunter, oder wählen Sie eine andere.</translation>
     </message>
     <message>
         <source>{path} has a model of a kind that Bough can&apos;t convert (`{key}`). Choose a model in MLX format, or another model.</source>
-        <translation>{path} enthält ein Modell, das Bough nicht umwandeln kann (`{key}`). Wählen Sie ein Modell im MLX-Format oder ein anderes Modell.</translation>
+        <translation>Bough kann das Modell in {path} nicht umwandeln (nicht unterstützt: `{key}`). Wählen Sie ein Modell im MLX-Format oder ein anderes Modell.</translation>
     </message>
     <message>
         <source>{path} has a tokenizer of a kind that Bough can&apos;t convert ({kind}). Choose a model in MLX format, or another model.</source>
-        <translation>{path} hat einen Tokenizer einer Art, die Bough nicht umwandeln kann ({kind}). Wählen Sie ein Modell im MLX-Format oder ein anderes Modell.</translation>
+        <translation>{path} enthält einen Tokenizer, den Bough nicht umwandeln kann ({kind}). Wählen Sie ein Modell im MLX-Format oder ein anderes Modell.</translation>
     </message>
     <message>
         <source>{path} has version {version} of GGUF; Bough reads 2 and 3. Choose a newer file of this model.</source>
-        <translation>{path} hat Version {version} von GGUF; Bough liest 2 und 3. Wählen Sie eine neuere Datei dieses Modells.</translation>
+        <translation>{path} hat Version {version} von GGUF; Bough liest die Versionen 2 und 3. Wählen Sie eine neuere Datei dieses Modells.</translation>
     </message>
     <message>
         <source>{path} holds a tensor that Bough can&apos;t place ({name}). Choose another file of this model.</source>
@@ -6430,7 +6430,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>{path} is a GGUF file, of which Bough makes a folder first. Open it in the Models window, or run `bough models import`.</source>
-        <translation>{path} ist eine GGUF-Datei, aus der Bough zuerst einen Ordner macht. Öffnen Sie sie im Modellfenster oder starten Sie `bough models import`.</translation>
+        <translation>{path} ist eine GGUF-Datei; Bough erstellt daraus zuerst einen Ordner. Öffnen Sie sie im Fenster „Modelle“, oder starten Sie `bough models import`.</translation>
     </message>
     <message>
         <source>{path} is damaged: {name} holds numbers that are infinite or far too large. Download the file again, or choose another one.</source>
@@ -6442,7 +6442,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>{path} is incomplete: {num_missing} bytes are missing at its end. Finish the download, then try again.</source>
-        <translation>{path} ist unvollständig: Am Ende fehlen {num_missing} Bytes. Schließen Sie das Herunterladen ab und versuchen Sie es dann noch einmal.</translation>
+        <translation>{path} ist unvollständig: Am Ende fehlen {num_missing} Byte. Schließen Sie den Download ab, und versuchen Sie es dann noch einmal.</translation>
     </message>
     <message>
         <source>{path} is not a GGUF file. Choose a model&apos;s file.</source>
@@ -6458,7 +6458,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>{path} lacks weights ({name}). Choose a language model&apos;s file.</source>
-        <translation>{path} fehlen Gewichte ({name}). Wählen Sie die Datei eines Sprachmodells.</translation>
+        <translation>In {path} fehlen Gewichte ({name}). Wählen Sie die Datei eines Sprachmodells.</translation>
     </message>
     <message>
         <source>{path} has a value for `{key}` that Bough can&apos;t use ({value}). Download the file again, or choose another one.</source>
@@ -6466,7 +6466,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>{path} splits text into words in a way that Bough can&apos;t do yet ({name}). Choose a model in MLX format, or another model.</source>
-        <translation>{path} teilt Text auf eine Weise in Wörter, die Bough noch nicht beherrscht ({name}). Wählen Sie ein Modell im MLX-Format oder ein anderes Modell.</translation>
+        <translation>{path} teilt Text auf eine Weise in Wörter, die Bough noch nicht unterstützt ({name}). Wählen Sie ein Modell im MLX-Format oder ein anderes Modell.</translation>
     </message>
     <message>
         <source>{path} stores the tensor {name} in a format that Bough can&apos;t read (number {number}). Choose another quantization of this model.</source>
@@ -6474,7 +6474,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>{path} turns positions in a way that Bough can&apos;t do yet ({kind}). Choose a model in MLX format, or another model.</source>
-        <translation>{path} dreht Positionen auf eine Weise, die Bough noch nicht kann ({kind}). Wählen Sie ein Modell im MLX-Format oder ein anderes Modell.</translation>
+        <translation>{path} skaliert Positionen auf eine Weise, die Bough noch nicht unterstützt ({kind}). Wählen Sie ein Modell im MLX-Format oder ein anderes Modell.</translation>
     </message>
     <message>
         <source>{path} was written for big-endian machines. Choose the usual, little-endian file of this model.</source>
@@ -6494,15 +6494,15 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>{title} belongs to another program ({path}), so Bough does not delete it. Delete it there.</source>
-        <translation>{title} gehört einem anderen Programm ({path}), deshalb löscht Bough es nicht. Löschen Sie es dort.</translation>
+        <translation>{title} gehört zu einem anderen Programm ({path}), deshalb löscht Bough es nicht. Löschen Sie es dort.</translation>
     </message>
     <message>
         <source>{title} is being fetched now, so nothing was deleted. Cancel the download first, then try again.</source>
-        <translation>{title} wird gerade geholt, daher wurde nichts gelöscht. Brechen Sie erst den Download ab, und versuchen Sie es dann noch einmal.</translation>
+        <translation>{title} wird gerade heruntergeladen, deshalb wurde nichts gelöscht. Brechen Sie erst den Download ab, und versuchen Sie es dann noch einmal.</translation>
     </message>
     <message>
         <source>{title} needs {needed_bytes} on the disk of {folder}, where {free_bytes} are free. The part that has arrived is kept. Free some space, then resume.</source>
-        <translation>{title} braucht {needed_bytes} auf dem Datenträger von {folder}; frei sind {free_bytes}. Was da ist, bleibt. Schaffen Sie Platz, und setzen Sie dann fort.</translation>
+        <translation>{title} braucht {needed_bytes} auf dem Datenträger von {folder}, aber nur {free_bytes} sind frei. Das schon Geladene bleibt erhalten. Schaffen Sie Platz, und setzen Sie den Download dann fort.</translation>
     </message>
     <message>
         <source>{token} ({probability} likely)</source>
@@ -6514,7 +6514,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>{what} can&apos;t read this text ({error}). Nothing was lost. Change the text, or choose another model.</source>
-        <translation>{what} kann diesen Text nicht lesen ({error}). Nichts ging verloren. Ändern Sie den Text, oder wählen Sie ein anderes Modell.</translation>
+        <translation>{what} kann diesen Text nicht lesen ({error}). Es ging nichts verloren. Ändern Sie den Text, oder wählen Sie ein anderes Modell.</translation>
     </message>
     <message>
         <source>{why} Last report: {activity}.</source>
@@ -6526,7 +6526,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>{why} Nothing was asked, and your text is kept.</source>
-        <translation>{why} Es wurde nichts gefragt, und Ihr Text ist erhalten.</translation>
+        <translation>{why} Es wurde nichts gefragt, und Ihr Text bleibt erhalten.</translation>
     </message>
     <message>
         <source>{why} You can still read your conversations.</source>
@@ -6538,7 +6538,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>“{model}” wrote this answer. Open that model, then run the answer again.</source>
-        <translation>Diese Antwort hat „{model}“ geschrieben. Öffnen Sie dieses Modell, und führen Sie die Antwort dann noch einmal aus.</translation>
+        <translation>Diese Antwort hat „{model}“ geschrieben. Öffnen Sie dieses Modell, und führen Sie die Antwort dann erneut aus.</translation>
     </message>
     <message>
         <source>“{name}” is a folder. Attach files from it instead.</source>
@@ -6546,7 +6546,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>“{name}” is not a text file. Save it as text, then attach the text.</source>
-        <translation>„{name}“ ist keine Textdatei. Speichern Sie sie als Text, und hängen Sie diesen an.</translation>
+        <translation>„{name}“ ist keine Textdatei. Speichern Sie die Datei als Text, und hängen Sie diesen an.</translation>
     </message>
     <message>
         <source>“{repo}” does not name a repository. Enter it as owner/name.</source>
@@ -6558,7 +6558,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
 A repetition is a sequence of tokens that occurs `times` times in a row and has at least `fewest` tokens in all. The
 hook keeps its first occurrence and bans the token that began the second one there. Options: `times`, `fewest`,
 `longest` (tokens of one occurrence).</source>
-        <translation>Keine Wiederholungen: geht in einer Antwort, die sich wiederholt, zum Beginn der Wiederholung zurück und schreibt anders weiter.
+        <translation>Keine Wiederholungen: Wenn sich eine Antwort wiederholt, schreibt das Modell ab dem Beginn der Wiederholung anders weiter.
 
 Eine Wiederholung ist eine Folge von Token, die `times`-mal hintereinander vorkommt und insgesamt mindestens `fewest` Token hat.
 Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das zweite begann. Optionen: `times`, `fewest`,
@@ -6584,11 +6584,11 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
     <name>ServingLine</name>
     <message>
         <source>Serving {}</source>
-        <translation>Für {}</translation>
+        <translation>Antwortet {}</translation>
     </message>
     <message>
         <source>Serving</source>
-        <translation>Bedient</translation>
+        <translation>Antwortet</translation>
     </message>
 </context>
 <context>
@@ -6615,7 +6615,7 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
     </message>
     <message>
         <source>Reading {done} of {total} tokens · {kept} kept</source>
-        <translation>Liest {done} von {total} Token · {kept} behalten</translation>
+        <translation>Liest {done} von {total} Token · {kept} im Cache</translation>
     </message>
     <message>
         <source>Waiting</source>
@@ -6657,7 +6657,7 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
     </message>
     <message>
         <source>Memory and disk</source>
-        <translation>Speicher</translation>
+        <translation>Speicher und Cache</translation>
     </message>
     <message>
         <source>Keys</source>
@@ -6755,8 +6755,8 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
     <message numerus="yes">
         <source>Prunes %n message(s); Undo restores them</source>
         <translation>
-            <numerusform>Stutzt %n Nachricht; „Rückgängig“ stellt sie wieder her</numerusform>
-            <numerusform>Stutzt %n Nachrichten; „Rückgängig“ stellt sie wieder her</numerusform>
+            <numerusform>Entfernt %n Nachricht; „Rückgängig“ stellt sie wieder her</numerusform>
+            <numerusform>Entfernt %n Nachrichten; „Rückgängig“ stellt sie wieder her</numerusform>
         </translation>
     </message>
     <message>
@@ -6791,7 +6791,7 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
     <name>SizeChoice</name>
     <message>
         <source>{}, at most</source>
-        <translation>{}, höchstens</translation>
+        <translation>höchstens {}</translation>
     </message>
     <message>
         <source>Automatic</source>
@@ -6830,11 +6830,11 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
     </message>
     <message>
         <source>Star</source>
-        <translation>Stern</translation>
+        <translation>Mit Stern markieren</translation>
     </message>
     <message>
         <source>Unstar</source>
-        <translation>Stern wegnehmen</translation>
+        <translation>Stern entfernen</translation>
     </message>
     <message>
         <source>Pin branch</source>
@@ -6842,7 +6842,7 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
     </message>
     <message>
         <source>Unpin branch</source>
-        <translation>Zweig lösen</translation>
+        <translation>Zweig nicht mehr anheften</translation>
     </message>
     <message>
         <source>Name branch</source>
@@ -6850,7 +6850,7 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
     </message>
     <message>
         <source>Prune</source>
-        <translation>Stutzen</translation>
+        <translation>Entfernen</translation>
     </message>
 </context>
 <context>
@@ -6895,7 +6895,7 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
     </message>
     <message>
         <source>This model has none, so messages reach it as plain text.</source>
-        <translation>Dieses Modell hat keine, daher erreichen es Nachrichten als einfacher Text.</translation>
+        <translation>Dieses Modell hat keine und erhält Nachrichten deshalb als reinen Text.</translation>
     </message>
     <message>
         <source>Use a plain template</source>
@@ -6971,11 +6971,11 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
     </message>
     <message>
         <source>Use token</source>
-        <translation>Token benutzen</translation>
+        <translation>Token verwenden</translation>
     </message>
     <message>
         <source>It is kept in the system&apos;s keyring, never in a file of Bough.</source>
-        <translation>Es liegt im Schlüsselbund des Systems, nie in einer Datei von Bough.</translation>
+        <translation>Es wird im Schlüsselbund des Systems gespeichert, nie in einer Datei von Bough.</translation>
     </message>
 </context>
 <context>
@@ -6994,7 +6994,7 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
     </message>
     <message>
         <source>drafted</source>
-        <translation>entworfen</translation>
+        <translation>vorhergesagt</translation>
     </message>
     <message>
         <source>chosen by you</source>
@@ -7013,7 +7013,7 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
     </message>
     <message>
         <source>Drafted: it was predicted, and the model agreed.</source>
-        <translation>Entworfen: Es wurde vorhergesagt, und das Modell stimmte zu.</translation>
+        <translation>Vorhergesagt: Das Entwurfsmodell hat es vorhergesagt, und das Modell stimmte zu.</translation>
     </message>
     <message>
         <source>Chosen by you.</source>
@@ -7029,11 +7029,11 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
     </message>
     <message>
         <source>No alternatives are known. They are recorded for answers written while tokens are shown.</source>
-        <translation>Es sind keine Alternativen bekannt. Sie werden für Antworten aufgezeichnet, die geschrieben werden, während Token angezeigt sind.</translation>
+        <translation>Es sind keine Alternativen bekannt. Sie werden nur für Antworten aufgezeichnet, die entstehen, während die Token angezeigt werden.</translation>
     </message>
     <message>
         <source>↑ ↓ and Enter, or a click, continue with another token.</source>
-        <translation>↑ ↓ und Eingabe oder ein Klick machen mit einem anderen Token weiter.</translation>
+        <translation>Mit ↑ ↓ und Eingabe oder einem Klick mit einem anderen Token fortfahren.</translation>
     </message>
 </context>
 <context>
@@ -7055,11 +7055,11 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
     </message>
     <message>
         <source>{model} is paused</source>
-        <translation>{model} ist angehalten</translation>
+        <translation>{model} ist pausiert</translation>
     </message>
     <message>
         <source>{model} failed. {why}</source>
-        <translation>{model} ist gescheitert. {why}</translation>
+        <translation>{model} ist fehlgeschlagen. {why}</translation>
     </message>
     <message>
         <source>{model} is being converted: {percent} %</source>
@@ -7067,7 +7067,7 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
     </message>
     <message>
         <source>{model} is being fetched: {percent} %</source>
-        <translation>{model} wird geholt: {percent} %</translation>
+        <translation>{model} wird heruntergeladen: {percent} %</translation>
     </message>
 </context>
 <context>
@@ -7086,11 +7086,11 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
 Deleted conversations and pruned branches stay here for 30 days. Until then you can restore them.</source>
         <translation>Der Papierkorb ist leer.
 
-Gelöschte Gespräche und gestutzte Zweige bleiben 30 Tage hier. So lange können Sie sie wiederherstellen.</translation>
+Gelöschte Gespräche und entfernte Zweige bleiben 30 Tage hier. So lange können Sie sie wiederherstellen.</translation>
     </message>
     <message>
         <source>Everything here is permanently deleted after 30 days. Search and export leave it out.</source>
-        <translation>Alles hier wird nach 30 Tagen endgültig gelöscht. Suche und Export lassen es aus.</translation>
+        <translation>Alles hier wird nach 30 Tagen endgültig gelöscht. Suche und Export lassen es weg.</translation>
     </message>
     <message>
         <source>Restore</source>
@@ -7125,7 +7125,7 @@ Gelöschte Gespräche und gestutzte Zweige bleiben 30 Tage hier. So lange könne
     </message>
     <message>
         <source>Pruned {time} in “{name}” · {goes}</source>
-        <translation>Gestutzt {time} in „{name}“ · {goes}</translation>
+        <translation>Entfernt {time} in „{name}“ · {goes}</translation>
     </message>
     <message>
         <source>Permanently delete “{name}”?</source>
@@ -7148,7 +7148,7 @@ Gelöschte Gespräche und gestutzte Zweige bleiben 30 Tage hier. So lange könne
     </message>
     <message>
         <source>{goes}. This removes the text from your conversations, their backups and the cache. Messages that are also part of other conversations are kept.</source>
-        <translation>{goes}. Damit verschwindet der Text aus Ihren Gesprächen, aus deren Sicherungen und aus dem Cache. Nachrichten, die auch zu anderen Gesprächen gehören, bleiben erhalten.</translation>
+        <translation>{goes}. Der Text wird aus Ihren Gesprächen, deren Sicherungen und dem Cache entfernt. Nachrichten, die auch zu anderen Gesprächen gehören, bleiben erhalten.</translation>
     </message>
 </context>
 <context>
@@ -7222,7 +7222,7 @@ Gelöschte Gespräche und gestutzte Zweige bleiben 30 Tage hier. So lange könne
     <name>TreeCard</name>
     <message>
         <source>Press Enter or click to show them.</source>
-        <translation>Zum Anzeigen klicken oder Eingabetaste drücken.</translation>
+        <translation>Zum Anzeigen klicken oder die Eingabetaste drücken.</translation>
     </message>
 </context>
 <context>
@@ -7274,7 +7274,7 @@ Gelöschte Gespräche und gestutzte Zweige bleiben 30 Tage hier. So lange könne
     </message>
     <message>
         <source>Edit a question or regenerate an answer to start a new branch. Nothing is lost. Double-click a dot to go there.</source>
-        <translation>Bearbeiten Sie eine Frage, oder erzeugen Sie eine Antwort neu, um einen neuen Zweig zu beginnen. Nichts geht verloren. Ein Doppelklick auf einen Punkt führt dorthin.</translation>
+        <translation>Bearbeiten Sie eine Frage, oder erzeugen Sie eine Antwort neu, um einen neuen Zweig zu beginnen. Es geht nichts verloren. Ein Doppelklick auf einen Punkt führt dorthin.</translation>
     </message>
 </context>
 <context>
@@ -7314,7 +7314,7 @@ Gelöschte Gespräche und gestutzte Zweige bleiben 30 Tage hier. So lange könne
     <name>WaitingAnswers</name>
     <message>
         <source>loads {model}: {stage}</source>
-        <translation>lädt {model}: {stage}</translation>
+        <translation>{model} wird geladen: {stage}</translation>
     </message>
     <message>
         <source>waits until {other} has answered, then loads {model}</source>
@@ -7330,7 +7330,7 @@ Gelöschte Gespräche und gestutzte Zweige bleiben 30 Tage hier. So lange könne
     </message>
     <message>
         <source>waits for the answer in “{name}”, then loads {model}</source>
-        <translation>wartet auf die Antwort in „{name}“, lädt dann {model}</translation>
+        <translation>wartet auf die Antwort in „{name}“ und lädt dann {model}</translation>
     </message>
     <message>
         <source>waits for the answer in “{name}”</source>
@@ -7369,37 +7369,37 @@ Gelöschte Gespräche und gestutzte Zweige bleiben 30 Tage hier. So lange könne
     </message>
     <message>
         <source>{model} has {num} million parameters. It is a first step: it writes well and knows little.</source>
-        <translation>{model} hat {num} Millionen Parameter. Es ist ein erster Schritt: Es schreibt gut und weiß wenig.</translation>
+        <translation>{model} hat {num} Millionen Parameter. Es ist ein erster Schritt: Es schreibt gut, weiß aber wenig.</translation>
     </message>
     <message>
         <source>Ask a question, then edit, regenerate or fork any message. Every version is kept.</source>
-        <translation>Stellen Sie eine Frage, und bearbeiten Sie dann eine Nachricht, erzeugen Sie sie neu, oder zweigen Sie ab. Jede Version bleibt erhalten.</translation>
+        <translation>Stellen Sie eine Frage. Danach können Sie jede Nachricht bearbeiten, neu erzeugen oder von ihr abzweigen. Jede Version bleibt erhalten.</translation>
     </message>
 </context>
 <context>
     <name>WritingField</name>
     <message>
         <source>Nothing was pasted; paste a part of it instead.</source>
-        <translation>Nichts wurde eingefügt; fügen Sie stattdessen einen Teil ein.</translation>
+        <translation>Es wurde nichts eingefügt; fügen Sie stattdessen einen Teil ein.</translation>
     </message>
     <message>
         <source>The text is too long: {chars} characters, with up to {run} in a row without a space. A message can have {most} and {longest}.</source>
-        <translation>Der Text ist zu lang: {chars} Zeichen, davon bis zu {run} ohne Leerzeichen. Eine Nachricht fasst {most} und {longest}.</translation>
+        <translation>Der Text ist zu lang: {chars} Zeichen, davon bis zu {run} ohne Leerzeichen. Eine Nachricht darf {most} Zeichen haben, davon {longest} ohne Leerzeichen.</translation>
     </message>
     <message>
         <source>The text is too long: a line has {chars} characters, and can have {most}.</source>
-        <translation>Der Text ist zu lang: eine Zeile hat {chars} Zeichen und kann {most} haben.</translation>
+        <translation>Der Text ist zu lang: Eine Zeile hat {chars} Zeichen, darf aber höchstens {most} haben.</translation>
     </message>
 </context>
 <context>
     <name>_Card</name>
     <message>
         <source>Go on with this</source>
-        <translation>Hiermit weitermachen</translation>
+        <translation>Hiermit fortfahren</translation>
     </message>
     <message>
         <source>Go on with {}</source>
-        <translation>Mit {} weitermachen</translation>
+        <translation>Mit {} fortfahren</translation>
     </message>
     <message>
         <source>Keep only this</source>
@@ -7421,19 +7421,19 @@ Gelöschte Gespräche und gestutzte Zweige bleiben 30 Tage hier. So lange könne
     <name>_Legend</name>
     <message>
         <source>kept in memory: continues at once</source>
-        <translation>im Speicher: geht sofort weiter</translation>
+        <translation>im Arbeitsspeicher: sofort weiter</translation>
     </message>
     <message>
         <source>kept on disk: loaded first</source>
-        <translation>auf Datenträger: wird geladen</translation>
+        <translation>auf dem Datenträger: wird geladen</translation>
     </message>
     <message>
         <source>not kept: read again first</source>
-        <translation>nicht behalten: wird neu gelesen</translation>
+        <translation>nicht im Cache: wird neu gelesen</translation>
     </message>
     <message>
         <source>Full dot: kept in memory. Half dot: kept on disk. Hollow dot: not kept, to be read again.</source>
-        <translation>Voller Punkt: im Speicher behalten. Halber Punkt: auf dem Datenträger behalten. Leerer Punkt: nicht behalten, wird neu gelesen.</translation>
+        <translation>Voller Punkt: im Arbeitsspeicher. Halber Punkt: auf dem Datenträger. Leerer Punkt: nicht im Cache, wird neu gelesen.</translation>
     </message>
 </context>
 <context>

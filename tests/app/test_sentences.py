@@ -135,7 +135,7 @@ _GERMAN = [
             ),
         ),
         (
-            "Im Moment kann nichts geändert werden. Ein anderes Programm schreibt gerade in /a. {path}. Nichts wurde "
+            "Zurzeit kann nichts geändert werden. Ein anderes Programm schreibt gerade in /a. {path}. Es wurde nichts "
             "geändert. Schließen Sie es, oder versuchen Sie es gleich noch einmal."
         ),
     ),
@@ -147,7 +147,7 @@ _GERMAN = [
             "Er gab int statt einer Decision zurück."
         ),
     ),
-    (Sentence("{num_messages} messages were pruned.", num_messages=1234), "1.234 Nachrichten wurden gestutzt."),
+    (Sentence("{num_messages} messages were pruned.", num_messages=1234), "1.234 Nachrichten wurden entfernt."),
     (
         joined([_folder("a"), verbatim("Nobody knows this."), _folder("b")]),
         "a ist leer. Nobody knows this. b ist leer.",
@@ -159,7 +159,7 @@ _GERMAN = [
             file_bytes=3 << 29,
             max_bytes=12,
         ),
-        "„a“ hat 1,5 GiB, aber eine Datei darf höchstens 12 Byte haben. Hängen Sie einen Teil davon an.",
+        "„a“ ist 1,5 GiB groß, aber eine Datei darf höchstens 12 Byte groß sein. Hängen Sie einen Teil davon an.",
     ),
     (verbatim("The trash is empty."), "The trash is empty."),
     (received("A sentence of another version.", None), "A sentence of another version."),

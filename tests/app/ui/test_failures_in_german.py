@@ -85,7 +85,7 @@ def test_a_worker_that_dies_again_and_again(german: German) -> None:
     desk.link.die()
     # Only the answer says it.
     assert german.window.banner.isHidden()
-    assert "(Signal SIGKILL, oft wegen Speichermangels)" in german.ending()
+    assert "(Signal SIGKILL, oft wegen zu wenig Arbeitsspeicher)" in german.ending()
     # The stored text is English, so that it can be shown in another language later.
     error = desk.controller.shown.path[-1].record
     assert error is not None
@@ -93,7 +93,7 @@ def test_a_worker_that_dies_again_and_again(german: German) -> None:
     desk.link.die(3)
     assert german.banner().endswith("Das Modell wird neu geladen; Ihre nächste Nachricht wird beantwortet.")
     desk.link.die(-11)
-    assert "mit dem Modell „guide“ 3-mal nacheinander beendet (Signal SIGSEGV)" in german.banner()
+    assert "mit dem Modell „guide“ 3-mal nacheinander unerwartet beendet (Signal SIGSEGV)" in german.banner()
     desk.controller.send("again")
     assert "weil kein Modell läuft" in german.ending()
 
@@ -109,7 +109,7 @@ def test_models_that_cannot_be_loaded(german: German, tmp_path: Path) -> None:
             find_model(name)
         german.desk.program.load_model(name)
         german.desk.link.load_failed(joined([refused.value.sentence, Sentence("No model is loaded now.")]))
-        assert german.banner().endswith("Jetzt ist kein Modell geladen. Das vorherige Modell wird wieder geladen.")
+        assert german.banner().endswith("Zurzeit ist kein Modell geladen. Das vorherige Modell wird wieder geladen.")
         german.desk.link.loaded()
     german.desk.program.set_cache_settings(CacheSettings(kv_bits=8))
     german.desk.link.load_failed("`cache.kv_bits`: llama keeps windows or states alone.")
@@ -173,7 +173,7 @@ def test_completed_actions_are_reported(german: German) -> None:
     desk = german.desk
     answer = desk.ask("u", "a")
     desk.controller.prune(answer.id)
-    assert german.banner() == "1 Nachricht wurde gestutzt."
+    assert german.banner() == "1 Nachricht wurde entfernt."
     desk.program.empty_cache_folder()
     desk.link.loaded()
     assert "wurden vom Datenträger entfernt" in german.banner()
