@@ -47,7 +47,7 @@ class Pages(QStackedWidget):
     """Shows one page: the welcome page without a conversation, otherwise the transcript or versions side by side."""
 
     focus_orphaned = Signal()
-    """The versions were closed, and no message takes the focus back."""
+    """The page with the versions was closed, and no message has the focus."""
 
     def __init__(self, controller: Controller, theme: Theme) -> None:
         super().__init__()
@@ -76,7 +76,7 @@ class Pages(QStackedWidget):
         return page
 
     def forget_long_texts(self) -> bool:
-        """Take parts of long texts off the page until the next `set_theme`; return whether there were any."""
+        """Remove parts of long texts from the page until the next `set_theme`; return whether there were any."""
         versions = self._side_by_side.made
         return any([self.transcript.forget_long_texts(), versions is not None and versions.forget_long_texts()])
 
@@ -88,7 +88,7 @@ class Pages(QStackedWidget):
             self._side_by_side.made.set_theme(theme)
 
     def show_current(self) -> None:
-        """Show the page for what the controller has open."""
+        """Show the page that fits the controller's state: welcome, versions or transcript."""
         versions = self._side_by_side.made
         if self._controller.shown.conversation is None:
             self.setCurrentWidget(self.welcome)
@@ -105,19 +105,19 @@ class Pages(QStackedWidget):
 
     def _on_versions_closed(self, is_chosen: bool) -> None:
         self.show_current()
-        # A user who only looked returns to the message; one who chose a version goes on writing.
+        # A user who only looked returns to the message; a user who chose a version continues in the composer.
         message_id = None if is_chosen else self._focused_before
         if message_id is None or not self.transcript.focus(message_id):
             self.focus_orphaned.emit()
 
 
 class Welcome(QScrollArea):
-    """The page without a conversation: who answers what is typed, and three questions that the guide answers."""
+    """The page without a conversation: a choice of who answers, and three questions that the guide answers."""
 
     question_chosen = Signal(str)
-    """A question for the guide."""
+    """The user chose a question for the guide."""
     model_chosen = Signal(str)
-    """The name of the model that should answer."""
+    """The user chose the model that should answer: its name."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -182,9 +182,10 @@ class Welcome(QScrollArea):
         column.addSpacing(space_px)
 
     def show_choices(self, answering: str, model: str, *, is_starter: bool) -> None:
-        """Offer a model and the guide; `answering` is the one that answers what is typed.
+        """Offer a model and the guide; `answering` is the name of the one that is chosen now.
 
-        `model` is the guide's own name if there is no other model. `is_starter`: it is small, and the page says so.
+        `model` is the guide's own name if there is no other model. `is_starter` means that `model` is the small model
+        to start with.
         """
         shown = answering, model, is_starter
         if shown == self._shown:
@@ -209,7 +210,7 @@ class Welcome(QScrollArea):
 
     @property
     def offer(self) -> FetchOffer:
-        """A button that fetches a model. It is made when there is a model to offer."""
+        """The offer to download a model. It is created when there is a model to offer."""
         return self._offer.get()
 
     @property
@@ -280,7 +281,7 @@ def _row_in(parent: QWidget, *buttons: WrappingButton) -> QBoxLayout:
 
 
 def _choice_button(text: str = "") -> WrappingButton:
-    """Return a button that stays down while its model answers."""
+    """Return a button that is checked while its model is the one that answers."""
     button = WrappingButton(text)
     button.setObjectName("choice")
     button.setCheckable(True)

@@ -68,7 +68,7 @@ class Choice(NamedTuple):
     handicap: float = 0.0
     """Subtracted from the score of a match."""
     is_checked: bool = False
-    """Whether it is switched on; choosing it may switch it off."""
+    """Whether the choice is switched on; choosing it again may switch it off."""
 
 
 class Palette(Overlay):
@@ -108,7 +108,7 @@ class Palette(Overlay):
         column.addWidget(self._pages, 1)
 
     def open(self, choices: Sequence[Choice]) -> None:
-        """Offer choices, in this order until the user types."""
+        """Show choices, in this order until the user types."""
         self._choices = [(folded(f"{choice.text} {choice.aside}"), choice) for choice in choices]
         self.field.clear()
         self._show_matches("")
@@ -205,7 +205,7 @@ class _Rows(QStyledItemDelegate):
         palette: QPalette = option.palette  # pyright: ignore[reportAttributeAccessIssue]
         room: QRect = option.rect.adjusted(12, 0, -12, 0)  # pyright: ignore[reportAttributeAccessIssue]
         quiet = palette.placeholderText().color().name()
-        # As in the menus, a check replaces the mark.
+        # As in the menus, a check mark replaces the icon.
         if mark := "check" if choice.is_checked else choice.mark:
             drawn = icon(mark, quiet).pixmap(scaled(_MARK_PX), scaled(_MARK_PX))
             painter.drawPixmap(room.left(), room.center().y() - scaled(_MARK_PX) // 2, drawn)

@@ -21,7 +21,7 @@ _TEXT_STEP = 10
 
 
 class ProgramCommands(QObject):
-    """Carries out actions on what all windows share."""
+    """Carries out actions that concern all windows."""
 
     def __init__(self, controller: Controller, menus: Menus, window: QWidget) -> None:
         super().__init__(window)

@@ -43,7 +43,7 @@ class MessageView(QFrame):
     """The message's id and a `MessageRequest`."""
     editor_opened = Signal(object)
     draft_changed = Signal(int, object)
-    """A message's id, and the changed text in its editor; None if it is closed or unchanged."""
+    """A message's id, and the changed text in its editor; None if the editor is closed or its text unchanged."""
     """The `MessageEditor`."""
     edit_cancelled = Signal(int)
     """The message's id. The next edit of the message starts with the text of this one."""
@@ -120,7 +120,7 @@ class MessageView(QFrame):
         return self._foldable.thought
 
     def show_message(self, shown: ShownMessage) -> None:
-        """Show a message in its present state. The text is laid out again only if it is another one."""
+        """Show a message in its present state. The text is laid out again only if it has changed."""
         self.shown = shown
         self._watch_modes()
         message, modes = shown.message, self.modes
@@ -177,17 +177,17 @@ class MessageView(QFrame):
         return True
 
     def show_reading(self, reading: Reading) -> None:
-        """Show how many tokens of the prompt are read, until the answer starts."""
+        """Show how much of the prompt has been processed, until the answer starts."""
         if self._is_without_new_text:
             self.footer.show_reading(reading)
 
     def show_waiting(self, text: str, fraction: float | None = None) -> None:
-        """Show what the answer is waiting for, until it starts, and the fraction of it that is done if known."""
+        """Show what the answer waits for, until it starts. `fraction` says how much of that is done, if known."""
         if self._is_without_new_text:
             self.footer.show_waiting(text, fraction)
 
     def show_stopping(self) -> None:
-        """Show that the answer is being stopped, if it has not started."""
+        """Show that the answer is being stopped, unless some of its text is already shown."""
         if self._is_without_new_text:
             self.footer.show_stopping()
 
@@ -196,7 +196,7 @@ class MessageView(QFrame):
         return self.shown.is_waiting and not self._unrendered and len(self.text.content) <= len(self.shown.text)
 
     def forget_long_texts(self) -> bool:
-        """Take parts of long texts off the page until the next `set_theme`, so that nothing lays them out again.
+        """Remove parts of long texts from the page until the next `set_theme`, so that nothing lays them out again.
 
         Return whether there were any.
         """
@@ -250,7 +250,7 @@ class MessageView(QFrame):
 
     @property
     def is_long(self) -> bool:
-        """Whether its texts take long to lay out."""
+        """Whether the texts of the view take long to lay out."""
         return any(text.is_long for text in self._texts)
 
     def lay_out_ahead(self, width_px: int) -> bool:
@@ -259,7 +259,7 @@ class MessageView(QFrame):
         return all(text.lay_out_ahead(text.viewport().width() + wider_px) for text in self._texts)
 
     def leave_ahead(self) -> None:
-        """Show the texts in the present width, whatever was laid out ahead."""
+        """Show the texts in the present width, and drop what was laid out ahead for another width."""
         for text in self._texts:
             text.leave_ahead()
 
@@ -351,7 +351,10 @@ class MessageView(QFrame):
 
     @property
     def position_to_continue(self) -> int | None:
-        """The number of characters before the user's cursor inside the answer; None: it is continued from its end."""
+        """The number of characters before the user's cursor inside the answer.
+
+        None means that Continue starts at the answer's end.
+        """
         if self.message.role != "assistant" or not self.text.is_cursor_inside:
             return None
         num_chars = self.text.source_position
@@ -359,7 +362,7 @@ class MessageView(QFrame):
         return num_chars if text[:num_chars].strip() and text[num_chars:].strip() else None
 
     def replace_text(self) -> None:
-        """Replace the old text by that in the editor, if it is open."""
+        """Replace the old text by the text in the editor, if the editor is open."""
         self._edit.replace()
 
     def _request(self, request: MessageRequest) -> None:
@@ -427,7 +430,7 @@ class TokenDisplay:
             self._text.show_tokens(None)
 
     def missing(self, shown: ShownMessage, modes: DisplayModes) -> MissingTokenData:
-        """Return the data that is wanted for the display but missing in the record."""
+        """Return which token data the record lacks although the user wants to see it; empty if none."""
         message = shown.message
         if not modes.are_tokens_shown or message.role != "assistant" or not message.text:
             return ""
@@ -438,7 +441,7 @@ class TokenDisplay:
 
 
 class MessageCard(QFrame):
-    """The frame around the text: a card with the role as heading, or the bare page for an answer."""
+    """The frame around the text: a card with the role as its heading; for an answer, no visible frame."""
 
     def __init__(self, role: Role, text: QWidget) -> None:
         super().__init__()
@@ -467,13 +470,13 @@ class MessageCard(QFrame):
 
 
 _POINTER_REASONS = {Qt.FocusReason.MouseFocusReason, Qt.FocusReason.PopupFocusReason}
-"""The focus did not arrive by a key, so no ring is drawn."""
+"""Reasons for a focus change other than a key. No ring is drawn for them."""
 _RETURN_REASONS = {
     Qt.FocusReason.ActiveWindowFocusReason,
     Qt.FocusReason.PopupFocusReason,
     Qt.FocusReason.MenuBarFocusReason,
 }
-"""The focus returned from a window, a menu or a popup."""
+"""Reasons for a focus change when the focus returns from a window, a menu or a popup."""
 _WATCHED_EVENTS = {QEvent.Type.Enter, QEvent.Type.Leave, QEvent.Type.FocusIn, QEvent.Type.FocusOut}
 
 
@@ -483,7 +486,7 @@ class FocusTracker(QObject):
     changed = Signal()
     """The pointer or the focus may have entered or left."""
     focused = Signal()
-    """The focus proxy got the focus, and not merely back from a menu or another window."""
+    """The focus proxy got the focus, except when the focus only returned from a menu or another window."""
 
     def __init__(self, widget: QWidget, focus_proxy: QWidget) -> None:
         """`focus_proxy` is the descendant of `widget` that takes the focus for it."""

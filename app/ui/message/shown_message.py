@@ -21,7 +21,10 @@ def _no_marks(_: str) -> ThoughtMarks | None:
 
 
 class DisplayModes(QObject):
-    """How each message is displayed. All views of a transcript share it, so a message comes back as it was left."""
+    """How each message is displayed.
+
+    All views of a transcript share one, so that a message looks as the user left it.
+    """
 
     tokens_toggled = Signal(bool)
     figures_toggled = Signal(bool)
@@ -45,7 +48,7 @@ class DisplayModes(QObject):
         self._are_tokens_shown = self._are_all_figures_shown = False
 
     def marks_of(self, message: Message) -> ThoughtMarks | None:
-        """Return the marks of an answer's reasoning: those of its model now, or of the time when it was written."""
+        """Return the marks around an answer's reasoning: the user's marks for its model, else those in its record."""
         record = message.record
         return None if record is None else self._marks_of(record.model) or record.thought_marks
 
@@ -55,7 +58,7 @@ class DisplayModes(QObject):
 
     @property
     def are_all_figures_shown(self) -> bool:
-        """Whether all that an answer cost stands below it, and not one figure."""
+        """Whether all costs of an answer are shown below it, not only one figure."""
         return self._are_all_figures_shown
 
     def show_all_figures(self, shown: bool) -> None:
@@ -64,7 +67,7 @@ class DisplayModes(QObject):
             self.figures_toggled.emit(shown)
 
     def show_tokens(self, shown: bool) -> None:
-        """Tint the tokens of answers, or stop doing so."""
+        """Tint the tokens of answers, or remove the tint."""
         if shown != self._are_tokens_shown:
             self._are_tokens_shown = shown
             self.tokens_toggled.emit(shown)
@@ -81,17 +84,20 @@ class ShownMessage(Struct, frozen=True):
     modes: DisplayModes | None = None
     """None means the default modes."""
     is_saved: bool = True
-    """Whether the store has all its text."""
+    """Whether all of the message's text is saved in the store."""
     is_waiting: bool = False
-    """Whether it streams, but no text has come yet."""
+    """Whether the message streams, but has no text yet."""
     is_queued: bool = False
-    """Whether it is not asked yet: it waits for another answer, or for its model."""
+    """Whether the model has not been asked yet: the message waits for another answer, or for its model to load."""
     num_tokens: int | None = None
-    """The size of a file; None means that it is not known."""
+    """The size of an attached file in tokens; None means that it is not known."""
 
     @property
     def text(self) -> str:
-        """The text to display. Only the first line of a note or a file: its label. The rest may be megabytes."""
+        """The text to display.
+
+        For a note or a file only its first line, the label, because the rest may be megabytes.
+        """
         text = self.message.text
         return text.partition("\n")[0] if self.message.role in {"note", "file"} else text
 

@@ -1,4 +1,4 @@
-"""The line below an answer that has no text yet: its model is loaded, it waits, or its prompt is read."""
+"""The line below an answer that has no text yet: its model is being loaded, it waits, or its prompt is processed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from app.ui.message.message_view import MessageView
 
 _SHOW_WAITING_MS = 100
-"""The time until a line says what an answer waits for, and between two looks at it."""
+"""The time until a line says what an answer waits for, and the time between two updates of the line."""
 
 
 class WaitingAnswers(QObject):
@@ -40,7 +40,7 @@ class WaitingAnswers(QObject):
         self._view = view
         self._shown_message = shown
         self._readings: dict[MessageId, Reading] = {}
-        """How far the prompts of answers without text are read."""
+        """How much of the prompt has been processed, for each answer without text."""
         self._timer = QTimer(self, singleShot=True, interval=_SHOW_WAITING_MS)
         self._timer.timeout.connect(self._update)
         controller.shown.branch_changed.connect(self.start)
@@ -49,7 +49,7 @@ class WaitingAnswers(QObject):
         controller.program.answers.ended.connect(self._on_ended)
 
     def start(self) -> None:
-        """Begin to show the lines if any answer of the page has no text."""
+        """Start to show the lines if any answer on the page has no text yet."""
         if not self._timer.isActive() and self._waiting():
             self._timer.start()
 

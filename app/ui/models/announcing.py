@@ -1,4 +1,4 @@
-"""Lets screen readers announce how models come: each quarter, a pause, a failure, and the end."""
+"""Lets screen readers announce the progress of downloads: each quarter, a pause, a failure, and the end."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PERCENT = 25
 
 
 class TransferAnnouncements(QObject):
-    """Speaks for a window that is open."""
+    """Announces downloads and conversions while its window is open."""
 
     announced = Signal(str)
 
@@ -22,7 +22,7 @@ class TransferAnnouncements(QObject):
         self._transfers = transfers
         self._window = window
         self._said = {one.key: (one.title, self._text(one)) for one in transfers.all}
-        """The title of each transfer, and the last text about it."""
+        """By key, the title of each transfer and the last text that was announced about it."""
         transfers.landed.connect(self._on_landed)
         transfers.changed.connect(self._on_changed)
 

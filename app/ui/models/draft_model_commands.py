@@ -37,7 +37,7 @@ class DraftModelCommands(QObject):
         return {"no_draft_model": partial(self._program.set_draft_model, ""), "open_draft_model": self._open}
 
     def fill_menu(self, menus: Menus) -> None:
-        """List the possible draft models for the loaded model, and check the present one."""
+        """List the possible draft models for the loaded model, and mark the present one."""
         menu = menus.menu("Draft model")
         menu.clear()
         session = self._program.session
@@ -57,7 +57,7 @@ class DraftModelCommands(QObject):
         menu.addAction(menus["open_draft_model"])
 
     def check_models(self) -> None:
-        """Check which draft models fit the loaded model; the menu is about to open."""
+        """Find out which draft models can be used with the loaded model. Called when the menu is about to open."""
         if self._drafts is None:
             self._drafts = self._program.drafts
             self._drafts.changed.connect(self._show_misfits)

@@ -24,7 +24,7 @@ _KIB = 1024
 _BILLION = 1_000_000_000
 
 Presence: TypeAlias = Literal["", "loaded", "loading", "unloaded"]
-"""Whether a model is the worker's; `unloaded`: it is the one that the next question loads."""
+"""Whether the worker has a model. `unloaded` means that the next question loads the model."""
 Action: TypeAlias = Literal[
     "chat",
     "free_memory",
@@ -41,31 +41,31 @@ Action: TypeAlias = Literal[
     "show_folder",
     "open_page",
 ]
-"""The actions of a model."""
+"""The actions that the page of a model may offer."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A model of the list: on this machine, on the hub, or on its way from a local file (`model` None)."""
+    """A model of the list. `model` is None while a model is being made from a local file."""
 
     key: str
-    """Its name in the list."""
+    """The key of the model in the list."""
     model: LocalModel | RemoteModel | None
     fit: Fit | None = None
-    """None if nothing is known of its memory."""
+    """Whether the model fits into memory; None if too little is known about it."""
     can_free: bool = False
-    """Whether it would fit once the guide's idle process is ended."""
+    """Whether the model would fit into memory if the guide's idle process were stopped."""
     presence: Presence = ""
     fraction: float | None = None
-    """How much is loaded; None: it is not being loaded."""
+    """How much of the model has been loaded, from 0 to 1; None if it is not being loaded."""
     transfer: Transfer | None = None
-    """Its fetch or conversion; None: it is not on its way."""
+    """The download or conversion of the model; None if there is none."""
     variants: tuple[RemoteModel, ...] = ()
-    """The models of its repository on the hub, once they are known; `model` is the chosen one."""
+    """All models of the repository on the hub, once they are known; `model` is the chosen one."""
     speeds: str = ""
-    """How fast it was on this machine, in words; empty if that was not measured."""
+    """How fast the model was on this machine, as text; empty if that was not measured."""
     failure: SentenceError | None = None
-    """Why the details of a model on the hub are not known; None if they are, or are asked for."""
+    """Why the details of a model on the hub are not known; None if they are known, or have been requested."""
 
     @property
     def title(self) -> str:
@@ -83,7 +83,7 @@ class Entry:
 
     @property
     def problem(self) -> Sentence | None:
-        """Why it can't be used, or did not come; None if nothing is known."""
+        """Why the model can't be used or was not downloaded; None if no problem is known."""
         if self.transfer is not None and self.transfer.failure is not None:
             return self.transfer.failure
         if self.failure is not None:
@@ -92,12 +92,12 @@ class Entry:
 
     @property
     def is_gone(self) -> bool:
-        """Whether the hub no longer has it."""
+        """Whether the model no longer exists on the hub."""
         return isinstance(self.failure, HubError) and self.failure.kind == "gone"
 
     @property
     def wants_token(self) -> bool:
-        """Whether a token may help: the hub asks who wants the model."""
+        """Whether an access token may help, because the hub asks who wants the model."""
         kind = "" if self.transfer is None else self.transfer.failure_kind
         if isinstance(self.failure, HubError):
             kind = self.failure.kind
@@ -112,7 +112,7 @@ class Entry:
 
     @property
     def detail(self) -> str:
-        """Size, bits and context in a line."""
+        """The size in bytes, the bits per weight and the context length, in one line."""
         model = self.model
         if model is None:
             return ""
@@ -139,7 +139,7 @@ class Entry:
 
 
 def main_action(entry: Entry) -> Action | None:
-    """Return the one action that the page offers first; None if nothing can be done."""
+    """Return the action of the page's main button; None if nothing can be done."""
     if entry.transfer is not None:
         return "resume" if entry.transfer.state in {"paused", "failed"} else "pause"
     match entry.model:
@@ -169,7 +169,7 @@ def _main_action_here(entry: Entry, model: LocalModel) -> Action | None:
 
 
 def transfer_word(transfer: Transfer) -> tuple[str, Tone]:
-    """Return the state of a transfer in a word, and its colour."""
+    """Return one word for the state of a transfer, and the word's colour."""
     match transfer.state:
         case "queued":
             return translate("Models", "waiting"), "quiet"
@@ -183,14 +183,14 @@ def transfer_word(transfer: Transfer) -> tuple[str, Tone]:
 
 
 def transfer_text(transfer: Transfer) -> str:
-    """Return how far a transfer is: bytes, speed and time left."""
+    """Return the progress of a transfer as text: bytes, speed and time left."""
     parts: list[str] = []
     if transfer.total_bytes:
         done = translate("Models", "{done} of {total}")
         parts.append(done.format(done=sized(transfer.num_bytes), total=sized(transfer.total_bytes)))
     if transfer.state == "running":
         parts += _activity(transfer)
-    # Lines break between the parts.
+    # Lines may break only between the parts.
     return " · ".join(part.replace(" ", "\N{NO-BREAK SPACE}") for part in parts)
 
 
@@ -211,7 +211,7 @@ def _activity(transfer: Transfer) -> Iterator[str]:
 
 
 def duration_text(seconds: float) -> str:
-    """Return a time as people say it: seconds, then minutes, then hours."""
+    """Format a duration in seconds, minutes or hours, depending on its length."""
     if seconds < 99.5:
         return translate("Models", "{number} s").format(number=counted(max(seconds, 1.0), 0))
     if seconds < 99.5 * 60:
@@ -220,7 +220,7 @@ def duration_text(seconds: float) -> str:
 
 
 def fit_word(fit: Fit | None) -> tuple[str, Tone]:
-    """Return whether a model fits, in a word, and its colour."""
+    """Return one word for whether a model fits into memory, and the word's colour."""
     match None if fit is None else fit.verdict:
         case "fits":
             return translate("Models", "fits"), "good"
@@ -233,7 +233,7 @@ def fit_word(fit: Fit | None) -> tuple[str, Tone]:
 
 
 def speeds_text(measured: Measured) -> str:
-    """Return how fast a model read and wrote on this machine."""
+    """Format how fast a model processed prompts and generated answers on this machine, in tokens per second."""
     parts: list[str] = []
     if measured.prompt_tokens_per_s is not None:
         parts.append(translate("Models", "reads {speed}").format(speed=speed_text(measured.prompt_tokens_per_s)))
@@ -244,7 +244,7 @@ def speeds_text(measured: Measured) -> str:
 
 
 def short_tokens(num_tokens: int) -> str:
-    """Return a context length as people write it: 8k, 128k."""
+    """Format a context length in tokens, such as 8k or 128k."""
     if num_tokens < _KIB:
         return counted(num_tokens)
     unit = _KIB if num_tokens % _KIB == 0 else 1000
@@ -252,13 +252,13 @@ def short_tokens(num_tokens: int) -> str:
 
 
 def quantization_text(quantization: str) -> str:
-    """Return "4 bits" in the language of the window; other names, such as Q4_K_M, stay."""
+    """Return "4 bits" in the language of the window; other names, such as Q4_K_M, are returned unchanged."""
     number, _, unit = quantization.partition(" ")
     return translate("Models", "{bits} bits").format(bits=number) if unit == "bits" else quantization
 
 
 def parameters_text(num_parameters: int) -> str:
-    """Return the number of parameters, in millions or billions."""
+    """Format the number of parameters in millions or billions."""
     if num_parameters >= _BILLION:
         number = num_parameters / _BILLION
         return translate("Models", "{number} billion").format(number=counted(number, 0 if number >= 20 else 1))
@@ -266,7 +266,7 @@ def parameters_text(num_parameters: int) -> str:
 
 
 def source_text(source: Source) -> str:
-    """Return whose folder a model lies in."""
+    """Return the name of the program whose folder contains a model."""
     match source:
         case "bough":
             return translate("Models", "Bough")
@@ -285,7 +285,7 @@ def source_text(source: Source) -> str:
 
 
 def good_for(entry: Entry) -> str:
-    """Return in a line what a model is good for."""
+    """Return one line on what a model is good for."""
     model = entry.model
     if model is None:
         return ""

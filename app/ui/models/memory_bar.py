@@ -1,4 +1,4 @@
-"""A bar of the memory that a model would take: weights, context and overhead, against what is free."""
+"""A bar that compares the memory that a model would take (weights, context, overhead) with what is free."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _RADIUS_PX = 4
 
 
 class MemoryBar(QWidget):
-    """From left to right: memory that other programs use, the model's weights, its context, what stays free.
+    """From left to right: memory that other programs use, the model's weights, its context, and what stays free.
 
     The label beside it says the same in words, so screen readers skip the bar.
     """

@@ -1,4 +1,4 @@
-"""The models that the list shows: on their way, on this machine, and on the hub, narrowed by the typed words."""
+"""The models that the list shows: downloads, models on this machine and on the hub, filtered by the typed words."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from worker.sentence import SentenceError
 
 
 class ModelEntries(QObject):
-    """Kept up to date while the window is open."""
+    """The entries of the list, kept up to date while the window is open."""
 
     changed = Signal()
 
@@ -26,9 +26,9 @@ class ModelEntries(QObject):
         self._program = program
         self._words = ""
         self._kept: set[str] = set()
-        """The keys of models that are listed whatever the words are."""
+        """The keys of models that are listed even if their names do not match the typed words."""
         self._chosen: dict[str, str] = {}
-        """The GGUF files that the user chose, by repository."""
+        """The GGUF file that the user chose in each repository."""
         self._entries: dict[str, Entry] = {}
         self._sections: list[tuple[str, list[Entry]]] = []
         for signal in (
@@ -67,22 +67,22 @@ class ModelEntries(QObject):
         self._update()
 
     def keep(self, key: str) -> None:
-        """List a model until the next search, whatever its name: it has just arrived."""
+        """List a model that was just downloaded until the next search, even if its name does not match."""
         self._kept.add(key)
 
     def look_into(self, key: str) -> None:
-        """Ask the hub for the details of a model that the user has chosen, if they are unknown."""
+        """Ask the hub for the details of a model that the user has selected, if they are unknown."""
         entry = self.get(key)
         if entry is not None and isinstance(entry.model, RemoteModel) and entry.transfer is None:
             self._program.supply.hub_search.details(entry.model.repo)
 
     def choose_variant(self, repo: str, gguf: str) -> None:
-        """Choose a GGUF model of a repository."""
+        """Choose one GGUF file of a repository."""
         self._chosen[repo] = gguf
         self._update()
 
     def fit_of(self, model: LocalModel | RemoteModel) -> Fit | None:
-        """Return whether a model fits into memory; None if too little is known of it."""
+        """Return whether a model fits into memory; None if too little is known about the model."""
         name = model.name if isinstance(model, LocalModel) else ""
         return self._program.supply.fits.of(model, self._program.of_models.kv_bits_of(name))
 
@@ -100,7 +100,7 @@ class ModelEntries(QObject):
         self.changed.emit()
 
     def _matching(self, entries: Sequence[Entry]) -> list[Entry]:
-        """Return the models whose names fit the words, the best first; without words, as they are."""
+        """Return the models whose names match the typed words, the best first; without words, return all in order."""
         wanted = folded(self._words)
         if not wanted.strip():
             return list(entries)
@@ -133,7 +133,10 @@ class ModelEntries(QObject):
         return Entry(transfer.key, model, None if model is None else self.fit_of(model), transfer=transfer)
 
     def _remote_section(self) -> tuple[str, list[Entry]]:
-        """Return the hits of the search; if the search field is empty, good first models that fit, largest first."""
+        """Return a heading and the hits of the search on the hub.
+
+        If the search field is empty, these are recommended first models that fit into memory, the largest first.
+        """
         if self._words.strip():
             return self.tr("On the hub"), self._remote_entries(self._program.supply.hub_search.hits)
         from app.catalog.good_models import good_models
@@ -160,7 +163,7 @@ class ModelEntries(QObject):
         return replace(entry, fit=self.fit_of(entry.model))
 
     def _variant(self, hit: RemoteModel, details: Sequence[RemoteModel]) -> RemoteModel:
-        """Return the model of a repository that the user chose; else the usual one, or a smaller one that fits."""
+        """Return the model that the user chose in a repository, else the usual one, or a smaller one that fits."""
         from app.catalog.hub import best_of
 
         chosen = next((model for model in details if model.gguf == self._chosen.get(hit.repo)), None)

@@ -1,4 +1,4 @@
-"""The list of models: a line with the name and whether it fits, a line with its size, and a bar while it is fetched."""
+"""The list of models. Each row has the name, whether the model fits, its size, and a bar during a download."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Tone: TypeAlias = Literal["good", "warning", "danger", "quiet"]
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the list: a model, or the heading of those that follow it."""
+    """One row of the list: a model, or the heading of the models below it."""
 
     key: str
     """The key of the model, valid as long as the window is open; empty for a heading."""
@@ -50,7 +50,7 @@ class Row:
     tone: Tone = "quiet"
     """The colour of the word."""
     fraction: float | None = None
-    """How much of it is fetched or loaded; None: no bar is shown."""
+    """How much of the model has been downloaded or loaded, from 0 to 1; None means that no bar is shown."""
 
     @property
     def is_heading(self) -> bool:
@@ -58,12 +58,12 @@ class Row:
 
     @property
     def spoken(self) -> str:
-        """The row as a screen reader reads it."""
+        """The text of the row for screen readers."""
         return ", ".join(part for part in (self.title, self.word, self.detail) if part)
 
 
 class _Rows(QAbstractListModel):
-    """The rows. Those that stay keep their selection when others come and go."""
+    """The rows as a Qt model. A selected row stays selected when other rows are added or removed."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -71,7 +71,7 @@ class _Rows(QAbstractListModel):
 
     def show_rows(self, rows: Sequence[Row]) -> None:
         if [row.key or row.title for row in rows] == [row.key or row.title for row in self.rows]:
-            # Figures change often while a model is fetched; only those rows are painted again.
+            # Figures change often during a download, so only the rows with changed figures are painted again.
             changed = [number for number, row in enumerate(rows) if row != self.rows[number]]
             self.rows = rows
             for number in changed:
@@ -107,14 +107,14 @@ class _Rows(QAbstractListModel):
 
 
 class ModelList(QListView):
-    """One model is current while there are any. Arrow keys step over headings; Enter acts on the current one."""
+    """One model is current while there are any. Arrow keys skip headings; Enter acts on the current model."""
 
     chosen = Signal(str)
     """The key of the row that became current; empty if there is none."""
     entered = Signal()
     """Enter or a double click on the current row."""
     menu_requested = Signal(QPoint)
-    """The menu of the current row should open at this place of the screen."""
+    """The user wants the menu of the current row: a position on the screen."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -124,7 +124,7 @@ class ModelList(QListView):
         self._delegate = _RowDelegate(self, theme)
         self._chosen = ""
         self._awaited = ""
-        """A key that is chosen when its row comes."""
+        """The key of a row that becomes current as soon as it is in the list; empty if there is none."""
         self.setModel(self._rows)
         self.setItemDelegate(self._delegate)
         self.setMouseTracking(True)
@@ -147,7 +147,7 @@ class ModelList(QListView):
         return self._chosen
 
     def show_rows(self, rows: Sequence[Row]) -> None:
-        """Replace the rows. The current one stays current, else the one that took its place."""
+        """Replace the rows. The current row stays current; if it is gone, the row in its place becomes current."""
         position, top = self.currentIndex().row(), self.verticalScrollBar().value()
         wanted = self._chosen
         self._rows.show_rows(rows)
@@ -161,20 +161,20 @@ class ModelList(QListView):
 
     @property
     def is_awaiting(self) -> bool:
-        """Whether a row that is not there yet will be current."""
+        """Whether the list waits for a row that is not there yet and will become current."""
         return bool(self._awaited)
 
     def give_up(self) -> None:
-        """Do not wait for the row that should be current."""
+        """Stop waiting for the row that should become current."""
         self._awaited = ""
         self.show_rows(self.rows)
 
     def awaits(self, key: str) -> bool:
-        """Return whether a row is current, or will be as soon as it is there."""
+        """Return whether the row with this key is current, or will be as soon as it is in the list."""
         return bool(key) and key in {self._chosen, self._awaited}
 
     def choose(self, key: str) -> bool:
-        """Make a row current; return whether it is there."""
+        """Make the row with this key current; return False if the list does not have it."""
         number = next((number for number, row in enumerate(self.rows) if row.key == key and key), None)
         if number is None:
             return False
@@ -182,12 +182,12 @@ class ModelList(QListView):
         return True
 
     def choose_next(self, key: str) -> None:
-        """Make a row current as soon as it is there."""
+        """Make the row with this key current now, or as soon as it is in the list."""
         if not self.choose(key):
             self._awaited = key
 
     def _choose_near(self, number: int) -> None:
-        """Make the first row from `number` on current, else the last one before it."""
+        """Make the first model at or after the row `number` current; if there is none, the last model before it."""
         models = [place for place, row in enumerate(self.rows) if not row.is_heading]
         if models:
             self._set_current(next((place for place in models if place >= number), models[-1]))
@@ -211,7 +211,7 @@ class ModelList(QListView):
 
     @override
     def moveCursor(self, action: QListView.CursorAction, modifiers: Qt.KeyboardModifier, /) -> QModelIndex:
-        """Go to the nearest model below a heading, for example of the first row: Qt would stay where it is."""
+        """Go to the model below if the key leads to a heading, where Qt would not move at all."""
         index = super().moveCursor(action, modifiers)
         while index.isValid() and not index.flags() & Qt.ItemFlag.ItemIsEnabled:
             index = self._rows.index(index.row() + 1)
@@ -273,7 +273,7 @@ class _RowDelegate(QStyledItemDelegate):
             self._draw_bar(painter, QRect(room.left(), rect.bottom() - _BAR_PX - 3, room.width(), _BAR_PX), row)
 
     def _draw_word(self, painter: QPainter, room: QRect, row: Row) -> int:
-        """Draw the word at the right, and return the width that it takes from the title."""
+        """Draw the word at the right, and return the width in pixels that it takes from the title."""
         if not row.word:
             return 0
         font = text_font(SMALL_PX)

@@ -48,14 +48,14 @@ class ModelPage(QWidget):
     """Shows the chosen model. The window carries out the actions."""
 
     requested = Signal(object)
-    """An `Action` with the shown model."""
+    """The user wants an action on the shown model: an `Action`."""
     variant_chosen = Signal(str)
-    """The path of a GGUF file in the shown repository."""
+    """The user chose a GGUF file of the shown repository: its path there."""
     back_requested = Signal()
     focus_lost = Signal()
     """The control that had the focus is no longer shown, and no other one can take it."""
     plain_template_chosen = Signal(bool)
-    """Whether the shown model, which has no chat template, should use a plain one."""
+    """Whether the user wants a plain chat template for the shown model, which has none."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class ModelPage(QWidget):
         template_of: Callable[[str], str | None],
         settings: ModelSettingsForm,
     ) -> None:
-        """`fit_of` estimates whether a model of the hub fits. `settings`: those of the shown model.
+        """`fit_of` estimates whether a model on the hub fits into memory. `settings` is the form for the shown model.
 
         `template_of` returns the chat template that the user chose for a model without one.
         """
@@ -74,7 +74,7 @@ class ModelPage(QWidget):
         self._fit_of = fit_of
         self._entry: Entry | None = None
         self._held = 0, 0
-        """The width and the height of the text about progress."""
+        """The width of the text about progress, and its greatest height so far at this width."""
         self.back_button = _tool_button(self.tr("Back to the list"), self.tr("Back to the list (Esc)"))
         self.back_button.clicked.connect(self.back_requested)
         self.title = ElidedLabel()
@@ -160,7 +160,7 @@ class ModelPage(QWidget):
         self._order_tabs()
 
     def _order_tabs(self) -> None:
-        """Let Tab go from top to bottom, whatever the order in which the controls were made."""
+        """Let Tab go from top to bottom, no matter in which order the controls were created."""
         above = (self.back_button, self.more_button, self.variants, self.token.field, self.token.button)
         questions = (self.confirmation.yes_button, self.confirmation.no_button)
         below = (*questions, *self.settings.controls, *self.template.controls)
@@ -182,7 +182,7 @@ class ModelPage(QWidget):
         return self._entry
 
     def show_entry(self, entry: Entry | None) -> None:
-        """Show a model; None shows an empty page."""
+        """Show a model; None means an empty page."""
         focus = QApplication.focusWidget()
         focus = focus if focus is not None and self.isAncestorOf(focus) else None
         self._show_entry(entry)
@@ -190,7 +190,7 @@ class ModelPage(QWidget):
             self.take_focus()
 
     def take_focus(self) -> None:
-        """Give the focus to the first button that can be pressed; if there is none, the window finds a place."""
+        """Give the focus to the first enabled button; if there is none, the window decides where the focus goes."""
         for button in (self.main_button, self.more_button, self.back_button):
             if button.isVisibleTo(self):
                 button.setFocus(Qt.FocusReason.OtherFocusReason)
@@ -198,7 +198,7 @@ class ModelPage(QWidget):
         self.focus_lost.emit()
 
     def open_menu(self, place: QPoint) -> None:
-        """Open the menu of the shown model at a place of the screen."""
+        """Open the menu of the shown model at a position on the screen."""
         if self._entry is not None and self._menu_actions(self._entry):
             self._menu.popup(place)
 
@@ -257,7 +257,7 @@ class ModelPage(QWidget):
             self.second_button.setToolTip(self.tr("Remove this download and what has come of it"))
 
     def _main_text(self, action: Action | None) -> tuple[str, str]:
-        """Return the text and the tool tip of the main button; empty for actions that it never offers."""
+        """Return the text and the tool tip of the main button; empty texts for actions that it never offers."""
         match action:
             case "chat":
                 return self.tr("Chat"), self.tr("Start a conversation with this model (Enter)")
@@ -298,7 +298,7 @@ class ModelPage(QWidget):
         self._hold_height(is_held=entry.transfer is not None)
 
     def _hold_height(self, *, is_held: bool) -> None:
-        """Keep the height of the most lines that the text about progress had, so that the page does not jump."""
+        """Keep the greatest height that the text about progress had, so that the page does not jump."""
         label = self.progress_text
         label.setMinimumHeight(0)
         if not is_held or label.width() != self._held[0]:
@@ -337,7 +337,7 @@ class ModelPage(QWidget):
                 self._menu.addSeparator()
 
     def _menu_actions(self, entry: Entry) -> list[tuple[str, Callable[[], object]]]:
-        """Return the texts of the menu's entries, and what they do. One without a text is a separator."""
+        """Return the texts of the menu's entries with their functions. An entry without a text is a separator."""
         model, transfer = entry.model, entry.transfer
         found: list[tuple[str, Callable[[], object]]] = []
         if transfer is not None and transfer.num_ahead:
@@ -357,7 +357,7 @@ class ModelPage(QWidget):
         return lambda: self.requested.emit(action)
 
     def ask_to_delete(self) -> None:
-        """Ask whether the shown model should be deleted, in its place."""
+        """Ask on the page whether the shown model should be deleted."""
         entry = self._entry
         if entry is None or not isinstance(entry.model, LocalModel):
             return

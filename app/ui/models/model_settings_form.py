@@ -1,4 +1,4 @@
-"""The settings of one model on its page. Changes apply by themselves; what is not set shows its default."""
+"""The settings of one model on its page. Changes apply at once; a setting that is not set shows its default."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _PROMPT_PX = 84
 _NOTES_PX = 60
 _MIN_MARK_PX = 40
 _SETTLED_MS = 400
-"""Typed text is kept after this long without a key."""
+"""Typed text is saved when no key was pressed for this time."""
 _KV_BITS: tuple[Literal[16, 8, 4] | None, ...] = (None, 16, 8, 4)
 
 
 class ModelSettingsForm(QWidget):
-    """Folded at first; the button says what is set. Only for models that can be loaded, and not for the guide."""
+    """Folded at first; its button says which settings are set. Only for models that can be loaded, except the guide."""
 
     def __init__(self, program: Program, theme: Theme) -> None:
         super().__init__()
@@ -169,7 +169,7 @@ class ModelSettingsForm(QWidget):
     # --- content -------------------------------------------------------------------------------------------
 
     def show_entry(self, entry: Entry | None) -> None:
-        """Show the settings of a model; hidden for models without any."""
+        """Show the settings of a model. The form is hidden for models without settings."""
         model = None if entry is None else entry.model
         has_settings = (
             isinstance(model, LocalModel) and model.format == "mlx" and model.problem is None and model.name != GUIDE
@@ -229,7 +229,7 @@ class ModelSettingsForm(QWidget):
         return self.tr("full precision") if bits == 16 else self.tr("{number} bits").format(number=bits)
 
     def _show_drafts(self) -> None:
-        """List the draft models that fit. Without any, and if none is chosen, there is nothing to choose."""
+        """List the draft models that can be used. The list is hidden if there are none, and none is chosen."""
         if self._model is None:
             return
         chosen = self._program.of_models.draft_of(self._model.name)
@@ -251,7 +251,7 @@ class ModelSettingsForm(QWidget):
         return self.tr("{model} (suggested)").format(model=label) if choice.is_suggested else label
 
     def _show_summary(self) -> None:
-        """Say on the button what is set."""
+        """Show a summary of the settings that are set beside the button."""
         if self._model is None:
             return
         settings = self._program.of_models.of(self._model.name)
@@ -266,14 +266,14 @@ class ModelSettingsForm(QWidget):
         self.button.setAccessibleDescription(text)
 
     def facts(self) -> list[tuple[str, str]]:
-        """Return what is known here of the shown model: how it lies in memory, its sampling, and the user's notes."""
+        """Return more facts about the shown model: its form in memory, its recommended sampling, the user's notes."""
         if self._model is None:
             return []
         facts = [(self.tr("In memory"), self._weights_text()), (self.tr("Sampling"), self._sampling_text())]
         return [*facts, (self.tr("Notes"), self._program.of_models.of(self._model.name).notes.strip())]
 
     def _weights_text(self) -> str:
-        """Say whether the weights of the loaded model are unpacked; empty if that makes no difference."""
+        """Return whether the weights of the loaded model are unpacked, as text; empty if that makes no difference."""
         session = self._program.session
         if self._model is None or session.info is None or session.name != self._model.name:
             return ""
@@ -289,7 +289,7 @@ class ModelSettingsForm(QWidget):
                 )
 
     def _sampling_text(self) -> str:
-        """Return what the model's makers recommend; empty if they say nothing."""
+        """Return the sampling settings that the model's authors recommend, as text; empty if there are none."""
         assert self._model is not None
         found, usual = self._program.of_models.suggested_sampling(self._model.name), Sampling()
         names = {
@@ -319,7 +319,7 @@ class ModelSettingsForm(QWidget):
             self._program.supply.draft_choices.look_for(self._model, self._program.supply.local_models.all)
 
     def _keep(self) -> None:
-        """Keep what is chosen and typed."""
+        """Save the values of all controls."""
         self._settling.stop()
         if self._model is None:
             return
@@ -351,7 +351,7 @@ class ModelSettingsForm(QWidget):
 
     @override
     def hideEvent(self, event: QHideEvent) -> None:
-        # Text that was typed just before the window is closed counts, too.
+        # Text that was typed just before the window is closed is saved, too.
         self._keep()
         super().hideEvent(event)
 

@@ -73,7 +73,7 @@ class ModelsCommands(QObject):
         return opened
 
     def _chat(self, name: str) -> None:
-        """Begin a conversation with a model, which is loaded unless it is."""
+        """Begin a conversation with a model, and load the model if necessary."""
         opened = self._opened
         if opened is not None:
             opened.close()
@@ -82,7 +82,7 @@ class ModelsCommands(QObject):
         self._menus["write"].trigger()
 
     def _fill_menu(self) -> None:
-        """List the guide, the starter and the recent models; the one that answers here is checked."""
+        """List the guide, the starter and the recent models, and mark the model that answers in this window."""
         menus = self._menus
         menu = menus.menu("Models")
         # Deletes only the actions that were made for this menu; those that the window owns are added again.
@@ -107,7 +107,7 @@ class ModelsCommands(QObject):
             self.open_models([folder])
 
     def open_models(self, paths: Sequence[Path]) -> None:
-        """Show GGUF files and model folders in the Models window, which converts what must be converted."""
+        """Show GGUF files and model folders in the Models window, which converts GGUF files."""
         window = self.show_models()
         for path in paths:
             window.open_path(path)

@@ -1,6 +1,6 @@
 """The Models window: a list with a search field on the left, the chosen model on the right.
 
-Where both do not fit, they are two pages, one after the other.
+A narrow window shows either the list or the model.
 """
 
 from __future__ import annotations
@@ -52,17 +52,17 @@ _NARROW_PX = 700
 _LIST_PX = 340
 _BUTTON_PX = 32
 _MAX_PX = 16_777_215
-"""Qt's own limit of a widget's size."""
+"""Qt's limit for the size of a widget, in pixels."""
 _OF_SCREEN = 0.9
 _LIST_KEYS = {Qt.Key.Key_Down, Qt.Key.Key_Up, Qt.Key.Key_PageDown, Qt.Key.Key_PageUp}
 _ENTER = {Qt.Key.Key_Return, Qt.Key.Key_Enter}
 
 
 class ModelsWindow(QDialog):
-    """Models on this machine and on the hub. What it began goes on when it is closed."""
+    """Models on this machine and on the hub. Downloads and conversions continue when the window is closed."""
 
     chat_requested = Signal(str)
-    """A conversation should begin with the model of this name."""
+    """The user wants to begin a conversation with the model of this name."""
 
     def __init__(self, program: Program, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
@@ -73,7 +73,7 @@ class ModelsWindow(QDialog):
         self.entries = ModelEntries(program, self)
         self._is_narrow = False
         self._is_page_open = False
-        """Whether the page of the model is shown, in a narrow window."""
+        """Whether a narrow window shows the model's page, not the list."""
         self.field = QLineEdit()
         self.field.setObjectName("search_everything")
         self.field.setPlaceholderText(self.tr("Search models"))
@@ -87,7 +87,7 @@ class ModelsWindow(QDialog):
         self.add_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.add_button.setMenu(self._new_add_menu())
         self._said = ""
-        """The result of the last action, shown below the list until the next one, or until the next search."""
+        """The result of the last action, shown below the list until the next action or search."""
         self.list = ModelList(theme)
         self.status = quiet_label("")
         self.again_button = QPushButton()
@@ -179,12 +179,12 @@ class ModelsWindow(QDialog):
             self.list.give_up()
             entry = self.entries.get(self.list.chosen_key)
         if entry is not None or not self.list.is_awaiting:
-            # Else the page stays until its model is listed again, now as one of this computer.
+            # Otherwise the page stays until its model is listed again, now as a model on this machine.
             self.page.show_entry(entry)
         self._show_status()
 
     def _show_status(self) -> None:
-        """Say below the list what the search is doing, or why it found nothing."""
+        """Show below the list what the search is doing, or why it found nothing."""
         search = self._program.supply.hub_search
         local, again = self._program.supply.local_models, ""
         if self._said or local.failure is not None:
@@ -230,14 +230,14 @@ class ModelsWindow(QDialog):
             self._show()
 
     def _on_landed(self, key: str, name: str) -> None:
-        """Choose a model that has arrived, if its transfer is chosen."""
+        """Select a model whose download or conversion has finished, if that was selected."""
         if self.list.awaits(key):
             self.entries.keep(f"local:{name}")
             self.list.choose_next(f"local:{name}")
             self._program.supply.local_models.look()
 
     def _on_details(self, repo: str) -> None:
-        """Say why a row disappears: the hub no longer has this model."""
+        """Show why a row disappears if its model no longer exists on the hub."""
         found = self._program.supply.hub_search.known_details(repo)
         if not self.field.text().strip() and isinstance(found, HubError) and found.kind == "gone":
             self._say(self.tr("{model} is no longer on the hub, so it is not listed.").format(model=repo))
@@ -398,7 +398,7 @@ class ModelsWindow(QDialog):
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() == QEvent.Type.ActivationChange and self.isActiveWindow():
-            # Files and free memory may have changed while the user was elsewhere.
+            # Files and free memory may have changed while the user was in another window.
             self._program.supply.local_models.look()
             self._program.supply.fits.measure()
 
@@ -418,7 +418,7 @@ class ModelsWindow(QDialog):
 
     @override
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Escape leaves the model's page of a narrow window, else clears the search, else closes the window."""
+        """Let Escape leave the model's page in a narrow window, else clear the search, else close the window."""
         if event.key() == Qt.Key.Key_Escape and self._is_narrow and self._is_page_open:
             self._show_list()
         elif event.key() == Qt.Key.Key_Escape and self.field.text():

@@ -1,4 +1,4 @@
-"""Parts of a model's page: its facts, a question before something is deleted, and the field for a token."""
+"""Parts of a model's page: its facts, the question before it is deleted, and the field for an access token."""
 
 from __future__ import annotations
 
@@ -108,9 +108,9 @@ class Facts(QWidget):
 
 
 class TemplateFold(QWidget):
-    """The chat template of a model on this machine, folded; it is read when it is opened.
+    """The chat template of a model on this machine, folded. The template is read when the user opens the fold.
 
-    A model without one is offered a plain one.
+    For a model without a template, a plain template is offered.
     """
 
     plain_chosen = Signal(bool)
@@ -121,7 +121,7 @@ class TemplateFold(QWidget):
         self._template_of = template_of
         self._model: LocalModel | None = None
         self._given: str | None = None
-        """The template that the user chose; None without one."""
+        """The template that the user chose; None if the user chose none."""
         self.button = FoldButton(theme)
         self.button.setText(self.tr("Chat template"))
         self.button.toggled.connect(self._on_toggled)
@@ -182,7 +182,7 @@ class TemplateFold(QWidget):
 
 
 class Confirmation(QFrame):
-    """A question in its place, with a button that does it and one that does not. Hidden until it is asked."""
+    """A question on the page, with a button to agree and a button to cancel. Hidden until `ask` is called."""
 
     answered = Signal(bool)
 
@@ -212,7 +212,7 @@ class Confirmation(QFrame):
         self.setVisible(False)
 
     def ask(self, text: str, yes: str, no: str) -> None:
-        """Show a question; the harmless answer has the focus."""
+        """Show a question. The button that changes nothing gets the focus."""
         self.text.setText(text)
         self.yes_button.setText(yes)
         self.no_button.setText(no)
@@ -232,7 +232,7 @@ class Confirmation(QFrame):
 
 
 class TokenForm(QWidget):
-    """A field for a token of the hub. Its text is never shown, and is cleared as soon as it is taken."""
+    """A field for an access token of the hub. The token is never shown, and is cleared as soon as it is submitted."""
 
     entered = Signal(str)
 
@@ -259,7 +259,7 @@ class TokenForm(QWidget):
         column.addWidget(self.note)
 
     def reset(self) -> None:
-        """Forget what was typed and said."""
+        """Clear the field and the sentence below it."""
         self.field.clear()
         self.note.setText(self.tr("It is kept in the system's keyring, never in a file of Bough."))
 

@@ -12,7 +12,7 @@ from app.ui.theme import Theme, icon, scaled
 
 _MIN_TEXT_PX = 40
 _SPARE_PX = 2
-"""For rounding: the widths of parts do not add up exactly to the width of the whole text."""
+"""Pixels for rounding errors: the widths of parts do not add up exactly to the width of the whole text."""
 _ENTER = {Qt.Key.Key_Return, Qt.Key.Key_Enter}
 
 
@@ -23,7 +23,7 @@ class FittingButton(QToolButton):
     """
 
     def __init__(self, *, is_modest: bool = False) -> None:
-        """`is_modest`: the size hint is that of the shortest text; the button only grows into spare room."""
+        """`is_modest` means that the size hint is for the shortest text, so the button only takes spare width."""
         super().__init__()
         self._is_modest = is_modest
         self._texts: tuple[str, ...] = ("",)
@@ -32,7 +32,7 @@ class FittingButton(QToolButton):
         self.setSizePolicy(policy.Preferred if is_modest else policy.Maximum, policy.Fixed)
 
     def show_texts(self, *texts: str, ending: str = "") -> None:
-        """Show the first of `texts` that fits, or else the last one, elided. Sort them from long to short.
+        """Show the first of `texts` that fits, else the last one, elided. The texts go from long to short.
 
         `ending` follows the text and is never elided.
         """
@@ -60,8 +60,8 @@ class FittingButton(QToolButton):
 
     @property
     def _padding_px(self) -> int:
-        """Width of the button without its text."""
-        # Measured as Qt measures it, so that the result does not depend on the text shown.
+        """The width of the button without its text."""
+        # Measured in the same way as Qt does, so that the result does not depend on the shown text.
         text = self.fontMetrics().size(Qt.TextFlag.TextShowMnemonic, self.text())
         return super().sizeHint().width() - text.width()
 
@@ -139,7 +139,10 @@ def _lines(text: str, font: QFont, room: int) -> list[str]:
 
 
 class FoldButton(QToolButton):
-    """A checkable button with an arrow; checked while the part below it is open. Click, Space and Enter toggle it."""
+    """A checkable button with an arrow, checked while the part below it is open.
+
+    Click, Space and Enter toggle it.
+    """
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -189,7 +192,7 @@ class FoldedPart(QWidget):
 
 
 class EnterKey(QObject):
-    """Lets Enter press the focused button of a window that is no dialog; Qt itself only lets Space do that."""
+    """Lets Enter press the focused button in a window that is not a dialog, where Qt only lets Space do that."""
 
     def __init__(self, window: QWidget) -> None:
         super().__init__(window)

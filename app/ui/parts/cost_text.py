@@ -9,13 +9,13 @@ from app.numbers import counted
 
 
 def cost_text(cost: Cost | None) -> str:
-    """Return how many tokens would be read, the estimated time if known, and how many are kept."""
+    """Return how many tokens would be processed, the estimated time if known, and how many are cached."""
     if cost is None:
         return QCoreApplication.translate("CostWords", "Cost not known yet")
     if cost.is_unloaded:
         return QCoreApplication.translate("CostWords", "The model is not loaded; it is loaded when you ask")
     kept = QCoreApplication.translate("CostWords", "{count} kept").format(count=counted(cost.num_kept))
-    # One token is always read, even if the whole prompt is kept.
+    # One token is always processed, even if the whole prompt is cached.
     if cost.num_read <= 1:
         return " · ".join((QCoreApplication.translate("CostWords", "nothing to read"), kept))
     read = QCoreApplication.translate("CostWords", "would read {count} tokens")
@@ -28,7 +28,7 @@ def cost_text(cost: Cost | None) -> str:
 
 
 def tier_text(cost: Cost | None) -> str:
-    """Return where a prompt is kept; empty if the cost is unknown."""
+    """Return where a prompt is cached: in memory, on disk or nowhere; empty if the cost is unknown."""
     match None if cost is None or cost.is_unloaded else cost.tier:
         case "warm":
             return QCoreApplication.translate("CostWords", "kept in memory")
@@ -49,7 +49,7 @@ def speed_text(tokens_per_s: float, num_decimals: int = 0) -> str:
 
 
 def seconds_text(seconds: float, num_decimals: int = 1) -> str:
-    """Return a duration, in minutes if it is long; below 10 seconds with `num_decimals`."""
+    """Format a duration in seconds, or in minutes if it is long; below 10 seconds with `num_decimals`."""
     if seconds < 0.05:
         return QCoreApplication.translate("CostWords", "instantly")
     if seconds < 99.5:

@@ -11,10 +11,10 @@ from typing_extensions import override
 
 
 class FileDrops(QObject):
-    """Lets a widget take files. Drags without files are left to the widget."""
+    """Lets the user drop files on a widget. The widget handles drags without files itself."""
 
     entered = Signal(object)
-    """Files are over the widget, as a list of paths."""
+    """Files are dragged over the widget: a list of paths."""
     dropped = Signal(object)
 
     def __init__(self, target: QWidget) -> None:

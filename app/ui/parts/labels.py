@@ -15,7 +15,7 @@ _MAX_CHARS = 2_000
 
 
 def beginning(text: str, most: int = _MAX_CHARS) -> str:
-    """Return a text for a label: the beginning of one that is so long that Qt would need long to lay it out."""
+    """Return a text for a label: at most the first `most` characters, because Qt lays out long texts slowly."""
     return text if len(text) <= most else f"{text[:most]}…"
 
 
@@ -32,7 +32,7 @@ def selectable_label(text: str) -> QLabel:
 class ElidedLabel(QLabel):
     """One line that ends in an ellipsis if it does not fit; the tool tip then shows the whole text.
 
-    The label asks its layout for no width.
+    The label has no minimum width.
     """
 
     def __init__(self) -> None:

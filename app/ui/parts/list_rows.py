@@ -18,9 +18,9 @@ from app.ui.parts.labels import beginning
 from app.ui.theme import SMALL_PX, TEXT_PX, icon, scaled, text_font
 
 DETAIL = Qt.ItemDataRole.UserRole + 1
-"""Role of the lower line."""
+"""The item data role of the lower line."""
 MARK = Qt.ItemDataRole.UserRole + 2
-"""Role of the name of an icon, shown before the upper line."""
+"""The item data role of an icon's name. The icon is shown before the upper line."""
 
 _ROW_PX = 52
 _MARGIN_PX = 12
@@ -28,7 +28,7 @@ _MARK_PX = 16
 
 
 class TwoLineDelegate(QStyledItemDelegate):
-    """Paints such rows; text that does not fit is elided."""
+    """Paints rows of two lines; text that does not fit is elided."""
 
     @override
     def paint(

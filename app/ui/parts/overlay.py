@@ -14,9 +14,9 @@ _MARGIN_PX = 24
 _NARROW_PX = 520
 _NARROW_MARGIN_PX = 8
 _TOP_PX = 88
-"""Below the menus and the header, if there is room."""
+"""The distance of the card from the window's top, below the menus and the header, if there is enough height."""
 _MIN_TOP_PX = 36
-"""Below the menus."""
+"""The distance of the card from the top of a low window, below the menus."""
 SHADE = QColor(0, 0, 0, 80)
 
 
@@ -45,7 +45,7 @@ class Overlay(QWidget):
         focus.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     def dismiss(self) -> None:
-        """Close it, and restore the focus."""
+        """Hide the card, and restore the focus."""
         self.setVisible(False)
         previous_focus, self._previous_focus = self._previous_focus, None
         # The widget may have been deleted meanwhile, with the branch it belonged to.

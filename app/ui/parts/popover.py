@@ -1,4 +1,7 @@
-"""A panel that opens above a button, or below it where there is no room. It scrolls if the screen is too small."""
+"""A panel that opens above a button, or below it if there is not enough space above.
+
+The panel scrolls if the screen is too small.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ _GAP_PX = 8
 _EDGE_PX = 8
 _MARGIN_PX = 16
 _FRAME_PX = 4
-"""Border and padding at both sides of the page."""
+"""The border and padding at both sides of the page, together, in pixels."""
 
 
 class Popover(QFrame):
@@ -65,7 +68,7 @@ class Popover(QFrame):
         max_height = room.height() - 2 * _EDGE_PX
         height = self._height(width)
         if height > max_height:
-            # The scroll bar needs room, too.
+            # The scroll bar needs width, too.
             self._height(width - self._scroll.verticalScrollBar().sizeHint().width())
             height = max_height
         self.resize(width, height)

@@ -1,4 +1,4 @@
-"""Workarounds for what Qt does with widgets and the clipboard."""
+"""Workarounds for problems of Qt with widgets and the clipboard."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SCROLL_AREAS = {"QScrollArea", "QAbstractScrollArea"}
 
 @cache
 def install_accessible_scroll_areas() -> None:
-    """Replace Qt's accessible interface of scroll areas; the first call of a process does it.
+    """Replace Qt's accessible interface of scroll areas. Only the first call in a process does anything.
 
     Qt's own interface reads the children by index without a bounds check (in 6.11). If a scroll bar is gone since a
     screen reader counted the children, the program crashes.
@@ -48,6 +48,6 @@ def leave_plain_text_on_clipboard() -> None:
     """
     clipboard = QGuiApplication.clipboard()
     contents = cast("QMimeData | None", clipboard.mimeData())
-    # There may be none, for example on Wayland.
+    # The clipboard may have no contents, for example on Wayland.
     if contents is not None and shiboken6.createdByPython(contents):
         clipboard.setText(clipboard.text())

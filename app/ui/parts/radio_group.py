@@ -10,7 +10,7 @@ from app.ui.parts.labels import quiet_label
 from app.ui.theme import scaled
 
 _INSET_PX = 28
-"""Aligns an explanation with the text of its button."""
+"""The indentation in pixels that aligns an explanation with the text of its button."""
 _STEP_GIB = 0.5
 _SPIN_PX = 112
 _FIELD_INSET_PX = 8
@@ -74,7 +74,7 @@ class RadioGroup(QWidget):
 
 
 class SizeChoice(RadioGroup):
-    """A number of bytes, or None for automatic. If the caller adds a third option, it means 0 bytes."""
+    """A choice between automatic (None) and a number of bytes. A third option, if the caller adds it, means 0 bytes."""
 
     def __init__(self, name: str, num_bytes: int | None, *, min_gib: float, max_gib: float, default_gib: float) -> None:
         """`min_gib` and `max_gib` limit the field, but the present value `num_bytes` is always allowed."""
@@ -96,7 +96,7 @@ class SizeChoice(RadioGroup):
         self.add(self.tr("At most"), beside=self.field)
 
     def show_value(self, num_bytes: int | None) -> None:
-        """Check the option for `num_bytes`."""
+        """Choose the option for `num_bytes`."""
         if num_bytes is None:
             self.choose(0)
         else:

@@ -1,4 +1,4 @@
-"""Texts on the parts of other programs' requests that were read again."""
+"""Texts about the parts of other programs' requests that the model processed again although they were cached before."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ translate = QCoreApplication.translate
 
 
 def why_read_again(part: str) -> str:
-    """Return a sentence that says why a part of a prompt was read again (`Record.read_again`); empty if none was."""
+    """Return a sentence that says why a part of a prompt was processed again; empty if none was.
+
+    `part` is the value of `Record.read_again`.
+    """
     number = re.match(r"message (\d+)", part)
     if part == "tools":
         return translate(
@@ -33,7 +36,7 @@ def why_read_again(part: str) -> str:
 
 
 def changed_part(part: str) -> str:
-    """Return the reason in two or three words; empty if nothing was read again."""
+    """Return the reason in two or three words; empty if nothing was processed again."""
     number = re.match(r"message (\d+)", part)
     if part == "tools":
         return translate("ReadAgain", "tools changed")

@@ -102,7 +102,7 @@ class Sheet(QDialog):
     def add_button(
         self, text: str, act: Callable[[], object], *, key: str = "", is_primary: bool = False
     ) -> QPushButton:
-        """Add a button to the footer. Enter presses the primary one; `key` is only mentioned in the tool tip."""
+        """Add a button to the footer. Enter presses the primary button. `key` is only shown in the tool tip."""
         button = QPushButton(text)
         button.setAutoDefault(False)
         key = self.tr("Enter") if is_primary else key
@@ -168,13 +168,13 @@ class Sheet(QDialog):
         return self._task is not None
 
     def follow(self, task: Task, text: str) -> None:
-        """Show the progress of `task`, of which there is at most one at a time."""
+        """Show the progress of `task`. There is at most one task at a time."""
         self._task = task
         self.show_progress(text, 0, 0)
         task.ended.connect(self._on_ended)
 
     def show_progress(self, text: str, done: int, total: int) -> None:
-        """Show how much is done, in place of the message; `total` is 0 if unknown."""
+        """Show how much is done, in place of the message. A `total` of 0 means that it is not known."""
         self._status.setCurrentIndex(1)
         self.progress_text.setText(text)
         self.progress_bar.setRange(0, _STEPS if total else 0)

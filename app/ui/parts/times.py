@@ -6,7 +6,7 @@ from PySide6.QtCore import QCoreApplication, QDate, QDateTime, QLocale
 
 
 def when(ms: int) -> str:
-    """Return the time of day for today and yesterday, and the date for earlier days."""
+    """Format a time, in milliseconds since 1970: the time of day for today and yesterday, else the date."""
     moment = QDateTime.fromMSecsSinceEpoch(ms)
     if not ms or not moment.isValid():
         return QCoreApplication.translate("Times", "at an unknown time")
@@ -20,5 +20,5 @@ def when(ms: int) -> str:
 
 
 def day(ms: int) -> str:
-    """Return a date."""
+    """Format a time, in milliseconds since 1970, as a date."""
     return QLocale().toString(QDateTime.fromMSecsSinceEpoch(ms).date(), QLocale.FormatType.ShortFormat)

@@ -27,9 +27,9 @@ _FIELD_PX = 160
 _GAP_PX = 8
 _NATIVE = QKeySequence.SequenceFormat.NativeText
 _NO_MODIFIER_NEEDED = frozenset({Qt.Key.Key_Escape, *(Qt.Key(Qt.Key.Key_F1.value + number) for number in range(35))})
-"""Keys that may be a shortcut alone; the other keys are for typing."""
+"""Keys that may be a shortcut without a modifier, because they are not used for typing."""
 _RESERVED = frozenset({"Return", "Enter", "Shift+Return", "Shift+Enter", "Tab", "Shift+Tab"})
-"""Text fields and dialogs use them."""
+"""Keys that no action may have, because text fields and dialogs use them."""
 _Standard = QKeySequence.StandardKey
 _EDITING = (
     *(_Standard.Copy, _Standard.Cut, _Standard.Paste, _Standard.SelectAll),

@@ -1,4 +1,4 @@
-"""The list of the last requests of other programs: what each cost, and why something was read again."""
+"""The list of the last requests of other programs: what each cost, and why tokens were processed again."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _FRAME_PX = 4
 
 
 def last_requests_list() -> QListWidget:
-    """Return the empty list."""
+    """Return an empty list."""
     return two_line_list(translate("LastRequests", "Last requests"))
 
 
 def show_requests(rows: QListWidget, requests: Sequence[LoggedRequest]) -> None:
-    """Fill the list. The request that the user has chosen stays chosen, and in its place."""
+    """Replace the rows of the list. The selected request stays selected, and at the same place on the screen."""
     chosen = rows.currentItem()
     key = None if chosen is None else chosen.data(Qt.ItemDataRole.UserRole)
     before = rows.count()

@@ -1,4 +1,4 @@
-"""The advanced settings of the local API: other computers, names that mean the loaded model, rules for requests."""
+"""The advanced settings of the local API: access from other computers, aliases of the loaded model, request rules."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class AdvancedPart(QWidget):
             self.rules.setFocus()
 
     def _show_apply(self) -> None:
-        """Show the button while something is typed that does not apply yet."""
+        """Show the Apply button while the fields hold changes that have not been applied."""
         settings = self._program.settings.local_api
         typed = (_lines(self.aliases), _lines(self.rules))
         self.apply.setVisible(typed != (settings.aliases, settings.drop_rules))

@@ -25,7 +25,7 @@ _HIDDEN_KEY = "•" * 16
 
 
 class LocalApiPage(SettingsPage):
-    """Changes apply at once. Without the switch on, there is nothing else to set."""
+    """Changes apply at once. The other settings are hidden while the switch is off."""
 
     def __init__(self, program: Program) -> None:
         super().__init__()
@@ -136,7 +136,7 @@ class LocalApiPage(SettingsPage):
         self._show_requests()
 
     def _show_guide(self) -> None:
-        # Only this window needs a page's text.
+        # Imported here because only this window needs it.
         from app.ui.settings.serving_guide import ServingGuide
 
         ServingGuide(chosen_theme(self._program.settings), self)
@@ -163,7 +163,7 @@ class LocalApiPage(SettingsPage):
         api = self._api
         is_on = self._program.settings.local_api.is_on
         self._address_card.setVisible(bool(api.address))
-        # While it starts again, the button that was pressed stays.
+        # While the server restarts, the button that was pressed stays visible.
         self._key_card.setVisible(api.state in {"on", "starting"} and api.key is not None)
         self._port_card.setVisible(is_on)
         self._models_card.setVisible(is_on)
@@ -248,7 +248,7 @@ def _port_field(name: str, value: int) -> QSpinBox:
 
 
 def _row(*widgets: QWidget) -> QWidget:
-    """Return widgets side by side, as far as there is room."""
+    """Return a row of widgets that wraps if there is not enough width."""
     row = QWidget()
     flow = FlowLayout(row)
     flow.setSpacing(8)

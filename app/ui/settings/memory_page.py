@@ -25,7 +25,7 @@ _MIN_GIB = 0.25
 _DEFAULT_GIB = 4.0
 _DEFAULT_DISK_GIB = 10.0
 _MAX_SHARE_OF_MEMORY = 0.75
-"""The rest is left to the model and to other programs."""
+"""The largest fraction of the machine's memory that the cache may have. The model and other programs need the rest."""
 _UNKNOWN_GIB = 1024.0
 
 
@@ -145,7 +145,7 @@ class MemoryPage(SettingsPage):
 
     @property
     def cache_settings(self) -> CacheSettings:
-        """The settings chosen on the page, applied or not."""
+        """The settings that are chosen on the page, no matter whether they have been applied."""
         bits = _KV_BITS[self.precision.chosen]
         return CacheSettings(
             limit_bytes=self.memory.value,
@@ -155,7 +155,7 @@ class MemoryPage(SettingsPage):
 
     def _show_changes(self) -> None:
         new, now = self.cache_settings, self._program.session.cache_settings
-        # A cache in another precision cannot be read.
+        # A cache that was written in another precision can't be used.
         is_reused = new.kv_bits == now.kv_bits and 0 not in {new.disk_limit_bytes, now.disk_limit_bytes}
         loads_again = self.tr("The model will be loaded again when no answer is being written; {}")
         consequence = (
@@ -189,7 +189,7 @@ class MemoryPage(SettingsPage):
 
     def _show_kept(self) -> None:
         kept, cache_settings = self._program.session.kept, self._program.session.cache_settings
-        # Both texts need the same room, so the page does not jump when the figure arrives.
+        # Both texts have the same height, so the page does not jump when the figure arrives.
         if kept is not None and cache_settings.limit_bytes is None:
             self.memory.explain(0, self.tr("The loaded model gets up to {}.").format(sized(kept.limit_bytes)))
         else:
@@ -204,7 +204,7 @@ class MemoryPage(SettingsPage):
             self._in_memory.setText(self.tr("Now: nothing."))
         total = self._program.cache_folder.num_bytes
         size = sized(total)
-        # If the folder holds less than the worker knows of, the user emptied it meanwhile.
+        # If the folder holds less than the worker says, the user has emptied it meanwhile.
         if not total:
             text = self.tr("Now: nothing.")
         elif kept is None or not 0 < kept.disk_bytes <= total:

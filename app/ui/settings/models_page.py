@@ -130,7 +130,7 @@ def _row(button: QPushButton) -> QHBoxLayout:
 
 
 class DraftModelCard(QWidget):
-    """The choice of a draft model for the loaded model; the chosen one is loaded at once, and the cache is kept."""
+    """The choice of a draft model for the loaded model. A chosen draft model is loaded at once; the cache is kept."""
 
     def __init__(self, program: Program, open_draft_model: QAction) -> None:
         super().__init__()
@@ -197,7 +197,7 @@ class DraftModelCard(QWidget):
         order_tabs(self.open_button, choices.buttons)
 
     def refresh(self) -> None:
-        """Check which draft models fit the loaded model."""
+        """Find out which draft models can be used with the loaded model."""
         if self.isVisible():
             self._program.drafts.check()
 

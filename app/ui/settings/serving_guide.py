@@ -17,7 +17,7 @@ _WIDTH_PX, _HEIGHT_PX = 760, 720
 
 
 class ServingGuide(Sheet):
-    """Shows the page; its code can be copied."""
+    """Shows the page. Its code blocks have buttons to copy them."""
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__("", parent)
@@ -31,7 +31,7 @@ class ServingGuide(Sheet):
         column.addWidget(self.text)
         column.addStretch(1)
         area = scrolled(page)
-        # With the focus, it scrolls by arrow keys and Page Down.
+        # With the focus, the page scrolls by arrow keys and Page Down.
         area.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         area.setAccessibleName(self.windowTitle())
         self.body.addWidget(area, 1)
@@ -41,7 +41,7 @@ class ServingGuide(Sheet):
 
 
 def _page() -> Path:
-    """Return the file: among the resources of an installed Bough, or in a checkout."""
+    """Return the path of docs/serving.md, among the resources of an installed Bough or in a checkout."""
     resources = Path(str(importlib.resources.files("resources")))
     installed = resources / "docs" / "serving.md"
     return installed if installed.exists() else resources.parent / "docs" / "serving.md"

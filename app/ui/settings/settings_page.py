@@ -12,7 +12,7 @@ class SettingsPage(QWidget):
     """Subclasses fill `cards`, which scroll if they do not fit."""
 
     def __init__(self, *, fills_height: bool = False) -> None:
-        """`fills_height`: the cards grow with the window."""
+        """`fills_height` means that the cards grow with the window."""
         super().__init__()
         page = QWidget()
         column = QVBoxLayout(page)

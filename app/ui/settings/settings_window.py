@@ -37,7 +37,7 @@ _WIDTH_PX = 780
 _HEIGHT_PX = 720
 _LIST_PX = 176
 _PAGE_PX = 400
-"""The least width of a page beside the list."""
+"""The minimum width of a page beside the list, in pixels."""
 _LIST_EDGE_PX = 20
 _OF_SCREEN = 0.9
 _THEMES: tuple[Theme, ...] = ("system", "light", "dark")
@@ -71,7 +71,7 @@ class SettingsWindow(QDialog):
         self.list.setObjectName("settings_pages")
         self.list.setAccessibleName(self.tr("Pages"))
         self.choice = QComboBox()
-        """Takes the place of the list in a narrow window."""
+        """The drop-down that replaces the list in a narrow window."""
         self.choice.setAccessibleName(self.list.accessibleName())
         self._pages = QStackedWidget()
         for name, page in (
@@ -143,7 +143,7 @@ class SettingsWindow(QDialog):
         if event.type() == QEvent.Type.StyleChange:
             self._fit_list()
         if event.type() == QEvent.Type.ActivationChange and self.isActiveWindow():
-            # On opening, and whenever the user comes back to the window.
+            # When the window opens, and whenever the user returns to it.
             self._refresh()
 
 

@@ -24,10 +24,10 @@ _ON_OPEN_CONVERSATION = ("rename", "pin", "folder", "archive", "delete")
 
 
 class ConversationCommands(QObject):
-    """Carries out actions on the open conversation, and on any other by the list's menu, keys and drops."""
+    """Carries out actions on the open conversation, and, from the list's menu, keys and drops, on any other."""
 
     project_asked = Signal(str)
-    """The page of this folder's project should be shown; of a new one if it is empty."""
+    """The user wants to see the project page of this folder; empty means a new project."""
 
     def __init__(
         self,

@@ -22,7 +22,7 @@ class ConversationList(QTreeView):
 
     chosen = Signal(int)
     opened_by_pointer = Signal()
-    """A conversation was opened by a click, after which the focus moves on; after Enter it stays in the list."""
+    """A conversation was opened by a click, which moves the focus to the page. After Enter the focus stays here."""
     menu_requested = Signal(int, QPoint)
     """A conversation's id, and the global position for its menu."""
     section_menu_requested = Signal(str, QPoint)
@@ -71,7 +71,7 @@ class ConversationList(QTreeView):
         self._delegate.theme = theme
 
     def refresh(self) -> None:
-        """Read the conversations again."""
+        """Reload the conversations."""
         current_id = self.current_id
         self._is_filling = True
         today = datetime.now().astimezone().date()
@@ -95,7 +95,7 @@ class ConversationList(QTreeView):
 
     @property
     def current_id(self) -> int | None:
-        """The conversation of the current row."""
+        """The id of the conversation in the current row; None if there is none."""
         found = self.currentIndex().data(ID)
         return found if isinstance(found, int) else None
 

@@ -38,7 +38,7 @@ _WEEK_DAYS = 7
 
 
 class Section(NamedTuple):
-    """A group of conversations, the last used first."""
+    """A group of conversations, the most recently used first."""
 
     kind: Kind
     folder: str
@@ -71,7 +71,7 @@ class Section(NamedTuple):
 def sections(conversations: Iterable[Conversation], today: date, projects: Iterable[str] = ()) -> list[Section]:
     """Return the groups in the order of the sidebar: pinned, folders, by last use, archive.
 
-    None but the folders of projects is empty.
+    Only the folders of projects may be empty.
     """
     pinned: list[Conversation] = []
     folders: dict[str, list[Conversation]] = {name: [] for name in projects}
@@ -102,7 +102,7 @@ def _group(updated_ms: int, starts_ms: list[tuple[Kind, float]]) -> Kind:
 
 
 def _group_starts(today: date) -> list[tuple[Kind, float]]:
-    """Return when the days of each group begin, in milliseconds since 1970, by local time."""
+    """Return the groups by last use, each with its start in milliseconds since 1970, by local time."""
 
     def start_ms(num_days: int) -> float:
         day = today - timedelta(days=num_days)
@@ -124,7 +124,7 @@ class ConversationModel(QAbstractItemModel):
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
         self._sections: list[tuple[int, Section]] = []
-        """The sections, each with a number of its own that is never reused."""
+        """The sections, each with a unique number that is never reused."""
         self._numbers = itertools.count(1)
         self._answering: frozenset[int] = frozenset()
 
@@ -306,7 +306,7 @@ class ConversationModel(QAbstractItemModel):
 
 
 def _num_same(one: Sequence[Conversation], other: Sequence[Conversation]) -> int:
-    """Return how many rows at the beginning of two lists are the same."""
+    """Return how many rows are the same at the beginning of both lists."""
     pairs = zip(one, other, strict=False)
     return sum(
         1 for _ in itertools.takewhile(lambda pair: pair[0].id == pair[1].id and pair[0].name == pair[1].name, pairs)
@@ -314,7 +314,7 @@ def _num_same(one: Sequence[Conversation], other: Sequence[Conversation]) -> int
 
 
 def _with_folder(section: Section, conversation: Conversation) -> str:
-    """Return the name of a conversation, with its folder where the section does not say it."""
+    """Return the name of a conversation, and its folder if the section's title does not say it."""
     name = beginning(conversation.name)
     is_said = section.key.startswith("folder") or not conversation.folder
     return name if is_said else f"{name} · {beginning(conversation.folder)}"

@@ -21,13 +21,13 @@ translate = QCoreApplication.translate
 
 _WIDTH_PX = 420
 _ROOM_PX = 24
-"""Border and padding of the button, at both sides."""
+"""The border and padding of the button, on both sides together."""
 _SLOW = 10
-"""Slower speeds have a decimal."""
+"""Speeds below this many tokens per second are shown with one decimal."""
 
 
 class ServingButton(QPushButton):
-    """Says who is served and how fast, hidden while nobody is. It opens the panel."""
+    """Says which programs are served and how fast, and opens the panel. Hidden while no program is served."""
 
     def __init__(self, api: LocalApi) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ class ServingButton(QPushButton):
         self._show()
 
     def set_wanted(self, *, is_wanted: bool) -> None:
-        """Show it while somebody is served, or never."""
+        """Set whether the button is shown while programs are served. If not, it is always hidden."""
         self._is_wanted = is_wanted
         self._show()
 
@@ -74,7 +74,7 @@ class ServingButton(QPushButton):
 
 
 class ServingMark(ServingButton):
-    """The same in one word, for the header of a window whose sidebar is hidden."""
+    """The button in one word, for the header of a window whose sidebar is hidden."""
 
     @override
     def _fit(self) -> None:
@@ -83,7 +83,7 @@ class ServingMark(ServingButton):
 
 
 class ServingLine(ServingButton):
-    """The same in one line of the sidebar."""
+    """The button as one line of the sidebar."""
 
     @override
     def _fit(self) -> None:
@@ -99,7 +99,7 @@ class ServingLine(ServingButton):
 
     @override
     def sizeHint(self) -> QSize:
-        # The sidebar gives it its width.
+        # The sidebar sets the width of this button.
         return QSize(0, super().sizeHint().height())
 
     @override
@@ -109,7 +109,7 @@ class ServingLine(ServingButton):
 
 
 class ServingPopover(Popover):
-    """Each request that is being answered, with a button to stop it. Closes when there is none left."""
+    """Lists the requests that are being answered, each with a button to stop it. Closes when none is left."""
 
     def __init__(self, api: LocalApi, parent: QWidget) -> None:
         super().__init__(translate("ServingPopover", "Requests of other programs"), _WIDTH_PX, parent)
@@ -123,7 +123,7 @@ class ServingPopover(Popover):
 
     @property
     def stop_buttons(self) -> list[QPushButton]:
-        """The button of each request."""
+        """The stop button of each request."""
         return [row.stop for row in self._rows.values()]
 
     @property

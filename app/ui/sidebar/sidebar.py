@@ -23,12 +23,12 @@ _WIDTH_PX = 256
 
 
 class Sidebar(QFrame):
-    """Its buttons trigger actions of the menus; `ConversationCommands` carries out what the list requests."""
+    """Its buttons trigger actions of the menus. `ConversationCommands` carries out the requests of the list."""
 
     escaped = Signal()
-    """Esc was pressed in it."""
+    """Esc was pressed in the sidebar."""
     left = Signal()
-    """One of its buttons was pressed."""
+    """A button of the sidebar was pressed."""
 
     def __init__(self, controller: Controller, theme: Theme, menus: Menus) -> None:
         super().__init__()
@@ -77,7 +77,7 @@ class Sidebar(QFrame):
         self.list.set_theme(theme)
 
     def set_overlay(self, *, is_overlay: bool) -> None:
-        """Set whether it lies over the page; then Esc is meant for it."""
+        """Set whether the sidebar covers a part of the page. If so, Esc closes it."""
         self._is_overlay = is_overlay
 
     @override
