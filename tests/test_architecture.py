@@ -25,6 +25,12 @@ def test_it_can_be_read_in_one_go() -> None:
     assert len(_PAGE.splitlines()) <= 130
 
 
+def test_each_change_is_found_with_three_files() -> None:
+    rows = re.findall(r"^\| .* \|$", _PAGE, re.MULTILINE)
+    assert rows
+    assert [row for row in rows if len(re.findall(r"`[\w./-]+\.py`", row)) > 3] == []
+
+
 def test_no_page_holds_both_sides_of_a_merge() -> None:
     pages = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
     marked = re.compile(r"^(<{7}|>{7}) ", re.MULTILINE)
