@@ -1,4 +1,4 @@
-"""The layers of several sequences side by side, so that one step of the model reads a token of each.
+"""The layers of several sequences side by side, so that one step of the model processes a token of each.
 
 This uses mlx-lm's batched caches: shorter sequences are padded on the left, and attention is masked there. Not every
 kind of cache has a batched form, and not every model's code supports it, so `can_batch` tries it. Sequences that begin
@@ -18,14 +18,14 @@ from worker.layers import Layers, arrays_of, num_bytes_in
 from worker.shared_prefix import Prefix, SharedKVCache, SplitKVCache
 
 SHORTEST_SHARED = 256
-"""In tokens. Copies of a shorter prefix cost little."""
+"""The length of the shortest prefix that is shared, in tokens. Copying a shorter one costs little."""
 
 _TOLERANCES = {mx.float32: 1e-2}
 _TOLERANCE_16_BITS = 0.2
 """How far logits may differ, as a fraction of their standard deviation. A wrong position changes them far more."""
 
 Forward = Callable[[mx.array, Layers], mx.array]
-"""Reads tokens, shape [sequences, n], into layers. Returns the logits after the last ones, [sequences, vocabulary]."""
+"""Adds tokens, shape [sequences, n], to layers. Returns the logits after the last ones, [sequences, vocabulary]."""
 
 
 class Batch:
@@ -38,7 +38,8 @@ class Batch:
         """Append `num_rows` rows that begin with the tokens of `layers`, the layers of one sequence.
 
         The rows are lazy copies. With `is_shared`, which needs a model that `can_share`, they share keys and values
-        with each other and with `layers` instead: as long as they are here, changing `layers` in place copies it.
+        with each other and with `layers` instead: while the batch has such rows, changing `layers` in place copies its
+        arrays.
         """
         new = [
             SharedKVCache.sharing(layer, num_rows) if is_shared and is_shareable(layer) else _merged([layer] * num_rows)
@@ -53,7 +54,7 @@ class Batch:
             self.layers[number].extend(other)
 
     def layers_of_step(self) -> Layers:
-        """Return the layers for a step of the model. Those at the same positions use one array for them."""
+        """Return the layers for a step of the model. Layers with equal positions share one array of positions."""
         same = [layer for layer in self.layers if type(layer) in (BatchKVCache, SharedKVCache)]
         for layer in same:
             if layer.size() == same[0].size():
@@ -70,7 +71,7 @@ class Batch:
         """Replace the rows by copies of `rows`, in this order. A row may appear several times.
 
         `num_different`: if all rows have the same length and differ in their last `num_different` positions at most,
-        only these are copied as long as the number of rows stays the same.
+        only those positions are copied, as long as the number of rows stays the same.
         """
         if not rows:
             self.layers = []
@@ -87,7 +88,7 @@ class Batch:
         return [_row(layer, row, length) for layer in self.layers]
 
     def whole_row(self, row: int, length: int) -> Layers:
-        """Like `row`, but return layers that the model can go on with. What the row shares is copied, lazily."""
+        """Like `row`, but return layers that the model can continue. Arrays that the row shares are copied, lazily."""
         return [layer.whole() if isinstance(layer, SplitKVCache) else layer for layer in self.row(row, length)]
 
     @property
@@ -124,7 +125,7 @@ def can_batch(forward: Forward, new_layers: Callable[[], Layers], config: Mappin
             alone.append(mx.concatenate([forward(mx.array([[token_id]]), layers) for token_id in (3, 1)]))
         together = [forward(mx.array([[token_id]] * 2), batch.layers_of_step()) for token_id in (3, 1)]
         return all(_agree(logits, mx.stack([step[row] for step in together])) for row, logits in enumerate(alone))
-    except Exception:  # noqa: BLE001 (if a model's code fails on batches, sequences are read one after another)
+    except Exception:  # noqa: BLE001 (if a model's code fails on batches, sequences are processed one after another)
         return False
 
 

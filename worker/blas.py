@@ -1,7 +1,7 @@
 """Loads a fast BLAS for MLX on Linux CPUs, which must happen before `mlx.core` is first imported.
 
 MLX's CPU wheels come with a reference BLAS (8 GFLOP/s). If another library that defines `cblas_sgemm` is loaded first,
-MLX uses it. This is OpenBLAS (245 GFLOP/s), or Intel's MKL if it is installed and this is Intel's CPU.
+MLX uses that library. Bough loads OpenBLAS (245 GFLOP/s), or Intel's MKL if it is installed and the CPU is Intel's.
 
 OpenBLAS has a kernel for each generation of CPUs, and chooses one by the CPU's model number. For a CPU newer than
 itself, it may choose the kernel of a Pentium 4 (Prescott): version 0.3.21 of Debian 12 does so on Intel CPUs since
@@ -60,7 +60,7 @@ def preload() -> bool:
 
 
 def _settings(num_cores: int) -> dict[str, str]:
-    """Return variables that the libraries read when they are loaded, where the user has set none.
+    """Return the environment variables to set before the libraries are loaded, except those that the user has set.
 
     Idle threads of OpenBLAS spin for 2^n cycles. The default, about 20 ms, means that they always spin while decoding:
     on two cores the window waited 0.75 ms for each token instead of 0.1. 2^4 slows neither prefill nor decoding down.
@@ -102,15 +102,15 @@ def _mkl_file() -> Path | None:
 
 
 def prefers_mkl(cpuinfo: str) -> bool:
-    """Return whether MKL is the faster one on this CPU. `cpuinfo`: the text of `/proc/cpuinfo`.
+    """Return whether MKL is faster than OpenBLAS on this CPU. `cpuinfo`: the text of `/proc/cpuinfo`.
 
-    On AMD's CPUs, OpenBLAS is as fast.
+    On AMD's CPUs, both are equally fast.
     """
     return any(line.split()[-1:] == ["GenuineIntel"] for line in cpuinfo.splitlines() if line.startswith("vendor_id"))
 
 
 def most_rows(cpuinfo: str, num_cores: int) -> int:
-    """Return up to how many rows Bough multiplies itself, on one core. `cpuinfo`: the text of `/proc/cpuinfo`.
+    """Return the most rows that Bough multiplies itself, on one core. `cpuinfo`: the text of `/proc/cpuinfo`.
 
     One core gets a good part of the memory's speed, while OpenBLAS copies a matrix at 3 to 5 GB/s with each core.
     """
@@ -193,7 +193,7 @@ def _load(kernel: str | None) -> ctypes.CDLL:
 
 
 def _kernel_of(library: ctypes.CDLL) -> str:
-    """Return the kernel of a loaded OpenBLAS; empty if it does not tell."""
+    """Return the name of the kernel that a loaded OpenBLAS uses; empty if the library does not report it."""
     try:
         library.openblas_get_corename.restype = ctypes.c_char_p
         name: bytes = library.openblas_get_corename()

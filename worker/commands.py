@@ -20,7 +20,7 @@ class Tool(Value, frozen=True):
 
 
 class ToolCall(Value, frozen=True):
-    """A call that an assistant's turn contains."""
+    """A tool call in an assistant's turn."""
 
     name: ToolName
     arguments: dict[str, Any] = {}
@@ -36,8 +36,9 @@ class NamedTool(Value, frozen=True):
 class Message(Value, frozen=True):
     """One turn. `token_ids` are the ids that the model produced for an assistant's turn.
 
-    An assistant's turn may have `reasoning` and `tool_calls` besides its content. If the model wrote it, `written` is
-    its whole text and `token_ids` spell that; they stand in the prompt where the template renders the same turn.
+    An assistant's turn may have `reasoning` and `tool_calls` besides its content. If the model generated the turn,
+    `written` is its whole text, which `token_ids` spell. The prompt contains these ids where the template renders the
+    same turn.
 
     A message with the role "tool" is the result of the call `tool_call_id` of the tool `name`.
     """
@@ -81,10 +82,11 @@ class Prompt(Value, frozen=True):
 
 
 class Continuation(Value, frozen=True):
-    """The beginning of the answer. `text` may end anywhere: the join is healed. `token_ids` are exact.
+    """The beginning of the answer. `text` may end inside a word (token healing). `token_ids` are used unchanged.
 
-    `known_ids` may go with `text`. They are used as far as they spell it; the rest of the text is tokenized and its
-    join healed. So an interrupted answer can go on although its last tokens are unknown or spell more than its text.
+    `known_ids` may be given with `text`. They are used as far as they spell `text`; the rest is tokenized, with token
+    healing at its end. So an interrupted answer can be continued even if its last tokens are unknown or spell more than
+    its text.
     """
 
     text: str | UnsetType = UNSET
@@ -125,10 +127,10 @@ class Constraint(Value, frozen=True):
 
 
 class CacheOptions(Value, frozen=True):
-    """How much of what a model has read is kept. Limits that are None are chosen to suit the machine."""
+    """Limits of the prompt cache. None means a limit that suits the machine."""
 
     limit_bytes: NumBytes | None = None
-    # For all models together. 0: nothing is kept on disk.
+    # For all models together. 0: nothing is stored on disk.
     disk_limit_bytes: NumBytes | None = None
     kv_bits: Literal[4, 8] | None = None
 
@@ -182,7 +184,7 @@ class LoadModel(_Command, tag="load_model", frozen=True):
 
 
 class UnloadModel(_Command, tag="unload_model", frozen=True):
-    """Unload the model and everything computed with it. Ends in `done`."""
+    """Unload the model, and drop everything computed with it. Ends in `done`."""
 
 
 class Generate(_PromptCommand, tag="generate", frozen=True):
@@ -190,7 +192,7 @@ class Generate(_PromptCommand, tag="generate", frozen=True):
 
     continuation: Continuation | None = None
     sampling: Sampling = Sampling()
-    # They end an answer's text. A call of a tool is never cut by one.
+    # Stop strings end an answer's text, but never inside a tool call.
     stop: list[Nonempty] = []
     max_tokens: Annotated[int, Meta(ge=1)] | None = None
     n: Annotated[int, Meta(ge=1, le=64)] = 1
@@ -202,12 +204,13 @@ class Generate(_PromptCommand, tag="generate", frozen=True):
     # How often hooks may resample at one position. Then the best token sampled there is used.
     max_resample_count: Annotated[int, Meta(ge=0, le=1000)] = 16
     # Where draft tokens come from: the draft model, if one is loaded, or other answers in the tree. Answers that are
-    # written side by side have no drafts: each step already reads a token of each.
+    # generated side by side have no drafts: each step already processes a token of each.
     draft: Literal["auto", "off", "tree", "model"] = "auto"
     top_logprobs: Annotated[int, Meta(ge=0, le=20)] = 0
-    # Whether the answer may call one of `tools`, must call one, or must call this one. A call always fits its schema.
+    # Whether the model may call `tools`, must call one of them, or must call the named one. A call always fits its
+    # schema.
     tool_choice: Literal["auto", "none", "required"] | NamedTool = "auto"
-    # Whether an answer may have several calls.
+    # Whether an answer may contain several tool calls.
     parallel_tool_calls: bool = True
     # If `messages` do not fit: fail with `context_overflow`, or drop the oldest, except the system prompt.
     overflow: Overflow = "fail"
@@ -235,7 +238,7 @@ class Generate(_PromptCommand, tag="generate", frozen=True):
 
 
 class Cancel(_Command, tag="cancel", frozen=True):
-    """Cancel the request `target`, or one `choice` of it. Does nothing if there is none. Ends in `done`."""
+    """Cancel the request `target`, or one `choice` of it. Does nothing if the request has ended. Ends in `done`."""
 
     target: RequestId
     choice: Annotated[int, Meta(ge=0)] | None = None
@@ -247,7 +250,7 @@ class Plan(_Command, tag="plan", frozen=True):
     The prompts of a conversation's nodes repeat the same messages. So instead of `prompts`, `messages` may list each
     message once; then each of `paths` is a prompt, given as indices of `messages`, rendered with `template_options`.
 
-    `continuation` goes with `prompts`: the tokens of it that the model would read count as part of each prompt.
+    `continuation` may be given with `prompts`: its tokens that the model would process count as part of each prompt.
     """
 
     prompts: list[Prompt] | UnsetType = UNSET

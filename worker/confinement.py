@@ -28,10 +28,10 @@ def confine(
     *,
     runs_model: bool = True,
 ) -> Confinement:
-    """Give up the network and writing files, except for `needs`. Return what was given up, and why something was not.
+    """Give up the network and writing files, except for `needs`. Return what was given up, and why anything was not.
 
-    `folder`: the only folder that can still be written to, created if missing; None: there is none. `prepare` is
-    called before writing files is given up. `runs_model`: whether this process may use a GPU.
+    `folder`: the only folder that can still be written to, created if missing; None: there is none. `prepare` is called
+    while the process can still write files. `runs_model`: whether this process may use a GPU.
     """
     setting = os.environ.get(SETTING, "")
     if setting == "off":

@@ -1,12 +1,13 @@
 """Faster forms of attention, the sigmoid, rotary positions and linear layers, for models on a CPU.
 
-There, MLX takes 12 ns for an exponential, 5 to choose by a mask, and 4 for a power of two. So for many numbers, both
-functions use powers of two, and attention subtracts its mask. It goes through the new tokens in blocks, which stay in
-the CPU's caches, and computes no score of a position behind a block. The results are the same within rounding.
+On a CPU, MLX takes 12 ns for an exponential, 5 ns to choose by a mask, and 4 ns for a power of two. So for many
+numbers, attention and the sigmoid use powers of two, and attention subtracts its mask. Attention processes the new
+tokens in blocks, which fit in the CPU's caches, and computes no scores of positions after a block. The results are the
+same within rounding.
 
-A step of a small model takes most of its time to build operations, not to compute them. MLX builds the cosines and
-sines of the positions again for the queries and for the keys of each layer, and the transposed matrix for each product.
-Here, both are built once. The results are the same to the bit.
+A step of a small model spends most of its time on building operations, not on computing them. MLX builds the cosines
+and sines of the positions again for the queries and for the keys of each layer, and the transposed matrix for each
+product. Here, both are built once. The results are the same to the bit.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import mlx.core as mx
 import mlx.nn as nn
 
 FORM = "powers of two for many numbers"
-"""The name of these forms in the record of an answer, since other forms give other bits."""
+"""The name of these functions in the record of an answer, since others round differently."""
 
 _LOG2_E = math.log2(math.e)
 _HIDDEN = 1e30
@@ -40,14 +41,14 @@ _ROPE: Callable[..., mx.array] = _fast.rope
 
 
 def use_cpu_forms() -> None:
-    """Let the models of this process use these functions."""
+    """Make the models of this process use the functions of this module."""
     _fast.scaled_dot_product_attention = attention
     _fast.rope = rope
     cast("Any", mx).sigmoid = sigmoid
 
 
 def sigmoid(x: mx.array, **options: Any) -> mx.array:
-    """Return the sigmoid of each number, as `mx.sigmoid` does, which is used for few numbers, 16 bits and options."""
+    """Return the sigmoid of each number. Few numbers, 16-bit numbers and calls with `options` go to `mx.sigmoid`."""
     if options or x.dtype != mx.float32 or x.size < _FEW_NUMBERS:
         return _SIGMOID(x, **options)
     return 1 / (1 + mx.power(2.0, x * -_LOG2_E))
@@ -62,7 +63,7 @@ def attention(
     mask: mx.array | str | None = None,
     **rest: Any,
 ) -> mx.array:
-    """Return the attention as `mx.fast.scaled_dot_product_attention` does, which is used for rare forms.
+    """Return the attention. Calls with unusual arguments go to `mx.fast.scaled_dot_product_attention`.
 
     `queries`: shape [rows, heads, new, width]; `keys`, `values`: [rows, key heads, positions, width]; `mask`: "causal",
     or True for visible positions.
@@ -116,7 +117,7 @@ def _hidden(mask: mx.array) -> mx.array:
 
 
 def _later(num_new: int, num_positions: int) -> mx.array:
-    """Hide from each of the last `num_new` positions those after it."""
+    """Return numbers that, subtracted from scores, hide the later positions from each of the last `num_new`."""
     own = mx.arange(num_positions - num_new, num_positions, dtype=mx.float32)
     distances = mx.arange(num_positions, dtype=mx.float32) - own[:, None]
     return (mx.maximum(distances, 0.0) * _HIDDEN)[None, None, None]
@@ -126,7 +127,7 @@ def _later(num_new: int, num_positions: int) -> mx.array:
 
 
 class _Kind(NamedTuple):
-    """A kind of rotary positions, as the parameters of `rope`."""
+    """A kind of rotary position encoding: the parameters of `rope`."""
 
     dims: int
     traditional: bool
@@ -136,7 +137,7 @@ class _Kind(NamedTuple):
 
 
 class _Factors(NamedTuple):
-    """The factors by which numbers are turned: a pair (a, b) becomes (a, b) * own + (b, a) * other."""
+    """The factors that rotate pairs of numbers: a pair (a, b) becomes (a, b) * own + (b, a) * other."""
 
     own: mx.array
     """Shape [positions, 2, width / 2], or [positions, width / 2, 2] if traditional.
@@ -150,15 +151,15 @@ class _Factors(NamedTuple):
 
 
 class _Turns:
-    """The last factors of one kind."""
+    """The factors of one kind that were computed last."""
 
     def __init__(self, kind: _Kind, freqs: mx.array | None) -> None:
         self._kind = kind
         self._freqs = freqs
-        """Kept, so that no other array gets the id that is in the kind."""
+        """Kept alive, so that no other array gets the id that is in the kind."""
         self._start = 0
         self._held: _Factors | None = None
-        """For positions from `_start` on."""
+        """The factors of the positions from `_start` on; None before the first use."""
         self._last: tuple[int | mx.array, int] = (-1, 0)
         self._last_factors: _Factors | None = None
 
@@ -200,7 +201,7 @@ class _Turns:
 _AHEAD = 64
 """Factors are computed for at least this many positions at once, as an answer needs the next ones soon."""
 _MOST_POSITION = 1 << 24
-"""Beyond, floats do not hold each integer, so the first position of a computation would matter."""
+"""Above this position, float32 does not have every integer, so results would depend on where a computation starts."""
 _MOST_KINDS = 8
 _turns: dict[_Kind, _Turns] = {}
 """Most models have one kind, some have two."""
@@ -209,7 +210,7 @@ _constant_offsets: mx.array | None = None
 
 
 def keep_factors_of(offsets: mx.array) -> None:
-    """Let `rope` compute the factors of this array of positions only once. It must not be changed in place."""
+    """Let `rope` compute the factors of this array of positions only once. The array must not be changed in place."""
     global _constant_offsets
     _constant_offsets = offsets
 
@@ -225,7 +226,7 @@ def rope(
     freqs: mx.array | None = None,
     **rest: Any,
 ) -> mx.array:
-    """Turn pairs of numbers by their positions as `mx.fast.rope` does, which is used for rare forms.
+    """Rotate pairs of numbers by their positions. Calls with unusual arguments go to `mx.fast.rope`.
 
     `x`: shape [rows, heads, new, `dims`]. `offset`: the first position; an array needs `keep_factors_of`. The result is
     the same to the bit.
@@ -268,7 +269,7 @@ _TRANSPOSED = "transposed"
 
 
 class _TransposedLinear(nn.Linear):
-    """Multiplies by its matrix, which is already transposed."""
+    """A linear layer whose matrix is already transposed."""
 
     def __call__(self, x: mx.array) -> mx.array:
         transposed = self.__dict__[_TRANSPOSED]
@@ -278,13 +279,13 @@ class _TransposedLinear(nn.Linear):
 def transpose_once(model: nn.Module) -> None:
     """Let the linear layers of a model keep their transposed matrices, which take no memory of their own.
 
-    The model's weights must have been read.
+    The model's weights must be loaded.
     """
     for module in model.modules():
         # Subclasses may compute something else.
         if type(module) is nn.Linear:
             transposed = module["weight"].T
             mx.eval(transposed)
-            # In `__dict__`, it is no parameter.
+            # In `__dict__`, the matrix is not a parameter of the module.
             module.__dict__[_TRANSPOSED] = transposed
             module.__class__ = _TransposedLinear

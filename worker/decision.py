@@ -9,7 +9,7 @@ A hook is called with a `worker.step.Step` before and after each token is sample
 
 It may return
 
-- None or `Decision()`: go on unchanged,
+- None or `Decision()`: continue unchanged,
 - a `Decision`: change the next token, or the tokens so far,
 - a list of decisions: fork the answer, so that it continues in each of these ways; an empty list ends the answer.
 
@@ -41,7 +41,7 @@ class Splice:
 
 @dataclass(frozen=True)
 class Decision:
-    """One way to go on. `Decision()` changes nothing.
+    """One way to continue. `Decision()` changes nothing.
 
     Before sampling, `mask` and `temperature` apply to the next token. After sampling, they apply to the token that
     `resample` samples instead. Any decision after sampling, except `Decision()`, removes the sampled token; `backtrack`
@@ -60,11 +60,11 @@ class Decision:
     resample: bool = False
     """Sample again at this position. Tokens that were sampled here before can't come again."""
     feed_constraint: bool = True
-    """False: `token` is part of the text, but the constraint, which may forbid it, skips it."""
+    """False: `token` becomes part of the text, but the constraint, which may forbid it, does not consume it."""
 
     @property
     def is_structural(self) -> bool:
-        """Whether it does more than limit how the next token is sampled."""
+        """Whether the decision does more than limit how the next token is sampled."""
         return bool(self.backtrack or self.resample or self.token is not None or any(self.immediate))
 
     @property

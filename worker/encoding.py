@@ -91,17 +91,17 @@ def event_from_msgpack(frame: bytes) -> Event:
 
 
 def to_json(message: Command | Event) -> bytes:
-    """Return one line, without a line break."""
+    """Encode a message as one line of JSON, without the line break."""
     return _json.encode(message)
 
 
 def to_msgpack(message: Command | Event) -> bytes:
-    """Return one frame."""
+    """Encode a message as one MessagePack frame (a MessagePack map; the transport keeps frames apart)."""
     return _msgpack.encode(message)
 
 
 def _refusal(line: bytes, error: Exception) -> Failed:
-    """Explain what is wrong with a line. The standard library accepts more than msgspec, so the id is seldom lost."""
+    """Explain what is wrong with a line. The standard library accepts more than msgspec, so it usually finds the id."""
     if len(line) > _MAX_EXPLAINED_BYTES:
         return _failed(head_of_json(line).request_id, _sentence(error))
     # Invalid UTF-8 becomes lone surrogates, which the parser accepts.

@@ -117,12 +117,15 @@ class LibraryPanicError(WorkerError):
 
 
 def is_panic(error: BaseException) -> bool:
-    """Return whether a library written in Rust panicked. Each library has its own class, which is no `Exception`."""
+    """Return whether a library written in Rust panicked.
+
+    Each library has its own class for this, which does not derive from `Exception`.
+    """
     return type(error).__name__ == "PanicException" and not isinstance(error, Exception)
 
 
 def is_failure(error: BaseException) -> bool:
-    """Return whether an error concerns a request alone, not the whole program."""
+    """Return whether an error ends only a request, and not the whole program."""
     return isinstance(error, Exception) or is_panic(error)
 
 

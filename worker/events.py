@@ -108,7 +108,7 @@ class Usage(Value, frozen=True):
     # How many of the oldest messages after the system prompt were left out, as `overflow` allows.
     dropped_messages: int = 0
     peak_memory_bytes: int = 0
-    # The prompt was read in chunks of this many tokens. In other chunks, a model rounds differently. 0: not recorded.
+    # The prompt was processed in chunks of this many tokens, which affects rounding. 0: not recorded.
     chunk_tokens: int = 0
 
 
@@ -150,7 +150,7 @@ class HookUse(Value, frozen=True):
 
 
 class PromptPlan(Value, frozen=True):
-    """The cost of one prompt now: the model would read `prompt_tokens` - `cached_tokens` tokens."""
+    """The cost of one prompt now: the model would process `prompt_tokens` - `cached_tokens` tokens."""
 
     prompt_tokens: int
     cached_tokens: int
@@ -218,7 +218,7 @@ class ModelLoaded(_Event, tag="model_loaded", frozen=True):
     # The draft model in use, and why the requested one is not used.
     draft_model: str | None = None
     draft_refused: str = ""
-    # The same for translation.
+    # `draft_refused`, for translation.
     draft_refused_parts: SentenceParts | UnsetType = UNSET
     # A hash of weights, configuration, libraries and device; a copy of the model has the same one.
     identity: str = ""
@@ -237,7 +237,7 @@ class ModelLoaded(_Event, tag="model_loaded", frozen=True):
     weights: WeightForm = WeightForm()
     # Whether the model's folder has a chat template.
     has_template: bool = True
-    # How it writes calls of tools: a name in `worker.tools.forms`. "plain": its template has no place for tools, so
+    # How the model writes tool calls: a name in `worker.tools.forms`. "plain": its template does not support tools, so
     # they are described in the system prompt. Null: an older worker.
     tool_form: str | None = None
     # The texts around its reasoning; null if it has none.
@@ -258,12 +258,12 @@ class PrefillProgress(_Event, tag="prefill_progress", frozen=True):
     opens_reasoning: bool = False
     # The finished part of the next chunk, in tokens.
     partly: int = 0
-    # How fast the model has lately read prompts; None if it has read none.
+    # How fast the model has recently processed prompts, in tokens per second; null if it has processed none.
     tokens_per_s: float | None = None
 
 
 class Chunk(_Event, tag="chunk", frozen=True):
-    """Text that is safe to show, with all tokens since the last chunk.
+    """Text that can be shown (it can't become part of a stop string), with all tokens since the last chunk.
 
     `sampled_ns` is this machine's monotonic clock (`time.monotonic_ns`) when the last token was known.
     """
@@ -297,7 +297,7 @@ class Forked(_Event, tag="forked", frozen=True):
 
 
 class Answered(_Event, tag="answered", frozen=True):
-    """One of several answers has ended; the others go on."""
+    """One of several answers has ended; the others continue."""
 
     choice: int
     reason: FinishReason
@@ -318,7 +318,7 @@ class Finished(_Event, tag="finished", frozen=True):
 class Planned(_Event, tag="planned", frozen=True):
     """The answer to `plan`. The last event of its command.
 
-    `prefill_tokens_per_s`: how fast this model read recent prompts; null if it has read none yet.
+    `prefill_tokens_per_s`: how fast this model processed recent prompts; null if it has processed none yet.
     """
 
     plans: list[PromptPlan]
@@ -339,7 +339,7 @@ class Validated(_Event, tag="validated", frozen=True):
 
 
 class Tokenized(_Event, tag="tokenized", frozen=True):
-    """The answer to `tokenize`. With `counts_only`, only the number is set. The last event of its command.
+    """The answer to `tokenize`. With `counts_only`, only the number of tokens is set. The last event of its command.
 
     `text` is the text of all ids together. It may differ from the joined `pieces`: a character that several tokens
     spell is in none of them.
@@ -352,7 +352,7 @@ class Tokenized(_Event, tag="tokenized", frozen=True):
 
 
 class CacheStatsReport(_Event, tag="cache_stats", frozen=True):
-    """The numbers of distinct tokens in the cache, and their bytes. The last event of its command."""
+    """How many distinct tokens the cache holds, and their size in bytes. The last event of its command."""
 
     tokens: int
     bytes: int
@@ -426,5 +426,5 @@ class Heartbeat(Struct, frozen=True, array_like=True):
     detail: str
     """The stage of a load or the name of a hook; else empty."""
     done: int
-    """Tokens of the prompt that are read."""
+    """Tokens of the prompt that were processed so far."""
     total: int

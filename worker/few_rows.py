@@ -8,8 +8,8 @@ than the product. The library defines `cblas_sgemm` and nothing else. If it is l
 - For two to eight rows, the library multiplies itself. It reads the matrix once, too, on one core. With more than a few
   cores, OpenBLAS's threads are faster together, so `worker.blas` decides whether to use this.
 
-The code is 507 bytes for x86-64 processors, because a compiler is not at hand where Bough runs. Elsewhere, products go
-where they went before.
+The code is 507 bytes for x86-64 processors, because a compiler is not at hand where Bough runs. On other processors,
+this module changes nothing.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SLOTS = ("bough_matrix_product", "bough_row_product", "bough_most_rows")
 
 
 def route_few_rows(blas: ctypes.CDLL, most_rows: int = 1, prefix: str = "") -> int:
-    """Load the library into the process, in front of `blas`. Return up to how many rows it takes; 0 if it is not used.
+    """Load the library into the process, in front of `blas`. Return the most rows that it handles; 0 if it is not used.
 
     `most_rows`: more than 1 needs a processor with AVX2 and FMA. `prefix`: what the names of `blas`'s functions begin
     with.
@@ -69,7 +69,7 @@ def route_few_rows(blas: ctypes.CDLL, most_rows: int = 1, prefix: str = "") -> i
 
 
 def most_routed_rows() -> int:
-    """Return up to how many rows the library in front takes; 0 if none is loaded."""
+    """Return the most rows that the loaded library handles; 0 if it is not loaded."""
     try:
         return ctypes.c_int.in_dll(ctypes.CDLL(None), _SLOTS[-1]).value
     except ValueError:
@@ -84,7 +84,7 @@ def _address(library: ctypes.CDLL, name: str) -> int:
 
 
 def _agree(one: Any, other: Any, num_rows: int) -> bool:
-    """Return whether two functions `cblas_sgemm` give the same for these rows, with both layouts of the matrix."""
+    """Return whether two functions `cblas_sgemm` agree for this many rows, with both layouts of the matrix."""
     size = 400
     rows = (array("f", (-1.0, 2.0, 0.5, 0.0, 1.0, -3.0, 4.0)) * (size * num_rows // 7 + 1))[: size * num_rows]
     matrix = (array("f", (3.0, -1.0, 0.25, 1.0, -2.0, 5.0, 0.0)) * (size * size // 7 + 1))[: size * size]

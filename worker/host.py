@@ -59,7 +59,7 @@ from worker.values import Confinement
 log = logging.getLogger(__name__)
 
 _DRAFT_PART = 4
-"""The draft model's own cache gets one part in four of the default limit."""
+"""The default limit is divided by this to get the limit of the draft model's own prompt cache."""
 _SAVING_S = 1.0
 """How long unloading may be delayed to save the prompt cache."""
 

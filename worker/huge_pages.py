@@ -26,15 +26,15 @@ _MAX_PAGE_BYTES = 32 << 20
 _MAX_GAP_BYTES = 2 * 4096
 """Arrays that lie this near to each other lie in the same piece of memory."""
 _MAX_FAILURES = 8
-"""After so many pages in a row that could not be made, memory is too fragmented, or the system does not support it."""
+"""After this many failures in a row, memory is too fragmented, or the system does not support huge pages."""
 _NICENESS = 10
 
 
 def use_huge_pages(arrays: Iterable[mx.array], owner: object) -> threading.Thread | None:
     """Move computed arrays into huge pages, in a thread of low priority; what they hold does not change.
 
-    It stops when `owner`, to which the arrays belong, is dropped. Returns the thread; None if there is nothing to do,
-    or this is not possible here.
+    The thread stops when `owner`, to which the arrays belong, is garbage-collected. Returns the thread; None if there
+    is nothing to move, or the system does not support this.
     """
     num_bytes = page_bytes()
     pages = whole_pages([_place(array) for array in arrays], num_bytes) if num_bytes else []
@@ -46,7 +46,7 @@ def use_huge_pages(arrays: Iterable[mx.array], owner: object) -> threading.Threa
 
 
 def page_bytes() -> int | None:
-    """Return the size of a huge page; None if there are none, or the user of this computer has switched them off."""
+    """Return the size of a huge page in bytes; None if the system has none, or its user has switched them off."""
     try:
         if sys.platform != "linux" or "[never]" in (_SETTINGS / "enabled").read_text():
             return None
@@ -63,7 +63,7 @@ def _place(array: mx.array) -> tuple[int, int]:
 
 
 def whole_pages(places: Iterable[tuple[int, int]], size: int) -> list[int]:
-    """Return the addresses of all whole pages of this size inside `places`, which are (start, end) addresses."""
+    """Return the addresses of all whole pages of `size` bytes inside `places`, which are (start, end) addresses."""
     pieces: list[tuple[int, int]] = []
     for start, end in sorted(places):
         if pieces and start - pieces[-1][1] <= _MAX_GAP_BYTES:

@@ -1,6 +1,6 @@
-"""The inbox: commands and signals on their way to the server. Its size is limited, and putting in never waits.
+"""The inbox: commands and signals on their way to the server. Its size is limited, and `put` never waits.
 
-One thread puts messages in, another takes them out.
+One thread adds messages, another removes them.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ class Inbox:
         self._num_bytes_released = 0
 
     def put(self, incoming: Incoming) -> None:
-        """Put an item in. Never waits; a signal handler may call it."""
+        """Add an item. Never waits; a signal handler may call this method."""
         self._items.put(incoming)
 
     def put_message(
         self, message: bytes, command_of: Callable[[bytes], Command | Failed], head_of: Callable[[bytes], Head]
     ) -> None:
-        """Decode and put in a message, or refuse it if too much is held. `cancel` and `shutdown` are never refused."""
+        """Decode and add a message, or refuse it if the inbox is full. `cancel` and `shutdown` are never refused."""
         num_bytes = len(message) + _EXTRA_BYTES
         num_held = self._num_bytes_taken - self._num_bytes_released
         if len(message) > MAX_MESSAGE_BYTES:

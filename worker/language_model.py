@@ -58,7 +58,7 @@ _UNLIMITED_CONTEXT = 2**31 - 1
 _TRIALS_S = 25.0
 """How long all trials of a folder's files may take together."""
 _NUM_PROBED = 4
-"""Tokens that are read at once when a model is loaded."""
+"""When a model is loaded, it processes this many tokens at once to try it out."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,10 @@ class UnreadModel:
             self._build(chat_template)
 
     def _build(self, chat_template: str | None) -> None:
-        """Build the model, and load its tokenizer. Their files may be hostile, so what is unusual is tried first."""
+        """Build the model, and load its tokenizer.
+
+        Their files may be hostile, so unusual ones are first tried in another process.
+        """
         folder = self._folder
         with _explained(folder):
             check_model(folder, self._trials)
@@ -128,8 +131,8 @@ class UnreadModel:
                         path=folder.path,
                     )
                 )
-            _keep_file(self._tokenizer, folder)
-            _keep_whole(self._tokenizer.backend_tokenizer)
+            _use_file_unchanged(self._tokenizer, folder)
+            _switch_off_changes(self._tokenizer.backend_tokenizer)
 
     def read(self) -> Iterator[Loading | LanguageModel]:
         """Read the weights into memory step by step. The last value is the model. Raises a `WorkerError`."""
@@ -152,7 +155,7 @@ class UnreadModel:
 
 
 class LanguageModel:
-    """A model: computes logits, and knows the bytes of its tokens and the ids of its prompts."""
+    """A loaded model with its tokenizer and chat template: computes logits, and converts prompts to ids."""
 
     def __init__(
         self,
@@ -203,7 +206,7 @@ class LanguageModel:
         return layers if self._quantization is None else quantized(layers, *self._quantization)[0]
 
     def quantize_kv(self, bits: int) -> None:
-        """Keep keys and values in this many bits from now on. Raises `BadRequestError` if the model can't."""
+        """Store keys and values in this many bits from now on. Raises `BadRequestError` if the model can't."""
         if not quantized(self.new_layers(), bits, _GROUP_SIZES[0])[1]:
             raise BadRequestError(
                 Sentence(
@@ -250,10 +253,10 @@ class LanguageModel:
             ) from error
 
     def _check_numbers(self, *, are_finite: bool) -> None:
-        """Say whether the configuration holds numbers that a model can't use.
+        """Warn about numbers in the configuration that are not finite, or refuse the model because of them.
 
-        `are_finite`: whether the logits are, or the weights say why they are not. Raises `ModelInvalidError` if the
-        model can't answer and the cause is known.
+        `are_finite`: False if the logits are not finite although the weights are. Raises `ModelInvalidError` if the
+        model can't answer because of such numbers.
         """
         numbers = impossible_numbers(self._config, are_all=not are_finite)
         if are_finite and numbers:
@@ -283,10 +286,10 @@ class LanguageModel:
             )
 
     def _probe(self) -> mx.array:
-        """Read what answers read: one token; a few at once, then one. Return the logits after the last one.
+        """Process tokens as answers do: one alone; a few at once, then one. Return the logits after the last one.
 
         This shows shapes and compiles kernels before the first question. Some wrong values in config.json, such as a
-        window of 0 tokens, make a model fail only when it reads several tokens at once.
+        window of 0 tokens, make a model fail only when it processes several tokens at once.
         """
         for num_tokens in (1, _NUM_PROBED):
             self._layers = self.new_layers()
@@ -303,12 +306,12 @@ class LanguageModel:
 
     @property
     def kv_bytes_per_token(self) -> int:
-        """How much memory each token takes in the layers' caches."""
+        """How many bytes each token takes in the layers' caches."""
         return sum(bytes_per_token(layer) for layer in self._layers)
 
     @cached_property
     def can_batch(self) -> bool:
-        """Whether a step can read a token of several sequences."""
+        """Whether a step can process a token of several sequences."""
         return can_batch(self.forward, self.new_layers, self._config)
 
     @cached_property
@@ -318,19 +321,19 @@ class LanguageModel:
 
     @cached_property
     def constraints(self) -> Constraints:
-        """Makes constraints for its answers."""
+        """Makes constraints for the model's answers."""
         return Constraints(self.vocabulary, self._trials)
 
     def num_bytes_at(self, num_tokens: int) -> int:
-        """Return how much memory the layers' caches take after this many tokens."""
+        """Return how many bytes the layers' caches take after this many tokens."""
         return sum(num_bytes_at(layer, num_tokens) for layer in self._layers)
 
     def shared_bytes_at(self, num_tokens: int) -> int:
-        """Return how much of `num_bytes_at` sequences can share that begin with the same `num_tokens` tokens."""
+        """Return how many bytes of `num_bytes_at` are shared by sequences that begin with the same tokens."""
         return sum(num_bytes_at(layer, num_tokens) for layer in self._layers if is_shareable(layer))
 
     def forward(self, tokens: mx.array, layers: Layers) -> mx.array:
-        """Read `tokens`, shape [sequences, n], into `layers`, lazily.
+        """Process `tokens`, shape [sequences, n], and add them to `layers`, lazily.
 
         Returns the logits after the last ones, shape [sequences, vocabulary].
         """
@@ -422,8 +425,8 @@ def _refuse_if_far_too_large(folder: ModelFolder) -> None:
         )
 
 
-def _keep_file(tokenizer: Any, folder: ModelFolder) -> None:
-    """Use tokenizer.json as it is where it says everything, as in folders made of GGUF files.
+def _use_file_unchanged(tokenizer: Any, folder: ModelFolder) -> None:
+    """Use tokenizer.json unchanged where it is complete, as in folders made from GGUF files.
 
     transformers builds the tokenizers of some models by its own rules: that of Qwen 2 changes text that is not in NFC.
     """
@@ -432,10 +435,10 @@ def _keep_file(tokenizer: Any, folder: ModelFolder) -> None:
         own._tokenizer = Tokenizer.from_file(str(folder.path / "tokenizer.json"))  # noqa: SLF001
 
 
-def _keep_whole(tokenizer: Tokenizer) -> None:
-    """Switch off options of a tokenizer's files that would change prompts unnoticed.
+def _switch_off_changes(tokenizer: Tokenizer) -> None:
+    """Switch off options of a tokenizer that would change prompts without notice.
 
-    They cut or pad prompts, split control tokens that the template writes, or choose tokens by chance.
+    Such options cut or pad prompts, split control tokens that the template writes, or choose tokens at random.
     """
     tokenizer.no_truncation()
     tokenizer.no_padding()
@@ -477,7 +480,7 @@ def _notices(odd: Sequence[str], *, has_end: bool) -> list[Sentence]:
 
 
 def _eos_ids(config: Mapping[str, Any]) -> list[int] | None:
-    """Return the ids that end an answer by the configuration; None if it has none."""
+    """Return the ids that end an answer according to the configuration; None if it names none."""
     for found in text_configs(config):
         named = found.get("eos_token_id")
         listed = cast("list[object]", named) if isinstance(named, list) else [named]

@@ -181,7 +181,7 @@ def stacks_of(layers: Layers) -> list[Stack]:
 
 
 class Undo:
-    """Removes from layers all that is read after this object is made, evaluated or not. The rest keeps its bits.
+    """Removes from layers all tokens added after this object is made, evaluated or not. The rest keeps its bits.
 
     It puts the old arrays back, because cutting unevaluated new ones would need their whole computation. But while old
     and new arrays share memory, MLX must copy it instead of changing it in place. So call `release` before a layer is
@@ -201,15 +201,15 @@ class Undo:
                 self._held[id(cache)] = (cache, {"offset": held["offset"]})
 
     def restore(self) -> None:
-        """Remove everything that was read since this object was made."""
+        """Remove all tokens that were added since this object was made."""
         for cache, held in self._held.values():
             cache.__dict__.update(held)
 
 
 def has_finite_end(layers: Layers, num_tokens: int) -> mx.array:
-    """Return, unevaluated, whether the last layer's latest `num_tokens` positions, or its state, are finite.
+    """Return a lazy boolean: whether the last layer's latest `num_tokens` positions, or its state, are finite.
 
-    NaN in one layer spreads to all layers after it, at the same and later positions.
+    The last layer is enough, because NaN in one layer spreads to all layers after it, at the same and later positions.
     """
     last = next((cache for cache in reversed(list(_single(layers))) if arrays_of(cache)), None)
     match last:
@@ -217,7 +217,7 @@ def has_finite_end(layers: Layers, num_tokens: int) -> mx.array:
             end = last.offset - getattr(last, "start_position", 0)
             return mx.isfinite(_sum_of(arrays_in(_views(last, max(end - num_tokens, 0), end))))
         case _:
-            # A state may hold -inf, as a maximum of nothing.
+            # A state may hold -inf, the maximum of no numbers.
             return mx.logical_not(mx.isnan(_sum_of(arrays_of(last))))
 
 

@@ -1,8 +1,8 @@
-"""Bough as a library: open a model, let it write, and slice and join the texts like strings.
+"""Bough as a library: open a model, generate texts, and slice and join them like strings.
 
 Everything happens in the calling process and thread. Neither a window nor a store is needed.
 
-**Models.** Open a model once. It remembers what it has read, as far as there is memory:
+**Models.** Open a model once. As far as there is memory, its cache keeps all tokens that it has processed:
 
 >>> from worker.library import Constraint, Sampling, open_model
 >>> model = open_model("guide")  # or a folder, or the name of a downloaded model
@@ -17,13 +17,13 @@ of strings, or a state. It returns a state, which holds the given text and the n
 >>> str(state).startswith("A branch is")
 True
 
-A state knows what was written last, and why it ended:
+A state has the text that was generated last, and why it ended:
 
 >>> ending = state.endings[0][0]
 >>> ending.reason in {'length', 'stop', 'eos'}, str(state) == "A branch is" + ending.text
 (True, True)
 
-**Any generator continues any state.** The model reads only what it has not read yet:
+**Any generator continues any state.** The model processes only tokens that are not in its cache:
 
 >>> yes_or_no = model.choice(["yes", "no"])
 >>> answered = yes_or_no("Is a leaf a branch without children? Answer yes or no: ")
@@ -35,7 +35,7 @@ True
 >>> bool(re.fullmatch(r"Is a leaf .*: (yes|no)[0-9]{3}", str(numbered)))
 True
 
-So a program can write a text piece by piece:
+So a program can generate a text piece by piece:
 
 >>> item = model.text(max_tokens=6, stop=["\\n", "."])
 >>> state = model.state("What a message can do:\\n")
@@ -44,8 +44,8 @@ So a program can write a text piece by piece:
 >>> str(state).count("\\n")
 4
 
-**Slices** count characters, as for strings. The model does not read the kept beginning again. If a slice ends inside a
-word, the model can still continue with the token that spells the whole word (token healing):
+**Slices** count characters, as for strings. The model does not process the kept beginning again. If a slice ends inside
+a word, the model can still continue with the token that spells the whole word (token healing):
 
 >>> state = model.choice([" conversation"])("This is a new")
 >>> str(state[:16])

@@ -17,7 +17,7 @@ _GROUPS = Path("/sys/fs/cgroup")
 _OWN_GROUPS = Path("/proc/self/cgroup")
 
 _ROOM_BYTES = 512 << 20
-"""For what is computed with the weights, and for other programs."""
+"""Left free for what is computed with the weights, and for other programs."""
 PLANNED_TOKENS = 4096
 """Keys and values of this many tokens must fit beside unpacked weights."""
 

@@ -1,6 +1,6 @@
 """Builds a model; one whose configuration has unusual numbers is first tried in a process of its own.
 
-The library trusts a configuration: one number may make it build lists without end, or read outside of an array.
+mlx-lm trusts a configuration: one number may make it build lists without end, or read outside of an array.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ def build_model(path: Path) -> tuple[nn.Module, dict[str, Any]]:
 
 @contextlib.contextmanager
 def _without_empty_groups() -> Generator[None]:
-    """Refuse to quantize in groups of no numbers, for which MLX divides by zero, and its process ends.
+    """Refuse to quantize in groups of 0 numbers: MLX would divide by zero, which ends the process.
 
-    mlx-lm asks for them if the configuration does, or if it names fewer numbers than the weights have groups.
+    mlx-lm asks for such groups if the configuration does, or if it names fewer numbers than the weights have groups.
     """
     quantize = mx.quantize
 
@@ -92,7 +92,7 @@ def check_model(folder: ModelFolder, trials: TrialProcess) -> None:
 
 
 def try_model(path: str, *, is_computed: bool) -> None:
-    """Build a model and let it read a few tokens. Its weights are not read: all are zero."""
+    """Build a model and let it process a few tokens. Its weights are not loaded: all are zero."""
     mx.set_default_device(mx.Device(mx.cpu))
     mx.disable_compile()
     model, _ = build_model(Path(path))

@@ -25,9 +25,9 @@ _IS_ACTING = re.compile(f"[{_ACTING}]")
 
 
 def printable(text: str, instead: str = "\ufffd") -> str:
-    """Return a text that has no other effect on a terminal than to be shown. Line feeds and tabs stay.
+    """Return `text` made safe to print on a terminal. Line feeds and tabs are kept.
 
-    Control characters are replaced by `instead`, and invisible ones are left out.
+    Other control characters are replaced by `instead`, and invisible characters are removed.
     """
 
     def replaced(found: re.Match[str]) -> str:
@@ -40,12 +40,12 @@ def printable(text: str, instead: str = "\ufffd") -> str:
 
 
 def one_line(text: str, instead: str = "\ufffd") -> str:
-    """Return a text as one printable line. Spaces stay as they are."""
+    """Return a text as one printable line. Spaces are kept."""
     return printable(_BREAKS.sub(" ", text), instead)
 
 
 def printable_json(json: bytes) -> bytes:
-    """Return JSON that means the same, with escapes for the characters that `printable` takes out."""
+    """Return equivalent JSON, with escapes for the characters that `printable` would replace or remove."""
     text = json.decode()
     return _UNWANTED.sub(lambda found: _escape(found[0]), text).encode()
 

@@ -128,7 +128,7 @@ class WorkerClient:
         return self.receive()
 
     def poll(self, timeout_s: float) -> bool:
-        """Return whether `receive` would return or raise within that time."""
+        """Wait, and return whether `receive` would return or raise within that time."""
         try:
             return self._wait(timeout_s)
         except (EOFError, OSError):

@@ -11,7 +11,7 @@ _NO_WAITING = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 def read_regular(path: Path, max_bytes: int) -> bytes:
-    """Return the bytes of a file. Raises `OSError`, also for a folder, a pipe, a device or a larger file."""
+    """Return the bytes of a file. Raises `OSError`, also for a folder, a pipe, a device or a file above `max_bytes`."""
     handle = os.open(path, os.O_RDONLY | _NO_WAITING)
     with os.fdopen(handle, "rb") as file:
         found = os.fstat(handle)

@@ -16,7 +16,7 @@ from msgspec import Struct, UnsetType
 
 _FIELD = re.compile(r"\{(\w+)\}")
 _MAX_INT = 2**53
-"""Every transport and every driver reads integers up to this one."""
+"""Every transport and every driver can read integers up to this one."""
 
 _MIB = 1 << 20
 _GIB = 1 << 30
@@ -105,7 +105,7 @@ def field_names(template: str) -> set[str]:
 
 
 def english(name: str, value: str | int) -> str:
-    """Return the value of a field as English writes it."""
+    """Return the value of a field as English text."""
     if isinstance(value, str):
         return value
     return size_text(value) if name.endswith("_bytes") else f"{value:,}"

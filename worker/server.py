@@ -232,12 +232,12 @@ class Server:
                 if command.draft_model is not None:
                     find_model(command.draft_model)
                 self._supersede_previous_load()
-                self._let_wait(command)
+                self._append_waiting(command)
             case Generate() | UnloadModel():
-                self._let_wait(command)
+                self._append_waiting(command)
             case Plan() | Validate() | Tokenize() | CacheStats():
                 if self._waits_for_load:
-                    self._let_wait(command)
+                    self._append_waiting(command)
                 else:
                     self._ask(command)
             case ListHooks():
@@ -247,8 +247,8 @@ class Server:
         self._open[question.request_id] = question
         self._questions.append(question)
 
-    def _let_wait(self, command: Job | Generate | Question) -> None:
-        """Raises `OverloadedError`."""
+    def _append_waiting(self, command: Job | Generate | Question) -> None:
+        """Append a command to those that wait. Raises `OverloadedError` if too many do."""
         self._open[command.request_id] = command
         if len(self._waiting) + self._host.num_waiting >= MAX_WAITING:
             raise OverloadedError

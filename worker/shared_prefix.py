@@ -1,4 +1,4 @@
-"""Keys and values of several sequences that begin with the same tokens: the shared ones are held and read once.
+"""Keys and values of several sequences that begin with the same tokens: the shared ones are stored and read only once.
 
 The queries of all these sequences are one product with the shared keys, and each has its own with its own keys. One
 softmax covers both, so the result is the same within rounding. (The idea: Juravsky et al., Hydragen, 2024.)
@@ -87,7 +87,7 @@ class SharedKVCache(BatchKVCache):
 
     @classmethod
     def of(cls, other: BatchKVCache) -> SharedKVCache:
-        """Return another cache's rows, which it must not change from then on."""
+        """Return a cache with the rows of `other`, which must not be changed from then on."""
         if isinstance(other, cls):
             return other
         shared = cls([0])
@@ -143,7 +143,7 @@ class SharedKVCache(BatchKVCache):
 
 
 class SplitKVCache(KVCache):
-    """One sequence in two parts: its prefix, if any, and what comes after it. It is only read."""
+    """One sequence in two parts: its prefix, if any, and what comes after it. It can't be changed."""
 
     def __init__(self, prefix: Prefix | None, keys: mx.array, values: mx.array, length: int) -> None:
         self._prefix = prefix
@@ -167,7 +167,7 @@ class SplitKVCache(KVCache):
         return keys, values
 
     def whole(self) -> KVCache:
-        """Return it as one part."""
+        """Return the sequence as one part."""
         alone = KVCache()
         alone.keys, alone.values = self.positions(0, self.offset)
         alone.offset = self.offset
@@ -231,11 +231,11 @@ def _attend(
     queries = queries * scale
 
     def to_prefix(array: mx.array) -> mx.array:
-        """From [rows, key heads, repeated, n, …] to [1, key heads, repeated × rows × n, …]."""
+        """Reshape [rows, key heads, repeated, n, …] to [1, key heads, repeated × rows × n, …]."""
         return array.transpose(1, 2, 0, 3, 4).reshape(1, num_kv_heads, repeated * num_rows * num_new, -1)
 
     def to_rows(array: mx.array) -> mx.array:
-        """Back from the shape that `to_prefix` returns."""
+        """Undo the reshaping of `to_prefix`."""
         return array.reshape(num_kv_heads, repeated, num_rows, num_new, -1).transpose(2, 0, 1, 3, 4)
 
     own_shape = (num_rows, num_kv_heads, repeated, num_new, -1)
@@ -269,7 +269,7 @@ def _sum(arrays: Sequence[mx.array]) -> mx.array:
 
 
 def _exponentials(exponents: list[mx.array]) -> list[mx.array]:
-    """Return e to these exponents. On a CPU, MLX takes 12 ns for each, and NumPy 0.5."""
+    """Return e to the power of each number. On a CPU, MLX takes 12 ns for each, and NumPy 0.5 ns."""
     if not _is_on_cpu():
         return [mx.exp(array) for array in exponents]
     mx.eval(exponents)

@@ -95,7 +95,7 @@ class Step:
         draw: Draw | None = None,
         visit: int = 0,
     ) -> None:
-        """`text` returns the answer's text so far. `draw` is for the phase "after". `position`: None is the end."""
+        """`text` returns the answer's text so far. `draw` is for the phase "after". `position`: None means the end."""
         self.phase: Phase = phase
         self.branch = branch
         """The number of this answer in its request: the `choice` of its events."""

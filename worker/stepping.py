@@ -103,9 +103,9 @@ class Advance:
     num_chars_back: int = 0
     """How many of the last characters shown to remove..."""
     text: str = ""
-    """...and the text to show after the others."""
+    """...and the text to append to the remaining ones."""
     reason: FinishReason | None = None
-    """Why the answer has ended; None if it goes on."""
+    """Why the answer has ended; None while it continues."""
     stop: str | None = None
     """The stop string that ended it, or None."""
     forks: tuple[Fork, ...] = ()
@@ -212,12 +212,12 @@ class Stepping:
 
     @property
     def text(self) -> str:
-        """The text that is safe to show."""
+        """The text that can be shown; it can't become part of a stop string any more."""
         return self._writing.answer.text
 
     @property
     def reason(self) -> FinishReason | None:
-        """Why the answer has ended; None if it goes on."""
+        """Why the answer has ended; None while it continues."""
         return self._writing.reason
 
     def choice(self) -> Choice:

@@ -60,7 +60,7 @@ class Budget:
 
 
 class TrialError(Exception):
-    """A call did not return a value. If it is no subclass, the process could not be started."""
+    """A call did not return a value. The class itself, not a subclass, means that the process could not be started."""
 
 
 class TooSlowError(TrialError):
@@ -118,7 +118,7 @@ class TrialProcess:
 
     @contextlib.contextmanager
     def sharing(self, budget: Budget) -> Generator[None]:
-        """Let all calls inside the block take no more time together than is left."""
+        """Limit the time that all calls inside the block take together to what is left of the budget."""
         before, self._budget = self._budget, budget
         try:
             yield
@@ -127,7 +127,7 @@ class TrialProcess:
 
     @property
     def pid(self) -> int | None:
-        """The id of the process; None if there is none."""
+        """The id of the process; None if none is running."""
         return None if self._process is None else self._process.popen.pid
 
     def start(self) -> None:
@@ -177,7 +177,7 @@ class TrialProcess:
         return value
 
     def close(self) -> None:
-        """End the process. The next call starts another one."""
+        """End the process. The next call starts a new one."""
         if self._process is not None:
             self._process.end()
             self._process = None
@@ -296,7 +296,7 @@ class _Plain(pickle.Unpickler):
 
 
 def _footprint(pid: int) -> int:
-    """Return how much memory a process has on macOS; 0 if that is not known."""
+    """Return how many bytes of memory a process has on macOS; 0 if that is not known."""
     usage = (ctypes.c_uint64 * 32)()
     with contextlib.suppress(OSError, AttributeError):
         library = ctypes.CDLL("/usr/lib/libproc.dylib")

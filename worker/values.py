@@ -7,9 +7,9 @@ from typing import Annotated, Literal, TypeAlias, get_args
 from msgspec import UNSET, Meta, Struct
 
 STARTER = "starter"
-"""The name of the small real model that Bough fetches first."""
+"""The name of the small real model that Bough downloads first."""
 STARTER_FOLDER = "SmolLM2-135M-Instruct"
-"""Its folder, in the folder of Bough's models."""
+"""The starter's folder, in the folder of Bough's models."""
 STARTER_ON_HUB = "HuggingFaceTB/SmolLM2-135M-Instruct"
 
 # Both transports carry all 64-bit integers; MessagePack has no larger ones.
@@ -79,9 +79,9 @@ class WeightForm(Struct, frozen=True):
     """The form that a model's weights take in memory."""
 
     form: Literal["stored", "unpacked", "packed"] = "stored"
-    """`unpacked`: quantized ones are float32 now. `packed`: they stay quantized. `stored`: as on disk, or widened."""
+    """`unpacked`: quantized weights are float32 now. `packed`: they stay quantized. `stored`: as on disk or widened."""
     needed_bytes: int = 0
-    """The memory that unpacked ones need, with room for keys and values; 0 if none are quantized."""
+    """The memory that unpacked weights need, with room for keys and values; 0 if no weights are quantized."""
     free_bytes: int = 0
     """The memory that was free when the model was loaded."""
 

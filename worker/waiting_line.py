@@ -1,4 +1,4 @@
-"""The commands that wait for loads and answers before them, in their order. Each operation takes constant time."""
+"""The commands that wait for earlier loads and answers, in their order. Each operation takes constant time."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class Watchdog:
     """Watches the hooks of this process, which are all called by one thread."""
 
     def __init__(self, emit: Callable[[Event], None], pulse: Pulse, patience_s: float = _PATIENCE_S) -> None:
-        """`emit` is called from another thread while the one that calls hooks is blocked."""
+        """`emit` is called from another thread while the thread that calls hooks is blocked."""
         self._emit = emit
         self._pulse = pulse
         self._patience_s = patience_s

@@ -1,8 +1,8 @@
 """The weights of a model: which form they take in memory, and reading them into it.
 
 On a CPU, MLX multiplies float32 about thirty times faster than 16-bit floats, and about ten times faster than quantized
-weights. So all weights become float32 while they are read. If unpacked weights do not fit into memory, quantized ones
-stay packed, and each matrix is unpacked for a moment when many tokens are read at once.
+weights. So all weights become float32 when they are loaded. If unpacked weights do not fit into memory, quantized ones
+stay packed, and each matrix is unpacked for a moment when many tokens are processed at once.
 """
 
 from __future__ import annotations
@@ -39,7 +39,10 @@ For each weight, MLX takes 0.9 ns a row to multiply packed numbers, and 1.4 ns t
 
 _MANY_ROWS_OF_LARGE = 8
 _LARGE = 1 << 27
-"""Numbers of a large matrix, mostly the output's. Unpacked it takes half a gigabyte, so it needs more rows."""
+"""How many numbers make a matrix large (usually the output's). Unpacked it takes half a gigabyte.
+
+So it is unpacked only for more rows.
+"""
 
 _CACHE_FORMAT = 1
 """Increase this when the form or the meaning of the data on disk changes."""
@@ -54,10 +57,10 @@ class Weights:
     """The weights of a model that was built with lazy arrays. `read` brings them into memory."""
 
     def __init__(self, model: nn.Module, *, on_cpu: bool, free: Callable[[], int] = free_bytes) -> None:
-        """`free` returns the free memory in bytes. It is asked when reading begins."""
+        """`free` returns the free memory in bytes. It is called when reading begins."""
         self.form = WeightForm()
         self.odd: list[str] = []
-        """Names of arrays with infinities, or with values that are no numbers."""
+        """Names of arrays that contain infinities or NaN."""
         self._model = model
         self._on_cpu = on_cpu
         self._free = free
@@ -265,7 +268,7 @@ class _EmbeddingUnpackedForManyRows(nn.QuantizedEmbedding):
 
 
 def unpack_for_many_rows(module: Packed) -> None:
-    """Let a packed module unpack itself whenever it reads many rows. Matrices of experts stay as they are."""
+    """Let a packed module unpack itself whenever it gets many rows. Matrices of experts stay as they are."""
     if type(module) is nn.QuantizedLinear:
         module.__class__ = _LinearUnpackedForManyRows
     elif type(module) is nn.QuantizedEmbedding:
@@ -281,7 +284,7 @@ def arrays_of(model: nn.Module) -> list[tuple[str, mx.array]]:
 
 
 def num_parameters(model: nn.Module) -> int:
-    """Count quantized weights as the numbers they stand for, and include parameters outside of leaf modules."""
+    """Return the number of parameters. Quantized weights count as the numbers that they stand for."""
     leaves = cast("list[tuple[str, nn.Module]]", tree_flatten(model.leaf_modules(), is_leaf=nn.Module.is_module))
     in_leaves = sum(array.size for _, leaf in leaves for _, array in arrays_of(leaf))
     in_blocks = sum(array.size for _, array in arrays_of(model)) - in_leaves

@@ -1,1 +1,1 @@
-"""One answer while it is written: its tokens, its text, why it ended, and the hooks that change it."""
+"""One answer while it is generated: its tokens, its text, why it ended, and the hooks that change it."""

@@ -41,11 +41,11 @@ class Answer:
         was_shown: bool = False,
         is_cut: bool = False,
     ) -> None:
-        """`given_ids` are the tokens that the answer continues. With `given_text`, their text, the join is healed.
+        """`given_ids` are the tokens that the answer continues. With `given_text`, their text, token healing is used.
 
-        `constraint` applies to everything after `kept_ids`, which it has already consumed. `was_shown` says that all
-        given text was shown, including an unfinished character at its end. `is_cut` says that more text had been given,
-        so that an unfinished character at its end is dropped.
+        `constraint` applies to everything after `kept_ids`, which it has already consumed. `was_shown`: whether all
+        given text was shown, including an unfinished character at its end. `is_cut`: whether the given text was
+        shortened, so that an unfinished character at its end is dropped.
         """
         num_healed = 0 if given_text is None else num_taken_back(vocabulary, given_ids)
         num_kept = len(given_ids) - num_healed
@@ -57,7 +57,7 @@ class Answer:
         self._was_given_shown = was_shown
         self._is_given_cut = is_cut
         self.kept_ids = self._given_ids[:num_kept]
-        """The given ids that the model reads as they are; the others are spelled again."""
+        """The given ids that are kept; the answer spells the text of the others again."""
         self._healing = Healing(vocabulary, vocabulary.bytes_of(given_ids[num_kept:]))
         self._constraint = constraint
         self.mask = _mask(self._healing, constraint)
@@ -82,7 +82,7 @@ class Answer:
 
     @property
     def num_kept_tokens(self) -> int:
-        """How many of its tokens are in the final text as a whole; 0 before the answer has ended."""
+        """How many of the answer's tokens are completely in the final text; 0 before the answer has ended."""
         return self._kept.num_tokens
 
     @property
@@ -109,13 +109,13 @@ class Answer:
         return self._healing.is_active and self._healing.num_given(token_id) == len(self._vocabulary.bytes[token_id])
 
     def spelled_again(self, token_id: int) -> list[int]:
-        """Return tokens that finish spelling the given text, or none if `token_id` is allowed next anyway."""
+        """Return tokens that finish spelling the given text; empty if `token_id` is allowed next anyway."""
         allowed = self._healing.mask()
         return [] if allowed is None or allowed[token_id] else self._vocabulary.spell(self._healing.left) or []
 
     @property
     def text(self) -> str:
-        """The text that is safe to show."""
+        """The text that can be shown, because it can't become part of a stop string any more."""
         return "".join(self._text)
 
     def raw_text(self) -> str:
@@ -129,19 +129,20 @@ class Answer:
 
     @property
     def num_sent(self) -> int:
-        """How many of its tokens were sent in chunks."""
+        """How many of the answer's tokens were sent in chunks."""
         return len(self.token_ids) - len(self._unsent)
 
     def forced(self) -> list[int]:
-        """Return the tokens that the constraint forces to come next; often none."""
+        """Return the next tokens if the constraint allows only these; often empty."""
         if self._constraint is None or self.reason is not None or self._healing.is_active:
             return []
         return self._constraint.forced()
 
     def take(self, drawn: SampledToken, *, is_forced: bool = False, feed_constraint: bool = True) -> str:
-        """Take the next token and return the text that is now safe to show. Sets `reason` if it ends the answer.
+        """Add the next token. Return the text that can be shown now. Sets `reason` if the token ends the answer.
 
-        `feed_constraint` says whether the constraint consumes it. Raises `ConstraintInvalidError` if it is not allowed.
+        `feed_constraint`: whether the constraint consumes the token. Raises `ConstraintInvalidError` if it forbids the
+        token.
         """
         self._sampled_ns = time.monotonic_ns()
         token_id = drawn.token_id
@@ -166,7 +167,7 @@ class Answer:
         self.origins.append(origin)
         self.logprobs.append(drawn.logprob)
         self._num_given.append(num_given)
-        # A stop string would leave a call that is cut, or a part of its marker.
+        # A stop string would leave an incomplete tool call, or a part of its marker.
         may_stop = not was_in_call and not self._is_in_call
         text = self._stream.push(self._vocabulary.bytes[token_id][num_given:], may_stop=may_stop)
         self._unsent.append(self._reported(drawn, origin))
@@ -189,9 +190,9 @@ class Answer:
         return "draft" if drawn.is_draft else "sampled"
 
     def rewind(self, num_tokens: int) -> tuple[int, int]:
-        """Take back the last tokens; an answer that had ended goes on.
+        """Take back the last `num_tokens` tokens. An answer that had ended continues.
 
-        Returns how many characters of the safe text, and how many sent tokens, are taken back.
+        Returns how many characters of `text`, and how many of the sent tokens, are taken back.
         """
         num_sent = self.num_sent
         left = len(self.token_ids) - num_tokens
@@ -208,9 +209,9 @@ class Answer:
         return num_chars, num_sent - self.num_sent
 
     def reopen(self, num_left: int) -> tuple[int, int, str]:
-        """Let an answer that has ended go on after the first `num_left` of `turn_ids`.
+        """Continue an answer that has ended, after the first `num_left` of `turn_ids`.
 
-        Returns what `rewind` returns, and the text that is safe to show again.
+        Returns what `rewind` returns, and the text that can be shown again.
         """
         start = len(self.kept_ids)
         read = self.turn_ids[start:num_left]
@@ -312,7 +313,7 @@ class Answer:
         return ids[:num_whole] + again, max(0, num_recut - len(ids) + num_whole) + len(again)
 
     def _turn_ids(self) -> list[int]:
-        """Return the ids of given and new text, where there is new text."""
+        """Return the ids of the given and the new text; use only if there is new text."""
         num_whole, rest = self._kept
         if rest:
             num_given = self._num_given[num_whole]
@@ -322,10 +323,10 @@ class Answer:
         return ids[:num_whole] + again
 
     def _recut(self, ids: list[int], rest: bytes) -> tuple[int, list[int]]:
-        """Return how many of `ids` stay, and new ids for the bytes of the others and `rest`.
+        """Return how many of `ids` are kept, and new ids for the bytes of the others and of `rest`.
 
-        All stay unless the vocabulary lacks single bytes and so has no tokens for `rest` alone. If it has none even
-        together with the last tokens' bytes, `rest` is left out of the ids.
+        All are kept unless the vocabulary lacks single bytes, and so can't spell `rest` alone. If it can't spell `rest`
+        even together with the last tokens' bytes, `rest` is left out of the ids.
         """
         vocabulary = self._vocabulary
         for num_whole in range(len(ids), max(-1, len(ids) - _MAX_RECUT), -1):

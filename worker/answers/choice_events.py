@@ -10,21 +10,21 @@ from worker.protocol import Event, Forked, RequestId, Retract
 
 
 class ChoiceEvents:
-    """Collects the text of one choice that is safe to show, and makes its events in order."""
+    """Collects the text of one choice that can be shown, and makes its events in order."""
 
     def __init__(self, request_id: RequestId, choice: int, writing: Writing) -> None:
         self.choice = choice
         self._request_id: RequestId = request_id
         self._writing = writing
         self._text = ""
-        """Text that is safe to show and was not sent yet."""
+        """Text that can be shown and was not sent yet."""
 
     def fork(self, choice: int, writing: Writing) -> ChoiceEvents:
         """Return the events of a fork. All text must have been sent before."""
         return ChoiceEvents(self._request_id, choice, writing)
 
     def add(self, text: str) -> None:
-        """Add text that is now safe to show."""
+        """Add text that can be shown now."""
         self._text += text
 
     def pending(self) -> list[Event]:

@@ -1,4 +1,4 @@
-"""The hooks of one answer, called in order; their decisions are combined into one. It applies none of them.
+"""Calls the hooks of one answer in order, and combines their decisions into one. `steering.py` applies it.
 
 Masks are combined with AND, the last temperature counts, and splices are checked in order. The first hook that does
 more (backtracks, puts a token, resamples, forks, stops) ends the step: its decision is combined with the masks and
@@ -40,7 +40,7 @@ _CREATION_PATIENCE = 3.0
 
 
 class Watch(Protocol):
-    """Told when the call of a hook begins and ends, so that a hook that hangs can be found.
+    """Notified when a call of a hook begins and ends, to find hooks that hang.
 
     `patience` multiplies the time that the call may take.
     """
@@ -74,7 +74,7 @@ class HookFigures:
 
     @property
     def is_off(self) -> bool:
-        """Whether it was too slow too often, and so is not called any more."""
+        """Whether the hook was too slow too often, so that it is not called any more."""
         return self.num_slow >= _MAX_SLOW_CALLS
 
 
@@ -98,7 +98,7 @@ class HookChain:
         """The name of the last hook that returned a decision."""
 
     def copy(self) -> HookChain:
-        """Return hooks for a fork, with their own copy of what they remember."""
+        """Return hooks for a fork, with their own copy of their state."""
         hooks: list[tuple[str, Hook]] = []
         for name, hook in self._hooks:
             with watched(self._watch, self._request_id, name):
@@ -108,7 +108,7 @@ class HookChain:
         return other
 
     def ask(self, step: Step) -> list[Decision] | None:
-        """Return the decisions for this step: None means go on, an empty list stop, several fork.
+        """Return the decisions for this step. None: continue; an empty list: stop; several: fork.
 
         Raises `HookFailedError`.
         """

@@ -63,7 +63,7 @@ class HookFolder:
     def new(
         self, names: Sequence[str], options: Mapping[str, Mapping[str, Any]], request_id: RequestId = 0
     ) -> HookChain:
-        """Return the hooks for one answer of a request. Raises `BadRequestError`, `HookFailedError`.
+        """Return the hooks for one answer of a request. Raises `BadRequestError` or `HookFailedError`.
 
         `options` maps a hook's name to the keyword arguments of its class.
         """

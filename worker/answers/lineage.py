@@ -4,14 +4,14 @@ from __future__ import annotations
 
 
 class Lineage:
-    """One answer among its forks. A token that several of them share is counted for one of them only."""
+    """An answer and its forks. A token that several answers share is counted for only one of them."""
 
     def __init__(self, origin: Lineage | None = None, num_shared: int = 0) -> None:
         self.origin = origin
         self.num_shared = num_shared
         """The first tokens that this answer shares with its origin, which counts them."""
         self.forks: list[Lineage] = []
-        """The answers whose origin this is."""
+        """The answers that were forked from this one."""
 
     def fork(self, num_tokens: int) -> Lineage:
         """Return the lineage of a new fork, which shares all `num_tokens` tokens."""
@@ -23,8 +23,8 @@ class Lineage:
         """Shorten this answer to `num_tokens` tokens."""
         longer = [fork for fork in self.forks if fork.num_shared > num_tokens]
         if longer:
-            # These forks still share the tokens that this answer loses: the one that shares most counts them from now
-            # on,
+            # These forks still share the tokens that this answer loses. From now on, the fork that shares most counts
+            # them,
             heir = max(longer, key=lambda fork: fork.num_shared)
             self.forks = [fork for fork in self.forks if fork not in longer]
             for fork in longer:

@@ -52,7 +52,7 @@ class NextDraw:
         self._mask, self.splices, self.temperature = decision.mask, decision.splices, decision.temperature
 
     def take_away(self, drawn: SampledToken, logit: float) -> int:
-        """Reject a sampled token. Return how many were rejected here."""
+        """Reject a sampled token. Return how many were rejected at this position."""
         self._tried[drawn.token_id] = (logit, drawn)
         return len(self._tried)
 

@@ -1,7 +1,8 @@
 """Applies the decisions of hooks to one choice. Independent of the model.
 
-Before a token is sampled, hooks may limit it, change the temperature or change the tokens so far. After it was sampled,
-they may reject or replace it. Each step costs a visit, and the number of visits is limited, so every answer ends.
+Before a token is sampled, hooks may limit the choice, change the temperature or change the tokens so far. After a token
+was sampled, they may reject or replace it. Each step costs a visit, and the number of visits is limited, so every
+answer ends.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class Taken:
 
     events: list[Event] = field(default_factory=list[Event])
     is_moved: bool = False
-    """Whether the tokens changed otherwise than by appending the sampled one."""
+    """Whether the tokens changed in any other way than by appending the sampled one."""
     forks: list[Steering] = field(default_factory=list["Steering"])
 
 
@@ -71,7 +72,7 @@ class Steering:
         new_choice: Callable[[str], int],
         max_resamples: int,
     ) -> None:
-        """`new_choice` takes the name of the hook that forks and returns the number of the new choice.
+        """`new_choice` is called with the name of the hook that forks, and returns the number of the new choice.
 
         `max_resamples` limits how often one position is sampled again.
         """
@@ -87,7 +88,7 @@ class Steering:
         self._visits: dict[int, int] = {}
         """How often each position was sampled."""
         self._visits_before: dict[int, int] = {}
-        """The same at the time of the fork, when the parent's seed was in use."""
+        """The visits of each position before the fork, with the parent's seed."""
         self._next = NextDraw(len(vocabulary))
         self._logits: Callable[[], npt.NDArray[np.float32]] = lambda: np.zeros(0, dtype=np.float32)
         """Returns the logits from which the last token was sampled."""

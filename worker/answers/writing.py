@@ -1,4 +1,4 @@
-"""One choice of a request while it is written, segment after segment. Independent of the model's computation.
+"""One choice of a request while it is generated, segment after segment. Independent of the model's computation.
 
 Most choices are a single segment. Each segment is an `Answer` that continues all text before it, with its own stop
 strings and constraint. If a stop string cut a segment, the next one continues from the cut.
@@ -27,28 +27,28 @@ from worker.text.vocabulary import Vocabulary
 
 @dataclass(frozen=True)
 class SegmentPlan:
-    """How one segment is to be written."""
+    """How to generate one segment."""
 
     stops: Sequence[str]
     constraint: Rule | None
-    """In its state at the start of the segment; the first segment's has consumed the given text that it covers."""
+    """Its state is that at the start of the segment; the first segment's has consumed the given text that it covers."""
     max_tokens: int | None = None
-    """None means no limit of its own."""
+    """None means that the segment has no limit of its own."""
     bare: Rule | None = None
-    """For a constraint on new text: the constraint without the given text that `constraint` may have in front."""
+    """For a constraint on new text alone: this constraint, without given text that `constraint` may have before it."""
 
 
 class TakenBack(NamedTuple):
     """How much of an answer a rewind took back."""
 
     num_chars: int
-    """Characters of the safe text."""
+    """Characters of the text that could be shown."""
     num_sent: int
     """Tokens that were sent."""
     num_given_chars: int = 0
     """Characters of the given text."""
     text: str = ""
-    """Text that is safe to show again, in other tokens."""
+    """Text that can be shown again, in other tokens."""
 
 
 class Writing:
@@ -63,9 +63,9 @@ class Writing:
         max_tokens: int,
         room: int = sys.maxsize,
     ) -> None:
-        """`given_ids` are the tokens that it continues. With `given_text`, their text, the join is healed.
+        """`given_ids` are the tokens that the choice continues. With `given_text`, their text, token healing is used.
 
-        `room` is how many more tokens the context holds after those that the model reads first.
+        `room` is how many more tokens the context can hold after those of the prompt and the given text.
         """
         self._vocabulary = vocabulary
         self._plans = plans
@@ -104,12 +104,12 @@ class Writing:
 
     @property
     def num_own(self) -> int:
-        """How many of its tokens it does not share with the answer that it forked from."""
+        """How many tokens this answer does not share with the answer from which it was forked."""
         return self.num_tokens - self._lineage.num_shared
 
     @property
     def num_own_forced(self) -> int:
-        """How many of its own tokens were forced rather than sampled."""
+        """How many tokens that this answer does not share were forced rather than sampled."""
         origins = [origin for answer in (*self._ended, self._answer) for origin in answer.origins]
         return origins[self._lineage.num_shared :].count("forced")
 
@@ -119,7 +119,7 @@ class Writing:
 
     @property
     def given_ids(self) -> Sequence[int]:
-        """The given tokens that are left, as the model reads them, including those spelled again."""
+        """The given tokens that were not taken back, including those spelled again."""
         first = self._first
         if self._ended and not first.text:
             return first.turn_ids
@@ -127,7 +127,7 @@ class Writing:
 
     @property
     def new_ids(self) -> Sequence[int]:
-        """The tokens after `given_ids`; of segments that have ended, those that are kept. Must not be changed."""
+        """The tokens after `given_ids`, without those that finished segments dropped. Must not be changed."""
         answer = self._answer
         if not self._ended:
             number = answer.num_spelled_again
@@ -136,12 +136,12 @@ class Writing:
 
     @property
     def position(self) -> int:
-        """How many new tokens there are; negative where given tokens were taken back."""
+        """How many new tokens there are; negative if given tokens were taken back."""
         return len(self.new_ids) - self._num_given_back
 
     @property
     def sampling_position(self) -> int:
-        """The position of the next token, counted from the first one that was sampled, healed tokens included."""
+        """The position of the next token, counted from the first sampled one, which may repeat given text."""
         return len(self._first.kept_ids) - self._num_kept + self.num_tokens
 
     @property
@@ -165,12 +165,12 @@ class Writing:
         return min(self._max_tokens - self.num_tokens, self._room + self._num_kept - num_read)
 
     def raw_text(self) -> str:
-        """Return the text of the new tokens, held back or not; of ended segments, the text that is kept."""
+        """Return the text of the new tokens, held back or not. Text that finished segments dropped is left out."""
         return "".join([*(answer.text for answer in self._ended), self._answer.raw_text()])
 
     @property
     def num_shown(self) -> int:
-        """Number of characters that are safe to show."""
+        """Number of characters that can be shown, because they can't become part of a stop string any more."""
         return sum(len(answer.text) for answer in (*self._ended, self._answer))
 
     @property
@@ -181,7 +181,7 @@ class Writing:
     def take(self, drawn: SampledToken | None) -> tuple[str, list[int]]:
         """Take the next token, if any, and the tokens that the constraint forces after it. Each may end the segment.
 
-        Returns the text that is now safe to show, and the forced tokens.
+        Returns the text that can be shown now, and the forced tokens.
         """
         answer = self._answer
         text = "" if drawn is None else answer.take(drawn)
@@ -195,7 +195,7 @@ class Writing:
         return text + self._end_if_full(), forced
 
     def put(self, token_id: int, *, feed_constraint: bool = True) -> str:
-        """Append a token that was not sampled. Return the text that is now safe to show. It may end the segment."""
+        """Append a token that was not sampled, which may end the segment. Return the text that can be shown now."""
         text = self._answer.take(SampledToken(token_id), is_forced=True, feed_constraint=feed_constraint)
         return text + self._end_if_full()
 
@@ -233,7 +233,7 @@ class Writing:
         return TakenBack(num_chars + chars, num_sent + sent, num_given_chars, text)
 
     def _go_on_from(self, left: Sequence[int], num_back: int) -> int:
-        """Continue fewer of the given tokens. Return how many characters of their text are taken back."""
+        """Continue only `left` of the given tokens. Return how many characters of the given text are taken back."""
         plan = self._plans[0]
         self._num_given_back += num_back
         constraint = None if plan.constraint is None else plan.constraint.copy()

@@ -46,7 +46,7 @@ class NotStorableError(Exception):
 
 
 class DamagedFileError(Exception):
-    """The bytes are not those of such a file."""
+    """The bytes are not those of a complete file that this module wrote."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def header_length(data: Buffer) -> int:
 
 
 def read_header(data: Buffer) -> Header:
-    """Return the parsed header; `data` may be longer. Raises `DamagedFileError`."""
+    """Parse the header, with which `data` begins. Raises `DamagedFileError`."""
     length = header_length(data)
     try:
         entries = json.loads(bytes(memoryview(data)[_LENGTH_BYTES:length]))

@@ -1,8 +1,9 @@
-"""The branch in use: the path of the token tree whose state lies in the working layers.
+"""The branch in use: the path of the token tree whose state is in the working layers.
 
-New tokens are read into the layers alone; `settle` enters them into the tree. When another branch is used, the
-positions that the two don't share move from the layers to the tree's runs, and move back when the branch is used again.
-Layers with a state (see `layers.py`) can go back only to positions at which their state was kept.
+New tokens are added only to the layers; `settle` enters them into the tree. A run is a sequence of tokens in the tree
+without a fork. When another branch is used, the positions that the two don't share are moved from the layers to the
+tree's runs, and moved back when the branch is used again. Layers with a state (see `layers.py`) can go back only to
+positions at which their state was kept.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from worker.cache.token_tree import TokenTree, as_ids, num_common
 from worker.layers import Arrays, Layers, Stack, arrays_in, copy_of, num_bytes_in, stacks_of
 
 MAX_MARKS = 8
-"""The last positions of an answer that it may be cut back to; few stop strings have more tokens."""
+"""An answer may be cut back by this many tokens; few stop strings have more."""
 
 
 class BranchInUse:
@@ -32,7 +33,7 @@ class BranchInUse:
         self.begin(layers)
 
     def begin(self, layers: Layers) -> None:
-        """Use new, empty layers."""
+        """Begin an empty branch in `layers`, which must be new."""
         self.layers = layers
         self.stacks = stacks_of(layers)
         self.token_ids: array[int] = as_ids([])
@@ -40,7 +41,7 @@ class BranchInUse:
         self.path: list[KeptRun] = []
         """The runs of these tokens, up to the last `settle`."""
         self._marks: list[int] = []
-        """The positions at which `mark` was called, as far as they are remembered."""
+        """The last positions at which `mark` was called."""
 
     @property
     def num_bytes(self) -> int:
@@ -48,11 +49,11 @@ class BranchInUse:
         return num_bytes_in([stack.arrays for stack in self.stacks])
 
     def needs_keeping(self, length: int) -> bool:
-        """Return whether going back to the position `length` needs a kept state."""
+        """Return whether the layers can go back to the position `length` only if a state was kept there."""
         return any(length > stack.max_positions for stack in self.stacks)
 
     def note_use(self, runs: Sequence[KeptRun]) -> None:
-        """Note that these runs, a path from the root, are used now."""
+        """Note that these runs, a path from the root, are in use now."""
         for run in runs:
             run.kept.used = self._ledger.clock
         if self._tier is not None:
@@ -61,7 +62,7 @@ class BranchInUse:
     # --- reading -------------------------------------------------------------------------------------------
 
     def make_room(self, num_tokens: int) -> None:
-        """Prepare for reading `num_tokens` tokens, by which sliding windows may lose their first positions."""
+        """Prepare for `num_tokens` new tokens, with which sliding windows may lose their first positions."""
         length = len(self.token_ids)
         for index, stack in enumerate(self.stacks):
             if length + num_tokens > stack.max_positions and stack.num_positions:
@@ -69,18 +70,18 @@ class BranchInUse:
                 self._take_out(index, self.path)
 
     def extend(self, token_ids: Sequence[int]) -> None:
-        """Note that the working layers have read these tokens."""
+        """Note that these tokens were added to the working layers."""
         self.token_ids.extend(token_ids)
 
     def settle(self) -> None:
-        """Enter the tokens read since the last call into the tree."""
+        """Enter the tokens that were added since the last call into the tree."""
         last = self.path[-1] if self.path else self._tree.root
         settled = last.end
         if settled == len(self.token_ids):
             return
         new_ids = self.token_ids[settled:]
         if last is not self._tree.root and not last.children and _is_in_layers_alone(last.kept):
-            # The whole run lies in the layers, so it can grow, and stays one run however often this is called.
+            # The whole run is in the layers, so it can grow, and stays one run however often this is called.
             self._tree.grow(last, new_ids)
             return
         runs = self._tree.insert_below(last, new_ids, self._ledger.nothing())
@@ -90,10 +91,10 @@ class BranchInUse:
             self._adopt(index, [run for run in runs if stack.num_positions >= run.end])
 
     def _adopt(self, index: int, runs: list[KeptRun]) -> None:
-        """Replace a stack's positions of `runs`, which were just read, by the kept ones.
+        """Replace a stack's positions of `runs`, which were just computed, by those that were kept before.
 
-        They were read again because no state was kept after them. A second reading may differ in the last bits, but the
-        branches that continue these runs were computed with the kept positions.
+        They were computed again because no state was kept after them. The new results may differ in the last bits, but
+        the branches that continue these runs were computed with the kept positions.
         """
         stack = self.stacks[index]
         kept = [run for run in runs if run.kept.parts[index] is not None or run.kept.is_stored(index)]
@@ -113,14 +114,14 @@ class BranchInUse:
             run.kept.set_part(index, None)
 
     def can_drop(self, num_tokens: int) -> bool:
-        """Return whether `num_tokens` more tokens can be read and dropped again, as no layer has a state."""
+        """Return whether `num_tokens` more tokens can be added and dropped again, because no layer has a state."""
         length = len(self.token_ids)
         return all(
             stack.num_positions == length and length + num_tokens <= stack.max_positions for stack in self.stacks
         )
 
     def drop_beyond(self) -> None:
-        """Drop the positions that were read after `token_ids`."""
+        """Drop the positions after `token_ids`."""
         length = len(self.token_ids)
         for stack in self.stacks:
             if stack.num_positions > length:
@@ -129,7 +130,7 @@ class BranchInUse:
     def take_back(self, num_tokens: int) -> bool:
         """Drop the last tokens in place. Return whether this was possible.
 
-        It is possible if they are kept nowhere but in the layers, and layers with a state were marked before them.
+        It is possible if these tokens are only in the layers, and layers with a state were marked before them.
         """
         length = len(self.token_ids) - num_tokens
         last = self.path[-1] if self.path else self._tree.root
@@ -163,7 +164,7 @@ class BranchInUse:
     # --- its runs ------------------------------------------------------------------------------------------
 
     def insert(self, ids: Sequence[int]) -> list[KeptRun]:
-        """Return the tree's runs of exactly `ids`, adding what is missing."""
+        """Return the tree's runs of exactly `ids`. Missing runs are added."""
         runs = self._tree.insert(ids, self._ledger.nothing())
         self.path, _ = self._tree.path(self.token_ids)  # One of its runs may have been cut.
         return runs
@@ -177,13 +178,13 @@ class BranchInUse:
         return upper
 
     def has_positions(self, run: KeptRun, index: int) -> bool:
-        """Return whether a stack's positions of a run are in memory, at the run or in the working layers."""
+        """Return whether a run's positions for a stack are in memory, in the tree or in the working layers."""
         if run.kept.parts[index] is not None:
             return True
         return self.stacks[index].num_positions >= run.end and self._index_of(run) is not None
 
     def positions(self, run: KeptRun, index: int) -> Arrays:
-        """Return a stack's positions of a run, which must be in memory."""
+        """Return a run's positions for a stack, which must be in memory."""
         part = run.kept.parts[index]
         return self.stacks[index].positions(run.start, run.end) if part is None else part
 
@@ -195,7 +196,7 @@ class BranchInUse:
     # --- leaving and coming back ---------------------------------------------------------------------------
 
     def leave(self, num_tokens: int) -> None:
-        """Move all but the first `num_tokens` from the working layers to the tree's runs."""
+        """Move the positions after the first `num_tokens` from the working layers to the tree's runs."""
         for run in self.path:
             if run.start < num_tokens < run.end:
                 self.cut(run, num_tokens)
@@ -205,7 +206,7 @@ class BranchInUse:
             self._take_out(index, left)
 
     def _take_out(self, index: int, runs: Sequence[KeptRun]) -> None:
-        """Copy a stack's positions to the runs that they belong to."""
+        """Copy a stack's positions to the runs to which they belong."""
         stack = self.stacks[index]
         taken = [
             (run, stack.positions(run.start, run.end))
@@ -225,7 +226,7 @@ class BranchInUse:
         for index, stack in enumerate(self.stacks):
             state = states[index]
             if state is not None:
-                self._take_out(index, self.path)  # Also those before the fork, because the state replaces them.
+                self._take_out(index, self.path)  # Also the positions before the fork, because the state replaces them.
                 stack.set_state(state)
             else:
                 num_own = min(num_shared, stack.num_positions)
@@ -260,7 +261,7 @@ class BranchInUse:
     # --- keeping states ------------------------------------------------------------------------------------
 
     def keep_states(self) -> None:
-        """Copy the current states, if positions are not enough to go back here."""
+        """Copy the current states if the layers need them to go back to this position."""
         length = len(self.token_ids)
         if self.needs_keeping(length):
             self.settle()
@@ -281,7 +282,7 @@ class BranchInUse:
             self._drop_mark(self._marks.pop(0))
 
     def unmark(self, length: int) -> None:
-        """Keep the last marked position up to `length`, and forget the other marks."""
+        """Keep the last marked position up to `length`, and clear the other marks."""
         self.settle()
         marks, self._marks = self._marks, []
         kept = max((mark for mark in marks if mark <= length), default=None)
@@ -293,7 +294,7 @@ class BranchInUse:
             run.kept.set_states(at, computed(copy_of(run.kept.states[at])))
 
     def drop_marks(self) -> None:
-        """Forget all marked positions."""
+        """Clear all marked positions."""
         for mark in self._marks:
             self._drop_mark(mark)
         self._marks = []
@@ -315,16 +316,16 @@ class BranchInUse:
 
 
 def states_of(stacks: Sequence[Stack], length: int, *, copied: bool) -> States:
-    """Return the states of stacks that hold `length` tokens, unevaluated."""
+    """Return the states of stacks that hold `length` tokens, lazily."""
     return [stack.state(copied=copied) if length > stack.max_positions else None for stack in stacks]
 
 
 def computed(states: States) -> States:
-    """Evaluate states and return them. Unevaluated ones would keep all their inputs alive."""
+    """Evaluate states and return them. Lazy states would keep all their inputs alive."""
     mx.eval(arrays_in(states))
     return states
 
 
 def _is_in_layers_alone(kept: Kept) -> bool:
-    """Return whether a run's positions are in the layers alone. Written files are never changed."""
+    """Return whether a run's positions are only in the layers. Written files are never changed."""
     return kept.home is None and not any(part is not None for part in (*kept.parts, *kept.stored))

@@ -1,6 +1,7 @@
-"""A folder of immutable files: found, written, read and removed. Independent of the token tree and the model.
+"""Finds, writes, reads and removes the files of a cache folder. Independent of the token tree and the model.
 
-Each key (a model's identity) has its own subfolder. A file whose bytes do not match their checksums is not used.
+Files are never changed. Each key (a model's identity) has its own subfolder. A file whose bytes do not match their
+checksums is not used.
 
 Several programs may share the folder. A file that is missing or can't be read is never an error. If the folder can't be
 written, nothing is stored.
@@ -39,7 +40,7 @@ class DiskCache:
     """The files of one key, in a folder that several keys and programs share."""
 
     def __init__(self, folder: Path, key: str, limit_bytes: int | None = None) -> None:
-        """`limit_bytes` is for the files of all keys together; None means a default by the free disk space.
+        """`limit_bytes` is for the files of all keys together; None means a default based on free disk space.
 
         Never raises: if the folder can't be used, nothing is stored.
         """
@@ -49,11 +50,11 @@ class DiskCache:
         self._files: dict[str, StoredFile] = {}
         self._number = 0
         self._num_bytes_in_all: int | None = None
-        """Bytes of all keys' files, as far as known; None means that the folder must be scanned."""
+        """Bytes of the files of all keys, as far as known; None means that the folder must be scanned."""
         self.num_bytes = 0
         """Bytes of this key's files."""
         self.num_gone = 0
-        """The number of files that are known to have gone."""
+        """The number of files that are known to be missing now."""
         self.can_write = True
         try:
             # The files contain what the user wrote, so only the user may read them.
@@ -105,7 +106,7 @@ class DiskCache:
     # --- one file ------------------------------------------------------------------------------------------
 
     def write(self, stretch: Stretch, value: Nested) -> StoredFile | None:
-        """Store `value`. Return its file, or None if it could not be stored. Raises `NotStorableError`."""
+        """Store `value`. Return the new file, or None if it could not be stored. Raises `NotStorableError`."""
         if not self.can_write:
             return None
         new = laid_out(stretch, self._key, value)
@@ -176,7 +177,7 @@ class DiskCache:
     def _make_room(self, num_bytes: int, used_ns: int = 1 << 63, start: int = 0) -> bool:
         """Remove the least recently used files, last tokens first. Return whether `num_bytes` fit now.
 
-        Files used later than `used_ns`, and parents of the new file, stay.
+        Files used later than `used_ns`, and parents of the new file, are kept.
         """
         if num_bytes > self.limit_bytes:
             return False
@@ -216,7 +217,7 @@ class DiskCache:
                 self._num_bytes_in_all -= file.num_bytes
 
     def _start_again(self) -> bool:
-        """If the user has deleted the folder, create it again. Return whether this was the case and succeeded."""
+        """If the user has deleted the folder, create it again. Return whether it was deleted and exists now."""
         if self._folder.exists():
             return False
         for name in list(self._files):

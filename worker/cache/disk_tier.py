@@ -1,8 +1,8 @@
 """The disk tier: maps the token tree's runs to files. Eviction is decided elsewhere.
 
-The positions of a run are one file, the states after a token another. Each file names its parent file, so that what is
-found again was computed together. If a file is lost, everything computed from it is forgotten, too: reading its tokens
-again would give positions that differ in the last bits.
+A run is a sequence of tokens without a fork. Its positions are one file, the states after a token another. Each file
+names its parent file, so that files that are used together were computed together. If a file is lost, everything
+computed from it is dropped, too: computing its tokens again would give positions that differ in the last bits.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ KeptRun: TypeAlias = "Run[Kept]"
 _FILE_BYTES = 16 << 20
 """A file of positions is at most this large, so that writing it is quick."""
 _MIN_TOKENS, _MAX_TOKENS = 64, 2048
-"""But it has at least and at most this many tokens."""
+"""The least and the most tokens of a file of positions, whatever its size."""
 
 
 class DiskTier:
@@ -41,7 +41,7 @@ class DiskTier:
         self._ledger = ledger
         self._can_store_states = True
         self._num_gone_seen = 0
-        """The number of lost files when `forget_lost` last handled them; -1 if it must look again."""
+        """The number of lost files when `drop_lost` last handled them; -1 if it must look again."""
         self._find()
 
     @property
@@ -51,7 +51,7 @@ class DiskTier:
 
     @property
     def num_tokens(self) -> int:
-        """Distinct tokens with state on disk."""
+        """Number of distinct tokens with state on disk."""
         return sum(len(run.ids) for run in self._tree.runs() if run.kept.is_on_disk)
 
     @property
@@ -83,7 +83,8 @@ class DiskTier:
     def _attach(self, file: StoredFile, stretch: Stretch, above: KeptRun) -> KeptRun | None:
         """Attach a file to its runs. Return the last one; None if another file has positions of the same tokens.
 
-        Two programs may have read the same tokens with results that differ in the last bits. These are never mixed.
+        Two programs may have processed the same tokens with results that differ in the last bits. These are never
+        mixed.
         """
         num_own = cast("int", stretch.about["num_own"])
         stacks = cast("list[bool]", stretch.about["stacks"])
@@ -137,7 +138,7 @@ class DiskTier:
     def save_states(self, run: KeptRun, at: int) -> bool:
         """Write the states after `at` of a run's tokens. Return whether they are on disk now.
 
-        The run must have a home, or end at `at`.
+        The run must have a home (`Kept.home`), or end at `at`.
         """
         states = run.kept.states[at]
         if run.kept.home is not None:
@@ -162,7 +163,7 @@ class DiskTier:
         return True
 
     def unsaved_states(self, run: KeptRun) -> list[int]:
-        """Return the positions in a run, counted in tokens, whose states are in memory but not on disk."""
+        """Return the positions in a run (numbers of tokens) whose states are in memory but not on disk."""
         if not self._can_store_states:
             return []
         return sorted(at for at in run.kept.states if at not in run.kept.stored_states)
@@ -193,7 +194,7 @@ class DiskTier:
     # --- reading -------------------------------------------------------------------------------------------
 
     def load(self, wanted: Iterable[tuple[KeptRun, int]]) -> bool:
-        """Load the positions of runs, each with the index of a stack. Return whether all could be read."""
+        """Load the positions of `wanted`, pairs of a run and the index of a stack. Return whether all could be read."""
         by_file: dict[StoredFile, list[tuple[KeptRun, int, int]]] = {}
         for run, index in wanted:
             location = run.kept.stored[index]
@@ -224,8 +225,8 @@ class DiskTier:
             run.kept.forget_gone()
         self._disk.touch([file for run in runs for file in run.kept.files()])
 
-    def forget_lost(self, in_use: Iterable[KeptRun]) -> None:
-        """Forget the runs whose positions are neither in memory nor on disk any longer, and all their descendants."""
+    def drop_lost(self, in_use: Iterable[KeptRun]) -> None:
+        """Drop the runs whose positions are neither in memory nor on disk any longer, and all their descendants."""
         num_gone = self._disk.num_gone
         if num_gone == self._num_gone_seen:
             return

@@ -1,8 +1,8 @@
-"""Eviction from memory, and saving to disk before it.
+"""Evicts cached state from memory, after saving it to disk.
 
-The least recently used branches leave first, their last tokens before their first. The branch in use stays, but a long
-one loses some of its kept states before it displaces all other branches. A run is saved after its parents, in files of
-limited size, its states after its positions.
+The least recently used branches are evicted first, and their last tokens before their first. The branch in use stays,
+but a long one loses some of its kept states before it displaces all other branches. A run (tokens without a fork
+between them) is saved after its parents, in files of limited size, its states after its positions.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Saving:
     """Writes kept state to disk, one file at a time."""
 
     def __init__(self, tree: TokenTree[Kept], branch: BranchInUse, tier: DiskTier | None) -> None:
-        """`tier` None means that nothing is written."""
+        """`tier`: None means that nothing is written."""
         self._tree = tree
         self._branch = branch
         self._tier = tier
@@ -36,9 +36,9 @@ class Saving:
         return True
 
     def saved(self, run: KeptRun) -> list[KeptRun]:
-        """Write a run and its parents as far as they are not on disk.
+        """Write a run and its parents if they are not on disk.
 
-        Return the runs it was cut into, the last first.
+        Return the runs into which it was cut, the last one first.
         """
         start = run.start
         while self._is_unsaved(run):
@@ -55,7 +55,7 @@ class Saving:
                 self.saved(run)
 
     def _is_unsaved(self, run: KeptRun) -> bool:
-        """Return whether something of a run is not on disk and can be written."""
+        """Return whether a part of a run is not on disk and can be written."""
         if self._tier is None or not self._tier.can_write or run.kept.is_refused:
             return False
         return bool(self._tier.unsaved_states(run)) or any(
@@ -108,9 +108,9 @@ class Eviction:
         self._saving = saving
 
     def keep_to(self, max_bytes: int, needed: Sequence[KeptRun] = ()) -> None:
-        """Evict until at most `max_bytes` are held, working layers included, as far as possible.
+        """Evict until at most `max_bytes` are in memory, working layers included, as far as possible.
 
-        The runs in use and those in `needed` stay.
+        The runs in use and those in `needed` are not evicted.
         """
         limit = max_bytes - self._branch.num_bytes
         if self._ledger.num_bytes <= limit:
@@ -136,7 +136,7 @@ class Eviction:
         self.prune()
 
     def prune(self) -> None:
-        """Remove the runs of which nothing is kept."""
+        """Remove the runs that have no cached data left."""
         in_use = set(self._branch.path)
         for run in reversed(list(self._tree.runs())):  # Children before parents.
             if not (run.children or run.kept.num_bytes or run in in_use or run.kept.is_on_disk):
@@ -145,10 +145,10 @@ class Eviction:
     # --- the states along the branch in use ----------------------------------------------------------------
 
     def _thin_out_states(self, limit: int) -> None:
-        """Drop every second state of the branch in use until at most `limit` bytes are held besides the layers.
+        """Drop every second state of the branch in use until at most `limit` bytes are in memory besides the layers.
 
-        Otherwise a long conversation, with a state at each message, would displace all others. The latest states stay,
-        and those at forks.
+        Otherwise a long conversation, with a state at each message, would displace all others. The latest states and
+        those at forks are kept.
         """
         if len(self._early_states()) < 2:
             return

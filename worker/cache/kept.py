@@ -1,4 +1,4 @@
-"""The cached state of one run: arrays in memory, and locations in files. It reads no files."""
+"""The cached state of one run (tokens of the tree without a fork): arrays in memory, and locations in files."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ States: TypeAlias = "list[Arrays | None]"
 
 
 class Ledger:
-    """Totals over all runs of a tree, kept up to date because there may be thousands of runs."""
+    """Totals over all runs of a tree, updated with each change, as adding up thousands of runs would be slow."""
 
     def __init__(self, num_stacks: int) -> None:
         self.num_stacks = num_stacks
         self.num_bytes = 0
-        """Bytes of the arrays in memory at the runs."""
+        """Bytes of all arrays that the runs have in memory."""
         self.clock = 0
-        """Counts the uses of branches; the time scale of `Kept.used`."""
+        """The number of uses of branches so far, which serves as the time in `Kept.used`."""
 
     def nothing(self) -> Kept:
-        """Return the value of a new run that is in use now."""
+        """Return the value of a new run, which has no cached data and is in use now."""
         return Kept(self, self.clock)
 
 
@@ -32,7 +32,7 @@ class Location(NamedTuple):
 
     file: StoredFile
     first: int
-    """The number of other tokens before them in the file."""
+    """The number of other tokens before the run's tokens in the file."""
 
 
 class StoredStates(NamedTuple):
@@ -53,7 +53,7 @@ class Kept:
         self.parts: list[Arrays | None] = [None] * ledger.num_stacks
         """The keys and values of the run's positions, for each stack; None if they are not in memory."""
         self.states: dict[int, States] = {}
-        """States, by the number of the run's tokens before them."""
+        """States in memory, by the number of the run's tokens before them."""
         self.stored: list[Location | None] = [None] * ledger.num_stacks
         """The positions on disk, for each stack."""
         self.stored_states: dict[int, StoredStates] = {}
@@ -61,7 +61,7 @@ class Kept:
         self.home: Location | None = None
         """A file that holds the run's token ids, so that files of later runs can name it as their parent."""
         self.is_refused = False
-        """Whether there was no room for it on disk. It is not tried again until the run is used again."""
+        """Whether there was no room for the run on disk. Saving is not tried again until the run is used again."""
         self.used = used
         """The time of the last use, by the ledger's clock."""
         self.num_bytes = 0
@@ -129,7 +129,7 @@ class Kept:
 
     @property
     def has_lost(self) -> bool:
-        """Whether a file of the run has gone from the disk."""
+        """Whether a file of the run is missing from the disk."""
         return any(file.is_gone for file in self.files())
 
     def state_positions(self, *, with_disk: bool) -> Iterator[tuple[int, Sequence[bool]]]:
@@ -141,19 +141,19 @@ class Kept:
                 yield at, stored.stacks
 
     def files(self) -> list[StoredFile]:
-        """Return all files that hold something of the run."""
+        """Return all files that hold positions or states of the run."""
         files = [location.file for location in (self.home, *self.stored) if location is not None]
         return [*files, *(states.file for states in self.stored_states.values())]
 
     def forget_gone(self) -> None:
-        """Forget the files that have gone from the disk, so that they may be written again."""
+        """Drop the locations in files that are missing now, so that they may be written again."""
         self.is_refused = False
         self.home = _if_there(self.home)
         self.stored = [_if_there(location) for location in self.stored]
         self.stored_states = {at: states for at, states in self.stored_states.items() if not states.file.is_gone}
 
     def forget_stored(self) -> None:
-        """Forget everything that is on disk."""
+        """Drop all locations on disk. The files stay."""
         self.home = None
         self.stored = [None] * len(self.stored)
         self.stored_states = {}

@@ -1,4 +1,4 @@
-"""Looks up how much of a prompt is kept, and where. It changes nothing."""
+"""Looks up how many tokens of a prompt are cached, and where. Changes nothing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from worker.cache.token_tree import TokenTree, num_common
 
 
 class Way(NamedTuple):
-    """The runs and states that the working layers need in order to hold some kept ids."""
+    """The runs and states that the working layers need in order to hold some cached ids."""
 
     last: KeptRun
     """The run in which the ids end."""
@@ -44,7 +44,7 @@ class LookUp:
         self._branch = branch
 
     def longest(self, prompt_ids: array[int], *, with_disk: bool = True) -> int:
-        """Return how many tokens of a prompt are kept; at most all but the last one."""
+        """Return how many tokens at the beginning of a prompt are cached; at most all but the last one."""
         ids, stacks = prompt_ids[:-1], self._branch.stacks
         num_shared = num_common(self._branch.token_ids, ids)
         runs, num_known = self._tree.path(ids)
@@ -62,7 +62,7 @@ class LookUp:
         return best
 
     def _reach(self, index: int, num_shared: int, runs: Sequence[KeptRun], num_known: int, *, with_disk: bool) -> int:
-        """Return how far a stack's positions are kept without a gap along `runs`."""
+        """Return the number of tokens along `runs` whose positions are cached for a stack, up to the first gap."""
         reach = min(num_shared, self._branch.stacks[index].num_positions)
         for run in runs:
             if run.end > reach:
@@ -72,7 +72,7 @@ class LookUp:
         return min(reach, num_known)
 
     def way_to(self, ids: array[int]) -> Way:
-        """Return what it takes to hold `ids`, which are known to be kept."""
+        """Return what the working layers need in order to hold `ids`, which are known to be cached."""
         runs, _ = self._tree.path(ids)
         last, at = runs[-1], len(ids) - runs[-1].start
         stacks = self._branch.stacks

@@ -1,9 +1,9 @@
-"""The prompt cache: keeps what the model has read, so that it is never read again. Independent of messages.
+"""The prompt cache: keeps the state of processed tokens, so that none is processed twice. Independent of messages.
 
-All tokens ever read form a `TokenTree`. The state of the branch in use lies in the working layers; that of all other
-branches lies at the tree's runs. So each distinct token is held once, however many branches share it. With a
-`DiskCache`, state is written before it leaves memory, or when `save_some` is called. Every cache on the same folder
-finds it again, and reads it when its branch is used.
+All tokens ever processed form a `TokenTree` of runs (sequences without a fork). The state of the branch in use is in
+the working layers; that of all other branches is in the tree's runs. So the state of each distinct token is stored
+once, however many branches share it. With a `DiskCache`, state is written before it leaves memory, or when `save_some`
+is called. Every cache on the same folder finds it again, and reads it when its branch is used.
 
 The parts are `BranchInUse` (public as `PromptCache.branch`), `LookUp`, `Saving` and `Eviction`.
 """
@@ -52,7 +52,7 @@ class PromptCache:
     # --- looking up ----------------------------------------------------------------------------------------
 
     def num_kept(self, prompt_ids: Sequence[int]) -> int:
-        """Return how many of the first `prompt_ids` are kept; at most all but the last one."""
+        """Return how many of the first `prompt_ids` are cached; at most all but the last one."""
         self.branch.settle()
         return self._look_up.longest(as_ids(prompt_ids))
 
@@ -63,12 +63,12 @@ class PromptCache:
         return self._look_up.longest(ids, with_disk=False) == self._look_up.longest(ids)
 
     def fork(self, prompt_ids: Sequence[int]) -> int:
-        """Return the position at which `prompt_ids` leaves all known sequences. Later prompts may fork there too."""
+        """Return the position at which `prompt_ids` forks from all known sequences. Later prompts may, too."""
         self.branch.settle()
         return self._tree.path(as_ids(prompt_ids)[:-1])[1]
 
     def beside(self, ids: Sequence[int], max_tokens: int) -> list[array[int]]:
-        """Return the other branches that leave `ids`; see `TokenTree.beside`."""
+        """Return the branches that fork from `ids`; see `TokenTree.beside`."""
         self.branch.settle()
         return self._tree.beside(ids, max_tokens)
 
@@ -87,11 +87,11 @@ class PromptCache:
     # --- the branch in use ---------------------------------------------------------------------------------
 
     def rewind_to(self, prompt_ids: Sequence[int]) -> int:
-        """Let the working layers hold the longest kept prefix of `prompt_ids`. Return its length in tokens."""
+        """Make the working layers hold the longest cached prefix of `prompt_ids`. Return its length in tokens."""
         branch = self.branch
         branch.settle()
         if self._tier is not None:
-            self._tier.forget_lost(branch.path)
+            self._tier.drop_lost(branch.path)
         wanted = as_ids(prompt_ids)
         self._ledger.clock += 1
         while (ids := wanted[: self._look_up.longest(wanted)]) != branch.token_ids:
@@ -107,7 +107,7 @@ class PromptCache:
         return len(ids)
 
     def _load(self, ids: array[int]) -> bool:
-        """Load what the working layers need for `ids`. Return whether everything could be read."""
+        """Load the files that the working layers need for `ids`. Return whether everything could be read."""
         if self._tier is None:
             return True
         runs = self.branch.insert(ids)
@@ -116,7 +116,7 @@ class PromptCache:
         num_coming = sum(file.num_bytes for file in self._look_up.way_to(ids).files)
         self._eviction.keep_to(self._max_bytes - num_coming, runs)
         if self._look_up.longest(ids + as_ids([0])) < len(ids):
-            # Something evicted from memory has taken its room on disk.
+            # State evicted from memory has taken its room on disk.
             return False
         way = self._look_up.way_to(ids)
         if way.needs_states_from_disk and not self._tier.load_states(way.last, way.at):
@@ -143,7 +143,7 @@ class PromptCache:
         self._eviction.prune()
 
     def drop_path(self) -> None:
-        """Replace the working layers, and drop everything that only the old ones hold: it must not be used again."""
+        """Replace the working layers, and drop the state that only the old ones hold: it must not be used again."""
         self.branch.drop_marks()
         self.branch.begin(self._new_layers())
         self._eviction.prune()
@@ -157,7 +157,7 @@ class PromptCache:
     def enter(self, token_ids: Sequence[int], layers: Layers, earlier: tuple[int, States] | None = None) -> None:
         """Keep a branch from other layers, which hold exactly `token_ids`. Only new positions are copied.
 
-        `earlier` are its states after an earlier number of tokens, at which a later prompt may fork, too.
+        `earlier` are its states after a smaller number of tokens, at which a later prompt may fork, too.
         """
         self.branch.settle()
         self._ledger.clock += 1
@@ -179,12 +179,12 @@ class PromptCache:
         self._evict()
 
     def num_known(self, token_ids: Sequence[int]) -> int:
-        """Return how many of the first `token_ids` were ever read, whether or not they are kept."""
+        """Return how many of the first `token_ids` were ever processed, whether or not their state is still cached."""
         self.branch.settle()
         return self._tree.path(as_ids(token_ids))[1]
 
     def forget(self, token_ids: Sequence[int], start: int) -> None:
-        """Drop a branch from memory from `start` on, except for what it shares with other branches."""
+        """Drop the tokens of a branch from `start` on from memory, except those that it shares with other branches."""
         self.branch.settle()
         runs, num_known = self._tree.path(as_ids(token_ids))
         in_use = set(self.branch.path)
@@ -230,7 +230,7 @@ class PromptCache:
 
     @property
     def num_tokens(self) -> int:
-        """Distinct tokens with state in memory."""
+        """Number of distinct tokens with state in memory."""
         self.branch.settle()
         in_use = set(self.branch.path)
         return sum(len(run.ids) for run in self._tree.runs() if run in in_use or run.kept.num_bytes)
@@ -242,13 +242,13 @@ class PromptCache:
 
     @property
     def num_disk_tokens(self) -> int:
-        """Distinct tokens with state on disk, whether or not it is also in memory."""
+        """Number of distinct tokens with state on disk, whether or not it is also in memory."""
         self.branch.settle()
         return 0 if self._tier is None else self._tier.num_tokens
 
     @property
     def num_disk_bytes(self) -> int:
-        """Bytes of this model's files."""
+        """Bytes of this model's cache files on disk."""
         return 0 if self._disk is None else self._disk.num_bytes
 
 

@@ -38,7 +38,7 @@ class StoredFile:
         self.used_ns = used_ns
         """The time of the last use (`time.time_ns`), never later than its parent's."""
         self.is_gone = False
-        """Whether it is known to have gone."""
+        """Whether the file is known to be missing now."""
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,9 @@ class Stretch:
     after: str | None
     """The name of the parent file; None at the start of a sequence."""
     num_after: int
-    """How many of the parent's tokens come before these."""
+    """How many of the parent's tokens come before this stretch."""
     start: int
-    """The number of all tokens before these."""
+    """The number of all tokens before this stretch."""
     ids: Sequence[int]
     about: dict[str, int | list[bool]] = field(default_factory=dict[str, "int | list[bool]"])
     """Further facts that are needed before the arrays are read."""
@@ -82,7 +82,7 @@ class Unwritten:
 
 
 def laid_out(stretch: Stretch, key: str, value: Nested) -> Unwritten:
-    """Return the file of `value`. Raises `NotStorableError`."""
+    """Return a file of `value` that is not written yet. Raises `NotStorableError`."""
     head = {
         "key": key,
         "after": stretch.after,
@@ -96,7 +96,7 @@ def laid_out(stretch: Stretch, key: str, value: Nested) -> Unwritten:
 
 
 def stretch_in(path: Path, key: str, num_bytes: int) -> Stretch | None:
-    """Return what a file of `num_bytes` describes; None if it has another key or is incomplete. Raises `OSError`."""
+    """Return the tokens that a file describes; None if it has another key or is incomplete. Raises `OSError`."""
     named = NAME.fullmatch(path.name)
     if named is None:
         return None

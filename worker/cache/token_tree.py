@@ -1,10 +1,10 @@
-"""The token tree: all tokens ever read or written, as a radix tree. Independent of the model.
+"""The token tree: all tokens ever processed or generated, as a radix tree. Independent of the model.
 
-Sequences with a common prefix share its runs; a run ends only where sequences differ. The cached arrays of a run's
-tokens are its value, `kept`, which is cut together with the run.
+A run is an edge of the tree: consecutive tokens without a fork. Sequences with a common prefix share its runs. The
+cached arrays of a run's tokens are its value, `kept`, which is cut together with the run.
 
-A run also notes each token's log-probability and origin. The notes are removed with the run: callers that need them for
-longer keep their own copy. The bytes of a token come from the vocabulary.
+A run also notes each token's log-probability and origin. The notes are removed with the run, so callers that need them
+longer keep a copy. The bytes of a token come from the vocabulary.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Provenance(IntEnum):
     """The origin of a token."""
 
     PROMPT = 0
-    """It was read, or its origin is unknown."""
+    """It was part of a prompt, or its origin is unknown."""
     SAMPLED = 1
     FORCED = 2
     HEALED = 3
@@ -36,7 +36,7 @@ class Written(NamedTuple):
     id: int
     bytes: bytes
     logprob: float | None
-    """Its log-probability in 32 bits; None if unknown."""
+    """The token's log-probability in 32 bits; None if unknown."""
     origin: Provenance
 
 
@@ -51,7 +51,7 @@ class Notes:
         self._origins = array("B") if origins is None else origins
 
     def add(self, first: int, logprobs: Sequence[float | None], origins: Sequence[Provenance]) -> None:
-        """Add notes for the tokens from `first` on. Existing notes stay, except that any origin replaces PROMPT."""
+        """Add notes for the tokens from `first` on. Existing notes are kept, except that any origin replaces PROMPT."""
         num_more = first + len(origins) - len(self._origins)
         if num_more > 0:
             self._logprobs.extend(array("f", [nan]) * num_more)
@@ -77,7 +77,7 @@ class Notes:
 
 
 class RunValue(Protocol):
-    """The value of a run. `TokenTree` does nothing with it but cut it."""
+    """The value of a run. `TokenTree` only cuts it."""
 
     def cut(self, num_tokens: int) -> tuple[Self, Self]:
         """Return the value of the first `num_tokens` tokens, and that of the rest."""
@@ -96,17 +96,17 @@ class Run(Generic[K]):
     def __init__(self, parent: Run[K] | None, start: int, ids: array[int], kept: K, notes: Notes | None = None) -> None:
         self.parent = parent
         self.start = start
-        """The number of tokens before it."""
+        """The number of tokens before the run."""
         self.ids = ids
         self.notes = notes
         """None means that no token has a note."""
         self.kept = kept
         self.children: dict[int, Run[K]] = {}
-        """By their first token."""
+        """The runs that continue this one, by their first token."""
 
     @property
     def end(self) -> int:
-        """The number of tokens up to its end."""
+        """The number of tokens up to the end of the run."""
         return self.start + len(self.ids)
 
     def __repr__(self) -> str:
@@ -141,10 +141,10 @@ class TokenTree(Generic[K]):
         return runs, num_matched
 
     def beside(self, ids: Sequence[int], max_tokens: int) -> list[array[int]]:
-        """Return the other branches: for each, the tokens from where it leaves `ids` to its end.
+        """Return the branches that fork from `ids`: for each, the tokens from the fork to its end.
 
-        Branches that leave `ids` later come first; of those that leave at the same position, the newest. Together they
-        have at most `max_tokens` tokens.
+        Branches that fork later come first; if they fork at the same position, the newest. Together they have at most
+        `max_tokens` tokens.
         """
         runs, num_matched = self.path(ids)
         followed = {self.root, *runs}
@@ -167,7 +167,7 @@ class TokenTree(Generic[K]):
         return found
 
     def insert(self, ids: Sequence[int], kept: K) -> list[Run[K]]:
-        """Return the runs of exactly `ids`, adding what is missing.
+        """Return the runs of exactly `ids`. Missing runs are added.
 
         `kept` is the value of a new run, if there is one.
         """
@@ -187,7 +187,7 @@ class TokenTree(Generic[K]):
         return runs
 
     def cut(self, run: Run[K], position: int) -> Run[K]:
-        """Cut a run at `position`, inside it. Return its first part; `run` itself becomes the rest."""
+        """Cut a run at `position`, a number of its tokens. Return its first part; `run` itself becomes the rest."""
         length = position - run.start
         parent = run.parent
         assert parent is not None
@@ -206,7 +206,7 @@ class TokenTree(Generic[K]):
         run.ids.extend(ids)
 
     def shrink(self, run: Run[K], num_tokens: int) -> None:
-        """Shorten a run without children to its first `num_tokens`. Its value must not cover the others."""
+        """Shorten a run without children to its first `num_tokens`. Its value must not include the other tokens."""
         assert not run.children
         assert 0 < num_tokens <= len(run.ids)
         del run.ids[num_tokens:]
@@ -224,7 +224,7 @@ class TokenTree(Generic[K]):
     ) -> None:
         """Note the log-probability (None if unknown) and origin of each token of `ids` from `start` on.
 
-        Existing notes stay, except that any origin replaces PROMPT. Tokens that are not in the tree are ignored.
+        Existing notes are kept, except that any origin replaces PROMPT. Tokens that are not in the tree are ignored.
         """
         assert len(logprobs) == len(origins) == len(ids) - start
         for run, first, end in self._stretches(ids, start):
@@ -233,7 +233,7 @@ class TokenTree(Generic[K]):
             run.notes.add(first - run.start, logprobs[part], origins[part])
 
     def tokens(self, ids: Sequence[int], table: Sequence[bytes], start: int = 0) -> list[Written]:
-        """Return the tokens of `ids` from `start` on with their notes, as far as they are in the tree.
+        """Return the tokens of `ids` from `start` on with their notes, up to the first that is not in the tree.
 
         `table` holds the bytes of each id (`Vocabulary.bytes`).
         """

@@ -1,4 +1,4 @@
-"""One sequence that is being continued: its read and unread tokens, its pending token, its guesses."""
+"""One sequence that is being continued: its processed and unprocessed tokens, its pending token, its guesses."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Guesses(Protocol):
         ...
 
     def note(self, num_right: int, length: int) -> None:
-        """Report how many of the last guesses were right, and how many tokens there are now."""
+        """Report how many of the last guesses were right, and the present length of the sequence, both in tokens."""
         ...
 
 
@@ -66,7 +66,8 @@ class Branch:
 
         `num_top` alternatives are reported; 0 means no log-probabilities.
 
-        `steer` is consulted before each token, in addition to `mask`. Guessed tokens are read together with known ones.
+        `steer` is consulted before each token, in addition to `mask`. `guesses` are processed together with known
+        tokens.
         """
         self._guesses = guesses
         self._ahead: deque[tuple[int, mx.array]] = deque()
@@ -95,15 +96,15 @@ class Branch:
         self._draw: PendingToken | None = None
         self._unread = list(sequence[num_read:])
         self._marks: deque[tuple[int, States]] = deque(maxlen=MAX_MARKS)
-        """The layers' states after its latest tokens, while it is a row of a batch."""
+        """States of the layers at the branch's latest positions, while it is a row of a batch."""
 
     def mark(self, states: States | None) -> None:
-        """Keep the layers' states after `ids`."""
+        """Keep the layers' states after `ids`; None keeps nothing."""
         if states is not None:
             self._marks.append((len(self.ids), states))
 
-    def marks(self) -> list[tuple[int, States]]:
-        """Return all kept states with their positions, and forget them."""
+    def take_marks(self) -> list[tuple[int, States]]:
+        """Return all kept states with their positions, and clear them."""
         marks = list(self._marks)
         self._marks.clear()
         return marks
@@ -114,11 +115,11 @@ class Branch:
 
     @property
     def sequence(self) -> list[int]:
-        """All known tokens: those that the layers hold, and those sampled or appended but not read yet."""
+        """All known tokens: those that the layers hold, and those that the model has not processed yet."""
         return self.ids + self._unread
 
     def append(self, token_ids: Sequence[int]) -> None:
-        """Append tokens that were not sampled; the next step reads them."""
+        """Append tokens that were not sampled; the next step processes them."""
         self._unread += token_ids
         self.num_left -= len(token_ids)
         self._position += len(token_ids)
@@ -126,7 +127,7 @@ class Branch:
         self._logits = self._draw = None
 
     def num_beyond(self, sequence: list[int]) -> int:
-        """Return how many tokens its layers hold after the prefix that they share with `sequence`."""
+        """Return how many tokens the layers hold after the prefix that they share with `sequence`."""
         return len(self.ids) - num_common(self.ids, sequence)
 
     def num_astray(self, sequence: list[int]) -> int | None:
@@ -153,7 +154,7 @@ class Branch:
 
     def guess(self) -> list[int]:
         """Return guesses that follow all known tokens."""
-        # The last token of an answer is never read.
+        # The model never processes the last token of an answer.
         if self._guesses is None or not self.guesses_ahead:
             return []
         return self._guesses.guess(self.sequence, self.num_left - 1)
@@ -239,7 +240,7 @@ class Branch:
 
     @property
     def pending_token(self) -> mx.array | None:
-        """The next token, shape [1], if it was sampled and all tokens before it were read."""
+        """The next token, shape [1], if it was sampled and all tokens before it were processed; else None."""
         return None if self._draw is None or self._unread else self._draw.token
 
     @property
@@ -263,24 +264,24 @@ class Branch:
         return self._steer is not None or self.mask.is_active
 
     def coming(self, most: int | None) -> mx.array:
-        """Return the tokens to read next, shape [n], at most `most`; None means all of them."""
+        """Return the tokens to process next, shape [n]. `most` limits n; None means no limit."""
         if self._unread:
             return mx.array(self._unread[:most])
         assert self._draw is not None
         return self._draw.token
 
     def go_on(self, logits: mx.array, num_read: int) -> None:
-        """Take the logits after the next `num_read` unread tokens. If these were all, the next one can be sampled."""
+        """Take the logits after the next `num_read` unprocessed tokens. If none are left, a token can be sampled."""
         if num_read >= len(self._unread):
             self.begin(logits)
 
-    def under_way(self) -> PendingToken | None:
-        """Return the pending token and forget it; None if there is none."""
+    def take_pending(self) -> PendingToken | None:
+        """Return and clear the pending token; None if there is none."""
         draw, self._draw = self._draw, None
         return draw
 
-    def look(self, drawn: SampledToken) -> SampledToken:
-        """Add a token that `under_way` returned. Return it, marked as a draft's if it was guessed."""
+    def append_sampled(self, drawn: SampledToken) -> SampledToken:
+        """Append a token that `take_pending` returned. Return it, marked as a draft's if it was guessed."""
         self.num_left -= 1
         if self._ahead and not self._unread and self._ahead[0][0] == drawn.token_id:
             drawn = drawn._replace(is_draft=True)
@@ -288,7 +289,7 @@ class Branch:
         return drawn
 
     def read(self, num_tokens: int) -> list[int]:
-        """Note that the layers now hold the next `num_tokens` unread tokens. Return them."""
+        """Note that the layers now hold the next `num_tokens` unprocessed tokens. Return these tokens."""
         read = self._unread[:num_tokens]
         del self._unread[:num_tokens]
         self.ids += read

@@ -1,4 +1,4 @@
-"""Reads a chunk of a prompt layer by layer, so that commands are noticed meanwhile. Undoes an unfinished chunk."""
+"""Processes a chunk of a prompt layer by layer, and reads commands in between. Undoes an unfinished chunk."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from worker.errors import NotFiniteError
 from worker.layers import Undo, arrays_of, has_finite_end
 
 CHUNK = 512
-"""Tokens in a chunk. The number is fixed, because a model rounds differently in chunks of other sizes."""
+"""Tokens in a chunk. The size is fixed, because a model rounds differently with other sizes."""
 
 _STEP_S = 0.05
 """Layers that together take about this long are evaluated at once, but always at least one."""
@@ -22,14 +22,14 @@ _RECENT = 1 << 14
 
 
 class Pace:
-    """How fast the model has lately read prompts."""
+    """How fast the model has recently processed prompts."""
 
     def __init__(self) -> None:
         self._num_tokens = 0.0
         self._took_s = 0.0
 
     def note(self, num_tokens: int, took_s: float) -> None:
-        """Add the measurement of one chunk."""
+        """Add the measurement of one chunk: its tokens, and its time in seconds."""
         self._num_tokens += num_tokens
         self._took_s += took_s
         if self._num_tokens > _RECENT:
@@ -38,7 +38,7 @@ class Pace:
 
     @property
     def tokens_per_s(self) -> float | None:
-        """The recent speed; None before anything was read."""
+        """The recent speed in tokens per second; None before the first measurement."""
         return self._num_tokens / self._took_s if self._took_s else None
 
 
@@ -77,17 +77,17 @@ class Portions:
 
 
 class ChunkReader:
-    """Reads chunks into the layers of the branch in use."""
+    """Processes chunks of a prompt, and adds them to the layers of the branch in use."""
 
     def __init__(self, forward: Callable[[Sequence[int], BranchInUse], mx.array]) -> None:
-        """`forward` reads tokens into the layers of a branch, lazily."""
+        """`forward` processes tokens and adds them to the layers of a branch, lazily."""
         self._forward = forward
         self.pace = Pace()
         self.num_partly = 0
         """The finished part of the present chunk, in tokens; 0 between two chunks."""
 
     def read(self, token_ids: Sequence[int], branch: BranchInUse) -> Generator[None]:
-        """Read tokens after those that the layers hold; yield between two steps.
+        """Process tokens after those that the layers hold; yield between two steps.
 
         If this generator is closed, or a step fails, the layers hold what they held before. Raises `NotFiniteError`.
         """
@@ -105,7 +105,7 @@ class ChunkReader:
         mx.clear_cache()
 
     def _read(self, token_ids: Sequence[int], branch: BranchInUse, undo: Undo) -> Generator[None]:
-        """Read a chunk as one lazy computation, whose parts are evaluated in the order of the layers.
+        """Process a chunk as one lazy computation, whose parts are evaluated in the order of the layers.
 
         Each operation is then the same as if all were evaluated at once, and its result has the same bits.
         """

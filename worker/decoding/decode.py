@@ -5,8 +5,8 @@ mlx-lm's `generate_step`). If a mask depends on that token, only the logits are 
 this, so with long steps on a CPU each token is examined as soon as it is sampled. The next step is then only prepared:
 Python builds it while the model still computes the logits.
 
-A single branch runs in the prompt cache's working layers. Several branches run side by side in a `Batch` of copies,
-which are entered into the cache when each branch leaves.
+A single branch runs in the prompt cache's working layers. Several branches run side by side in a `Batch` of copies, and
+when a branch leaves, its copy is entered into the cache.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ from worker.layers import Layers, Undo, arrays_of, has_finite_end
 _SHORT_STEP_S = 0.02
 """On a CPU, steps are launched ahead only if they are shorter.
 
-Launching ahead gains 0.2 ms a step, but delays the token that is already known by a whole step.
+Launching ahead saves 0.2 ms a step, but delays the token that is already known by a whole step.
 """
 
 _SHORT_STEERED_STEP_S = 0.004
 """The same for branches with hooks: a step launched after a rejected token is lost."""
 
 MAX_GUESSES = 7
-"""With the known token these are eight positions, which cost little more than one."""
+"""The guesses and the known token are eight positions, which cost little more than one."""
 
 _MAX_BACK = 64
-"""At most this many tokens are taken back in place. More are kept as a branch of their own."""
+"""At most this many tokens are removed in place. If more are taken back, they are kept as a branch of their own."""
 
 _CLEAR_CACHE_EVERY = 256
 """In steps. MLX keeps freed buffers, and a growing cache frees one after another."""
 
 _COUNT_EVERY = 16
-"""In steps. Rows grow by many positions at once."""
+"""In steps. The check is rare, because rows grow by many positions at once."""
 
 
 class _Prepared(NamedTuple):
@@ -61,7 +61,7 @@ class Decoder:
     """All branches that are being continued."""
 
     def __init__(self, model: LanguageModel, cache: PromptCache, *, looks_ahead: bool | None = None) -> None:
-        """`looks_ahead` says whether to launch steps ahead; None means to decide by device and step length."""
+        """`looks_ahead`: whether to launch steps ahead; None decides by the device and the length of steps."""
         self._model = model
         self._cache = cache
         on_gpu = mx.default_device() == mx.Device(mx.gpu)
@@ -71,7 +71,7 @@ class Decoder:
         self._batch: Batch | None = None
         """None means that the only branch, if any, uses the cache's working layers."""
         self._holds_prefixes = False
-        """Whether prefixes that branches share are held by them alone. At first the working layers hold them, too."""
+        """Whether only branches hold their shared prefixes. At first, the working layers hold them, too."""
         self._num_steps = 0
         self._prepared: _Prepared | None = None
         self._new: list[Branch] = []
@@ -81,7 +81,7 @@ class Decoder:
     def join(self, branches: Sequence[Branch], logits: mx.array | None) -> None:
         """Continue `branches`, which all begin with the tokens of the working layers.
 
-        `logits` are those after these tokens; None if the branches have unread tokens.
+        `logits` are those after these tokens; None if the branches have unprocessed tokens.
         """
         if logits is not None:
             for branch in branches:
@@ -98,11 +98,11 @@ class Decoder:
         self._count_bytes()
 
     def can_share(self, num_branches: int, num_tokens: int) -> bool:
-        """Return whether branches that join together will hold these tokens once."""
+        """Return whether branches that join together would share the memory of their first `num_tokens` tokens."""
         return num_branches > 1 and num_tokens >= SHORTEST_SHARED and self._model.can_share
 
     def _catch_up(self) -> None:
-        """Count right guesses as read tokens, and drop wrong ones."""
+        """Count right guesses as processed tokens, and drop wrong ones."""
         if self._batch is None and self.branches and (branch := self.branches[0]).is_ahead:
             self._cache.branch.extend(branch.catch_up())
             if not branch.is_ahead:
@@ -137,7 +137,7 @@ class Decoder:
             layers = self._batch.whole_row(0, len(branch.ids))
             self._batch = None
             self._count_bytes()
-            self._cache.take(branch.ids, layers, branch.marks())
+            self._cache.take(branch.ids, layers, branch.take_marks())
 
     def step(self) -> list[tuple[Branch, SampledToken]]:
         """Sample one token of each branch. Branches with `num_left` 0 must leave before the next step.
@@ -150,7 +150,8 @@ class Decoder:
         looks_ahead = self._step_s < short_s if self._looks_ahead is None else self._looks_ahead
         # Guesses must be compared before the next step.
         looks_ahead = looks_ahead and not (self.is_alone and self.branches[0].guesses_ahead)
-        # Return a first token at once, and a last one too, as it is never read: neither waits for a step of the model.
+        # Return a first token at once, and a last one, too, as it is never processed: neither waits for a step of the
+        # model.
         at_once = self._new or [
             branch for branch in self.branches if branch.is_ready and (branch.num_left == 1 or not looks_ahead)
         ]
@@ -162,21 +163,21 @@ class Decoder:
         # Sample the tokens that waited for a mask: the mask has consumed the last token by now.
         waited_for = [branch.draw() for branch in self.branches if branch.has_logits]
         if looks_ahead and waited_for:
-            # Evaluate them apart from the step that reads them: an array is ready only when all of its launch is.
+            # Evaluate them apart from the step that processes them: an array is ready only when all of its launch is.
             mx.async_eval(waited_for)
-        looked_at = self._look_ahead() if looks_ahead else self._look_at_next()
+        sampled = self._look_ahead() if looks_ahead else self._look_at_next()
         self._step_s = time.perf_counter() - began
         self._num_steps += 1
         if self._num_steps % _CLEAR_CACHE_EVERY == 0:
             mx.clear_cache()
         if self._num_steps % _COUNT_EVERY == 1:
             self._count_bytes()
-        return looked_at
+        return sampled
 
     def _forward(self) -> tuple[list[mx.array], list[int]]:
-        """Read the next tokens: all unread ones of a single branch, or one of each branch in a batch.
+        """Process the next tokens: all unprocessed ones of a single branch, or one of each branch in a batch.
 
-        Returns for each branch the logits, shape [1, vocabulary], and the number of tokens read.
+        Returns for each branch the logits, shape [1, vocabulary], and the number of tokens processed.
         """
         most = None if self._batch is None else 1
         coming = [branch.coming(most) for branch in self.branches]
@@ -202,7 +203,7 @@ class Decoder:
         return rows[:1]
 
     def _take_prepared(self, branch: Branch, coming: mx.array) -> mx.array | None:
-        """Return the logits of the step that was prepared, if it reads what is coming. Otherwise drop it."""
+        """Return the logits of the prepared step if it processes the tokens `coming`; else drop it and return None."""
         prepared = self._prepared
         if prepared is None:
             return None
@@ -214,7 +215,7 @@ class Decoder:
         return None
 
     def _prepare(self) -> None:
-        """Build the step that reads the pending token of a single branch, if it is simple to drop again."""
+        """Build the step that processes the pending token of a single branch, if the step would be simple to drop."""
         if not self.is_alone:
             return
         branch, working = self.branches[0], self._cache.branch
@@ -241,18 +242,20 @@ class Decoder:
 
     def _look_ahead(self) -> list[tuple[Branch, SampledToken]]:
         logits, numbers = self._forward()
-        draws = [branch.under_way() for branch in self.branches]
+        draws = [branch.take_pending() for branch in self.branches]
         for branch, after, number in zip(self.branches, logits, numbers, strict=True):
             branch.go_on(after, number)
         mx.async_eval(self._launched(logits))
         # Wait for all tokens before any branch changes, so that a failure changes none. `mx.eval` would also wait for
         # the step that was just launched.
         drawn = [None if draw is None else draw.drawn() for draw in draws]
-        looked_at = [
-            (branch, branch.look(each)) for branch, each in zip(self.branches, drawn, strict=True) if each is not None
+        sampled = [
+            (branch, branch.append_sampled(each))
+            for branch, each in zip(self.branches, drawn, strict=True)
+            if each is not None
         ]
         self._note_read(numbers)
-        return looked_at
+        return sampled
 
     def _launched(self, logits: list[mx.array]) -> list[mx.array]:
         """Return the arrays to launch before the last tokens are examined."""
@@ -277,10 +280,10 @@ class Decoder:
         return arrays_of(layers[len(layers) // 2])
 
     def _look(self, branches: Sequence[Branch]) -> list[tuple[Branch, SampledToken]]:
-        draws = [(branch, branch.under_way()) for branch in branches]
+        draws = [(branch, branch.take_pending()) for branch in branches]
         # Wait for all tokens before any branch changes, so that a failure changes none.
         drawn = [(branch, draw.drawn()) for branch, draw in draws if draw is not None]
-        return [(branch, branch.look(each)) for branch, each in drawn]
+        return [(branch, branch.append_sampled(each)) for branch, each in drawn]
 
     def _note_read(self, numbers: list[int]) -> None:
         read = [branch.read(number) for branch, number in zip(self.branches, numbers, strict=True)]
@@ -304,7 +307,7 @@ class Decoder:
             return False
         if num_back:
             self._drop_guesses()
-            # Some guesses may have been right and count as read now.
+            # Some guesses may have been right and count as processed now.
             num_back = branch.num_astray(sequence)
             if num_back is None or self._batch is not None or not self._cache.branch.take_back(num_back):
                 return False
@@ -313,14 +316,14 @@ class Decoder:
         return True
 
     def forget_beyond(self, branch: Branch, sequence: list[int]) -> None:
-        """Drop what an ended branch holds beyond `sequence`, if this is possible in place."""
+        """Drop the tokens that an ended branch holds beyond `sequence`, if this is possible in place."""
         self._drop_guesses()
         num_back = branch.num_beyond(sequence)
         if 0 < num_back <= _MAX_BACK and self._batch is None and self._cache.branch.take_back(num_back):
             branch.forget(num_back)
 
     def leave(self, branch: Branch, num_tokens: int) -> None:
-        """Stop continuing a branch; the cache keeps all that it has read.
+        """Stop continuing a branch; the cache keeps all tokens that it has processed.
 
         `num_tokens` is the position from which a later request will probably continue it.
         """
@@ -346,11 +349,11 @@ class Decoder:
 
     @staticmethod
     def _ends_finite(layers: Layers) -> bool:
-        """Return whether the last token may be kept. The logits after it may not have been checked."""
+        """Return whether the layers are finite after the last token, whose logits may not have been checked."""
         return bool(has_finite_end(layers, 1).item())
 
     def dissolve(self) -> list[Branch]:
-        """Give up all branches, for example after a failed step. Return them; their `sequence`s can be read again."""
+        """Drop all branches, for example after a failed step. Return them; their `sequence`s can be processed again."""
         self._drop_prepared()
         was_alone = self.is_alone
         branches, self.branches, self._new, self._batch = self.branches, [], [], None

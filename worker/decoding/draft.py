@@ -1,4 +1,4 @@
-"""Drafts: guesses of the next tokens, which the model reads all at once. Independent of branches and answers.
+"""Drafts: guesses of the next tokens, which the model processes all at once. Independent of branches and answers.
 
 Each guess is compared with the token that is sampled at its position and accepted by the hooks. Sampling is a function
 of logits and a key, so a draft never changes the answer, except by rounding. A wrong guess only costs time.
@@ -28,9 +28,9 @@ log = logging.getLogger(__name__)
 _FIRST = 4
 """The number of guesses, and the pause after wrong guesses, to start with."""
 _MAX_PAUSE = 64
-"""In tokens."""
+"""The longest pause after wrong guesses, in tokens."""
 _GRAM = 3
-"""This many equal tokens make a match."""
+"""Prompt look-up searches for the last tokens, this many."""
 _NO_TOKEN = (1 << 32) - 1
 
 
@@ -42,12 +42,12 @@ class Draft(Protocol):
         ...
 
     def read(self, sequence: Sequence[int], /) -> Generator[None]:
-        """Read a prompt in order to guess after it; yield after each step."""
+        """Process a prompt in order to guess tokens after it; yield after each step."""
         ...
 
 
 class Drafting:
-    """One answer's use of a draft. The number of guesses follows how many were right lately."""
+    """One answer's use of a draft. The number of guesses depends on how many of the recent ones were right."""
 
     def __init__(self, draft: Draft, constraint: Rule | None) -> None:
         self.draft = draft
@@ -83,7 +83,7 @@ class Drafting:
         return token_ids
 
     def note(self, num_right: int, length: int) -> None:
-        """Report how many of the last guesses were right, and how many tokens there are now."""
+        """Report how many of the last guesses were right, and the present length of the sequence, both in tokens."""
         self.num_right += num_right
         if num_right:
             self._pause = 0
@@ -97,7 +97,7 @@ class Drafting:
 
 
 class PromptLookUp:
-    """Finds the last tokens elsewhere, in other answers or the prompt, and guesses that the same tokens follow again.
+    """Finds the last tokens in other answers or the prompt, and guesses that the tokens that follow there come next.
 
     This is prompt look-up decoding (Saxena, 2023), extended to the token tree.
     """
@@ -105,13 +105,13 @@ class PromptLookUp:
     def __init__(self, sources: Iterable[Sequence[int]], prompt_ids: Sequence[int]) -> None:
         """`sources` are sequences of tokens, the most promising first."""
         self._ends: list[int] = []
-        """The end of each source. A value that is no token follows it."""
+        """The end of each source. A value that is not a token follows it."""
         joined = array("I")
         for source in (*sources, prompt_ids):
             joined += as_ids(source)
             self._ends.append(len(joined))
             joined.append(_NO_TOKEN)
-        # Each guess searches them all, because building an index would delay the first token.
+        # Each guess searches all sources, because building an index would delay the first token.
         self._tokens = np.frombuffer(joined, dtype=np.uintc)
         self._position: int | None = None
         """The position of the last match."""
@@ -149,7 +149,7 @@ class DraftModel:
     """A smaller model with the same vocabulary; its greedy continuation is the guess."""
 
     def __init__(self, model: LanguageModel, cache: PromptCache, num_ids: int | None = None) -> None:
-        """`num_ids` is the vocabulary size of the model that it guesses for; None means its own."""
+        """`num_ids` is the vocabulary size of the model for which this one guesses; None means its own."""
         self._num_ids = model.vocab_size if num_ids is None else min(num_ids, model.vocab_size)
         self.model = model
         self.cache = cache
@@ -186,7 +186,7 @@ class DraftModel:
             coming = [token_id]
 
     def read(self, sequence: Sequence[int], /) -> Generator[None]:
-        """Read all but the last token of a sequence; yield after each chunk."""
+        """Process all but the last token of a sequence; yield after each chunk."""
         try:
             yield from self._read(sequence)
         except Exception:
@@ -212,7 +212,7 @@ class DraftModel:
         return logits
 
     def _read_lazily(self, token_ids: Sequence[int], branch: BranchInUse) -> mx.array:
-        # Ids that only the other model has are read as id 0. This can only make the guess worse.
+        # Ids that only the other model has become id 0. This can only make the guess worse.
         known = [token_id if token_id < self.model.vocab_size else 0 for token_id in token_ids]
         return self.model.forward(mx.array([known]), branch.layers)
 

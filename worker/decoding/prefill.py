@@ -1,6 +1,6 @@
-"""Prefill: reads sequences into the prompt cache's working layers, chunk by chunk.
+"""Prefill: processes sequences in the prompt cache's working layers, chunk by chunk.
 
-On the way it keeps copies of the layers' states at the positions that may be continued later.
+It also keeps copies of the layers' states at positions from which later requests may continue.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _STRIDE = 1024
 
 
 class Prefill:
-    """Reads sequences with one model into one cache."""
+    """Processes sequences with one model, and enters them into one cache."""
 
     def __init__(self, model: LanguageModel, cache: PromptCache) -> None:
         self._model = model
@@ -36,13 +36,13 @@ class Prefill:
 
     @property
     def num_partly(self) -> int:
-        """The finished part of the chunk that is being read, in tokens."""
+        """The finished part of the chunk that is being processed, in tokens."""
         return self._chunks.num_partly
 
     def read(self, sequence: Sequence[int]) -> Generator[int]:
-        """Read all tokens but the last one; kept ones are not read again. Yield how many are read or kept so far.
+        """Process all tokens but the last one, except cached ones. Yield how many are processed or cached so far.
 
-        The first number yielded is that of the kept tokens. A slow chunk yields several times. If the generator is
+        The first number yielded is that of the cached tokens. A slow chunk yields several times. If the generator is
         closed, all whole chunks are kept. Raises `NotFiniteError`.
         """
         cache = self._cache
@@ -61,7 +61,7 @@ class Prefill:
         cache.keep()
 
     def forward(self, token_ids: Sequence[int]) -> mx.array:
-        """Read tokens after those that the layers hold. Return the logits, unevaluated."""
+        """Process tokens after those that the layers hold. Return the logits, lazily."""
         branch = self._cache.branch
         branch.make_room(len(token_ids))
         logits = self._forward(token_ids, branch)

@@ -52,7 +52,7 @@ class PendingToken(NamedTuple):
 
 
 def checksum(logits: mx.array) -> mx.array:
-    """Return an unevaluated sum that is less than infinity if no logit is NaN or infinity. A logit may be -infinity.
+    """Return a lazy sum that is less than infinity if no logit is NaN or infinity. A logit may be -infinity.
 
     `logits` has shape [rows, vocabulary].
     """
@@ -66,7 +66,7 @@ def check(total: mx.array) -> None:
 
 
 def report(logits: mx.array, token: mx.array, num_top: int) -> tuple[mx.array, ...]:
-    """Return the token's log-probability, the likeliest ids and their log-probabilities, all unevaluated.
+    """Return the token's log-probability, the `num_top` likeliest ids and their log-probabilities, all lazily.
 
     `logits` has shape [1, vocabulary].
     """

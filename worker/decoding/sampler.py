@@ -3,8 +3,9 @@
 The key is made of (seed, position, visit) rather than of a generator's state. So the same position with the same logits
 gives the same token, and a second visit to the position gives another one.
 
-On a GPU, what does not depend on the settings is compiled, as mlx-lm's filters are. Temperature and key are arrays
-there, so that the functions are compiled once. The environment variable `MLX_DISABLE_COMPILE` switches this off.
+On a GPU, functions that do not depend on the settings are compiled, as mlx-lm's filters are. Temperature and key are
+passed as arrays, so that each function is compiled once. The environment variable `MLX_DISABLE_COMPILE` switches this
+off.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class Sampler:
     """Samples tokens with the settings of one request."""
 
     def __init__(self, sampling: Sampling, seed: int, num_given: int = 0, *, is_compiled: bool | None = None) -> None:
-        """`num_given`: how many tokens come before the first new one. `is_compiled` None means only on a GPU."""
+        """`num_given`: how many tokens come before the answer. `is_compiled`: None means only on a GPU."""
         self.seed = seed
         if is_compiled is None:
             is_compiled = mx.default_device() == mx.Device(mx.gpu)
@@ -73,7 +74,7 @@ class Sampler:
         return mx.array(list(token_ids[self._num_given :][-self._context :]), dtype=mx.uint32)
 
     def advance(self, recent: mx.array | None, token: mx.array) -> mx.array | None:
-        """Return `recent` with one more token, shape [1], which may be unevaluated."""
+        """Return `recent` with one more token, shape [1], which may be lazy."""
         if recent is None:
             return None
         return mx.concatenate([recent, token.astype(mx.uint32)])[-self._context :]
@@ -87,11 +88,11 @@ class Sampler:
         mask: mx.array | None = None,
         temperature: float | None = None,
     ) -> mx.array:
-        """Sample one token from `logits`, shape [1, vocabulary]. Return its id, shape [1], unevaluated.
+        """Sample one token from `logits`, shape [1, vocabulary]. Return its id, shape [1], lazily.
 
         `position` counts tokens from the start of the whole sequence; `visit` counts how often this position was
         already sampled in this answer. `mask`, shape [vocabulary] or [1, vocabulary], says which tokens are allowed;
-        None means all tokens. `temperature` None means the request's.
+        None means all tokens. `temperature`: None means the request's.
         """
         sampling = self._sampling
         temperature = sampling.temperature if temperature is None else temperature

@@ -24,12 +24,12 @@ class Seeds:
         self._num_forks = 0
 
     def fork(self) -> Seeds:
-        """Return the seeds of a fork, which shares all tokens so far until `keep` is called on it."""
+        """Return the seeds of a fork. Until its `keep` is called, the fork shares all tokens so far."""
         self._num_forks += 1
         # Keep 32 bits, so that the seed is short enough to write down.
         seed = key_bits(self.seed, self._num_forks, 0) >> 32
         return Seeds(seed, [*self.before, DrawnBefore(num_tokens=sys.maxsize, seed=self.seed)])
 
     def keep(self, num_tokens: int) -> None:
-        """Keep `num_tokens` tokens; those after them are sampled with the answer's own seed."""
+        """Keep the first `num_tokens` tokens; later ones are sampled with the answer's own seed."""
         self.before = [DrawnBefore(num_tokens=min(part.num_tokens, num_tokens), seed=part.seed) for part in self.before]

@@ -1,7 +1,7 @@
 """How many answers fit in memory at once.
 
-Each row of a batch is as long as the longest one, and the branch in the working layers needs memory besides. Answers
-that begin with the same tokens may share their memory.
+Each row of a batch is as long as the longest one, and the branch in the working layers needs memory, too. Answers that
+begin with the same tokens may share their memory.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _MAX_ROWS = 64
 _ROOM = 256
 """A new answer is admitted only if there is memory for this many more tokens."""
 LOOK_EVERY = 32
-"""After this many tokens, the engine checks again whether all answers fit."""
+"""Each time the longest answer has grown by this many tokens, the engine checks again whether all answers fit."""
 
 
 class Admission:
@@ -23,12 +23,12 @@ class Admission:
         self._model = model
         self._cache = cache
         self.is_one_by_one = False
-        """Set after several answers at once failed: then they run one after another until all are done."""
+        """Whether answers run one after another until all are done, because running them at once failed."""
 
     def admits(self, num_rows: int, longest: int, saved_bytes: int = 0) -> bool:
         """Return whether `num_rows` answers may run at once, the longest of which has `longest` tokens.
 
-        `saved_bytes`: how many bytes less they take because of what they share.
+        `saved_bytes`: how many bytes they save by sharing.
         """
         if num_rows == 1:
             return True
@@ -37,7 +37,7 @@ class Admission:
         return self._fits(num_rows, longest + _ROOM, saved_bytes)
 
     def holds(self, num_rows: int, longest: int, saved_bytes: int = 0) -> bool:
-        """Return whether the running answers fit until the next check; `saved_bytes` as above."""
+        """Return whether the running answers fit until the next check. The arguments are those of `admits`."""
         return num_rows == 1 or self._fits(num_rows, longest + LOOK_EVERY, saved_bytes)
 
     def _fits(self, num_rows: int, longest: int, saved_bytes: int) -> bool:

@@ -21,9 +21,9 @@ from worker.text.masks import Rule
 def plans_of(
     command: Generate, model: LanguageModel, given_ids: list[int], given_text: str | None, calls: Rule | None = None
 ) -> tuple[list[SegmentPlan], str | None]:
-    """Return the plans of an answer's segments, and the given text if the join with it may be healed (else None).
+    """Return the plans of an answer's segments, and the given text for token healing (None if it is not used).
 
-    `calls` is the rule for calls of tools; None if there are no tools. Raises `ConstraintInvalidError`.
+    `calls` is the rule for tool calls; None if there are no tools. Raises `ConstraintInvalidError`.
     """
     if calls is not None:
         if not calls.consume(Answer(model.vocabulary, (), given_ids, given_text).kept_ids):
@@ -54,9 +54,9 @@ def plans_of(
 
 
 def calls_of(command: Generate, model: LanguageModel, *, opens_reasoning: bool) -> tuple[Rule | None, list[Sentence]]:
-    """Return the rule for calls of a request's tools, and sentences about what can't be enforced.
+    """Return the rule for the tool calls of a request, and sentences about parts of schemas that can't be enforced.
 
-    The rule is None without tools. Raises `ConstraintInvalidError` and `BadRequestError`.
+    The rule is None if the request has no tools. Raises `ConstraintInvalidError` and `BadRequestError`.
     """
     if not command.tools:
         return None, []
@@ -99,7 +99,7 @@ def does_not_fit() -> ConstraintInvalidError:
 
 
 def read_of(continuation: Continuation | None, prompts: Prompts, model: LanguageModel) -> list[int]:
-    """Return the given tokens that the model reads; those that are spelled again are left out. Raises as `given`."""
+    """Return the given tokens without those that the answer spells again. Raises `BadRequestError`."""
     given_ids, given_text = given(continuation, prompts, model)
     return Answer(model.vocabulary, (), given_ids, given_text).kept_ids
 

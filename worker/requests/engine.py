@@ -1,7 +1,7 @@
 """The engine: answers several requests with one model, step by step. Independent of transports and of the server.
 
-Prompts are read one after another, in chunks, in the prompt cache's working layers. All running answers get one token a
-step. Some layers of a chunk are computed between two such steps, so that answers keep streaming.
+Prompts are processed one after another, in chunks, in the prompt cache's working layers. In a step, each running answer
+gets one token. Some layers of a chunk are computed between two such steps, so that answers keep streaming.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ from worker.trial import StoppedError
 log = logging.getLogger(__name__)
 
 _PROGRESS_S = 0.25
-"""While a chunk of a prompt is read, this is the time between two reports."""
+"""The time between two progress reports while a chunk of a prompt is processed."""
 _FEW = 8
-"""With fewer tokens to read, reading and decoding take turns step by step, so that chance does not order forks."""
+"""With fewer tokens to process, prefill and decoding alternate step by step, so that chance does not order forks."""
 _MAX_LOOK_UP = 1 << 14
 """At most this many tokens of other answers are searched for guesses."""
 
@@ -67,10 +67,10 @@ class Engine:
         pulse: Pulse | None = None,
         turns: Turns | None = None,
     ) -> None:
-        """`cache` None means a new cache without a disk tier; `hooks` None means Bough's own hooks alone.
+        """`cache`: None means a new cache in memory only. `hooks`: None means only Bough's own hooks.
 
-        `draft` is the draft model, if there is one. For `looks_ahead` see `Decoder`.
-        `pulse` is notified of each activity. `turns` None means turns by the time that steps take.
+        `draft` is the draft model, if there is one. For `looks_ahead` see `Decoder`. `pulse` is notified of each
+        activity. `turns`: None means a `Turns` that measures the time of steps.
         """
         self.model = model
         self.cache = PromptCache(model.new_layers, default_limit_bytes(model.weights_bytes)) if cache is None else cache
@@ -83,9 +83,9 @@ class Engine:
         self._queue = Queue()
         self._reading: tuple[SequenceGroup, Generator[list[Event]]] | None = None
         self._num_read = 0
-        """The number of tokens read so far of the sequence that is being read."""
+        """How many tokens of the sequence in prefill were processed so far."""
         self._is_short = False
-        """Whether it had few tokens left to read."""
+        """Whether that sequence had few tokens to process."""
         self._running: dict[Branch, tuple[Request, int]] = {}
         self._turns = turns or Turns()
         self._admission = Admission(model, self.cache)
@@ -95,7 +95,7 @@ class Engine:
         self._draft_model = draft
 
     def prompt_ids(self, prompt: Prompt) -> list[int]:
-        """Return the ids of a prompt in any of its forms. Raises `BadRequestError`."""
+        """Return the token ids of a prompt in any of its forms. Raises `BadRequestError`."""
         with self._pulse.during("template"):
             return self._prompts.ids(prompt)
 
@@ -106,7 +106,7 @@ class Engine:
 
     @property
     def prefill_tokens_per_s(self) -> float | None:
-        """How fast prompts were read lately; None before any was read."""
+        """How fast prompts were processed recently; None before the first prompt."""
         return self._prefill.pace.tokens_per_s
 
     def plan(self, command: Plan) -> list[PromptPlan]:
@@ -184,7 +184,7 @@ class Engine:
     # --- prefill -------------------------------------------------------------------------------------------
 
     def _begin_reading(self) -> Iterator[Event]:
-        """Start reading the next prompt in the queue, if there is memory for its answer."""
+        """Start to process the next prompt in the queue, if there is memory for its answer."""
         queue = self._queue
         while queue:
             if not queue.groups:
@@ -221,7 +221,7 @@ class Engine:
     def _read(self, group: SequenceGroup, steps: Iterator[list[Event]]) -> Iterator[Event]:
         yield from group.drop_cancelled()
         if not group.choices:
-            # All its answers were cancelled. Keep the chunks that were read completely.
+            # All its answers were cancelled. Keep the chunks that were processed completely.
             self._stop_reading()
             self.cache.keep()
             return
@@ -239,14 +239,14 @@ class Engine:
             yield from progress
 
     def _stop_reading(self) -> None:
-        """Undo the chunk that is being read, if any."""
+        """Undo the chunk that is being processed, if any."""
         if self._reading is not None:
             steps = self._reading[1]
             self._reading = None
             steps.close()
 
     def _begun(self, group: SequenceGroup) -> Generator[list[Event]]:
-        """Read the part of a group's sequence that is not kept, then continue it. Yield events after each step."""
+        """Process the part of a group's sequence that is not cached, then continue it. Yield events after each step."""
         request, sequence = group.request, group.sequence
         is_first = not request.num_read
         before: int | None = None
@@ -260,7 +260,7 @@ class Engine:
                     request.num_kept = done
                 if before is None:
                     self._is_short = len(sequence) - done < _FEW
-                # A sequence that is read again after a failure reports no progress.
+                # A sequence that is processed again after a failure reports no progress.
                 is_news = done != before or time.monotonic() - reported_s > _PROGRESS_S
                 if is_first and is_news:
                     reported_s = time.monotonic()
@@ -277,7 +277,7 @@ class Engine:
             except Exception as error:  # noqa: BLE001 (the answer is the same without guesses)
                 log.warning("A draft failed; the answer continues without it: %s", error)
                 draft = None
-        # Beside other answers, a prompt's last token is read in their next step, which costs little.
+        # Beside other answers, a prompt's last token is processed in their next step, which costs little.
         joins_unread = is_first and self._running and len(group.choices) == 1
         logits = None if joins_unread else self._prefill.forward(sequence[-1:])
         request.note_read(len(sequence) - 1, len(sequence))
@@ -285,7 +285,7 @@ class Engine:
         yield self._join(group, logits, draft)
 
     def _draft_for(self, group: SequenceGroup) -> Draft | None:
-        """Return the draft for an answer that runs alone; None for several, which use the computing power anyway."""
+        """Return the draft for an answer that runs alone; None for several, which use all cores without drafts."""
         if self._running or len(group.choices) > 1 or not self.cache.branch.can_drop(MAX_GUESSES):
             return None
         match group.request.command.draft:
@@ -363,7 +363,7 @@ class Engine:
             yield from self._take(branch, drawn)
 
     def _take(self, branch: Branch, drawn: SampledToken | None) -> Iterator[Event]:
-        """Let an answer take its next token and the tokens forced after it. It may end."""
+        """Add the next token to an answer, and the tokens forced after it. Each may end the answer."""
         if branch not in self._running:
             return  # Another answer of its request failed.
         request, choice = self._running[branch]
@@ -376,7 +376,7 @@ class Engine:
             if not is_at_end and taken.is_moved:
                 self._follow(branch, request, choice)
             elif taken.is_moved and request.is_branch_of(choice, branch):
-                # Don't keep what was taken back at its end.
+                # Don't keep tokens that were taken back at its end.
                 self._decoder.forget_beyond(branch, request.sequence_of(choice))
             # Only at the end, as these go through all tokens.
             ended = (request.num_kept_tokens(choice), request.written(choice)) if is_at_end else None
@@ -427,7 +427,7 @@ class Engine:
     # --- failures ------------------------------------------------------------------------------------------
 
     def _recover(self, error: Exception) -> Iterator[Event]:
-        """Recover from a failed step: a single answer ends; several are continued one after another."""
+        """Recover from a failed step. A single answer fails; several answers are continued one after another."""
         if self._decoder.is_alone:
             [(request, _)] = self._running.values()
             if isinstance(error, NotFiniteError):
@@ -452,9 +452,9 @@ class Engine:
         """End a whole request."""
         if isinstance(error, HookFailedError):
             yield from error.events
-            yield from request.let_go("hook")
+            yield from request.end_all("hook")
         elif isinstance(error, NotFiniteError | ConstraintInvalidError):
-            yield from request.let_go("cancelled")
+            yield from request.end_all("cancelled")
         for branch in [branch for branch, (owner, _) in self._running.items() if owner is request]:
             self._decoder.leave(branch, len(request.sequence))
             del self._running[branch]

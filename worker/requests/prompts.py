@@ -1,4 +1,4 @@
-"""Prompts in all their forms as token ids, and the prompts that are refused. Independent of the cache."""
+"""Turns prompts in all their forms into token ids, and refuses invalid ones. Independent of the cache."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _MAX_CHARS_PER_TOKEN = 16
 """Almost all text has fewer characters per token."""
 
 _MAX_TEXT_BYTES = 16 << 20
-"""Memory for raw prompts that are remembered with their ids."""
+"""Limit of the text of raw prompts that are kept with their ids."""
 
 _ROOM = 512
 """Tokens left free for an answer without `max_tokens`, but at most a quarter of the context."""
 _MAX_WEIGHTS = 1 << 16
-"""The number of messages whose length in tokens is remembered."""
+"""The number of messages whose length in tokens is kept."""
 
 
 class Prompts:
@@ -40,7 +40,7 @@ class Prompts:
         self._weights: Memo[Turn, int] = Memo(_MAX_WEIGHTS)
 
     def ids(self, prompt: Prompt) -> list[int]:
-        """Return the ids of a prompt in any of its forms. Raises `BadRequestError`."""
+        """Return the token ids of a prompt in any of its forms. Raises `BadRequestError`."""
         return self._known_ids(prompt).tolist()
 
     def count(self, prompt: Prompt) -> int:
@@ -60,7 +60,7 @@ class Prompts:
                 yield self._not_empty(template.ids_of(tuple([turns[index] for index in path]), options, command.tools))
 
     def _known_ids(self, prompt: Prompt) -> array[int]:
-        """Return the remembered ids of a prompt, which must not be changed."""
+        """Return the ids of a prompt, from the memo if it has them. They must not be changed."""
         template = self._model.chat_template
         if prompt.messages is not UNSET:
             options = prompt.template_options if prompt.template_options is not UNSET else {}
@@ -125,7 +125,7 @@ class Prompts:
         return room
 
     def fitted(self, request: Generate, num_given: int) -> tuple[Generate, int]:
-        """Drop the request's oldest turns if it asks for that and they do not fit.
+        """Drop the request's oldest turns if the prompt does not fit and the request allows this.
 
         Returns the request and the number of dropped messages. `num_given` is the number of tokens that its answer
         begins with. Raises `ContextOverflowError` if not even the last question fits.
@@ -161,7 +161,7 @@ class Prompts:
         return replace(request, messages=kept(first)), first - start
 
     def _weigh(self, turns: Sequence[Turn]) -> list[int]:
-        """Estimate the tokens of each message, independent of its neighbours."""
+        """Estimate the number of tokens of each turn, independent of its neighbours."""
         known = [self._weights.get(turn) for turn in turns]
         max_chars = self._model.context_length * _MAX_CHARS_PER_TOKEN
         texts = [
@@ -181,7 +181,7 @@ class Prompts:
     def refuse_far_too_long(self, request: Generate) -> None:
         """Raise `ContextOverflowError` early for texts that are far too long.
 
-        To tokenize megabytes takes seconds in which no command is seen, so only their beginning is tokenized here.
+        Tokenizing megabytes takes seconds, during which no command is read. So only the beginning is tokenized here.
         """
         texts: list[str] = []
         # With `overflow: "drop_oldest"`, messages are dropped until they fit.
@@ -215,7 +215,7 @@ class Prompts:
 
 
 # --- dropping the oldest turns -----------------------------------------------------------------------------
-# The model must read everything after a dropped turn again. So turns are dropped in blocks, and the new beginning
+# The model must process everything after a dropped turn again. So turns are dropped in blocks, and the new beginning
 # depends only on the messages before it. Then the next prompts begin at the same message.
 
 
@@ -225,10 +225,10 @@ def num_system(messages: Sequence[Message]) -> int:
 
 
 def beginnings(messages: Sequence[Message], weights: Sequence[int], block: int) -> list[int]:
-    """Return the messages at which a conversation may go on after its system prompt, in the order of preference.
+    """Return the indices of messages at which a conversation may continue after its system prompt, best first.
 
-    At the first one, nothing is dropped. Then come the first questions after each `block` of the messages' weight, and
-    then all questions after the last of these. So the last question is always kept.
+    At the first index, nothing is dropped. Then come the first questions after each `block` of the messages' weight,
+    and then all questions after the last of these. So the last question is always kept.
     """
     start = num_system(messages)
     before = [0, *accumulate(weights)]
@@ -246,7 +246,7 @@ def beginnings(messages: Sequence[Message], weights: Sequence[int], block: int) 
 def first_kept(
     messages: Sequence[Message], weights: Sequence[int], block: int, fits: Callable[[int], bool]
 ) -> int | None:
-    """Return the message at which the conversation goes on after its system prompt; None if nothing fits.
+    """Return the index of the message that follows the system prompt after dropping; None if nothing fits.
 
     `weights`: estimated tokens of each message. `fits(first)` returns whether the system prompt and the messages from
     `first` on fit. If they do, shorter ones are assumed to fit as well.

@@ -16,12 +16,12 @@ from worker.requests.request import Request, Ticket, cancelled_unbegun
 
 @dataclass
 class SequenceGroup:
-    """Answers of one request that wait to be read, or are being read."""
+    """Answers of one request whose sequence waits to be processed, or is being processed."""
 
     request: Request
     choices: list[int]
     sequence: list[int]
-    """The tokens to read: the prompt, and what the answers already have."""
+    """The tokens to process: the prompt, and the tokens that the answers already have."""
 
     def drop_cancelled(self) -> Iterator[Event]:
         """Remove the cancelled answers. Yield the events that end them."""
@@ -47,14 +47,14 @@ class Queue:
         return bool(self.requests or self.groups)
 
     def add(self, command: Generate, ticket: Ticket) -> None:
-        """Append a request. `drop_cancelled` looks only at those whose tickets report a `cancel`."""
+        """Append a request. `drop_cancelled` looks only at requests whose tickets report a `cancel`."""
         self.requests[ticket] = command
         ticket.on_cancel = self._cancelled.append
         if ticket.is_cancelled:
             self._cancelled.append(ticket)
 
     def drop_cancelled(self) -> Iterator[Event]:
-        """Remove everything that was cancelled. Yield the events that end it."""
+        """Remove all cancelled requests and answers. Yield the events that end them."""
         while self._cancelled:
             ticket = self._cancelled.pop()
             if ticket in self.requests and ticket.are_all_cancelled:

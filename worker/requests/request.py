@@ -1,4 +1,4 @@
-"""One request: its answers, its costs, its end. Independent of the model's computation."""
+"""One request: its answers, its costs, and how it ends. Independent of the model's computation."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ class Ticket:
     """Called after each `cancel`."""
 
     def waited_ms(self, until: float | None = None) -> float:
-        """Return how long it has waited, now or at the time `until` (`time.perf_counter()`)."""
+        """Return how long the request has waited, in ms, until now or until a time of `time.perf_counter()`."""
         return ((time.perf_counter() if until is None else until) - self.asked) * 1e3
 
     def cancel(self, choice: int | None = None) -> None:
-        """Cancel one answer, or the whole request for None. An answer that does not exist yet can't be cancelled."""
+        """Cancel one answer; None cancels the whole request. An answer that does not exist yet can't be cancelled."""
         if choice is None:
             self.is_cancelled = True
         elif choice < self.num_choices:
@@ -92,7 +92,7 @@ class Request:
         hooks: HookFolder | None = None,
         pulse: Pulse | None = None,
     ) -> None:
-        """Raises a `WorkerError` if it can't be answered. `hooks` None means Bough's own hooks alone.
+        """Raises a `WorkerError` if the command can't be answered. `hooks`: None means only Bough's own hooks.
 
         `pulse` is notified of each activity.
         """
@@ -101,7 +101,7 @@ class Request:
         self.command, self._num_dropped = prompts.fitted(command, len(given_ids))
         self.ticket = ticket
         self.num_kept = 0
-        """Tokens of the prompt that were kept from before."""
+        """Tokens of the prompt that were in the cache."""
         self.num_read = 0
         self._prompt_ids = prompts.ids(self.command.prompt)
         self._notices = prompts.changes(self.command.prompt)
@@ -112,7 +112,7 @@ class Request:
         self._notices = [*self._notices, *notices]
         kept_ids = Answer(model.vocabulary, (), given_ids, given_text).kept_ids
         self.sequence = self._prompt_ids + kept_ids
-        """All tokens that the model reads before the first new one."""
+        """All tokens that the model processes before the first new one."""
         room = prompts.room(len(self.sequence))
         max_tokens = room if command.max_tokens is None else command.max_tokens
         self.writings = [
@@ -153,9 +153,9 @@ class Request:
         return self.command.request_id
 
     def branch(self, choice: int, sequence: Sequence[int], num_read: int, draft: Draft | None) -> Branch:
-        """Return the branch that continues an answer after `sequence`, whose first `num_read` tokens were read.
+        """Return the branch that continues an answer after `sequence`, whose first `num_read` tokens were processed.
 
-        `draft` None means no guesses.
+        `draft`: None means no guesses.
         """
         writing = self.writings[choice]
         if draft is not None:
@@ -180,17 +180,17 @@ class Request:
         return len(self.writings) + self._num_forking - 1
 
     def num_kept_tokens(self, choice: int) -> int:
-        """Return how many tokens of an answer, prompt included, a later request that continues its text will find kept.
+        """Return how many tokens, prompt included, a later request will find cached if it continues this answer.
 
-        The last token is read again for the logits after it. After a stop string it stays, because the end of the turn
-        usually follows there. All that was read is kept besides.
+        The last token does not count, as it is processed again for the logits after it. After a stop string it counts,
+        because the end of the turn usually follows there. The cache also keeps all other tokens that were processed.
         """
         answer = self.writings[choice].answer
         num_kept = answer.num_kept_tokens - (answer.reason != "stop")
         return len(self._prompt_ids) + len(answer.kept_ids) + num_kept
 
     def written(self, choice: int) -> tuple[list[int], int, list[float | None], list[Provenance]]:
-        """Return what the token tree records of a segment that has ended.
+        """Return what the token tree records about a segment that has ended.
 
         These are the whole sequence, the number of tokens before the segment, and for each token of the segment its
         log-probability (None if unknown) and its origin.
@@ -209,7 +209,7 @@ class Request:
         return self._prompt_ids + writing.answer.kept_ids
 
     def progress(self, done: int, num_partly: int, tokens_per_s: float | None) -> PrefillProgress:
-        """Return the event that reports how much of the prompt is read, and how fast."""
+        """Return the event that reports how many tokens of the prompt are processed, and how fast."""
         return PrefillProgress(
             request_id=self.request_id,
             done=done,
@@ -221,11 +221,11 @@ class Request:
         )
 
     def note_read(self, start: int, end: int) -> None:
-        """Count the tokens from `start` to `end` as read, as far as they belong to the prompt."""
+        """Count the tokens from `start` to `end` as processed, as far as they belong to the prompt."""
         self.num_read += max(min(end, len(self.sequence)) - start, 0)
 
     def take(self, choice: int, branch: Branch, drawn: SampledToken | None) -> Taken:
-        """Take the next token of an answer, if any, and the tokens forced after it, which are appended to `branch`.
+        """Add the next token to an answer, if any, and the tokens forced after it, which are appended to `branch`.
 
         Each token may end the answer. Raises a `WorkerError`.
         """
@@ -261,7 +261,7 @@ class Request:
         return self.writings[choice].num_left
 
     def sequence_of(self, choice: int) -> list[int]:
-        """Return all tokens of an answer, prompt included, as its branch must read them."""
+        """Return all tokens of an answer, prompt included, as its branch must process them."""
         answer = self.writings[choice].answer
         return self._prompt_ids + answer.kept_ids + answer.token_ids
 
@@ -270,13 +270,13 @@ class Request:
         writing = self.writings[choice]
         return writing.chunk(self.request_id, choice, writing.end(reason))
 
-    def let_go(self, reason: FinishReason) -> list[Chunk]:
+    def end_all(self, reason: FinishReason) -> list[Chunk]:
         """End all answers that are still running. Return the events with the text that was held back."""
         ended = [self.end(choice, reason) for choice, writing in enumerate(self.writings) if not writing.is_over]
         return [chunk for chunk in ended if chunk is not None]
 
     def ended(self, choice: int) -> Answered | Finished:
-        """Return the event for an answer's end, or `Finished` if it was the last. Call it once for each answer."""
+        """Return the event for an answer's end, or `Finished` after the last answer. Call it once for each answer."""
         writing = self.writings[choice]
         self._num_ended += 1
         if self._num_ended == len(self.writings):
@@ -336,7 +336,7 @@ class Request:
 
 
 def cancelled_unbegun(command: Generate, ticket: Ticket) -> Finished:
-    """Return the end of a request that was cancelled before it started."""
+    """Return the last event of a request that was cancelled before it started."""
     given = command.continuation.token_ids if command.continuation is not None else UNSET
     choices = [
         Choice(

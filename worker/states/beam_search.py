@@ -1,12 +1,12 @@
-"""Beam search: finds the continuations of a prompt that are likeliest as a whole. Independent of states.
+"""Beam search: finds the continuations of a prompt that are most likely as a whole. Independent of states.
 
-All active beams are rows of one batch, so a step of the model reads a token of each. If the model can't be batched, if
-there is too little memory, or after a batched step has failed, they are read one after another as branches of the
-prompt cache. The prompt is read there, and finished beams are entered there.
+All active beams are rows of one batch, so a step of the model processes a token of each. If the model can't be batched,
+if there is too little memory, or after a batched step has failed, they are processed one after another as branches of
+the prompt cache. The prompt is processed there, and finished beams are entered there.
 
-Forks by hooks (`steering.py`) would not do: each answer decides alone there, and forced tokens have no probability.
-Here all beams are ranked together before any of them continues, each token counts with its log-probability even if it
-is forced, and most forks are dropped at once.
+This does not use the forks of hooks (`steering.py`), because there each answer decides alone, and forced tokens have no
+probability. Here all beams are ranked together before any of them continues, the log-probability of each token counts
+even if it is forced, and most forks are dropped at once.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ class Beam:
     logprob: float = 0.0
     """The sum of the log-probabilities of all its tokens, including the one that ended it."""
     score: float = 0.0
-    """Its rank among the finished beams."""
+    """The number by which finished beams are ranked, highest first."""
     row: int = 0
     """The index of its parent among the beams of the last step."""
     marks: tuple[tuple[int, States], ...] = ()
     """The layers' states after its latest tokens, with their positions, if the layers can't be trimmed."""
     kept: tuple[array[int], int] | None = None
-    """For a finished beam: the tokens that were entered into the cache, and how many of them it had before."""
+    """For a finished beam: the tokens that were entered into the cache, and how many of them the cache already had."""
 
 
 class BeamSearch:
@@ -84,13 +84,13 @@ class BeamSearch:
         self._finished: list[Beam] = []
         """The best finished beams so far, best first."""
         self._kept: list[tuple[array[int], int]] = []
-        """`Beam.kept` of all beams that have ever been in `_finished`."""
+        """`Beam.kept` of all beams that were ever in `_finished`."""
         self._batch: Batch | None = None
-        """Its rows are the beams of the last step. None if these are in the cache."""
+        """Its rows are the beams of the last step. None if they are in the cache."""
         self._prefill = Prefill(model, cache)
         self._admission = Admission(model, cache)
         self._is_separate = not model.can_batch
-        """Whether beams are read one after another."""
+        """Whether beams are processed one after another."""
         self._num_sampled = 0
         """How many tokens each active beam has."""
         self.num_kept = 0
@@ -100,8 +100,8 @@ class BeamSearch:
         """Return the best finished beams, best first: `num_best`, or fewer if there are no more.
 
         Each step takes continuations, best first, until `width` of them continue. Those that end on the way are
-        candidates. The search stops when no active beam can be better than the worst of the best: a log-probability
-        only decreases, so the score can't exceed `_max_score`. Raises a `WorkerError`.
+        candidates. The search stops when no active beam can become one of the best: a log-probability only decreases,
+        so the score can't exceed `_max_score`. Raises a `WorkerError`.
         """
         try:
             logits, self.num_kept = self._read_one(self._sequence)
@@ -144,14 +144,14 @@ class BeamSearch:
                 displaced += self._finished[self._num_best :]
                 del self._finished[self._num_best :]
         self._finished = [beam if beam.kept else self._entered(beam, beams[beam.row]) for beam in self._finished]
-        # Forget only now, as new beams may share tokens with the displaced ones.
+        # Drop them only now, as new beams may share tokens with the displaced ones.
         for beam in displaced:
             if beam.kept is not None:
                 self._cache.forget(*beam.kept)
         return [beam for beam in active if self._max_score(beam.logprob, self._num_sampled + 1) > self._min_score]
 
     def _ranked(self, beams: list[Beam], logits: mx.array) -> Iterator[tuple[float, int, int, float]]:
-        """Yield possible next tokens, best first: log-probability of the beam, its index, the token, its own."""
+        """Yield next tokens, best first: the beam's new log-probability, its index, the token, the token's own."""
         logprobs = logits.astype(mx.float32)
         logprobs -= mx.logsumexp(logprobs, axis=-1, keepdims=True)
         masks = [beam.answer.mask.mask() for beam in beams]
@@ -191,7 +191,7 @@ class BeamSearch:
     # --- reading -------------------------------------------------------------------------------------------
 
     def _read_one(self, sequence: list[int]) -> tuple[mx.array, int]:
-        """Read the part of a sequence that is not cached into the branch of the cache.
+        """Process the part of a sequence that is not cached, in the cache's branch in use.
 
         Returns the logits after it, shape [1, vocabulary], and how many of its tokens were cached.
         """
@@ -212,7 +212,7 @@ class BeamSearch:
         return logits, num_kept
 
     def _read(self, beams: list[Beam], parents: list[Beam]) -> mx.array:
-        """Read the last token of each beam. Returns the logits after them, shape [beams, vocabulary]."""
+        """Process the last token of each beam. Returns the logits after them, shape [beams, vocabulary]."""
         self._is_separate = self._is_separate or not self._has_memory()
         if not self._is_separate:
             try:
@@ -232,7 +232,7 @@ class BeamSearch:
             self._batch.add(self._cache.branch.layers, len(beams), is_shared=is_shared)
         elif (rows := [beam.row for beam in beams]) != list(range(len(parents))):
             written = [as_ids(parent.answer.token_ids) for parent in parents]
-            # The prefix that the first and the last of them in sorted order share is common to all.
+            # The prefix that the first and the last of the sorted beams share is common to all.
             self._batch.take(rows, self._num_sampled - 1 - num_common(min(written), max(written)))
         last = mx.array([[beam.answer.token_ids[-1]] for beam in beams])
         logits = self._model.forward(last, self._batch.layers_of_step())
@@ -257,7 +257,7 @@ class BeamSearch:
     # --- the cache -----------------------------------------------------------------------------------------
 
     def _entered(self, beam: Beam, parent: Beam) -> Beam:
-        """Enter the tokens that were read for a finished beam into the cache, with their provenance."""
+        """Enter the processed tokens of a finished beam into the cache, with their provenance."""
         answer = beam.answer
         ids = as_ids(self._sequence + parent.answer.token_ids)
         num_known = self._cache.num_known(ids)
@@ -266,7 +266,7 @@ class BeamSearch:
         kept = ids, min([num_known, *shared])
         self._kept.append(kept)
         if self._batch is not None:
-            # To continue the beam, the model reads the last token of its text again, for the logits after it.
+            # To continue the beam, the model processes the last token of its text again, for the logits after it.
             last = min(len(self._sequence) + answer.num_kept_tokens, len(ids)) - 1
             earlier = max((mark for mark in parent.marks if mark[0] <= last), key=lambda mark: mark[0], default=None)
             self._cache.enter(ids, self._batch.row(beam.row, len(ids)), earlier)
@@ -280,7 +280,7 @@ def _best_first(
 ) -> Iterator[tuple[float, int, int, float]]:
     """Yield the possible next tokens of one beam, best first.
 
-    `best` are the log-probabilities of the likeliest `ids`.
+    `best` are the log-probabilities of the most likely `ids`.
     """
     order = np.lexsort((ids, -best))
     yield from _possible(so_far, row, ids[order], best[order])

@@ -1,4 +1,4 @@
-"""Beams: a generator that returns the texts that are likeliest as a whole, by beam search."""
+"""Beams: a generator that returns the texts that are most likely as a whole, by beam search."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Beams:
         """Return `given` with its best continuations, shape [batch, samples].
 
         `samples`, `stop`, `max_tokens` replace the defaults for this call. Raises `SampleMismatch`, or the
-        `WorkerError` of a search that fails.
+        `WorkerError` with which a search failed.
         """
         samples = self.samples if samples is None else samples
         self._check(samples)
@@ -139,7 +139,7 @@ def _completed(command: Generate, beams: Sequence[Beam], usage: Usage) -> Comple
 
 
 def _with_weight(sequence: TokenSequence, beam: Beam) -> TokenSequence:
-    """Return the sequence with the part of the beam's log-probability that its tokens lack in its ending."""
+    """Return the sequence with an ending that has the rest of the beam's log-probability, beyond that of its tokens."""
     assert sequence.ending is not None
     answer = beam.answer
     pairs = zip(answer.turn_ids[len(answer.kept_ids) :], answer.token_ids, answer.logprobs, strict=False)

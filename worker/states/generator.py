@@ -1,7 +1,7 @@
 """Generators: functions that continue states, by requests to the engine.
 
-Each sequence is sent as the tokens that it has, so the engine finds them in its cache. Text at its end that is not
-tokenized yet is the continuation of the request, so its join is healed.
+A request contains the tokens of a sequence, so the engine finds them in its cache. Text at the end that is not
+tokenized yet is the continuation of the request, so token healing joins it with the new text.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from worker.text.healing import num_taken_back
 from worker.text.vocabulary import Vocabulary
 
 MAX_SAMPLES = 64
-"""The limit for each prompt, and the difference between the seeds of two prompts of a batch."""
+"""The most samples of a prompt, and the difference between the seeds of two prompts of a batch."""
 
 _GREEDY = Sampling()
 
@@ -199,7 +199,7 @@ class Generator:
             raise BadRequestError(verbatim("There is no text to go on from. Give at least one character."))
         vocabulary = self.engine.model.vocabulary
         ids, tail_ids, num_hidden = self._tokenized(sequence)
-        # Only tokens of the tail are healed, and the model must read at least one token.
+        # Only tokens of the tail are healed, and the model must process at least one token.
         num_healed = _num_healed(vocabulary, tail_ids if ids else tail_ids[1:])
         num_read = len(tail_ids) - num_healed
         read = (*ids, *tail_ids[:num_read])
@@ -214,7 +214,7 @@ class Generator:
         )
 
     def _tokenized(self, sequence: TokenSequence) -> tuple[tuple[int, ...], list[int], int]:
-        """Return the tokens that stay, those of the tail, and `num_hidden` of both together."""
+        """Return the tokens that are kept, those of the tail, and `num_hidden` of both together."""
         vocabulary = self.engine.model.vocabulary
         tail = sequence.tail
         if sequence.has_start:
@@ -237,7 +237,7 @@ class Generator:
 
 
 def _num_healed(vocabulary: Vocabulary, token_ids: Sequence[int]) -> int:
-    """Return how many tokens at the end of a text to heal. Their bytes are whole characters."""
+    """Return how many tokens at the end of a text token healing replaces. Their bytes are whole characters."""
     number = num_taken_back(vocabulary, token_ids)
     while number:
         try:
@@ -323,7 +323,7 @@ def complete_requests(engine: Engine, commands: Sequence[Generate]) -> list[Comp
                     case _:
                         pass
     except BaseException:
-        # Leave the engine idle, so that the caller can go on after Ctrl+C.
+        # Leave the engine idle, so that the caller can continue after Ctrl+C.
         for ticket in tickets:
             ticket.cancel()
         while engine.is_busy:

@@ -1,7 +1,7 @@
 """States: the sequences of several prompts and samples as one immutable value. Independent of the model.
 
-The shape of a state is [batch, sample]. Slicing and adding return new states, which keep the tokens of all text that
-they keep. So a generator finds these tokens in the prompt cache.
+The shape of a state is [batch, sample]. Slicing and adding return new states, in which text that is kept also keeps its
+tokens. So a generator finds these tokens in the prompt cache.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ class SequenceState:
 
     The kept text keeps its tokens and their log-probabilities. If a cut goes through a token, the kept part of the
     token becomes text. At the end of a slice, this text is healed when a generator continues it. At its beginning, it
-    is tokenized again. A slice that does not begin at 0 is a new text, which the model has not read. A slice without
-    characters is empty; adding it changes nothing.
+    is tokenized again. A slice that does not begin at 0 is a new text, which the model has not processed. A slice
+    without characters is empty; adding it changes nothing.
 
     **Adding.** In `state + other` and `other + state`, `other` is a state, a string, or a list with a string for each
-    prompt. In each dimension, the lengths must be equal, or one of them must be 1; it then goes with each of the
+    prompt. In each dimension, the lengths must be equal, or one of them must be 1; it is then combined with each of the
     others. All tokens stay the same, and weights are added.
 
     **`SlicingError`** is raised for
@@ -69,7 +69,7 @@ class SequenceState:
 
     @classmethod
     def of(cls, vocabulary: Vocabulary, texts: str | Sequence[str]) -> SequenceState:
-        """Return a text, or a batch of texts with one sample each, as a state that no model has read yet."""
+        """Return a text, or a batch of texts with one sample each, as a state that no model has processed yet."""
         batch = [texts] if isinstance(texts, str) else texts
         if not batch:
             raise ValueError("There is no prompt in an empty list. Give at least one text.")
@@ -109,7 +109,7 @@ class SequenceState:
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """The vocabulary of its model."""
+        """The vocabulary of the state's model."""
         return self.rows[0][0].vocabulary
 
     def _each(self, take: Callable[[TokenSequence], Any]) -> list[list[Any]]:

@@ -1,7 +1,7 @@
 """A sequence of tokens as an immutable value that can be cut and joined by characters. Independent of the model.
 
-Tokens that a model read or wrote stay as they are. After them there may be text that is not tokenized yet, the tail: an
-added string, or the beginning of a token that was cut. A generator heals the join between the two.
+Tokens that a model processed or generated are never changed. After them there may be text that is not tokenized yet,
+the tail: an added string, or the beginning of a token that was cut. A generator joins the two with token healing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from worker.text.characters import num_bytes_of
 from worker.text.vocabulary import Vocabulary
 
 _MAX_RESPELLED = 8
-"""How many tokens next to a cut may be spelled again, if the part of the cut token is not valid text."""
+"""How many tokens next to a cut may become text if the part of the cut token is not valid text."""
 
 
 class SlicingError(IndexError):
@@ -29,7 +29,7 @@ class Ending:
     """How the last generation of a sequence ended."""
 
     text: str
-    """The text that it wrote."""
+    """The text that it generated."""
     reason: FinishReason
     stop: str | None
     """The stop string that ended it, or None. It is not in the text."""
@@ -48,7 +48,8 @@ class TokenSequence:
     logprobs: tuple[float | None, ...] = field(default=(), compare=False)
     """The log-probability of each token; None if it was not sampled.
 
-    Comparisons ignore it, as the same tokens, sampled again, have the same log-probabilities only within rounding.
+    Comparisons ignore them, because the same tokens, sampled again, have the same log-probabilities only within
+    rounding.
     """
     tail: str = ""
     """Text after the tokens that is not tokenized yet."""
