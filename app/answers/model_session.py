@@ -266,7 +266,8 @@ class ModelSession(QObject):
                 Sentence(
                     "The model runs on the CPU, with OpenBLAS {version} and its kernel {kernel}.",
                     version=version,
-                    kernel=kernel,
+                    # What follows the name says which functions multiply; it is for records.
+                    kernel=kernel.partition(",")[0],
                 )
             )
         if mkl := self.info.versions.get("mkl"):

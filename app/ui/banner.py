@@ -67,10 +67,11 @@ _Action = TypeVar("_Action", bound=NoticeAction)
 
 _MIN_TEXT_PX = 160
 """The minimum width of the text beside the button. Where the text would be narrower, the button goes below it."""
-_GAP_PX = 12
+_GAP_PX, _NARROW_GAP_PX = 12, 6
 _MARGINS_PX = 12 + 8
 """The left and right margins inside the card, together."""
-_EDGE_PX = 16
+_NARROW_PX = 520
+_EDGE_PX, _NARROW_EDGE_PX = 16, 8
 """The minimum distance between the card and each side edge of the page."""
 _TOP_PX = 8
 _OF_PAGE = 0.6
@@ -138,7 +139,9 @@ class Banner(QWidget):
         if self._page is None:
             return
         page = self._page.geometry()
-        width = min(COLUMN_PX + 16, page.width() - 2 * _EDGE_PX)
+        is_narrow = page.width() < _NARROW_PX
+        width = min(COLUMN_PX + 16, page.width() - 2 * (_NARROW_EDGE_PX if is_narrow else _EDGE_PX))
+        self._grid.setHorizontalSpacing(_NARROW_GAP_PX if is_narrow else _GAP_PX)
         self._place_button(width)
         self._scrolling_text.updateGeometry()
         whole = self._card_height(width)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _HEIGHT_PX = 48
 _DRAFT = "draft model: "
-_MAX_MODEL_PX = 200
+_MAX_MODEL_PX, _SHORT_MODEL_PX = 200, 96
 _MIN_TITLE_PX = 96
 _NARROW_PX = 520
 _MAX_PROJECT_PX = 160
@@ -133,7 +133,8 @@ class Header(QFrame):
         self.project_button.setVisible(bool(self._project) and not is_narrow)
         self._row.setContentsMargins(8 if is_narrow else 12, 0, 8 if is_narrow else 16, 0)
         self._row.setSpacing(4 if is_narrow else 8)
-        self.title.setMinimumWidth(min(scaled(_MIN_TITLE_PX), self.width() // 3))
+        others = self._row.minimumSize().width() - self.title.minimumWidth()
+        self.title.setMinimumWidth(max(min(scaled(_MIN_TITLE_PX), self.width() - others), 0))
 
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -142,14 +143,15 @@ class Header(QFrame):
 
     def show_model(self, session: ModelInUse) -> None:
         name = model_label(session.name)
-        text = self.fontMetrics().elidedText(name, Qt.TextElideMode.ElideMiddle, scaled(_MAX_MODEL_PX))
+        metrics, middle = self.fontMetrics(), Qt.TextElideMode.ElideMiddle
+        text, short = (metrics.elidedText(name, middle, scaled(px)) for px in (_MAX_MODEL_PX, _SHORT_MODEL_PX))
         if session.state == "loading":
             text += f" · {stage_text(session.stage)} {counted(100 * session.fraction, 0)} %"
         elif session.state == "failed":
             text += self.tr(" · not loaded")
         self.cancel_button.setVisible(session.state == "loading")
         self.cancel_button.setEnabled(not session.is_cancelling)
-        self.model_button.show_texts(text, ending=" ▾")
+        self.model_button.show_texts(text, short, "", ending=" ▾")
         self.model_button.setAccessibleName(self.tr("Model: {}").format(text))
         tip, info = name, session.info
         if session.state == "unloaded":

@@ -81,7 +81,7 @@ class Palette(Overlay):
         self.field = QLineEdit()
         self.field.setObjectName("search_everything")
         self.field.setAccessibleName(self.tr("Command palette"))
-        self.field.setPlaceholderText(self.tr("Command, conversation, model, preset"))
+        self.field.setPlaceholderText(self.tr("Command, conversation, model"))
         self.field.textChanged.connect(self._show_matches)
         self.field.installEventFilter(self)
         self._shown = _Choices(self)

@@ -304,9 +304,10 @@ class MainWindow(QMainWindow):
     def _show_model(self) -> None:
         model = self._controller.model
         self.header.show_model(model)
-        self.composer.set_placeholder(
-            self.tr("Ask the guide about Bough") if model.name == GUIDE else self.tr("Ask anything")
-        )
+        if model.name == GUIDE:
+            self.composer.set_placeholder(self.tr("Ask the guide about Bough"), self.tr("Ask the guide"))
+        else:
+            self.composer.set_placeholder(self.tr("Ask anything"))
         self._show_choices()
 
     def _show_choices(self) -> None:

@@ -2250,7 +2250,11 @@
     </message>
     <message>
         <source>Ask the guide about Bough</source>
-        <translation>Den Guide nach Bough fragen (auf Englisch)</translation>
+        <translation>Frage an den Guide (auf Englisch)</translation>
+    </message>
+    <message>
+        <source>Ask the guide</source>
+        <translation>Den Guide fragen</translation>
     </message>
     <message>
         <source>Ask anything</source>
@@ -3568,8 +3572,8 @@
         <translation>Befehlspalette</translation>
     </message>
     <message>
-        <source>Command, conversation, model, preset</source>
-        <translation>Befehl, Gespräch, Modell, Profil</translation>
+        <source>Command, conversation, model</source>
+        <translation>Befehl, Gespräch, Modell</translation>
     </message>
     <message>
         <source>Results</source>
@@ -4129,10 +4133,6 @@
     <message>
         <source>The same, but stronger the more often a token was used.</source>
         <translation>Ebenso, aber umso stärker, je öfter ein Token verwendet wurde.</translation>
-    </message>
-    <message>
-        <source>The answer</source>
-        <translation>Die Antwort</translation>
     </message>
     <message>
         <source>Maximum tokens</source>
@@ -7429,7 +7429,7 @@ Gelöschte Gespräche und entfernte Zweige bleiben 30 Tage hier. So lange könne
     </message>
     <message>
         <source>not kept: read again first</source>
-        <translation>nicht im Cache: wird neu gelesen</translation>
+        <translation>nicht im Cache: neu gelesen</translation>
     </message>
     <message>
         <source>Full dot: kept in memory. Half dot: kept on disk. Hollow dot: not kept, to be read again.</source>

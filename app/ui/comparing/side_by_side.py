@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from PySide6.QtCore import QEvent, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
     QGridLayout,
     QHBoxLayout,
-    QLabel,
     QPushButton,
     QScrollArea,
     QToolButton,
@@ -193,6 +192,7 @@ class SideBySide(QWidget):
         full = [columns for columns in range(1, max_columns + 1) if number % columns == 0]
         num_columns = max(full) if number <= _FEW_CARDS else -(-number // -(-number // max_columns))
         for index, card in enumerate(self._cards.values()):
+            card.show_whole(self._area.viewport().height() if num_columns == 1 else None)
             self._grid.removeWidget(card)
             self._grid.addWidget(card, index // num_columns, index % num_columns)
         for column in range(self._grid.columnCount()):
@@ -247,7 +247,8 @@ class _Card(QFrame):
         self.setObjectName("card")
         self.setAccessibleName(name)
         self.setMinimumHeight(_CARD_HEIGHT_PX)
-        label = QLabel(name)
+        label = ElidedLabel()
+        label.show_text(name)
         label.setObjectName("role")
         # Aligned with the text below.
         label.setContentsMargins(_TEXT_INSET_PX, 0, 0, 0)
@@ -258,8 +259,10 @@ class _Card(QFrame):
         self._area.setWidgetResizable(True)
         self._area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        holder = QWidget()
+        self._holder = holder = QWidget()
         holder.setObjectName("bare")
+        holder.installEventFilter(self)
+        self._room_px: int | None = None
         inside = QVBoxLayout(holder)
         inside.setContentsMargins(0, 0, 0, 0)
         inside.addWidget(self.view)
@@ -279,6 +282,25 @@ class _Card(QFrame):
         column.addWidget(label)
         column.addWidget(self._area, 1)
         column.addLayout(buttons)
+
+    def show_whole(self, room_px: int | None) -> None:
+        """Grow with the answer up to this height; None keeps the least height, where several cards share the room."""
+        self._room_px = room_px
+        self._fit()
+
+    def _fit(self) -> None:
+        least = _CARD_HEIGHT_PX
+        if self._room_px is not None:
+            around = self.height() - self._area.height()
+            least = max(least, min(around + self._holder.sizeHint().height(), self._room_px))
+        if least != self.minimumHeight():
+            self.setMinimumHeight(least)
+
+    @override
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if watched is self._holder and event.type() in {QEvent.Type.LayoutRequest, QEvent.Type.Resize}:
+            self._fit()
+        return super().eventFilter(watched, event)
 
     def render_appended(self) -> None:
         bar = self._area.verticalScrollBar()

@@ -22,6 +22,8 @@ _ICON_PX = 16
 _BUTTON_PX = 28
 _REMOVE_KEYS = {Qt.Key.Key_Delete, Qt.Key.Key_Backspace}
 _FIELD_INSET_PX = 4
+_BETWEEN = " · "
+"""Between the parts of a text."""
 
 
 class Chips(QWidget):
@@ -98,7 +100,7 @@ class Chips(QWidget):
         button.installEventFilter(self)
         self.buttons.append(button)
         row = QHBoxLayout(chip)
-        row.setContentsMargins(10, 0, 0, 0)
+        row.setContentsMargins(4 if number in self._openable else 10, 0, 0, 0)
         row.setSpacing(2)
         row.addWidget(label)
         row.addWidget(button)
@@ -110,7 +112,9 @@ class Chips(QWidget):
         if number in self._openable:
             opener = FittingButton()
             opener.setObjectName("action")
-            opener.show_texts(shown)
+            # Where it is too long, the name and the size stay.
+            parts = text.split(_BETWEEN)
+            opener.show_texts(*dict.fromkeys((shown, _BETWEEN.join((parts[0], parts[-1])), parts[0])))
             opener.setAccessibleName(text)
             opener.setToolTip(tip or self.tr("Choose parts"))
             opener.clicked.connect(partial(self._open, number))

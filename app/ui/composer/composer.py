@@ -169,8 +169,8 @@ class Composer(QWidget):
         self.gauge.set_theme(theme)
         self._show_button()
 
-    def set_placeholder(self, text: str) -> None:
-        self.text.show_hint(text)
+    def set_placeholder(self, text: str, *shorter: str) -> None:
+        self.text.show_hint(text, *shorter)
 
     def set_streaming(self, streaming: bool, *, is_stopping: bool = False) -> None:
         """Make the send button a stop button while an answer streams.

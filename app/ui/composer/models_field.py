@@ -37,6 +37,11 @@ class ModelsField(QPushButton):
         """
         return self._models if len(self._models) > 1 else ()
 
+    @property
+    def has_choice(self) -> bool:
+        """Whether there is more than one model to choose from."""
+        return len({self._present, *self._offered, *self._models}) > 1
+
     def show_models(self, models: Sequence[str]) -> None:
         """Show these models as chosen, also models that are no longer on this machine."""
         self._models = tuple(models)

@@ -175,7 +175,7 @@ class SamplingPanel(Popover):
     def _new_forms(self) -> FormColumns:
         forms = FormColumns()
         forms.add(
-            self.tr("Sampling"),
+            "",
             (
                 Row(
                     self.tr("Temperature"),
@@ -194,11 +194,12 @@ class SamplingPanel(Popover):
             ),
         )
         thinking = Row(self.tr("Think first"), self.thinking, self.thinking.toolTip())
+        models = Row(self.tr("Answered by"), self.models, self.tr("Several models answer one after another."))
         forms.add(
-            self.tr("The answer"),
+            "",
             (
                 Row(self.tr("Answers at once"), self.num_answers, self.tr("Shown side by side, to keep one or all.")),
-                Row(self.tr("Answered by"), self.models, self.tr("Several models answer one after another.")),
+                *([models] if self.models.has_choice else []),
                 *([thinking] if self._can_think else []),
             ),
         )

@@ -41,7 +41,7 @@ class WritingField(QPlainTextEdit):
 
     takes_files = False
 
-    _hint = ""
+    _hints: tuple[str, ...] = ("",)
 
     def __init__(self, text: str = "") -> None:
         super().__init__()
@@ -58,14 +58,17 @@ class WritingField(QPlainTextEdit):
         self._timer.timeout.connect(self._write_for_a_while)
         self.set_content(text)
 
-    def show_hint(self, text: str) -> None:
-        """Set the placeholder, elided to one line."""
-        self._hint = text
+    def show_hint(self, text: str, *shorter: str) -> None:
+        """Set the placeholder: the first of these texts that fits into one line, or else the last one, elided."""
+        self._hints = (text, *shorter)
         self._fit_hint()
 
     def _fit_hint(self) -> None:
         room = self.viewport().width() - round(2 * self.document().documentMargin()) - 1
-        self.setPlaceholderText(self.fontMetrics().elidedText(self._hint, Qt.TextElideMode.ElideRight, room))
+        metrics = self.fontMetrics()
+        fitting = (hint for hint in self._hints if metrics.horizontalAdvance(hint) <= room)
+        elided = metrics.elidedText(self._hints[-1], Qt.TextElideMode.ElideRight, room)
+        self.setPlaceholderText(next(fitting, elided))
 
     @override
     def resizeEvent(self, e: QResizeEvent, /) -> None:

@@ -65,7 +65,6 @@ class ImportWindow(Sheet):
         whole.addWidget(card)
         for part in (self.problems, self.twins, self.remarks):
             part.setVisible(False)
-            part.heading.toggled.connect(self.fit)
             whole.addWidget(part)
         whole.addStretch(1)
         self._area = scrolled(page)
@@ -95,10 +94,6 @@ class ImportWindow(Sheet):
 
     def show_summary(self, summary: Summary) -> None:
         """Show what would be imported and what would not."""
-        self._show_summary(summary)
-        self.fit()
-
-    def _show_summary(self, summary: Summary) -> None:
         if summary.num_conversations:
             self.headline.setText(
                 self.tr("{conversations} with {messages} in {branches}").format(

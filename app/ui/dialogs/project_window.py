@@ -77,7 +77,6 @@ class ProjectWindow(Sheet):
         self.name.textChanged.connect(self._on_changed)
         self.instructions.textChanged.connect(self._on_changed)
         self.files.changed.connect(self._on_changed)
-        self.files.changed.connect(self.fit)
         for watched in (self.name, self.instructions):
             watched.installEventFilter(self)
         self._on_changed()
@@ -166,7 +165,6 @@ class ProjectWindow(Sheet):
     def _show_cost(self, cost: Cost) -> None:
         self.cost.setText(self.tr("A new conversation: {cost}").format(cost=cost_text(cost)))
         self.cost.setVisible(True)
-        self.fit()
 
     def _clear_cost(self, _why: Sentence) -> None:
         self.cost.clear()

@@ -91,7 +91,6 @@ class ReplayWindow(Sheet):
         self.close_button.setToolTip(self.tr("Close (Esc)"))
         if verdict.differences:
             self._show_differences(verdict.differences[:_MAX_DIFFERENCES])
-        self.fit()
 
     @override
     def reject(self) -> None:

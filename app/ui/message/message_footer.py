@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Literal, TypeAlias
 
 from PySide6.QtCore import QObject, QPoint, Qt, Signal
-from PySide6.QtGui import QFocusEvent
+from PySide6.QtGui import QFocusEvent, QResizeEvent
 from PySide6.QtWidgets import (
-    QHBoxLayout,
+    QBoxLayout,
     QLabel,
     QProgressBar,
     QPushButton,
@@ -27,13 +27,14 @@ from app.ui.message.answer_summary import ending, short_figure, statistics, stat
 from app.ui.parts.cost_text import seconds_text
 from app.ui.parts.labels import as_tool_tip, selectable_label
 from app.ui.parts.popover import Popover
-from app.ui.theme import is_animated
+from app.ui.theme import is_animated, scaled
 
 MissingTokenData: TypeAlias = Literal["", "tokens", "probabilities"]
 """The data that the token display needs but the answer's record lacks; empty if nothing is missing."""
 
 _BAR_STEPS = 1000
 _PANEL_PX = 440
+_MIN_TEXT_PX = 200
 
 
 class PrefillProgress(QWidget):
@@ -65,15 +66,23 @@ class PrefillProgress(QWidget):
         keeps_height = self.cancel_button.sizePolicy()
         keeps_height.setRetainSizeWhenHidden(True)
         self.cancel_button.setSizePolicy(keeps_height)
-        row = QHBoxLayout()
-        row.setSpacing(12)
+        self._row = row = QBoxLayout(QBoxLayout.Direction.LeftToRight)
+        row.setSpacing(4)
         row.addWidget(self._label, 1)
-        row.addWidget(self.cancel_button)
+        row.addWidget(self.cancel_button, 0, Qt.AlignmentFlag.AlignRight)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 4, 0, 4)
         layout.setSpacing(4)
         layout.addWidget(self._bar)
         layout.addLayout(row)
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        # Beside the button, the text would be narrow.
+        is_narrow = event.size().width() < self.cancel_button.sizeHint().width() + scaled(_MIN_TEXT_PX)
+        directions = QBoxLayout.Direction
+        self._row.setDirection(directions.TopToBottom if is_narrow else directions.LeftToRight)
 
     def show_reading(self, reading: Reading) -> None:
         """Show how much of the prompt has been processed, and about how long the rest will take."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtWidgets import (
     QDialog,
     QFrame,
@@ -39,6 +39,8 @@ class Filling(NamedTuple):
     widget: QWidget
     height_for: Callable[[int], int]
     """Returns the height that its contents need at a width."""
+    page: QWidget | None = None
+    """What scrolls in it: the window follows its size."""
 
 
 def filled_by(area: QScrollArea) -> Filling:
@@ -52,7 +54,7 @@ def filled_by(area: QScrollArea) -> Filling:
         layout.activate()
         return layout.totalHeightForWidth(width) if layout.hasHeightForWidth() else layout.totalSizeHint().height()
 
-    return Filling(area, height_for)
+    return Filling(area, height_for, area.widget())
 
 
 class Sheet(QDialog):
@@ -123,6 +125,8 @@ class Sheet(QDialog):
         room = self.screen().availableGeometry()
         width, height = int(room.width() * _OF_SCREEN), int(room.height() * _OF_SCREEN)
         self._filling, self._highest_px = filling, min(scaled(height_px), height)
+        if filling is not None and filling.page is not None:
+            filling.page.installEventFilter(self)
         self.resize(min(scaled(width_px), width), self._highest_px)
         if filling is not None:
             # The style's sizes count, which Qt would only ask for when the window is shown.
@@ -150,6 +154,12 @@ class Sheet(QDialog):
         wanted = self.height() - part.height() + self._filling.height_for(part.width())
         least = self.height() if self.isVisible() else layout.totalMinimumSize().height()
         self.resize(self.width(), max(min(wanted, self._highest_px), least))
+
+    @override
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.LayoutRequest and self._filling is not None and watched is self._filling.page:
+            self.fit()
+        return super().eventFilter(watched, event)
 
     def show_message(self, text: str, kind: Literal["quiet", "warning", "failure"] = "quiet") -> None:
         """Show a message next to the buttons."""

@@ -19,7 +19,7 @@ from PySide6.QtGui import (
     QTextCursor,
     QWheelEvent,
 )
-from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QSizePolicy, QTextBrowser, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QSizePolicy, QTextBrowser, QWidget
 from typing_extensions import override
 
 from app.model.json_text import may_become_json
@@ -27,6 +27,7 @@ from app.model.message import ThoughtMarks
 from app.model.thoughts import Thought, may_become_thought, may_end_thought, split_thought
 from app.model.token_pieces import TokenPiece
 from app.numbers import counted
+from app.ui.parts.buttons import WrappingButton
 from app.ui.parts.labels import beginning, quiet_label
 from app.ui.text.code_frames import Frames
 from app.ui.text.document_text import copied_text, raw_position, source_position
@@ -116,7 +117,7 @@ class MessageText(QTextBrowser):
         self._is_markdown = is_markdown
         self._markdown = MarkdownDocument(self.document(), theme)
         self._markdown.grown.connect(self._on_grown)
-        self._more: QPushButton | None = None
+        self._more: WrappingButton | None = None
         """Shows more of a very long text."""
         self._note: QLabel | None = None
         """Says that the end of the text is not formatted."""
@@ -392,15 +393,17 @@ class MessageText(QTextBrowser):
                 self._more.hide()
             return 0
         if self._more is None:
-            self._more = QPushButton(self.viewport())
+            self._more = WrappingButton()
+            self._more.setParent(self.viewport())
             self._more.setCursor(Qt.CursorShape.ArrowCursor)
             self._more.clicked.connect(self._markdown.show_more)
         if below < _MAX_HEIGHT_PX:
-            self._more.setText(self.tr("Show more ({count} more characters)").format(count=counted(num_hidden)))
+            self._more.show_text(self.tr("Show more ({count} more characters)").format(count=counted(num_hidden)))
         else:
             text = self.tr("… and {count} more characters. Copy or export the message to get the whole text.")
-            self._more.setText(text.format(count=counted(num_hidden)))
+            self._more.show_text(text.format(count=counted(num_hidden)))
         self._more.setEnabled(below < _MAX_HEIGHT_PX)
+        self._more.wrap(self.viewport().width())
         size = self._more.sizeHint()
         self._more.setGeometry(0, below + _MORE_GAP_PX, size.width(), size.height())
         self._more.show()

@@ -217,7 +217,7 @@ class TokenLegend(QFrame):
         self._place()
 
     def _place(self) -> None:
-        width = min(self._rows.width_of_one_row, self._over.width() - 2 * _MARGIN_PX)
+        width = min(self._rows.width_of_one_row, self._over.viewport().width() - 2 * _MARGIN_PX)
         self.resize(width, self._rows.heightForWidth(width))
         self.move(max(_MARGIN_PX, (self._over.width() - self.width()) // 2), _MARGIN_PX)
         self.raise_()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QResizeEvent
-from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QLineEdit, QToolButton, QWidget
+from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QLineEdit, QToolButton, QWidget
 from typing_extensions import override
 
 from app.numbers import counted
+from app.ui.parts.layouts import FlowLayout
 from app.ui.theme import Theme, icon, scaled
 
+_TARGET_PX = 28
 _FIELD_PX, _MIN_FIELD_PX = 260, 140
 _NO_LIMIT = 16_777_215
 """Qt's own limit of a widget's size."""
@@ -38,6 +40,7 @@ class FindBar(QFrame):
         self.field.installEventFilter(self)
         self.count = QLabel()
         self.count.setObjectName("quiet")
+        self.count.setMinimumHeight(_TARGET_PX)
         self._icons: list[tuple[QToolButton, str]] = []
         self.previous = self._button("up", self.tr("Previous hit"), "Shift+F3")
         self.previous.clicked.connect(lambda: self.step_requested.emit(-1))
@@ -45,14 +48,13 @@ class FindBar(QFrame):
         self.next.clicked.connect(lambda: self.step_requested.emit(1))
         self.elsewhere = QToolButton()
         self.elsewhere.setObjectName("action")
-        self.elsewhere.setMinimumHeight(28)
+        self.elsewhere.setMinimumHeight(_TARGET_PX)
         self.elsewhere.clicked.connect(self.elsewhere_requested)
         self.elsewhere.setToolTip(self.tr("Go to the next hit on another branch"))
         self.close_button = self._button("close", self.tr("Close"), "Esc")
         self.close_button.clicked.connect(self.closed)
         self._hits = QWidget()
-        hits = QHBoxLayout(self._hits)
-        hits.setContentsMargins(0, 0, 0, 0)
+        self._hits_in_rows = hits = FlowLayout(self._hits)
         hits.setSpacing(4)
         for widget in (self.previous, self.next, self.count, self.elsewhere):
             hits.addWidget(widget)
@@ -60,7 +62,7 @@ class FindBar(QFrame):
         self._grid.setContentsMargins(16, 4, 12, 4)
         self._grid.setSpacing(4)
         self._grid.addWidget(self.field, 0, 0)
-        self._grid.addWidget(self._hits, 0, 1)
+        self._grid.addWidget(self._hits, 0, 1, Qt.AlignmentFlag.AlignVCenter)
         self._grid.addWidget(self.close_button, 0, 3)
         self._grid.setColumnStretch(0, 1)
         self._grid.setColumnStretch(2, 1)
@@ -94,13 +96,16 @@ class FindBar(QFrame):
     def _fit(self) -> None:
         """Put the hits below the field where both would be too narrow."""
         margins = self._grid.contentsMargins()
-        others = self._hits.sizeHint().width() + self.close_button.sizeHint().width() + 3 * self._grid.spacing()
+        hits_px = self._hits_in_rows.width_of_one_row
+        others = hits_px + self.close_button.sizeHint().width() + 3 * self._grid.spacing()
         is_below = self.width() - margins.left() - margins.right() - others < scaled(_MIN_FIELD_PX)
+        self._hits.setMinimumWidth(0 if is_below else hits_px)
         if is_below != self._is_below:
             self._is_below = is_below
             self._grid.removeWidget(self._hits)
             row, column, num_columns = (1, 0, 4) if is_below else (0, 1, 1)
-            self._grid.addWidget(self._hits, row, column, 1, num_columns, Qt.AlignmentFlag.AlignLeft)
+            self._grid.addWidget(self._hits, row, column, 1, num_columns)
+            self._grid.setColumnStretch(2, 0 if is_below else 1)
             self.field.setMaximumWidth(_NO_LIMIT if is_below else scaled(_FIELD_PX))
 
     @override
@@ -139,6 +144,6 @@ class FindBar(QFrame):
         button.setObjectName("action")
         button.setAccessibleName(name)
         button.setToolTip(f"{name} ({key})")
-        button.setMinimumSize(28, 28)
+        button.setMinimumSize(_TARGET_PX, _TARGET_PX)
         self._icons.append((button, icon_name))
         return button
