@@ -285,6 +285,6 @@ def _choice_button(text: str = "") -> WrappingButton:
     button = WrappingButton(text)
     button.setObjectName("choice")
     button.setCheckable(True)
-    # A click on the chosen one keeps it.
+    # A click on the checked button keeps it checked.
     button.setAutoExclusive(True)
     return button

@@ -72,7 +72,7 @@ class Theme(Struct, frozen=True, kw_only=True):
     has_less_motion: bool = False
 
     def palette(self) -> QPalette:
-        """Return the colours as a Qt palette."""
+        """Return a Qt palette with these colours."""
         palette = QPalette()
         roles = QPalette.ColorRole
         for role, colour in (
@@ -137,7 +137,7 @@ def system_scheme() -> Scheme:
 
 @lru_cache(maxsize=512)
 def icon(name: str, colour: str) -> QIcon:
-    """Return one of Bough's icons in a colour; it is fainter on disabled controls."""
+    """Return one of Bough's icons in a colour. The icon is fainter on disabled controls."""
     source = (_ICONS / f"{name}.svg").read_text(encoding="utf-8")
     return QIcon(_SvgIconEngine(source.replace("currentColor", colour)))
 
@@ -162,7 +162,10 @@ def scaled(px: float) -> int:
 
 
 def scaled_beside(px: int) -> int:
-    """Return the width of a panel beside the page: it grows with the text by a third, to leave the page room."""
+    """Return the width of a panel beside the page.
+
+    The panel grows a third as much as the text, to leave enough width for the page.
+    """
     return px + max(0, (scaled(px) - px) // 3)
 
 

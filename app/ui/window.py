@@ -1,6 +1,6 @@
 """The main window: builds its widgets and commands, and connects them.
 
-Widgets that the window does not show at first are made, and their modules imported, when they are first needed.
+Widgets that the window does not show at first are created, and their modules imported, when they are first needed.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class MainWindow(QMainWindow):
         self._controller = controller
         self._theme = chosen_theme(self._controller.program.settings)
         self.may_close: Callable[[], bool] = lambda: True
-        """Called before the window closes; False keeps it open."""
+        """Called before the window closes. If it returns False, the window stays open."""
         self._keys: dict[str, str] | None = None
         self.setWindowTitle("Bough")
         self.resize(1180, 780)
@@ -316,7 +316,7 @@ class MainWindow(QMainWindow):
         self.welcome.show_choices(answering, model, is_starter=model == program.supply.starter)
 
     def _show_offer(self) -> None:
-        """Offer a model to fetch on the first page. This comes after the first paint: it takes time."""
+        """Offer a model to download on the first page. Called after the first paint, because it takes time."""
         program, welcome = self._controller.program, self.welcome
         first = program.supply.first_models
         if first.offer is None and not welcome.has_offer:
@@ -342,7 +342,7 @@ class MainWindow(QMainWindow):
             self.sidebar.show_keys()
 
     def _change_theme(self) -> None:
-        # To take long texts off the page takes some turns of the event loop.
+        # Removing long texts from the page takes some turns of the event loop.
         if self._pages.forget_long_texts():
             QTimer.singleShot(0, self, self._change_theme)
         else:
@@ -383,7 +383,7 @@ class MainWindow(QMainWindow):
             self.sidebar.take_focus()
 
     def _leave_sidebar(self) -> None:
-        """Hide the sidebar if it lies over the page."""
+        """Hide the sidebar if it covers a part of the page."""
         if self._sidebar_placement.is_overlay:
             self._sidebar_placement.leave()
 
@@ -401,7 +401,7 @@ class MainWindow(QMainWindow):
         self._show_menu_bar()
 
     def _show_menu_bar(self) -> None:
-        """Show the menu bar, or one button for all menus where it has no room."""
+        """Show the menu bar, or one button for all menus if the window is too narrow for the bar."""
         bar = self.menuBar()
         # Where the system shows the menus, the window's width does not matter.
         has_room = bar.isNativeMenuBar() or bar.sizeHint().width() <= self.width()

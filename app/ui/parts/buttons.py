@@ -1,4 +1,4 @@
-"""Buttons: with several texts, with several lines, one that folds a part; Enter outside dialogs, and Esc."""
+"""Buttons: whose text fits their width, with several lines, to fold a part of a page; and the keys Enter and Esc."""
 
 from __future__ import annotations
 

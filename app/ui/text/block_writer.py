@@ -25,9 +25,9 @@ class BlockWriter:
     def __init__(
         self, cursor: QTextCursor, formats: TextFormats, *, in_empty_block: bool, next_numbers: Sequence[int]
     ) -> None:
-        """`in_empty_block`: the cursor is in an empty block that the next block may use.
+        """`in_empty_block` means that the cursor is in an empty block that the next block may use.
 
-        `next_numbers` are those of the next items of the lists that it continues, from the outermost one.
+        `next_numbers` are the numbers of the next items of the lists to continue, the outermost list first.
         """
         self.in_empty_block = in_empty_block
         self.quote_depth = 0
@@ -36,7 +36,7 @@ class BlockWriter:
         self._next_numbers = list(next_numbers)
         self._lists: list[QTextListFormat] = []
         self._pending_item: QTextListFormat | None = None
-        """The item that begins with the next block."""
+        """The list item that begins with the next block; None if none begins."""
         self._opens_list = False
 
     # --- lists and quotes ----------------------------------------------------------------------------------
@@ -63,12 +63,12 @@ class BlockWriter:
 
     @property
     def next_numbers(self) -> tuple[int, ...]:
-        """The numbers of the next items of the open lists, from the outermost one."""
+        """The numbers of the next items of the open lists, the outermost list first."""
         return tuple(each.start() for each in self._lists)
 
     @property
     def inset_px(self) -> int:
-        """The indentation of the text at the cursor."""
+        """The indentation of the text at the cursor, in pixels."""
         return QUOTE_INDENT_PX * self.quote_depth + LIST_INDENT_PX * len(self._lists)
 
     @property
@@ -131,7 +131,7 @@ class BlockWriter:
         return start
 
     def gap_px(self, px: int) -> int:
-        """Return the gap to the block above. A code frame extends below its last line."""
+        """Return the gap to the block above: `px`, or more below a code frame, which extends below its last line."""
         is_after_code = not self.in_empty_block and self._cursor.blockFormat().hasProperty(CODE_LINE)
         return max(px, BLOCK_GAP_PX) + CODE_PADDING_PX if is_after_code else px
 

@@ -24,18 +24,18 @@ FIRST_LINE, NEXT_LINE = 1, 2
 
 CODE_PADDING_PX = 12
 HEAD_PX = 32
-"""Height of the frame's header with the language, above the first line."""
+"""The height of the frame's header, which has the name of the language, above the first line."""
 
 PARAGRAPH_ENDS = {0x2029: 0x2028, 0xFDD0: 0xFFFD, 0xFDD1: 0xFFFD}
-"""Characters at which Qt would begin a new block, and their replacements."""
+"""Characters at which Qt would begin a new block, with their replacements."""
 _SLICE_S = 0.003
 _MAX_LINE_CHARS = 2_000
-"""Code with a longer line is hardly written by hand and stays plain."""
+"""Code with a longer line was hardly written by hand, and is not highlighted."""
 
 
 @dataclass(eq=False)
 class CodeSpan:
-    """One frame of code in a document; Copy copies `code`."""
+    """One frame of code in a document. `code` is what the Copy button copies."""
 
     start: QTextCursor
     language: str
@@ -55,7 +55,7 @@ class CodeSpan:
 
     @property
     def position(self) -> int:
-        """The position of its first line in the document."""
+        """The position of the code's first line in the document."""
         return self.start.position()
 
     def rect(self, width_px: int) -> QRectF:
@@ -67,7 +67,7 @@ class CodeSpan:
         return QRectF(left, top, width_px - left, bottom - top)
 
     def widest_px(self) -> float:
-        """Return the width of the longest line; only lines that are new or may have grown are measured."""
+        """Return the width of the longest line in pixels. Only lines that are new or may have grown are measured."""
         block = self.start.document().findBlockByNumber(self.first.blockNumber() + max(0, self._num_measured - 1))
         for _ in range(self.num_lines - max(0, self._num_measured - 1)):
             self._widest_px = max(self._widest_px, block.layout().maximumWidth())
@@ -109,14 +109,14 @@ class _Job:
     span: CodeSpan
     pieces: Iterator[Piece]
     done: int = 0
-    """UTF-16 units that are highlighted."""
+    """The number of UTF-16 units that have been highlighted."""
 
 
 class CodeHighlighter(QObject):
     """Highlights code in the background, in short slices while the event loop is idle."""
 
     def __init__(self, document: QTextDocument, theme: Theme) -> None:
-        # The document owns it, so that the work ends with the document.
+        # The document is the parent, so that the work ends with the document.
         super().__init__(document)
         self._theme = theme
         self._jobs: deque[_Job] = deque()
@@ -128,7 +128,7 @@ class CodeHighlighter(QObject):
         self._theme = theme
 
     def add(self, span: CodeSpan) -> None:
-        """Highlight the code of a span, which must not change any more."""
+        """Highlight the code of a span. The code must not change after this call."""
         if not span.language or any(len(line) > _MAX_LINE_CHARS for line in span.code.split("\n")):
             return
         self._jobs.append(
@@ -142,7 +142,7 @@ class CodeHighlighter(QObject):
         self._jobs = deque(job for job in self._jobs if id(job.span) in kept)
 
     def pause(self) -> None:
-        """Change nothing in the document until `resume`."""
+        """Stop changing the document until `resume`."""
         self._timer.stop()
 
     def resume(self) -> None:

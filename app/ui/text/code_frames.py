@@ -1,4 +1,4 @@
-"""The frames around code in a message, and all frames of a message together with those of its tables."""
+"""The frames around code in a message, and the list of all frames of a message, including those of its tables."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _BUTTON_PX = 28
 _COPIED_MS = 2_000
 _DROPPED_AT_ONCE = 60
 _MIN_NAME_PX = 40
-"""With less room the name of the language is hidden."""
+"""The minimum width for the name of the language. In a narrower frame it is hidden."""
 
 
 class CodeFrame:
@@ -77,7 +77,7 @@ class CodeFrame:
             self._viewport.update(self.rect)
 
     def reveal(self, block: QTextBlock, position: int) -> None:
-        """Scroll sideways to a position in a line of this code."""
+        """Scroll the code sideways until a position in one of its lines is visible."""
         bar = self.bar
         number = block.blockNumber() - self.span.first.blockNumber() if self.span is not None else -1
         if bar is None or self.span is None or not 0 <= number < self.span.num_lines:
@@ -140,7 +140,7 @@ class CopyButton(QToolButton):
         self.clicked.connect(self._copy)
         self._span: CodeSpan | None = None
         self.source: str | None = None
-        """Copied in place of the code, which is laid out otherwise; None copies the code."""
+        """The text to copy where the frame shows the code in another layout; None means the code itself."""
         self._reset = QTimer(self, singleShot=True, interval=_COPIED_MS)
         self._reset.timeout.connect(partial(self._show_state, is_copied=False))
         self._theme = theme
@@ -175,7 +175,7 @@ class CopyButton(QToolButton):
 
     @override
     def showEvent(self, event: QShowEvent) -> None:
-        # The style of its window, and so the width of its text, is known only now.
+        # The style of the button's window, and with it the width of the text, is known only now.
         self._show_state(is_copied=self._is_copied)
         super().showEvent(event)
 
@@ -185,7 +185,7 @@ def _visible_lines(span: CodeSpan, visible: QRect) -> list[QTextBlock]:
     layout = span.start.document().documentLayout()
     block, num_left = span.first, span.num_lines
     line_px = max(1.0, layout.blockBoundingRect(block).height())
-    # All lines but the first have the same height, so the ones above need not be measured one by one.
+    # All lines except the first have the same height, so the lines above need not be measured one by one.
     num_above = int((visible.top() - layout.blockBoundingRect(block).top()) / line_px) - 1
     if num_above > 0:
         num_above = min(num_above, num_left - 1)
@@ -244,12 +244,12 @@ class Frames:
         return self._stops != before
 
     def set_source(self, source: str | None) -> None:
-        """Set what the first Copy button copies, if that is not the code in its frame."""
+        """Set the text that the first Copy button copies; None means the code in its frame."""
         if self.code:
             self.code[0].button.source = source
 
     def drop_some(self) -> bool:
-        """Remove some frames of a text that is no longer shown; return whether there were any."""
+        """Remove some frames of a text that is no longer shown; return False if none was left."""
         has_any = bool(self.code or self.tables)
         self._resize(self.code, max(0, len(self.code) - _DROPPED_AT_ONCE), CodeFrame)
         self._resize(self.tables, max(0, len(self.tables) - _DROPPED_AT_ONCE), TableFrame)
@@ -267,7 +267,7 @@ class Frames:
             frame.set_theme(theme)
 
     def paint(self, painter: QPainter, visible: QRect) -> QRegion:
-        """Draw the frames; return the clip region for the text: everything but the hidden parts of the frames."""
+        """Draw the frames. Return the clip region for the text: everything except the hidden parts of the frames."""
         region = QRegion(visible)
         for frame in (*self.code, *self.tables):
             if frame.rect.intersects(visible):
@@ -279,7 +279,7 @@ class Frames:
         return region
 
     def reveal(self, cursor: QTextCursor) -> None:
-        """Scroll the code frame around a cursor sideways to it."""
+        """Scroll the code frame around a cursor sideways until the cursor is visible."""
         for frame in self.code:
             frame.reveal(cursor.block(), cursor.positionInBlock())
 

@@ -1,4 +1,7 @@
-"""Divides a long list or quote: the text below the division is parsed as if its lists and quotes were still open."""
+"""Divides a long list or quote into two texts.
+
+The second text is parsed as if the lists and quotes that the first text opened were still open.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ _NO_QUOTE_MARK = re.compile(r"[^>\t]")
 _CONTAINERS = frozenset({"list_item_open", "list_item_continued", "blockquote_open"})
 _NUM_TRIED = 3
 _NUM_OPEN_LINES = 2
-"""The last lines may still change what they are."""
+"""The number of lines at the end whose meaning may still change while text streams in."""
 Parse: TypeAlias = Callable[[str], list[Token]]
 
 
@@ -22,17 +25,17 @@ class Division(NamedTuple):
     """The place at which a list or quote is divided."""
 
     token: int
-    """The index of the first token below it."""
+    """The index of the first token below the division."""
     source: int
-    """Its position in the source."""
+    """The position of the division in the source."""
     containers: str
-    """The lines that open the lists and quotes around it."""
+    """The lines that open the lists and quotes around the division."""
 
 
 def parsed_inside(containers: str, text: str, parse: Parse) -> list[Token]:
-    """Return the tokens of a text inside lists and quotes that these lines open; "" means none.
+    """Return the tokens of a text inside the lists and quotes that `containers` opens; "" means none.
 
-    The lists and quotes begin in lines with negative numbers, their items are of the type `list_item_continued`.
+    The tokens of these lists and quotes have negative line numbers, and their items the type `list_item_continued`.
     """
     tokens = parse(containers + text)
     num_lines = containers.count("\n")
@@ -58,7 +61,7 @@ def parsed_inside(containers: str, text: str, parse: Parse) -> list[Token]:
 def division(containers: str, text: str, tokens: Sequence[Token], parse: Parse) -> Division | None:
     """Return the last place at which a text can be divided so that it looks the same; None if there is none.
 
-    `tokens` are those of `parsed_inside(containers, text, parse)`.
+    `tokens` is the result of `parsed_inside(containers, text, parse)`.
     """
     lines = (containers + text).split("\n")
     num_above = containers.count("\n")
@@ -72,11 +75,14 @@ def division(containers: str, text: str, tokens: Sequence[Token], parse: Parse) 
 
 
 def _places(tokens: Sequence[Token], end: int) -> list[tuple[int, list[Token]]]:
-    """Return the blocks in lists and quotes that begin a line before `end`, each with what is around it."""
+    """Return the blocks in lists and quotes that begin on a line before `end`.
+
+    Each block is the index of its first token, with the tokens that open the lists and quotes around it.
+    """
     places: list[tuple[int, list[Token]]] = []
     around: list[Token] = []
     above: list[Token] = []
-    """The item above the one that begins."""
+    """The list item that has just ended."""
     for index, token in enumerate(tokens):
         if token.nesting < 0:
             if around and around[-1].level == token.level:
@@ -93,7 +99,7 @@ def _places(tokens: Sequence[Token], end: int) -> list[tuple[int, list[Token]]]:
 
 
 def _opening_lines(around: Sequence[Token], lines: Sequence[str], num_above: int) -> str | None:
-    """Return lines that open lists and quotes, and an empty line; None if they are not as expected."""
+    """Return lines that open the lists and quotes `around`, and an empty line; None if their marks are not found."""
     opening: list[str] = []
     first_lines = [(token.map or [0])[0] + num_above for token in around]
     for line in sorted(set(first_lines)):
@@ -113,7 +119,7 @@ def _opening_lines(around: Sequence[Token], lines: Sequence[str], num_above: int
 
 
 def _is_same(tokens: Sequence[Token], others: Sequence[Token]) -> bool:
-    """Return whether tokens are the same below the lines that open their lists and quotes."""
+    """Return whether `tokens` equal `others` without the tokens of lines with negative numbers."""
     begins = next((at for at, each in enumerate(others) if each.map is not None and each.map[0] >= 0), len(others))
     return [_look(each) for each in tokens] == [_look(each) for each in others[begins:]]
 

@@ -1,4 +1,4 @@
-"""A message's document and its source: positions in both, and a selection as plain text."""
+"""Maps positions in a message's document to positions in its source, and returns a selection as plain text."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from app.ui.text.formulas import FORMULA, formula_source, key_of
 from app.ui.text.text_formats import CONTINUES_LINE
 
 _MAX_HIDDEN_CHARS = 2_000
-"""The longest run of source that is not shown; link addresses are the longest."""
+"""The maximum number of consecutive source characters that the document hides. Link addresses are the longest."""
 _GENERATED = frozenset("\u2028\u200b\u2002☐☑")
-"""Characters in the document that the source has in another form."""
+"""Characters in the document that stand for other characters in the source."""
 _OBJECT = "\ufffc"
 _LONG_RUN = re.compile(r"([^\s\u200b]{1000})\u200b")
-"""A run of text and the break that `inline_writer.breakable` inserted."""
+"""Text without a space, and the break that `inline_writer.breakable` inserted after it."""
 _BREAK = "\u200b"
 _INSERTED = frozenset((_BREAK, "\u2029"))
 
 
 def source_position(cursor: QTextCursor, source: str, start: int) -> int:
-    """Return the position in `source` of a cursor in a document that shows the Markdown from `start` on."""
+    """Return the position in `source` of a cursor. The document shows `source` as Markdown, from `start` on."""
     position = start
     for character, unit in _read_before(cursor):
         if character == _OBJECT:
@@ -39,7 +39,7 @@ def source_position(cursor: QTextCursor, source: str, start: int) -> int:
 
 
 def raw_position(cursor: QTextCursor, source: str) -> int:
-    """Return the position in `source` of a cursor in a document that shows it as plain text."""
+    """Return the position in `source` of a cursor. The document shows `source` as plain text."""
     position = 0
     units = cursor.document().toRawText().encode("utf-16-le", "surrogatepass")
     for character in units[: 2 * cursor.position()].decode("utf-16-le", "surrogatepass"):
@@ -65,7 +65,7 @@ def _read_before(cursor: QTextCursor) -> Iterator[tuple[str, int]]:
 
 
 def _after_formula(cursor: QTextCursor, unit: int, source: str, position: int) -> int:
-    """Return the position in the source after the formula before `unit`."""
+    """Return the position in the source after the formula that ends at `unit` in the document."""
     formula = QTextCursor(cursor.document())
     formula.setPosition(unit)
     if formula.charFormat().objectType() != FORMULA:
@@ -119,14 +119,14 @@ def _is_filler(block: QTextBlock) -> bool:
 
 
 def _text_with_formulas(block: QTextBlock, start: int, end: int) -> str:
-    """Return a part of a block, with the sources of formulas."""
+    """Return the text of a part of a block, with the sources of formulas in place of their pictures."""
     selected = QTextCursor(block)
     selected.setPosition(start)
     selected.setPosition(end, QTextCursor.MoveMode.KeepAnchor)
     text = selected.selectedText()
     if _OBJECT not in text:
         return text
-    # To ask for the format at one position after another takes much longer.
+    # Asking for the format at one position after another would take much longer.
     sources: list[str] = []
     fragments = block.begin()
     while not fragments.atEnd():
@@ -142,7 +142,7 @@ def _text_with_formulas(block: QTextBlock, start: int, end: int) -> str:
 
 
 def _num_objects(fragment: QTextFragment, selected: QTextCursor) -> int:
-    """Return the number of objects in the selected part of a fragment."""
+    """Return the number of objects (pictures of formulas) in the selected part of a fragment."""
     text, start, end = fragment.text(), fragment.position(), fragment.position() + fragment.length()
     if _OBJECT not in text or end <= selected.selectionStart() or start >= selected.selectionEnd():
         return 0
@@ -160,7 +160,7 @@ def is_mirrored(table: QTextTable) -> bool:
 
 
 class _Place(NamedTuple):
-    """A row of a table."""
+    """A table and one of its rows."""
 
     table: int
     row: int
@@ -168,11 +168,11 @@ class _Place(NamedTuple):
 
 
 _OUTSIDE = _Place(-1, -1, is_mirrored=False)
-"""The place of blocks that are in no table."""
+"""The place of blocks outside tables."""
 
 
 class _Tables:
-    """The tables of a document. Qt looks for the table of a block among all of them, which takes long for many."""
+    """The tables of a document. Qt's own search for the table of a block is slow in a document with many tables."""
 
     def __init__(self, document: QTextDocument) -> None:
         self._tables = [frame for frame in document.rootFrame().childFrames() if isinstance(frame, QTextTable)]
@@ -180,7 +180,7 @@ class _Tables:
         self._ends = [table.lastPosition() for table in self._tables]
 
     def place(self, block: QTextBlock) -> _Place:
-        """Return the place of a block."""
+        """Return the table and row of a block."""
         position = block.position()
         index = bisect.bisect_right(self._starts, position) - 1
         if index < 0 or position > self._ends[index]:
@@ -190,7 +190,10 @@ class _Tables:
 
 
 def in_reading_order(blocks: Iterable[QTextBlock], document: QTextDocument) -> Iterator[QTextBlock]:
-    """Yield consecutive blocks of a document in reading order: Qt lays all tables out from left to right."""
+    """Yield consecutive blocks of a document in reading order.
+
+    In a right-to-left table the order differs, because Qt lays all tables out from left to right.
+    """
     return (block for block, _ in _with_places(blocks, _Tables(document)))
 
 
@@ -213,19 +216,19 @@ def blocks_between(document: QTextDocument, start: int, end: int) -> Iterator[QT
 
 
 class CharacterPositions:
-    """The document position of each character of a growing source text that is shown as plain text.
+    """The document positions of the characters of a source text that grows and is shown as plain text.
 
-    They differ because Qt counts UTF-16 units, and because long runs contain inserted breaks.
+    The positions differ from those in the source, because Qt counts UTF-16 units and long words have inserted breaks.
     """
 
     def __init__(self, document: QTextDocument) -> None:
         self._document = document
         self._positions = [0]
-        """The beginning of each character, and the end of the last one."""
+        """The position of each character, and the end of the last character."""
         self._has_mismatch = False
 
     def __getitem__(self, index: int) -> int:
-        """Return the position of a character; for `num_chars`, the end of the last one."""
+        """Return the position of a character. The index `num_chars` means the end of the last character."""
         return self._positions[index]
 
     @property
@@ -234,7 +237,7 @@ class CharacterPositions:
         return 0 if self._has_mismatch else len(self._positions) - 1
 
     def extend(self, text: str) -> None:
-        """Add the characters that the document has grown by; `text` is the whole source."""
+        """Add the characters that were appended to the document; `text` is the whole source."""
         index, unit = len(self._positions) - 1, self._positions[-1]
         # The document has one character for a CRLF.
         self._has_mismatch = self._has_mismatch or text.find("\r", index) >= 0
@@ -261,7 +264,7 @@ class CharacterPositions:
 
 
 def cursor_x(line: QTextLine, position: int) -> float:
-    """Return the x coordinate of a position in a line; PySide returns a tuple where its stubs say float."""
+    """Return the x coordinate of a position in a line. (PySide returns a tuple where its stubs say float.)"""
     found: Any = line.cursorToX(position)
     return float(found[0] if isinstance(found, tuple) else found)
 

@@ -40,16 +40,16 @@ _IS_INLINE = _LATEX + 1
 _TEXT_FONT = _LATEX + 2
 """The font of the text around the formula."""
 _KEY = _LATEX + 3
-"""The number of its `FormulaKey`."""
+"""The number of the formula's `FormulaKey`."""
 
 _SIZE_PX = TEXT_PX + 1
-"""The letters of formulas are a little smaller than those of text."""
+"""The font size of formulas. Their letters look a little smaller than letters of text in the same size."""
 _PLACEHOLDER_PX = 20
 _LEAST_ROOM_PX = 40.0
 _TELL_MS = 30
 """The time between two reports of new pictures, so that a paragraph is not laid out again for each of its formulas."""
 _DRAW_S = 0.010
-"""How long pictures are drawn at a time; the others follow in the next turns of the event loop."""
+"""The time for drawing pictures in one turn of the event loop. The other pictures follow in the next turns."""
 _OBJECT = "\ufffc"
 
 
@@ -65,14 +65,14 @@ class Formulas(QObject):
     """Renders formulas in a thread and caches them: rendering one takes some hundredths of a second."""
 
     rendered = Signal()
-    """Some more formulas were rendered, or are known to be invalid."""
+    """More formulas were rendered, or found to be invalid."""
     due = Signal()
-    """Pictures that `pixmap` put off can be drawn."""
+    """Pictures that `pixmap` postponed can be drawn now."""
 
     def __init__(self) -> None:
         super().__init__()
         self._pictures: dict[FormulaKey, Formula | None] = {}
-        """None: the formula can't be rendered."""
+        """The rendered formulas; None means that a formula can't be rendered."""
         self._pending: set[FormulaKey] = set()
         self._keys: list[FormulaKey] = []
         self._numbers: dict[FormulaKey, int] = {}
@@ -83,18 +83,18 @@ class Formulas(QObject):
         self._thread: threading.Thread | None = None
         self._is_loaded = False
         self._drawn_s = 0.0
-        """How long pictures were drawn in this turn of the event loop."""
+        """The time spent on drawing pictures in this turn of the event loop, in seconds."""
         self._next_turn = QTimer(self, interval=0, singleShot=True)
         self._next_turn.timeout.connect(self._begin_turn)
         self._teller = QTimer(self, interval=_TELL_MS)
         self._teller.timeout.connect(self._keep)
 
     def is_known(self, key: FormulaKey) -> bool:
-        """Return whether a formula is rendered, or known to be impossible to render."""
+        """Return whether a formula has been rendered, or found to be invalid."""
         return key in self._pictures
 
     def is_invalid(self, key: FormulaKey) -> bool:
-        """Return whether a formula is known to be impossible to render."""
+        """Return whether a formula has been found to be invalid, so that it can't be rendered."""
         return key in self._pictures and self._pictures[key] is None
 
     def number(self, key: FormulaKey) -> int:
@@ -105,11 +105,14 @@ class Formulas(QObject):
         return self._numbers[key]
 
     def key(self, number: int) -> FormulaKey:
-        """Return the key with a number."""
+        """Return the key that has this number."""
         return self._keys[number]
 
     def picture(self, key: FormulaKey) -> Formula | None:
-        """Return the picture of a formula; None if it can't be rendered, or until `rendered` is emitted."""
+        """Return the picture of a formula. None means that it can't be rendered, or has not been rendered yet.
+
+        Once a formula has been rendered, `rendered` is emitted.
+        """
         if key not in self._pictures and key not in self._pending:
             self._pending.add(key)
             self._queue.put(key)
@@ -123,7 +126,7 @@ class Formulas(QObject):
     def pixmap(self, key: FormulaKey, colour: QColor, scale: float, *, may_wait: bool = False) -> QPixmap | None:
         """Return the picture in a colour, at `scale` device pixels for each logical pixel.
 
-        `may_wait`: return None if many pictures were drawn in this turn of the event loop; `due` follows.
+        With `may_wait`, return None if many pictures were drawn in this turn of the event loop; `due` follows.
         """
         picture = self.picture(key)
         if picture is None:
@@ -153,7 +156,7 @@ class Formulas(QObject):
             self._finished.put((key, formula(key.latex, key.size_px, "black", is_inline=key.is_inline)))
 
     def _keep(self) -> None:
-        """Take over what the thread rendered since the last call."""
+        """Store the formulas that the thread has rendered since the last call."""
         is_new = False
         while not self._finished.empty():
             key, picture = self._finished.get()
@@ -161,7 +164,7 @@ class Formulas(QObject):
             self._pending.discard(key)
             is_new = True
         if is_new and not self._is_loaded:
-            # Tens of thousands of objects came with the fonts.
+            # Loading the fonts created tens of thousands of objects.
             self._is_loaded = True
             QTimer.singleShot(0, self, keep_what_is_loaded)
         if not self._pending:
@@ -196,20 +199,20 @@ class PlacedFormula:
     position: int
     key: FormulaKey
     markup: str
-    """The mark before it in the source."""
+    """The mark before the formula in the source, such as `$`."""
     is_fitted: bool
-    """Whether the document has room for its picture."""
+    """Whether the document has reserved the size of the formula's picture."""
 
     @property
     def source(self) -> str:
-        """The formula as it was written."""
+        """The formula with its marks, as in the source."""
         return with_marks(self.key.latex, self.markup)
 
 
 def insert_formula(
     cursor: QTextCursor, latex: str, base: QTextCharFormat, *, markup: str, is_inline: bool
 ) -> PlacedFormula | None:
-    """Insert a formula as a picture; return None if an earlier attempt to render it has failed."""
+    """Insert a formula as a picture. Return None, and insert nothing, if the formula is known to be invalid."""
     key = FormulaKey(latex, is_inline, scaled(_SIZE_PX))
     if formulas().is_invalid(key):
         return None
@@ -263,7 +266,7 @@ def _select(cursor: QTextCursor, placed: PlacedFormula) -> QTextCharFormat:
 
 
 def _align_baseline(format_: QTextCharFormat, key: FormulaKey) -> None:
-    """Set a font whose descent is at least the formula's: Qt extends an object below the line by that much."""
+    """Set a font with at least the descent of the formula, because Qt extends objects below the line by the descent."""
     picture = formulas().picture(key)
     font_px, _ = _font_with_descent(0 if picture is None else picture.below_px)
     format_.setFont(_font(font_px), QTextCharFormat.FontPropertiesInheritanceBehavior.FontPropertiesSpecifiedOnly)
@@ -284,7 +287,7 @@ def _font(px: int) -> QFont:
 
 
 _WIDGET = 1
-"""The type of paint device that a widget is (`QInternal::Widget`)."""
+"""The device type of widgets (`QInternal::Widget`)."""
 
 
 class FormulaObject(QPyTextObject):
@@ -298,7 +301,7 @@ class FormulaObject(QPyTextObject):
         self._sizes: dict[int, QSizeF] = {}
         """The sizes of narrow formulas by the numbers of their keys."""
         self._missing: QAbstractTextDocumentLayout | None = None
-        """The layout of the document if pictures in it are still to be drawn."""
+        """The layout of the document if some of its pictures must still be drawn."""
         formulas().rendered.connect(self.rendered)
         formulas().due.connect(self._draw_missing)
 

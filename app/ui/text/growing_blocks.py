@@ -23,18 +23,18 @@ from app.ui.theme import Theme
 _JOINER = "\u200d"
 _REGIONAL = range(0x1F1E6, 0x1F200)
 _UNDECIDED = re.compile(r" {0,3}(\d{1,9}[.)]?|[-*+]+|[-*+] +|=+|#+|>|\|.*)?")
-"""A last line that may still change its meaning, so that the block above may continue."""
+"""Matches a last line whose meaning may still change, so that the block above may continue."""
 _ITEM = re.compile(r" {0,3}([-*+]|\d{1,9}[.)])[ \t]+\S")
 _ITEMS = frozenset({"list_item_open", "list_item_continued"})
 _WORD = re.compile(r"[^\W_]+ (?=[^\W_])")
 _LONG_PARAGRAPH = 16_000
-"""A longer last paragraph is divided, so that only the rest is written again."""
+"""A last paragraph with more characters is divided, so that only its end is written again for new text."""
 _LONG_BLOCK = 40_000
 _MANY_PARTS = 1_000
 _FORMULA_WEIGHT = 5
 _OPENING = re.compile(r"(?P<marker>`{3,}(?!`)|~{3,}(?!~))[^\n]*\n")
 _WINDOW = 300
-"""Characters of code before the end that are highlighted again; the code above keeps its colours."""
+"""The number of characters at the end of code that are highlighted again. The code above keeps its colours."""
 
 
 def split_open_cluster(text: str) -> tuple[str, str]:
@@ -60,7 +60,7 @@ def split_open_cluster(text: str) -> tuple[str, str]:
 
 
 class LastBlock(NamedTuple):
-    """The last block of a text, or the last item if that block is a list; and everything above it."""
+    """The last block of a text (or the last item if that block is a list), and everything above it."""
 
     above: list[Token]
     above_source: str
@@ -75,9 +75,9 @@ class LastBlock(NamedTuple):
 
     @property
     def is_long(self) -> bool:
-        """Whether the text is one block that is too long to be written again with each token.
+        """Whether the text is a single block that is too long to be written again with each token.
 
-        Code and tables are not: only their end is written again.
+        Code and tables never are, because only their end is written again.
         """
         if self.above or not self.tokens or self.tokens[0].type == "fence" or open_table(self) is not None:
             return False
@@ -88,7 +88,7 @@ class LastBlock(NamedTuple):
 
 
 def _weight(part: Token) -> int:
-    """Return how many parts of a paragraph cost as much to lay out."""
+    """Return the cost of laying out a part of a paragraph: 1 for text, more for a formula."""
     return _FORMULA_WEIGHT if part.type in {INLINE, DISPLAY} else 1
 
 
@@ -97,11 +97,11 @@ class OpenTable(NamedTuple):
 
     head: str
     unfinished: str
-    """The last row if it has no line end yet."""
+    """The source of the last row if that row has no line end yet."""
 
 
 def last_block(source: str, tokens: list[Token]) -> LastBlock:
-    """Return the last block of a text; `tokens` are its parsed tokens."""
+    """Return the last block of a text; `tokens` are the tokens of the whole text."""
     starts = [max(0, token.map[0]) for token in tokens if token.level == 0 and token.nesting >= 0 and token.map]
     if not starts:
         return LastBlock([], "", tokens, source, is_above_final=False)
@@ -111,7 +111,7 @@ def last_block(source: str, tokens: list[Token]) -> LastBlock:
         at for at, token in enumerate(tokens) if token.level == 0 and token.map and max(0, token.map[0]) == line
     )
     if (item := _last_item(tokens[split:], lines)) is not None:
-        # The items above the last one are final, too.
+        # The items above the last item are final, too.
         split += item
         line = (tokens[split].map or [0])[0]
     above_source = "".join(f"{each}\n" for each in lines[:line])
@@ -127,18 +127,18 @@ def last_block(source: str, tokens: list[Token]) -> LastBlock:
 
 
 def paragraph_split(paragraph: str) -> int:
-    """Return the position at which a very long paragraph is divided: at a space near its end."""
+    """Return the position at which to divide a very long paragraph: after a space near its end."""
     split = len(paragraph) - min(_LONG_PARAGRAPH, len(paragraph)) // 4
     return next((found.end() for found in _WORD.finditer(paragraph, max(0, split - 1_000), split)), split)
 
 
 def block_split(block: str) -> int:
-    """Return the position to divide a very long list item or quote: the beginning of its last line."""
+    """Return the position at which to divide a very long list item or quote: the beginning of its last line."""
     return block.rstrip("\n").rfind("\n") + 1 or len(block)
 
 
 def open_table(block: LastBlock) -> OpenTable | None:
-    """Return the table of a block if it has a complete row and may get more; else None."""
+    """Return the table of a block if it has a complete row and may get more rows; else None."""
     tokens, source = block.tokens, block.source
     if len(tokens) < 2 or tokens[0].type != "table_open" or tokens[-1].type != "table_close":
         return None
@@ -161,7 +161,7 @@ def _last_item(tokens: list[Token], lines: list[str]) -> int | None:
 
 
 class GrowingCode:
-    """Code in an unindented fence that is still open; `span` is its frame in the document, at first empty.
+    """Code in an unindented fence that is still open. `span` is its frame in the document, which is empty at first.
 
     Text is appended line by line; the code above is not written again.
     """
@@ -172,11 +172,11 @@ class GrowingCode:
         self._formats = TextFormats(theme)
         self._closing = re.compile(rf" {{0,3}}{re.escape(marker[0])}{{{len(marker)},}}[ \t]*")
         self._stable_end = span.start.position()
-        """The end of the code in the document that can't change any more."""
+        """The document position after the code that can't change any more."""
         self._pending = ""
-        """The source after `_stable_end`."""
+        """The source of the code after `_stable_end`."""
         self._shown = ""
-        """The part of `_pending` that is in the document."""
+        """The part of `_pending` that the document shows."""
         self._window_start = self._stable_end
         self._window_text = ""
         self._pieces: list[Piece] = []
@@ -192,7 +192,7 @@ class GrowingCode:
                 self._show("\n".join(lines[:index]).rstrip("\n"))
                 self.span.code += self._shown
                 return "\n".join((*lines[index + 1 :], unfinished))
-        # The last line may be the closing fence, or the beginning of it.
+        # The last line may be the closing fence, or its beginning.
         is_end = self._closing.fullmatch(unfinished) is not None
         self._show((complete if is_end else self._pending).rstrip("\n"))
         self._settle(complete.rstrip("\n"))
@@ -200,7 +200,7 @@ class GrowingCode:
 
     @property
     def num_unfinished(self) -> int:
-        """The length of the last line."""
+        """The length of the last line in characters."""
         return len(self._pending) - self._pending.rfind("\n") - 1
 
     def move(self, num_units: int) -> None:
@@ -273,14 +273,14 @@ class GrowingTable:
     def __init__(
         self, table: QTextTable, head: str, unfinished: str, theme: Theme, parse: Callable[[str], list[Token]]
     ) -> None:
-        """`head` is the source of its first two lines, `unfinished` that of the incomplete row at its end."""
+        """`head` is the source of the table's first two lines, `unfinished` the source of the incomplete last row."""
         self.table = table
         self.pending = unfinished
         """The source of the incomplete last row."""
         self.formulas: list[PlacedFormula] = []
-        """The formulas in the rows that the last `append` wrote."""
+        """The formulas in the rows that the last call of `append` wrote."""
         self.continuations: list[QTextTable] = []
-        """The tables that the last `append` began."""
+        """The tables that the last call of `append` began."""
         self._head = head
         self._theme = theme
         self._parse = parse

@@ -1,4 +1,4 @@
-"""Syntax highlighting with Pygments, in colours that can be read. Independent of documents."""
+"""Syntax highlighting with Pygments, in readable colours. Independent of documents."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from pygments.util import ClassNotFound
 from PySide6.QtGui import QColor
 
 _MAX_CHARS = 100_000
-"""Longer code is not highlighted."""
+"""Code with more characters is not highlighted."""
 _READABLE_CONTRAST = 4.5
 _NUM_STEPS = 20
 
 
 class Piece(NamedTuple):
-    """A run of code in one format; `colour` None means the colour of the text."""
+    """A piece of code in one format. A `colour` of None means the colour of normal text."""
 
     text: str
     colour: str | None = None
@@ -52,7 +52,7 @@ def pieces(code: str, language: str, style_name: str, background: str) -> Iterat
 
 
 def _format_of(kind: Any, style: type[Style]) -> Any:
-    """Return the format of a kind of token. A kind that no style has, such as YAML's brackets, is as the one above."""
+    """Return the format of a kind of token. A kind that the style lacks has the format of its parent kind."""
     try:
         return style.style_for_token(kind)
     except KeyError:
@@ -77,14 +77,14 @@ def _lexer(language: str) -> Lexer | None:
 
 
 def contrast(one: str, other: str) -> float:
-    """Return the contrast ratio of two colours after WCAG 2, from 1 to 21."""
+    """Return the contrast ratio of two colours as WCAG 2 defines it, from 1 to 21."""
     darker, lighter = sorted((_luminance(QColor(one)), _luminance(QColor(other))))
     return (lighter + 0.05) / (darker + 0.05)
 
 
 @lru_cache(maxsize=512)
 def readable(colour: str, background: str) -> str:
-    """Return `colour`, made darker or lighter until text in it is readable on `background`."""
+    """Return `colour`, made darker or lighter until text in this colour is readable on `background`."""
     end = max(("#000000", "#ffffff"), key=lambda candidate: contrast(candidate, background))
     mixed = (_mixed(colour, end, step / _NUM_STEPS) for step in range(_NUM_STEPS + 1))
     return next((candidate for candidate in mixed if contrast(candidate, background) >= _READABLE_CONTRAST), end)

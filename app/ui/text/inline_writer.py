@@ -14,7 +14,7 @@ from app.ui.text.formulas import PlacedFormula, insert_formula
 from app.ui.text.text_formats import TextFormats, changed
 
 _LONG_RUN = re.compile(r"\S{1000}(?=\S)")
-"""Text without a space; for tens of thousands of characters Qt's layout would take seconds."""
+"""Matches long text without a space. Qt would lay out tens of thousands of such characters in seconds."""
 _LAST_RUN = re.compile(r"[^\s\u200b]+\Z")
 _TAG = re.compile(r"\s*</?[A-Za-z][^<>]*>")
 _TAG_AT_END = re.compile(r"</?[A-Za-z][^<>]*>\s*\Z")
@@ -22,7 +22,7 @@ _LINE_SEPARATOR = "\u2028"
 
 
 class InlineWriter:
-    """Writes at a cursor and collects the formulas."""
+    """Writes inline content at a cursor, and collects the formulas in it."""
 
     def __init__(self, cursor: QTextCursor, formats: TextFormats) -> None:
         self._cursor = cursor
@@ -79,13 +79,13 @@ class InlineWriter:
         self._cursor.insertText(breakable(text).translate(PARAGRAPH_ENDS), format_)
 
     def insert_more(self, text: str, format_: QTextCharFormat) -> None:
-        """Write text that continues the text before the cursor, where a run without a space may have begun."""
+        """Write text that continues the text before the cursor, even in the middle of a long word."""
         run = _LAST_RUN.search(self._cursor.block().text()[-1_000:])
         before = "" if run is None else run[0]
         self._cursor.insertText(breakable(before + text)[len(before) :].translate(PARAGRAPH_ENDS), format_)
 
     def _is_between_wide(self, token: Token, number: int) -> bool:
-        """Return whether a line ends between characters of a script without spaces."""
+        """Return whether a line end is between two characters of a script that has no spaces, such as Chinese."""
         following = (token.children or [])[number + 1 : number + 2]
         after = following[0].content[:1] if following else ""
         before = self._cursor.block().text()[-1:]
@@ -93,7 +93,7 @@ class InlineWriter:
 
 
 def _is_beside_tag(token: Token, number: int) -> bool:
-    """Return whether a line ends next to an HTML tag; such line breaks are kept to keep HTML readable."""
+    """Return whether a line end is next to an HTML tag. Such line breaks are kept, so that HTML stays readable."""
     before, after = (
         each[0].content if each and each[0].type == "text" else ""
         for each in ((token.children or [])[max(number - 1, 0) : number], (token.children or [])[number + 1 :])

@@ -1,4 +1,4 @@
-"""Lays a long text out in another width in short steps, while a picture of it stays on the page."""
+"""Lays out a long text for a new width in short steps. Meanwhile the page shows a picture of the text."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing_extensions import override
 
 _STEP_S = 0.010
 NUM_BLOCKS = 20
-"""The number of blocks that are laid out between two looks at the clock."""
+"""The number of blocks that are laid out before the time is checked again."""
 
 
 class LayoutAhead(QObject):
-    """The layout of one document in the width that its page will have."""
+    """Lays out one document for the width that its page will have."""
 
     def __init__(self, document: QTextDocument, width_px: int, picture: QPixmap, place: QPoint) -> None:
-        """`picture` shows the visible part in the present width, at `place` on the page."""
+        """`picture` shows the visible part of the text in the present width, at `place` on the page."""
         super().__init__(document)
         self.width_px = width_px
         self._document = document
@@ -25,7 +25,7 @@ class LayoutAhead(QObject):
         self._place = place
         self._has_begun = False
         self.num_done = 0
-        """The number of blocks that are laid out."""
+        """The number of blocks that have been laid out."""
 
     @property
     def is_complete(self) -> bool:
@@ -48,15 +48,15 @@ class LayoutAhead(QObject):
                 return
 
     def end(self) -> None:
-        """Leave the rest to Qt."""
+        """Stop, and let Qt lay out the rest."""
         self._document.documentLayout().removeEventFilter(self)
         self.deleteLater()
 
     @override
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        # Qt's own steps are twice as long each time.
+        # Suppress Qt's own steps, because each is twice as long as the one before.
         return event.type() == QEvent.Type.Timer
 
     def paint(self, painter: QPainter) -> None:
-        """Paint the picture of the text as it was."""
+        """Paint the picture of the text in its old width."""
         painter.drawPixmap(self._place, self._picture)

@@ -36,7 +36,7 @@ class LinkPopover(QFrame):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setAccessibleName(self.tr("Link"))
         self._url = url
-        # In the encoded form letters of other scripts can't pass for Latin ones.
+        # The address is shown in its encoded form, where letters of other scripts can't pass for Latin letters.
         self.address = url.toString(QUrl.ComponentFormattingOption.FullyEncoded)
         field = QPlainTextEdit(self.address)
         field.setObjectName("field")
@@ -68,7 +68,7 @@ class LinkPopover(QFrame):
         column.addLayout(row)
 
     def show_at(self, point: QPoint) -> None:
-        """Open below a point of the screen; above it if there is no room below."""
+        """Open below a point of the screen, or above the point if there is not enough space below."""
         self.adjustSize()
         screen = QGuiApplication.screenAt(point) or QGuiApplication.primaryScreen()
         room = screen.availableGeometry()
@@ -88,7 +88,7 @@ class LinkPopover(QFrame):
 
 
 def is_safe(url: QUrl) -> bool:
-    """Return whether the system may open an address."""
+    """Return whether an address is safe to open in other programs."""
     return url.scheme().lower() in _SAFE_SCHEMES
 
 
@@ -123,13 +123,13 @@ class TextLinks:
     def __init__(self, text: QTextBrowser) -> None:
         self._text = text
         self._index = -1
-        """The index of the link that the key showed last."""
+        """The index of the link that `show_next` showed last."""
         self.popover: LinkPopover | None = None
         text.setOpenLinks(False)
         text.anchorClicked.connect(self._on_clicked)
 
     def show_next(self) -> bool:
-        """Show the popover of the next link, after the last one the first; return whether there is any link."""
+        """Show the popover of the next link; after the last link, of the first. Return whether there is any link."""
         text, links = self._text, links_in(self._text.document())
         if not links:
             return False

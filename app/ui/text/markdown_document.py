@@ -48,11 +48,11 @@ from app.ui.text.text_formats import TextFormats
 from app.ui.theme import Theme, text_font
 
 _WORK_S = 0.010
-"""How long writing may take at a time, in seconds."""
+"""The time for writing in one turn of the event loop, in seconds."""
 _REST = 4
-"""Work that may be repeated on the same blocks rests for this many times as long as it took."""
+"""Work that may be repeated on the same blocks pauses for this many times as long as it took."""
 _SHORT_S = 0.012
-"""The last block is written again with each token if this takes less."""
+"""The last block is written again with each token if writing it takes less time than this, in seconds."""
 
 
 class _Beginnings(QObject):
@@ -66,7 +66,7 @@ class _Beginnings(QObject):
 
     @property
     def is_next_free(self) -> bool:
-        """Whether another beginning may be written in this turn."""
+        """Whether there is time to write another beginning in this turn."""
         return self._spent_s < _WORK_S
 
     def spend(self, seconds: float) -> None:
@@ -79,26 +79,26 @@ class _Beginnings(QObject):
 
 @lru_cache(maxsize=1)
 def _beginnings() -> _Beginnings:
-    """Return the one that all messages of the program share."""
+    """Return the `_Beginnings` that all messages of the program share."""
     return _Beginnings()
 
 
 @dataclass(frozen=True)
 class _FinalPart:
-    """The beginning of the text and of the document that further text cannot change."""
+    """The part at the beginning of the text and of the document that further text can't change."""
 
     source: int = 0
-    """Its end in the source."""
+    """The end of the final part in the source."""
     position: int = 0
-    """Its end in the document."""
+    """The end of the final part in the document."""
     in_empty_block: bool = True
-    """Whether it ends with an empty block that the next block may use."""
+    """Whether the final part ends with an empty block that the next block may use."""
     in_paragraph: bool = False
-    """Whether it ends inside a paragraph."""
+    """Whether the final part ends inside a paragraph."""
     next_numbers: tuple[int, ...] = ()
-    """The numbers of the next items of the lists that it ends in, from the outermost one."""
+    """The numbers of the next items of the lists that are open at its end, the outermost list first."""
     containers: str = ""
-    """Lines that open the lists and quotes that it ends in; "" where a new block begins, or a new item of a list."""
+    """Lines that open the lists and quotes around its end; "" if a new block or list item begins there."""
     last_line: str = ""
     block_format: QTextBlockFormat = field(default_factory=QTextBlockFormat)
     num_spans: int = 0
@@ -118,7 +118,7 @@ class MarkdownDocument(QObject):
     """The last slice was written."""
 
     def __init__(self, document: QTextDocument, theme: Theme) -> None:
-        # The document owns it, so that the work ends with the document.
+        # The document is the parent, so that the work ends with the document.
         super().__init__(document)
         self.document = document
         document.setUndoRedoEnabled(False)
@@ -137,18 +137,18 @@ class MarkdownDocument(QObject):
         self.tables: list[QTextTable] = []
         self._formulas: list[PlacedFormula] = []
         self.is_writing = False
-        """Whether a slice is being written; `grown` follows."""
+        """Whether a slice is being written. `grown` is emitted afterwards."""
         self._changed_from: int | None = None
         document.contentsChange.connect(self._note_change)
         self._waiting = ""
-        """The end of the text, which is not written yet."""
+        """The rest of the text, which has not been written yet."""
         self._limits = FIRST_LIMITS
         self._cost = 0
-        """The cost of the text written so far, as `next_slice` counts it."""
+        """The cost of the text written so far, the sum of the costs from `next_slice`."""
         self._is_as_written = False
         """Whether the rest of the text is shown as its source, because there is too much to format."""
         self._rests_until = 0.0
-        """When room for pictures may be made again, and the last block of a stream written again."""
+        """The time until which formulas are not fitted and the last block of a stream is not written again."""
         self._is_paused = False
         self._timer = QTimer(self, interval=0)
         self._timer.timeout.connect(self._work)
@@ -162,17 +162,17 @@ class MarkdownDocument(QObject):
 
     @property
     def formulas(self) -> list[str]:
-        """The Markdown sources of its formulas."""
+        """The Markdown sources of the formulas in the document."""
         return [placed.source for placed in self._formulas]
 
     def num_formulas(self, start: int, end: int) -> int:
-        """Return the number of formulas between two positions."""
+        """Return the number of formulas between two positions in the document."""
         first, last = (bisect.bisect_left(self._formulas, at, key=attrgetter("position")) for at in (start, end))
         return last - first
 
     @property
     def is_complete(self) -> bool:
-        """Whether the part of the text that should be shown is written."""
+        """Whether all of the text that should be shown has been written."""
         return not self._waiting or self._is_full
 
     @property
@@ -182,7 +182,7 @@ class MarkdownDocument(QObject):
 
     @property
     def is_as_written(self) -> bool:
-        """Whether the end of the text is shown as it was written, because there is too much to format."""
+        """Whether the end of the text is shown as its source, because there is too much to format."""
         return self._is_as_written
 
     def show_more(self) -> None:
@@ -191,7 +191,9 @@ class MarkdownDocument(QObject):
         self._start_work()
 
     def set_source(self, source: str, *, at_once: bool = True) -> None:
-        """Show a new text: its beginning at once, unless `at_once` is False or the beginnings of other long texts were
+        """Show a new text.
+
+        Its beginning is shown at once, unless `at_once` is False or the beginnings of other long texts were already
         shown in this turn of the event loop.
         """
         self._begin(is_plain=False)
@@ -232,7 +234,7 @@ class MarkdownDocument(QObject):
             self._rests_until = time.monotonic() + _REST * took
 
     def pause(self) -> None:
-        """Let appended text, pictures and colours wait until `resume`."""
+        """Stop writing appended text, pictures and colours until `resume`."""
         self._is_paused = True
         self._timer.stop()
         self.highlighter.pause()
@@ -280,12 +282,12 @@ class MarkdownDocument(QObject):
 
     @property
     def _is_full(self) -> bool:
-        """Whether the limit is reached beyond which the user must ask for more."""
+        """Whether the document is so long that the user must ask for more of the text."""
         return len(self._source) >= self._limits.chars or self.document.blockCount() >= self._limits.blocks
 
     @property
     def _is_too_much(self) -> bool:
-        """Whether there is already too much text to format more of it."""
+        """Whether the document has reached the limits for formatted text."""
         is_too_costly = self._cost > MAX_FORMATTED_COST or self._num_frames > MAX_FRAMES
         if isinstance(self._growing, GrowingCode):
             # More lines of code cost little, but a line is laid out as a whole.
@@ -298,7 +300,7 @@ class MarkdownDocument(QObject):
         return len(self.spans) + len(self.tables)
 
     def take_changed_from(self) -> int:
-        """Return the first position that changed since the last call, or the end of the document if none did."""
+        """Return the first position that changed since the last call, or the end of the document if nothing changed."""
         changed, self._changed_from = self._changed_from, None
         return self.document.characterCount() if changed is None else changed
 
@@ -318,7 +320,7 @@ class MarkdownDocument(QObject):
         return max(0, math.ceil((self._rests_until - time.monotonic()) * 1000))
 
     def _work(self) -> None:
-        """Write slices, or make room for pictures of formulas, for a short time."""
+        """Write slices, or reserve the size of rendered formulas, for `_WORK_S`."""
         if self._is_paused:
             return
         began = time.monotonic()
@@ -342,7 +344,7 @@ class MarkdownDocument(QObject):
 
     def _append_source(self, text: str) -> None:
         if self._source.endswith("\r"):
-            # It may be the first half of a CRLF.
+            # The CR may be the first half of a CRLF.
             self._source, text = self._source[:-1], f"\r{text}"
         text = _normalized(text, is_whole=False)
         self._source += text
@@ -355,7 +357,7 @@ class MarkdownDocument(QObject):
                 self._write_tail()
 
     def finish(self) -> None:
-        """End the stream: highlight code whose fence is still open as a whole."""
+        """End the stream. If a code fence is still open, highlight its code as a whole."""
         if isinstance(self._growing, GrowingCode):
             self._highlight(self._growing.span)
 
@@ -416,7 +418,7 @@ class MarkdownDocument(QObject):
             self._grow_code(code, fence.code)
 
     def _write_beginning(self, writer: MarkdownWriter, last: LastBlock) -> list[Token]:
-        """Write most of a very long last block for good; return the rest, which continues the block without a gap."""
+        """Write most of a very long last block as final. Return the rest, which continues the block without a gap."""
         if not last.is_paragraph:
             found = division(self._final.containers, last.source, last.tokens, self._parse)
             if found is not None:
@@ -514,7 +516,7 @@ class MarkdownDocument(QObject):
     # --- formulas ------------------------------------------------------------------------------------------
 
     def _drop_formulas(self, position: int) -> None:
-        """Forget the formulas from a position on."""
+        """Remove the formulas from a position on from the list of formulas."""
         del self._formulas[bisect.bisect_left(self._formulas, position, key=attrgetter("position")) :]
 
     @staticmethod
@@ -522,9 +524,9 @@ class MarkdownDocument(QObject):
         return not placed.is_fitted and formulas().is_known(placed.key)
 
     def _fit_formulas(self, end: float) -> int:
-        """Make room for formulas whose pictures were rendered, paragraph by paragraph, until the time `end`.
+        """Reserve the size of formulas that have been rendered, paragraph by paragraph, until the time `end`.
 
-        Return the number of these formulas.
+        Return the number of formulas that were fitted.
         """
         waiting = deque(placed for placed in self._formulas if self._is_to_fit(placed))
         num_waiting = len(waiting)
@@ -543,7 +545,7 @@ class MarkdownDocument(QObject):
         return num_waiting - len(waiting)
 
     def _show_source(self, cursor: QTextCursor, placed: PlacedFormula) -> int:
-        """Replace a formula that can't be rendered by its source; return by how much the text grew."""
+        """Replace a formula that can't be rendered by its source. Return the growth of the text in UTF-16 units."""
         format_ = text_format_at(cursor, placed)
         source = placed.source
         cursor.insertText(breakable(source).translate(PARAGRAPH_ENDS), TextFormats(self._theme).code_inline(format_))
@@ -563,7 +565,7 @@ class MarkdownDocument(QObject):
         return delta
 
     def _make_room_above(self) -> None:
-        """Make room for the header of a code frame at the top, where Qt ignores the block's margin."""
+        """Add a margin for the header of a code frame at the top, where Qt ignores the block's own margin."""
         is_code = self.document.begin().blockFormat().hasProperty(CODE_LINE)
         frame = self.document.rootFrame()
         format_ = frame.frameFormat()
@@ -574,7 +576,10 @@ class MarkdownDocument(QObject):
 
 
 def _normalized(text: str, *, is_whole: bool = True) -> str:
-    """Return a text with the parser's line ends; `is_whole` False keeps a CR at the end, which LF may follow."""
+    """Return a text with the line ends that the parser uses.
+
+    Unless `is_whole`, a CR at the end is kept, because an LF may follow.
+    """
     if "\r" not in text and "\0" not in text:
         return text
     text = text.replace("\0", "\ufffd").replace("\r\n", "\n")

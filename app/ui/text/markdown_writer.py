@@ -36,7 +36,7 @@ class Lines(NamedTuple):
 
     lines: Sequence[str] = ()
     before: str = ""
-    """The line before the first of them."""
+    """The line before the first line."""
 
     def is_after_blank(self, token: Token) -> bool:
         """Return whether there is an empty line above a token."""
@@ -57,13 +57,13 @@ class MarkdownWriter:
         source: Lines | None = None,
         next_numbers: Sequence[int] = (),
     ) -> None:
-        """`in_empty_block`: the cursor is in an empty block that the next block may use.
+        """`in_empty_block` means that the cursor is in an empty block that the next block may use.
 
-        `next_numbers` are those of the next items of the lists that it continues, from the outermost one.
+        `next_numbers` are the numbers of the next items of the lists to continue, the outermost list first.
         """
         self._source = source or Lines()
         self.continues_paragraph = False
-        """Whether the first paragraph is the rest of the one above."""
+        """Whether the first paragraph is the rest of the paragraph above."""
         self._cursor = cursor
         self._theme = theme
         self._formats = TextFormats(theme)
@@ -73,7 +73,7 @@ class MarkdownWriter:
         self.spans: list[CodeSpan] = []
         self.tables: list[QTextTable] = []
         self.long_spans: list[CodeSpan] = []
-        """Those of `spans` that are too long to be highlighted at once."""
+        """The code in `spans` that is too long to be highlighted at once."""
 
     @property
     def in_empty_block(self) -> bool:
@@ -81,7 +81,7 @@ class MarkdownWriter:
 
     @property
     def next_numbers(self) -> tuple[int, ...]:
-        """The numbers of the next items of the open lists, from the outermost one."""
+        """The numbers of the next items of the open lists, the outermost list first."""
         return self._blocks.next_numbers
 
     @property
@@ -132,7 +132,7 @@ class MarkdownWriter:
         return span
 
     def _write_block(self, tokens: list[Token], index: int) -> int:
-        """Write the block that begins at `index`; return the index of the next one."""
+        """Write the block that begins at `index`; return the index of the next block."""
         token, blocks = tokens[index], self._blocks
         match token.type:
             case "heading_open":
@@ -260,7 +260,7 @@ class MarkdownWriter:
 
 
 def _box(inline: Token) -> str:
-    """Remove the check box from a task list item; return it as a character that screen readers read."""
+    """Remove the check box from a task list item. Return a character for the box that screen readers can read."""
     first = inline.children[0] if inline.children else None
     found = _BOX.match(first.content) if first is not None and first.type == "text" else None
     if first is None or found is None:

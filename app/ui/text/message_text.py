@@ -1,4 +1,4 @@
-"""The widget for the text of one message: as tall as its content, selectable, accessible. It loads nothing."""
+"""The widget for the text of one message: as tall as its content, selectable, accessible. It loads no resources."""
 
 from __future__ import annotations
 
@@ -41,34 +41,34 @@ from app.ui.theme import COLUMN_PX, LINE_PX, Theme, scaled
 
 _MORE_GAP_PX = 6
 _MANY_BLOCKS, _MANY_FRAMES, _MANY_CHARS = 200, 20, 20_000
-"""A text with more paragraphs, lines of code and the like, frames or characters is long."""
+"""A text is long if it has more blocks (paragraphs, lines of code and the like), frames or characters than this."""
 _MAX_DESCRIBED = 200
-"""The number of formulas that a message is described with."""
+"""The maximum number of formulas in the description of a message for screen readers."""
 _LEAVING_REASONS = {
     Qt.FocusReason.MouseFocusReason,
     Qt.FocusReason.ShortcutFocusReason,
     Qt.FocusReason.OtherFocusReason,
 }
-"""The focus went elsewhere for good, not to the buttons below the text, a menu or another window."""
+"""Reasons for a focus change that really leaves the message, not for its buttons, a menu or another window."""
 _MAX_HEIGHT_PX = 10_000_000
-"""Qt limits the height of widgets to 16,777,215 pixels."""
+"""The maximum height of the widget. Qt's limit for widgets is 16,777,215 pixels."""
 
 
 @dataclass(frozen=True)
 class VisibleText:
-    """The part of a message's text that is shown: without the thought before the answer."""
+    """The part of a message's text that is shown, without the thought before the answer."""
 
     text: str = ""
     thought: Thought | None = None
     """The model's thought before the answer."""
     can_append: bool = False
-    """Whether further text can simply be appended."""
+    """Whether further text can be appended without another look at the whole text."""
     marks: ThoughtMarks | None = None
-    """The model's own marks of a thought."""
+    """The marks that the model puts around a thought; None means the usual ones."""
 
     @property
     def start(self) -> int:
-        """Its position in the whole text."""
+        """The position of the visible part in the whole text."""
         return 0 if self.thought is None else self.thought.answer_start
 
     def may_end_thought(self, whole: str, num_new: int) -> bool:
@@ -82,7 +82,7 @@ def _visible_source(whole: str) -> VisibleText:
 
 
 def _visible_answer(whole: str, marks: ThoughtMarks | None, *, grows: bool) -> VisibleText:
-    """Return the visible part of an answer; nothing yet if it grows and may become a thought."""
+    """Return the visible part of an answer; an empty one if the answer `grows` and may turn out to be a thought."""
     thought = split_thought(whole, marks)
     may_be_mark = may_become_thought(whole, marks)
     start = VisibleText(thought=thought).start
@@ -97,11 +97,11 @@ class MessageText(QTextBrowser):
     """A token's index, and the id of the alternative that the user chose for it."""
     tab_stops_changed = Signal()
     grown = Signal()
-    """Another slice of a long text was written."""
+    """A further slice of a long text was written."""
     cursor_moved = Signal()
-    """The user placed the cursor, or it was removed."""
+    """The user placed the text cursor, or the cursor was removed."""
     key_pressed = Signal(QKeyEvent)
-    """A key that does not move the cursor or copy."""
+    """A key was pressed that neither moves the cursor nor copies."""
 
     def __init__(self, theme: Theme, *, is_markdown: bool, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -118,9 +118,9 @@ class MessageText(QTextBrowser):
         self._markdown = MarkdownDocument(self.document(), theme)
         self._markdown.grown.connect(self._on_grown)
         self._more: WrappingButton | None = None
-        """Shows more of a very long text."""
+        """The button that shows more of a very long text."""
         self._note: QLabel | None = None
-        """Says that the end of the text is not formatted."""
+        """The line that says that the end of the text is not formatted."""
         self._frames = Frames(self.viewport(), theme)
         self.ornaments = TextOrnaments(self)
         self._content = ""
@@ -129,23 +129,23 @@ class MessageText(QTextBrowser):
         self._marks: ThoughtMarks | None = None
         self._is_json_asked = False
         self._json: ShownJson | None = None
-        """The visible text, if it is JSON."""
+        """The visible text if it is JSON; else None."""
         self._visible = VisibleText()
         self._is_fitting = False
         self._ahead: LayoutAhead | None = None
-        """The layout in another width."""
+        """The work of laying out the text for another width; None if there is none."""
         self._fitted_px = 0
-        """The width that the frames are placed for."""
+        """The width for which the frames were placed."""
         self._is_cursor_placed = False
         self._is_forgotten = False
-        """Whether a long text was taken off the page."""
+        """Whether a part of a long text was removed from the page."""
         self.links = TextLinks(self)
         self._tokens: TokenReader | None = None
         self._pieces: Sequence[TokenPiece] = ()
-        # The usual width, so that the first height is mostly right.
+        # Begin with the usual width, so that the first height is right in most cases.
         self.document().setTextWidth(COLUMN_PX)
         self.document().documentLayout().documentSizeChanged.connect(self._fit)
-        # Wide content scrolls in its own frame, never the whole text.
+        # Wide content scrolls in its own frame. The whole text never scrolls.
         self.horizontalScrollBar().rangeChanged.connect(self._prevent_scrolling)
         self._fit()
 
@@ -156,7 +156,7 @@ class MessageText(QTextBrowser):
 
     @property
     def frames(self) -> Frames:
-        """The frames around its code and tables."""
+        """The frames around the code and tables of the text."""
         return self._frames
 
     @property
@@ -167,9 +167,10 @@ class MessageText(QTextBrowser):
     def set_text(
         self, text: str, *, is_raw: bool = False, marks: ThoughtMarks | None = None, is_json_asked: bool = False
     ) -> None:
-        """Show a new text, or only the beginning of a very long one. `is_raw` shows Markdown as its source.
+        """Show a new text, or only the beginning of a very long text. `is_raw` shows Markdown as its source.
 
-        `marks`: the model's own marks of a thought. `is_json_asked`: the answer's format was JSON.
+        `marks` are the marks that the model puts around a thought; None means the usual ones. `is_json_asked` means
+        that the answer's format was JSON.
         """
         self._content = text
         self._is_raw = is_raw
@@ -179,7 +180,7 @@ class MessageText(QTextBrowser):
 
     @property
     def marks(self) -> ThoughtMarks | None:
-        """The model's own marks of a thought; None means the usual ones."""
+        """The marks that the model puts around a thought; None means the usual ones."""
         return self._marks
 
     def append(self, text: str) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -200,9 +201,9 @@ class MessageText(QTextBrowser):
         self._fit()
 
     def forget_long(self) -> bool:
-        """Take a part of a long text off the page until the next `set_theme`, so that nothing lays it out again.
+        """Remove a part of a long text from the page until the next `set_theme`, so that nothing lays it out again.
 
-        Return whether there was any. Its room stays.
+        Return whether anything was removed. The widget keeps its height.
         """
         if self.is_long:
             self._is_fitting = True
@@ -219,9 +220,9 @@ class MessageText(QTextBrowser):
         return has_much or len(self._markdown.spans) > _MANY_FRAMES
 
     def lay_out_ahead(self, width_px: int) -> bool:
-        """Lay out a part of a long text for a width that its page will have; return whether all of it is laid out.
+        """Lay out a part of a long text for a width that its page will have. Return whether all of it is laid out.
 
-        Until the page gets that width, it shows a picture of the text as it was.
+        Until the page has that width, it shows a picture of the text in its old width.
         """
         if self._ahead is not None and self._ahead.width_px != width_px:
             self.leave_ahead()
@@ -236,7 +237,7 @@ class MessageText(QTextBrowser):
         return self._ahead.is_complete
 
     def leave_ahead(self) -> None:
-        """Lay the text out in the present width again, if it was being laid out in another one."""
+        """Lay the text out for the present width again, if it was being laid out for another width."""
         if self._ahead is not None:
             self._end_ahead()
             self.document().setPageSize(QSizeF(self.viewport().width(), -1))
@@ -263,7 +264,7 @@ class MessageText(QTextBrowser):
 
     @property
     def source_position(self) -> int:
-        """The position of the text cursor in the content; 0 until the user has placed it."""
+        """The position of the text cursor in the content; 0 until the user has placed the cursor."""
         return self._position_of(self.textCursor()) if self._is_cursor_placed else 0
 
     def _position_of(self, cursor: QTextCursor) -> int:
@@ -296,7 +297,7 @@ class MessageText(QTextBrowser):
         return self._tokens
 
     def show_tokens(self, pieces: Sequence[TokenPiece] | None, *, can_fork: bool = False) -> None:
-        """Mark the tokens of the visible text; None ends this mode."""
+        """Mark the tokens of the visible text. None removes the marks."""
         if pieces is not None:
             if self._tokens is None:
                 self._tokens = TokenReader(self, self._theme)
@@ -339,7 +340,7 @@ class MessageText(QTextBrowser):
         self._fit()
 
     def _describe_formulas(self) -> None:
-        """Give screen readers the sources of the formulas, which are pictures in the document."""
+        """Tell screen readers the sources of the formulas, which are pictures in the document."""
         formulas = "; ".join(self._markdown.formulas[:_MAX_DESCRIBED])
         self.setAccessibleDescription(
             self.tr("With the formulas {formulas}").format(formulas=beginning(formulas)) if formulas else ""
@@ -351,7 +352,7 @@ class MessageText(QTextBrowser):
 
     @property
     def is_complete(self) -> bool:
-        """Whether the part of the text that should be shown is written; long texts are written in slices."""
+        """Whether all of the text that should be shown has been written. Long texts are written in slices."""
         return self._markdown.is_complete
 
     @property
@@ -368,7 +369,7 @@ class MessageText(QTextBrowser):
         self.grown.emit()
 
     def _show_note(self, below: int) -> int:
-        """Say below the text that its end is not formatted, if so; return the height of the line, 0 without it."""
+        """If the end of the text is not formatted, say so in a line below it. Return the line's height, else 0."""
         if not self._markdown.is_as_written:
             if self._note is not None:
                 self._note.hide()
@@ -386,7 +387,7 @@ class MessageText(QTextBrowser):
         return height + _MORE_GAP_PX
 
     def _show_more_button(self, below: int) -> int:
-        """Show the button below the text if there is more; return its height, 0 without it."""
+        """If there is more text, show the button for it below the text. Return the button's height, else 0."""
         num_hidden = self._markdown.num_hidden
         if not num_hidden:
             if self._more is not None:

@@ -1,4 +1,4 @@
-"""The JSON of an answer, shown as a block of code with one member a line. Independent of widgets."""
+"""The JSON of an answer, shown as a block of code with one member per line. Independent of widgets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _FENCE = f"{'`' * 12}json\n"
 
 
 class ShownJson:
-    """Where a document shows JSON laid out, this leads from the document to the source."""
+    """JSON as it is shown, one member per line. Maps positions in the shown text to positions in the source."""
 
     def __init__(self, layout: JsonLayout, shown: str) -> None:
         self._layout = layout
@@ -19,11 +19,11 @@ class ShownJson:
 
     @property
     def markdown(self) -> str:
-        """The code as Markdown; its fence is open, so that it can grow."""
+        """The shown JSON as a Markdown code block. The fence is open, so that the code can grow."""
         return _FENCE + self._shown
 
     def append(self, text: str) -> str | None:
-        """Return what is shown for further source; None if the whole is no longer JSON."""
+        """Append source text; return the text to show for it, or None if the whole is no longer JSON."""
         try:
             shown = self._layout.feed(text)
         except NotJsonError:
@@ -37,6 +37,9 @@ class ShownJson:
 
 
 def shown_json(text: str, *, is_certain: bool) -> ShownJson | None:
-    """Return a text that is JSON, or its beginning; None for other texts. `is_certain`: JSON was asked for."""
+    """Return the display of a text that is JSON or the beginning of JSON; None for other texts.
+
+    `is_certain` means that the user asked for JSON.
+    """
     found = begun_json(text, is_certain=is_certain)
     return None if found is None else ShownJson(*found)

@@ -15,31 +15,31 @@ class Limits(NamedTuple):
 
     @property
     def raised(self) -> Limits:
-        """The limits after the user asked for more."""
+        """The limits after the user has asked for more."""
         return Limits(self.chars + _MORE_CHARS, self.blocks + _MORE_BLOCKS)
 
 
 FIRST_LIMITS = Limits(200_000, 3_000)
 _MORE_CHARS, _MORE_BLOCKS = 100_000, 4_000
 MAX_FORMATTED_COST = 600_000
-"""Beyond this cost, the rest of a text is shown as its source. An ordinary answer of 100,000 characters costs less than
+"""Beyond this cost, the rest of a text is shown as its source. A typical answer of 100,000 characters costs less than
 half of it."""
 MAX_FRAMES, MAX_CELLS, MAX_FORMULAS = 300, 3_000, 2_000
 """Beyond these numbers of frames around code and tables, of table cells and of formulas, the rest is also shown as its
 source."""
 MAX_BLOCK_CHARS = 4_000
-"""A longer line of plain text is written as several blocks, because Qt lays out a block as a whole."""
+"""A line of plain text with more characters becomes several blocks, because Qt lays out each block as a whole."""
 MAX_LINE_CHARS = 10_000
-"""A longer line of code is written as several blocks, too."""
+"""A line of code with more characters becomes several blocks, too."""
 MAX_CELLS_AT_ONCE = 300
-"""The number of cells that Qt lays out together."""
+"""The maximum number of table cells in one Qt table. A longer table is written as several Qt tables."""
 MAX_FRAMES_AT_ONCE = 8
-"""The number of frames, around code or tables, that are made at a time: each has a button or a scroll bar."""
+"""The number of frames around code or tables that are created at a time. Each has a button or a scroll bar."""
 MAX_COLUMNS = 40
 """A table with more columns is shown as its source."""
 
 FIRST_SLICE = 6_000
-"""The cost of the text that is written at once: about 4,000 characters of an ordinary answer."""
+"""The cost of the text that is written at once: about 4,000 characters of a typical answer."""
 _MAX_COST = 2_000
 _MAX_CHARS = 2_000
 _MIN_CHARS = 100

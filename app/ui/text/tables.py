@@ -34,15 +34,15 @@ from app.ui.theme import LINE_PX, Theme, scaled
 
 PADDING_PX = 5
 LIFT_PX = 2
-"""Qt puts extra line height above the letters; raising the text by this centres it in its cell."""
+"""Pixels by which text is raised to centre it in its cell, because Qt puts extra line height above the letters."""
 _MARGIN_PX = 8
-"""Below a table."""
+"""The margin below a table."""
 _INSET = QTextFormat.Property.UserProperty.value + 20
-"""Table property: its indentation in pixels when it is not scrolled."""
+"""Table property: the table's indentation in pixels when it is not scrolled."""
 _CONTINUES = _INSET + 1
-"""Table property: its rows continue the table above."""
+"""Table property: the rows continue the table above."""
 _NARROW_PX = 140
-"""A table scrolls rather than making columns with long text narrower than this."""
+"""The minimum width of columns with long text. A table that needs more than the page's width then scrolls."""
 _WIDE_PX = 260
 """The maximum column width of a table that scrolls, unless a word is longer."""
 _BAR_PX = 10
@@ -63,13 +63,13 @@ class SideScroll:
 
     @property
     def bar(self) -> QScrollBar | None:
-        """The bar; None while nothing is hidden."""
+        """The scroll bar; None while all of the content is visible."""
         return self._bar if self._bar is not None and self._bar.maximum() > 0 else None
 
     def show(self, frame: QRect, hidden_px: int, page_px: int, *, begins_at_end: bool = False) -> None:
         """Show the bar at the lower edge of `frame` if `hidden_px` of its content do not fit.
 
-        `begins_at_end`: the content is read from the right, and stays at the right while it grows.
+        `begins_at_end` means that the content is read from the right, and stays at the right while it grows.
         """
         if hidden_px <= 0 and self._bar is None:
             return
@@ -106,10 +106,10 @@ class TableFrame:
         self._theme = theme
         self._table: QTextTable | None = None
         self._size = (0, 0)
-        """Its number of rows and of characters when it was measured."""
+        """The table's number of rows and of characters when it was measured."""
         self._inset_px = 0.0
         self._left_px = 0.0
-        """Its left edge when it is not scrolled."""
+        """The table's left edge when it is not scrolled."""
         self._is_mirrored = False
         self._widths: tuple[tuple[float, float], ...] = ()
         self._fixed: Sequence[float] = ()
@@ -126,7 +126,7 @@ class TableFrame:
         return None if self.bar is None else self.rect.adjusted(1, 0, -1, 0)
 
     def show(self, table: QTextTable, width_px: int, above: TableFrame | None) -> None:
-        """Fit a table into a page of `width_px`. The table may continue that of the frame `above`."""
+        """Fit a table into a page of `width_px`. The table may continue the table of the frame `above`."""
         size = (table.rows(), table.lastPosition() - table.firstPosition())
         if table is not self._table or size != self._size:
             # A growing table changes only at its end.
@@ -191,14 +191,14 @@ class TableFrame:
 
 
 def _column_widths(table: QTextTable) -> list[float]:
-    """Return how wide Qt made the text in each column."""
+    """Return the width in pixels that Qt gave the text in each column."""
     layout = table.document().documentLayout()
     cells = (table.cellAt(0, column).firstCursorPosition().block() for column in range(table.columns()))
     return [layout.blockBoundingRect(cell).width() for cell in cells]
 
 
 def _bounds(table: QTextTable, padding: float) -> QRectF:
-    """Return the rectangle of a table; Qt's own is that of the first cell's text."""
+    """Return the rectangle of a table. (Qt only returns the rectangle of the first cell's text.)"""
     layout = table.document().documentLayout()
     first = layout.blockBoundingRect(table.cellAt(0, 0).firstCursorPosition().block())
     row = table.rows() - 1
@@ -210,7 +210,7 @@ def _bounds(table: QTextTable, padding: float) -> QRectF:
 
 
 def _widths(table: QTextTable, first: int, known: Sequence[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
-    """Return the minimum and maximum width of each column; `known` are those of the rows before `first`."""
+    """Return the minimum and maximum width of each column; `known` are the widths for the rows before `first`."""
     widths = list(known) or [(0.0, 0.0)] * table.columns()
     for row in range(first, table.rows()):
         for column, (least, most) in enumerate(widths):
@@ -238,7 +238,10 @@ def write_table(
 
 
 def continued(table: QTextTable) -> QTextTable:
-    """Begin a table that continues the one at the end of a document: one empty row, and columns of the same widths."""
+    """Begin a table that continues `table`, which is at the end of a document.
+
+    The new table has one empty row, and columns of the same widths.
+    """
     format_ = table.format().toTableFormat()
     above = QTextTableFormat(format_)
     above.setBottomMargin(0)
@@ -299,7 +302,7 @@ def write_row(
 
 
 def _mirrored_alignment(align: Qt.AlignmentFlag) -> Qt.AlignmentFlag:
-    """Return the alignment of a cell in a mirrored table; even left-to-right text and numbers are at the right."""
+    """Return the alignment of a cell in a mirrored table: even left-to-right text and numbers are at the right."""
     is_centred = align == Qt.AlignmentFlag.AlignHCenter
     return align if is_centred else Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignAbsolute
 

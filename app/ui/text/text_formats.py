@@ -24,7 +24,7 @@ class TextFormats:
 
     def __init__(self, theme: Theme) -> None:
         self._theme = theme
-        # To ask the system for its fonts takes longer than all the rest.
+        # Asking the system for its fonts takes longer than everything else here.
         self._text: dict[bool, QTextCharFormat] = {}
         self._code: dict[tuple[str | None, bool, bool], QTextCharFormat] = {}
 

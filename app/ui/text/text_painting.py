@@ -44,7 +44,7 @@ def paint_document(painter: QPainter, text: QTextEdit, visible: QRect) -> None:
     layout, first = text.document().documentLayout(), text.document().firstBlock()
     painter.save()
     if first.length() == 1 and first.next().isValid() and QTextCursor(first.next()).currentTable() is not None:
-        # Clip the empty block that Qt needs above a table at the top: selected, it would be a spot of colour.
+        # Clip the empty block that Qt needs above a table at the top. If selected, it would be a coloured spot.
         below = round(layout.blockBoundingRect(first).bottom())
         painter.setClipRect(visible.adjusted(0, max(below - visible.top(), 0), 0, 0), Qt.ClipOperation.IntersectClip)
     layout.draw(painter, context)
@@ -94,7 +94,7 @@ class TextOrnaments:
                 painter.drawEllipse(bullet)
 
     def quote_bars(self, visible: QRect | None = None) -> list[QRect]:
-        """Return a bar for each quote, beside its blocks: at the right if they are right-to-left.
+        """Return a bar for each quote, on the left of its blocks, or on the right of right-to-left blocks.
 
         `visible` limits the result to the blocks in that part of the document.
         """
@@ -127,7 +127,10 @@ class TextOrnaments:
         return bars
 
     def bullets(self, visible: QRect | None = None) -> list[tuple[QRectF, bool, QColor]]:
-        """Return the rectangle of each bullet, whether it is filled, and its colour. Every second level has rings."""
+        """Return the rectangle of each bullet, whether it is filled, and its colour.
+
+        Every second level is not filled.
+        """
         bullets: list[tuple[QRectF, bool, QColor]] = []
         for block in self._blocks(visible):
             level = block.blockFormat().intProperty(BULLET_LEVEL)
@@ -145,7 +148,7 @@ class TextOrnaments:
         return bullets
 
     def _blocks(self, visible: QRect | None) -> Iterator[QTextBlock]:
-        """Yield the blocks that intersect `visible`; None means all."""
+        """Yield the blocks that intersect `visible`; None means all blocks."""
         layout = self._text.document().documentLayout()
         block = self._text.document().begin()
         if visible is not None:

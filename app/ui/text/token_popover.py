@@ -23,7 +23,7 @@ _MARGIN_PX = 6
 _BORDER_PX = 1
 _ROW_PX = 30
 _LINE_PX = 34
-"""The distance that moves the popover from below a token to above it."""
+"""The height that the popover skips when it opens above a token and not below it."""
 _GAP_PX = 6
 _BAR_PX = 64
 _PERCENT_PX = 60
@@ -64,7 +64,7 @@ class TokenPopover(QFrame):
         return None if not self._rows or self._marked == self._own else self._rows[self._marked].alternative.id
 
     def show_token(self, piece: TokenPiece, text: str, point: QPoint, *, can_fork: bool) -> None:
-        """List the alternatives of a token with this text, below a point of the screen."""
+        """List the alternatives of a token, below a point of the screen. `text` is the token's text."""
         for row in self._rows:
             self._column.removeWidget(row)
             row.hide()
@@ -158,7 +158,7 @@ class AlternativeRow(QAbstractButton):
 
     @property
     def share(self) -> float:
-        """Its probability, from 0 to 1."""
+        """The probability of the alternative, from 0 to 1."""
         return 0.0 if self.alternative.logprob is None else math.exp(min(0.0, self.alternative.logprob))
 
     @property

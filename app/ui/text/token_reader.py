@@ -1,4 +1,4 @@
-"""The tokens mode of a message's text: a popover at the token under the mouse, or walked to by key."""
+"""The tokens mode of a message's text: a popover at the token under the mouse, or at the token chosen by keys."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from app.ui.theme import Theme
 
 _HOVER_MS = 250
 _LEAVE_MS = 400
-"""Time to move the mouse from a token into its popover."""
+"""The time that the user has to move the mouse from a token into its popover."""
 
 
 class TokenReader(QObject):
@@ -44,7 +44,7 @@ class TokenReader(QObject):
 
     @property
     def current(self) -> int | None:
-        """The index of the token in the popover."""
+        """The index of the token that the popover shows; None while it is closed."""
         return self._current
 
     @property
@@ -124,7 +124,10 @@ class TokenReader(QObject):
         return super().eventFilter(watched, event)
 
     def _handle_key(self, event: QKeyEvent) -> bool:
-        """Handle the keys: Left and Right walk, Up and Down mark, Enter chooses, Esc closes."""
+        """Handle a key and return whether it was one of these.
+
+        Left and Right go to another token, Up and Down mark an alternative, Enter chooses it, Esc closes the popover.
+        """
         if self._tint is None or event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier:
             return False
         key = event.key()
@@ -146,7 +149,7 @@ class TokenReader(QObject):
         return True
 
     def hover(self, point: QPoint) -> None:
-        """React to the mouse at a point of the viewport."""
+        """Open or close the popover for the mouse at a point of the viewport."""
         index = None
         if self._tint is not None:
             position = self._text.cursorForPosition(point).position()

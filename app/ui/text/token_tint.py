@@ -1,4 +1,4 @@
-"""Lines and marks below the tokens of an answer, and their legend. A stronger line is a more surprising token."""
+"""Lines and marks below the tokens of an answer, and their legend. A stronger line means a less probable token."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from app.ui.theme import Theme
 
 _MIN_LINE_PX, _MAX_LINE_PX = 1.5, 4.5
 _MIN_ALPHA = 70
-"""The alpha value (of 255) of the line below the most expected token."""
+"""The alpha value (of 255) of the line below the most probable token."""
 _NUM_STRENGTHS = 24
 _MARK_PX = 5.0
 _MIN_WIDTH_PX = 4.0
@@ -32,11 +32,11 @@ _LINE_WIDTH_PX = 44
 
 
 class TokenTint:
-    """The lines and marks of one growing message that is shown as plain text."""
+    """The lines and marks in one message that grows and is shown as plain text."""
 
     def __init__(self, document: QTextDocument, text: str, pieces: Sequence[TokenPiece]) -> None:
         self.pieces: list[TokenPiece] = []
-        """The tokens that are in the document."""
+        """The tokens whose text is in the document."""
         self._starts: list[int] = []
         self._ends: list[int] = []
         self._strengths: list[int | None] = []
@@ -57,12 +57,12 @@ class TokenTint:
             self._ends.append(positions[piece.end])
 
     def index_at(self, position: int) -> int | None:
-        """Return the index of the token at a document position, or None."""
+        """Return the index of the token at a document position; None if there is none."""
         index = bisect.bisect_right(self._starts, position) - 1
         return index if index >= 0 and position < self._ends[index] else None
 
     def rect(self, index: int) -> QRectF:
-        """Return the rectangle of a token, or of its first line."""
+        """Return the rectangle of a token. If a token has several lines, it is that of the first line."""
         block = self._document.findBlock(self._starts[index])
         return next((box.rect for box in self._boxes_in(block) if box.token == index), QRectF())
 
@@ -131,7 +131,7 @@ class _Box(NamedTuple):
 
 
 def _strength(piece: TokenPiece) -> int | None:
-    """Return the strength of the line below a token; None means no line."""
+    """Return the strength of the line below a token; None means that there is no line."""
     surprise = piece.surprise
     return None if surprise is None else round(surprise * _NUM_STRENGTHS)
 

@@ -80,7 +80,7 @@ class FindBar(QFrame):
         self.field.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     def show_count(self, number: int, num_hits: int, num_elsewhere: int) -> None:
-        """Show the current hit's number, from 1, and the numbers of hits on this branch and on others."""
+        """Show the number of the current hit, from 1, and how many hits are on this branch and on others."""
         text = self.tr("{number} of {num}").format(number=counted(number), num=counted(num_hits)) if num_hits else ""
         if not num_hits and self.field.text():
             text = self.tr("Not found here") if num_elsewhere else self.tr("Not found")
@@ -121,7 +121,7 @@ class FindBar(QFrame):
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if isinstance(event, QKeyEvent) and event.key() in {Qt.Key.Key_Escape, Qt.Key.Key_Return, Qt.Key.Key_Enter}:
             if event.type() == QEvent.Type.ShortcutOverride:
-                # Esc closes the bar, though the window's shortcut Esc would stop a streaming answer.
+                # Esc closes the bar here, although it is also the shortcut that stops an answer.
                 event.accept()
                 return True
             if event.type() == QEvent.Type.KeyPress:

@@ -23,20 +23,20 @@ if TYPE_CHECKING:
     from app.ui.transcript.find_bar import FindBar
 
 _MAX_HIGHLIGHTS = 500
-"""The number of hits in one message that are highlighted, around the current one."""
+"""The maximum number of highlighted hits in one message. The hits nearest to the current hit are highlighted."""
 _MAX_MEASURED = 2_000
-"""How often formulas may be measured to paint the highlights in one paragraph."""
+"""The maximum number of formula measurements for painting the highlights in one paragraph."""
 _MAX_PAINTED = 300_000
-"""How many characters may be painted for highlights: each paints the whole paragraph again."""
+"""The maximum number of characters painted for highlights. Each highlight paints its whole paragraph again."""
 _MARGIN_PX = 66
-"""How much is visible above and below a hit."""
+"""The height above and below a hit that is visible, too, in pixels."""
 
 
 class FindCommands(QObject):
-    """Find, Find next, Find previous, and going on to other branches."""
+    """Carries out Find, Find next and Find previous, and shows hits on other branches."""
 
     found = Signal(object)
-    """The ids (a sequence) of all messages with hits, on any branch."""
+    """The hits have changed: a sequence with the ids of all messages with hits, on any branch."""
 
     def __init__(self, controller: Controller, transcript: Transcript, bar: Lazy[FindBar], theme: Theme) -> None:
         super().__init__(transcript)
@@ -46,7 +46,7 @@ class FindCommands(QObject):
         self._theme = theme
         self._hits = Hits()
         self._current = 0
-        """The number of the current hit."""
+        """The number of the current hit, from 0."""
         self._last_elsewhere: MessageId = 0
         self._focus_before: QWidget | None = None
         transcript.views_changed.connect(self._highlight_all)
@@ -110,7 +110,7 @@ class FindCommands(QObject):
             before.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     def step(self, step: int) -> None:
-        """Go to the next hit (1) or the previous one (-1), around the ends."""
+        """Go to the next hit (1) or the previous one (-1), with wrap-around."""
         if not self._is_open:
             self.open()
         elif num_hits := self._hits.num_hits:
@@ -305,7 +305,7 @@ def _num_utf16(text: str) -> int:
 
 
 def _highlighted(cursors: Sequence[QTextCursor], current: int | None, theme: Theme) -> list[QTextEdit.ExtraSelection]:
-    """Return the hits with their highlighting; `current` is the index of the current one."""
+    """Return the hits with their highlighting. `current` is the index of the current hit; None if it is elsewhere."""
     other_format = QTextCharFormat()
     other_format.setBackground(QColor(theme.accent_wash))
     other_format.setForeground(QColor(theme.text))

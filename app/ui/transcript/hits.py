@@ -45,7 +45,7 @@ class Hits:
         self._folded: dict[MessageId, tuple[str, str]] = {}
         """Each text with its folded form, so that it is not folded again at each key press."""
         self._counts: list[tuple[MessageId, int]] = []
-        """The messages of the visible branch with hits, and how many."""
+        """The messages of the visible branch that have hits, each with the number of its hits."""
         self._starts: list[int] = [0]
         """The number of the first hit in each of these messages; the total at the end."""
         self._elsewhere: list[MessageId] = []
@@ -85,23 +85,26 @@ class Hits:
         return [*(message_id for message_id, _ in self._counts), *self._elsewhere]
 
     def hit(self, number: int) -> tuple[MessageId, int]:
-        """Return the message of a hit, and the hit's index among those of the message."""
+        """Return the message of a hit, and the hit's index among the hits in that message."""
         index = bisect_right(self._starts, number) - 1
         return self._counts[index][0], number - self._starts[index]
 
     def first_from(self, message_ids: Sequence[MessageId], start: int) -> int:
-        """Return the number of the first hit in `message_ids[start:]`, or of the first of all."""
+        """Return the number of the first hit in `message_ids[start:]`; 0, the first of all, if there is none."""
         indices = {message_id: index for index, message_id in enumerate(message_ids)}
         following = (index for index, (found, _) in enumerate(self._counts) if indices.get(found, -1) >= start)
         return self._starts[next(following, 0)]
 
     def first_in(self, message_id: MessageId) -> int | None:
-        """Return the number of the first hit in a message, None if it has none."""
+        """Return the number of the first hit in a message; None if the message has no hit."""
         indices = (index for index, (found, _) in enumerate(self._counts) if found == message_id)
         return next((self._starts[index] for index in indices), None)
 
     def next_elsewhere(self, after: MessageId) -> MessageId | None:
-        """Return the next newer message on another branch with hits, or the oldest one; None if there is none."""
+        """Return the message with hits on another branch that follows `after` by age.
+
+        After the newest such message comes the oldest. None means that there is none.
+        """
         newer = (message_id for message_id in sorted(self._elsewhere) if message_id > after)
         return next(newer, min(self._elsewhere, default=None))
 

@@ -1,4 +1,4 @@
-"""A scrolling list of messages in which only those near the viewport have views. Independent of the controller."""
+"""A scrolling list of messages. Only messages near the viewport have views. Independent of the controller."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ _REVEAL_MARGIN_PX = 8
 
 
 class _NextWidth(NamedTuple):
-    """Where the messages will be, once their texts are laid out there."""
+    """The left edge and width that the messages will have, once their texts have been laid out for that width."""
 
     left: int
     width: int
     line: tuple[MessageId, int, int] | None
-    """The first visible line, see `_line_at_top`."""
+    """The first visible line before the change, see `_line_at_top`."""
     top: int
-    """The scroll position at that time."""
+    """The scroll position before the change."""
 
 
 class MessageList(SmoothScrollArea):
-    """Visible messages have views, and so have the focused message and its neighbours, which Tab leads to.
+    """Visible messages have views, and so have the focused message and its neighbours, which Tab can reach.
 
-    Heights of messages without a view are estimated. When heights change, the text that is being read does not move.
+    Heights of messages without a view are estimated. When heights change, the text at the top of the page stays there.
     """
 
     views_changed = Signal()
-    """Other messages have views now."""
+    """Views were created or released."""
 
     def __init__(self, theme: Theme) -> None:
         self._column = Column(_ABOVE_PX, _BETWEEN_PX, _BELOW_PX)
@@ -54,14 +54,14 @@ class MessageList(SmoothScrollArea):
         self._width = COLUMN_PX
         self._left = 0
         self._idle_timer = QTimer(self, interval=0, singleShot=True)
-        """Creates one view at a time while there is nothing else to do."""
+        """Creates one view at a time while the event loop is idle."""
         self._idle_timer.timeout.connect(self._make_one_more)
         self._makes_ahead = False
         self._fit_timer = QTimer(self, interval=0, singleShot=True)
-        """Lays out the messages in another width."""
+        """Lays out the messages for a new width."""
         self._fit_timer.timeout.connect(self._fit_width)
         self._next: _NextWidth | None = None
-        """The width in which long texts are being laid out."""
+        """The width for which long texts are being laid out; None if there is none."""
 
     # --- to be overridden ----------------------------------------------------------------------------------
 
@@ -70,7 +70,7 @@ class MessageList(SmoothScrollArea):
         raise NotImplementedError
 
     def draft_of(self, message_id: MessageId) -> str | None:
-        """Return the text of an open edit in a message that has no view now; None without one."""
+        """Return the text of an open edit in a message that has no view now; None if there is no such edit."""
         raise NotImplementedError
 
     def all_messages(self) -> Sequence[Message]:
@@ -83,13 +83,13 @@ class MessageList(SmoothScrollArea):
 
     @property
     def is_busy(self) -> bool:
-        """Whether no spare views should be created now."""
+        """Whether an answer streams, so that the time is needed for it and not for spare views."""
         return False
 
     # --- messages and views --------------------------------------------------------------------------------
 
     def view(self, message_id: MessageId) -> MessageView | None:
-        """Return the view of a message, None if it has none now."""
+        """Return the view of a message; None if the message has no view now."""
         return self._views.get(message_id)
 
     @property
@@ -113,21 +113,21 @@ class MessageList(SmoothScrollArea):
 
     @property
     def focused_message_id(self) -> MessageId | None:
-        """The message that contains the focus."""
+        """The message that contains the focus; None if there is none."""
         return self._views.focused
 
     @property
     def current_message_id(self) -> MessageId | None:
-        """The focused message, or else the last one; None if there are no messages."""
+        """The focused message, else the last message; None if there are no messages."""
         return self.focused_message_id or (self._ids[-1] if self._ids else None)
 
     def make_ahead(self) -> None:
-        """Start to create spare views when idle; called once the window has been painted."""
+        """Start to create spare views while idle. To be called once the window has been painted."""
         self._makes_ahead = True
         self._idle_timer.start()
 
     def forget_long_texts(self) -> bool:
-        """Take parts of long texts off the page until the next `set_theme`; return whether there were any."""
+        """Remove parts of long texts from the page until the next `set_theme`; return whether there were any."""
         return self._views.forget_long_texts()
 
     def set_theme(self, theme: Theme) -> None:
@@ -230,7 +230,7 @@ class MessageList(SmoothScrollArea):
             view.setGeometry(self._left, self._position.offset(index), self._width, height)
 
     def _make_one_more(self) -> None:
-        """Create one view just outside the viewport, or else a spare one."""
+        """Create one view just outside the viewport; if none is missing there, create a spare view."""
         position = self._position
         around = self._column.within(position.top - position.height // 2, position.bottom + position.height // 2)
         missing = [index for index in around if not self._is_ready(index)] if self.isVisible() else []
@@ -304,7 +304,7 @@ class MessageList(SmoothScrollArea):
             self._fit_width()
 
     def _fit_width(self) -> None:
-        """Lay out the messages in the width that they have now; long texts are laid out before, in steps."""
+        """Lay out the messages for the present width of the page. Long texts are laid out first, in steps."""
         left, width = self._place_of_messages()
         if self._next is None:
             line = self._line_at_top() if width != self._width else None
@@ -326,11 +326,11 @@ class MessageList(SmoothScrollArea):
         if following.line is not None and not has_scrolled:
             self._hold_line(*following.line)
         if (left, width) != (following.left, following.width):
-            # The width changed meanwhile.
+            # The width has changed meanwhile.
             self._fit_timer.start()
 
     def _place_of_messages(self) -> tuple[int, int]:
-        """Return the left edge and the width of the messages."""
+        """Return the left edge and the width that the messages should have, in pixels."""
         # Centred in the widget, not in the viewport: messages do not move when the scroll bar appears.
         left = max(16, (self.width() - COLUMN_PX) // 2 - 8)
         scroll_bar = self.width() - self.viewport().width()

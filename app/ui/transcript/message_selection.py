@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 _SCROLL_MS = 16
 _SCROLL_DIVISOR = 6
-"""Each tick scrolls by this part of the distance between the pointer and the edge."""
+"""Each tick scrolls by the distance between the pointer and the edge, divided by this."""
 
 
 class MessageSelection(QObject):
-    """The selected messages, from one end to the other. A selection within one message belongs to its text."""
+    """A selection of several whole messages. A selection within one message belongs to the message's text."""
 
     changed = Signal()
 
@@ -31,12 +31,12 @@ class MessageSelection(QObject):
         super().__init__(messages)
         self._list = messages
         self._ends: tuple[MessageId, MessageId] | None = None
-        """Where the selection started, and the end that moves."""
+        """The message where the selection started, and the message at the end that moves; None if none is selected."""
         self._marked: set[MessageId] = set()
         self._pressed: MessageId | None = None
         """The message in which the mouse button is held down."""
         self._pressed_position = 0
-        """The text position there."""
+        """The position in that message's text at which the button was pressed."""
         self._pointer = QPoint()
         self._scroller = QTimer(self, interval=_SCROLL_MS)
         self._scroller.timeout.connect(self._scroll)
@@ -57,7 +57,10 @@ class MessageSelection(QObject):
         view.text.viewport().installEventFilter(self)
 
     def extend(self, step: int) -> None:
-        """Move the end of the selection by one message (-1 or 1); without one, select the focused or last message."""
+        """Move the end of the selection by one message (-1 or 1).
+
+        If no message is selected, select the focused message or the last one.
+        """
         ids = self._list.message_ids
         if not ids:
             return
@@ -82,14 +85,14 @@ class MessageSelection(QObject):
             self.changed.emit()
 
     def copy(self) -> None:
-        """Copy the selected messages, or all if none is selected."""
+        """Copy the selected messages; all messages if none is selected."""
         ids = self.ids or self._list.message_ids
         if ids:
             messages = [self._list.shown(message_id).message for message_id in ids]
             QGuiApplication.clipboard().setMimeData(copied(messages))
 
     def show_again(self, message_id: MessageId) -> None:
-        """Select the text of a selected message again after it changed."""
+        """Select the text of a selected message again after the text has changed."""
         if message_id in self._marked:
             self._marked.discard(message_id)
             self._mark()
@@ -142,7 +145,7 @@ class MessageSelection(QObject):
             self._pressed_position = view.text.cursorForPosition(event.position().toPoint()).position()
 
     def _drag(self, pointer: QPoint) -> bool:
-        """Select up to the message under the pointer; return whether it is another one than the pressed message."""
+        """Select up to the message under the pointer; return whether that is not the pressed message."""
         if self._pressed is None:
             return False
         self._pointer = pointer
@@ -155,7 +158,7 @@ class MessageSelection(QObject):
         if reached is None or (reached == self._pressed and self._ends is None):
             return False
         if reached == self._pressed:
-            # Back in the first message: its text selects from the pressed position again.
+            # The pointer is back in the first message, so its text is selected from the pressed position again.
             self.clear()
             if (view := self._list.view(reached)) is not None:
                 cursor = view.text.textCursor()
@@ -190,7 +193,7 @@ class MessageSelection(QObject):
         return True
 
     def _is_text_selected(self, view: MessageView) -> bool:
-        """Return whether the whole text is selected already: then Select all selects all messages."""
+        """Return whether the whole text is selected already. If so, Select all selects all messages."""
         return bool(self.ids) or _is_all_selected(view.text.textCursor())
 
 
@@ -227,7 +230,7 @@ def copied(messages: Sequence[Message]) -> QMimeData:
     shown = [message for message in messages if message.role != "system" or message.text.strip()]
     data = QMimeData()
     data.setText("\n\n".join(f"{heading(message)}\n\n{message.text.strip()}" for message in shown))
-    # Without the heading of the document.
+    # Leave out the heading of the document.
     data.setData("text/markdown", to_markdown("", shown).partition("\n\n")[2].encode())
     return data
 

@@ -1,7 +1,7 @@
-"""The views of messages by their ids: created on demand or ahead of time, reused, and put in tab order.
+"""The views of messages by message id: created on demand or ahead of time, reused, and put in tab order.
 
-`MessageView` is imported with the first view: it needs Markdown, formulas and syntax colours, which an empty page does
-not.
+`MessageView` is imported with the first view. It needs Markdown, formulas and syntax colours, which an empty page does
+not need.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from app.ui.message.message_view import MessageView
 
 _NUM_AHEAD: dict[Role, int] = {"system": 1, "user": 3, "assistant": 3}
-"""Number of spare views by role. Creating a view takes three times as long as filling it."""
+"""The number of spare views by role. Creating a view takes three times as long as filling it."""
 _MAX_SPARE = 6
-"""Maximum number of spare views by role; further ones are deleted."""
+"""The maximum number of spare views by role. Further released views are deleted."""
 
 
 class MessageViews(Mapping[MessageId, "MessageView"]):
-    """The messages that have a view now. The caller decides which ones need a view."""
+    """The messages that have a view now. The caller decides which messages need a view."""
 
     def __init__(self, page: QAbstractScrollArea, theme: Theme, connect: Callable[[MessageView], None]) -> None:
         """`connect` is called with each new view."""
@@ -53,18 +53,18 @@ class MessageViews(Mapping[MessageId, "MessageView"]):
 
     @property
     def focused(self) -> MessageId | None:
-        """The message that contains the focus."""
+        """The message that contains the focus; None if there is none."""
         focus = self._page.window().focusWidget()
         return next((id_ for id_, view in self.items() if focus is not None and view.isAncestorOf(focus)), None)
 
     def id_of(self, widget: QObject) -> MessageId | None:
-        """Return the message that has this view; None if the widget is no view."""
+        """Return the message that has this view; None if the widget is not a view."""
         return next((message_id for message_id, view in self.items() if view is widget), None)
 
     def make(self, shown: ShownMessage, draft: str | None = None) -> MessageView:
-        """Return a visible view for a message that had none, a spare one if possible.
+        """Return a visible view for a message that has none: a spare view if there is one, else a new one.
 
-        `draft` is the text of an edit that continues.
+        `draft` is the text of an edit that was begun in another view.
         """
         message_id = shown.message.id
         if spare := self._spare.get(shown.message.role):
@@ -113,9 +113,10 @@ class MessageViews(Mapping[MessageId, "MessageView"]):
         return True
 
     def forget_long_texts(self) -> bool:
-        """Take parts of long texts off the page until the next `set_theme`, so that nothing lays them out again.
+        """Remove parts of long texts from the page until the next `set_theme`, so that nothing lays them out again.
 
-        Return whether there were any. Spare views go, too: to style them costs as much as to style visible ones.
+        Return whether there were any. Spare views are deleted, too, because styling them takes as long as styling
+        visible views.
         """
         for spare in itertools.chain.from_iterable(self._spare.values()):
             discard(spare)

@@ -15,7 +15,7 @@ from app.ui.transcript.transcript_layout import ScrollPosition
 
 _FRAME_MS = 16
 _DECAY_MS = 45
-"""The time constant of the animation: after this time, 1/e of the distance is left."""
+"""The time constant of the animation in milliseconds: after this time, 1/e of the distance is left."""
 _NOTCH = 120
 """One notch of a wheel, in eighths of a degree."""
 _NOTCH_PX = 3 * LINE_PX
@@ -43,7 +43,7 @@ class ScrollAnimation(QObject):
         return self._timer.isActive()
 
     def go(self, distance_px: int) -> None:
-        """Add a distance to what is left. A distance in the opposite direction replaces it."""
+        """Add a distance to the distance left. If it has the opposite direction, it replaces the distance left."""
         if not is_animated(self._widget):
             self.moved.emit(distance_px)
             return

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 _TICK_MS = 33
 _MAX_ADDED = 3
-"""The most messages that one request adds: a system prompt, a question and its answer."""
+"""The maximum number of messages that one request adds: a system prompt, a question and its answer."""
 
 
 class Transcript(MessageList):
-    """The message list of the controller's path. It renders streamed text about 30 times a second."""
+    """The list of messages on the controller's visible branch. It renders streamed text about 30 times a second."""
 
     action_requested = Signal(int, object)
     """A message's id and a `MessageRequest`."""
@@ -41,7 +41,7 @@ class Transcript(MessageList):
     focus_lost = Signal()
     """The message that had the focus has left the page."""
     text_changed = Signal(int)
-    """The id of a message whose view shows another text, or more of it."""
+    """The id of a message whose view shows another text, or more of its text."""
 
     def __init__(self, controller: Controller, theme: Theme) -> None:
         self._conversation = controller.shown
@@ -55,7 +55,7 @@ class Transcript(MessageList):
         self._conversation_id: int | None = None
         self._is_switching_version = False
         self._grown: set[MessageId] = set()
-        """Messages without a view that text has streamed into since the last tick."""
+        """Messages without a view that have received streamed text since the last tick."""
         self._ticker = QTimer(self, interval=_TICK_MS, singleShot=True)
         self._ticker.timeout.connect(self._render)
         controller.shown.branch_changed.connect(self.show_branch)
@@ -77,7 +77,7 @@ class Transcript(MessageList):
         return view is not None
 
     def walk(self, step: int) -> bool:
-        """Focus the message before (-1) or after (1) the focused one; return False behind the last one."""
+        """Focus the message before (-1) or after (1) the focused message; return False after the last message."""
         focused = self.focused_message_id
         index = (len(self._ids) if focused is None else self._index[focused]) + step
         if not self._ids or index >= len(self._ids):
@@ -108,7 +108,7 @@ class Transcript(MessageList):
     # --- the branch ----------------------------------------------------------------------------------------
 
     def show_branch(self) -> None:
-        """Show the current path. Messages on both paths keep their views, and the text being read stays in place."""
+        """Show the visible branch. Messages on the old and new branch keep their views, and the text does not jump."""
         path, before = self._conversation.path, list(self._ids)
         ids = [message.id for message in path]
         num_same = _num_same(before, ids)
@@ -146,7 +146,7 @@ class Transcript(MessageList):
         self._idle_timer.start()
 
     def _move_focus(self, replacement: Message | None) -> None:
-        """Focus the answer that replaces the focused message. After a question, the user writes in the composer."""
+        """Focus the answer that replaces the focused message. If it is a question, the focus goes to the composer."""
         is_answer = replacement is not None and replacement.role == "assistant"
         view = self.view(replacement.id) if replacement is not None and is_answer else None
         if view is not None:
@@ -155,7 +155,7 @@ class Transcript(MessageList):
             self.focus_lost.emit()
 
     def _hold_last(self) -> None:
-        """After the last messages were removed, keep those above in place if any of them is visible."""
+        """After the last messages were removed, keep the messages above in place if any of them is visible."""
         position, last = self._position, len(self._ids) - 1
         if last >= 0 and self._column.bottom(last) > position.top:
             self._animation.stop()

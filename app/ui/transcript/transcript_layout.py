@@ -13,7 +13,7 @@ _NEAR_END_PX = 24
 _CHAR_PX = 7.4
 """The average width of a character."""
 _MAX_CHARS = 200_000
-"""Longer texts are cut on the page."""
+"""The page shows only this many characters of a longer text."""
 _AROUND_PX: dict[Role, int] = {"system": 80, "user": 80, "assistant": 58, "note": 80, "file": 40, "root": 0}
 """The height of everything around the text: heading, card, buttons, footer."""
 _CARD_PX = 32
@@ -29,7 +29,7 @@ class Column:
         self._heights: list[int] = []
         self._is_measured = bytearray()
         self._tops = [above_px]
-        """The known tops, from the first message on. A change of a height drops those below it."""
+        """The known tops, from the first message on. When a height changes, the tops below it are dropped."""
 
     def __len__(self) -> int:
         return len(self._heights)
@@ -110,7 +110,10 @@ class ScrollPosition:
         self.top = 0
         self.follows_end = True
         self._held: tuple[int, int] | None = None
-        """The message it is anchored to, and that message's offset; None if it is anchored to the end."""
+        """The index of the message to which the position is anchored, and that message's offset.
+
+        None means that the position is anchored to the end.
+        """
 
     @property
     def end(self) -> int:
@@ -146,12 +149,15 @@ class ScrollPosition:
         self._held = None if self.follows_end and self.top <= end else self._anchor()
 
     def held_offset(self, index: int) -> int:
-        """Return the offset a message is held at. Its real offset is greater if there is not enough text below it."""
+        """Return the offset at which a message is held.
+
+        If there is not enough text below, its real offset is greater.
+        """
         held = self._held
         return held[1] if held is not None and held[0] == index else self.offset(index)
 
     def hold(self, index: int, offset: int, *, follows_end: bool = False) -> None:
-        """Anchor to a message at this offset, as far as there is enough text below it.
+        """Anchor the position to a message at this offset, if there is enough text below the message.
 
         `follows_end` means that the text below will grow: the offset is kept with free space below it, and once the
         text reaches the bottom of the viewport, the position follows the end.

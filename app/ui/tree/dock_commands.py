@@ -1,4 +1,4 @@
-"""The tree's dock: where it is shown, and the commands that work from it."""
+"""The tree's dock: where the dock is shown, and the commands that its tree offers."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class DockCommands(QObject):
         if action in self._message_commands.possible(message_id):
             self._act(message_id, action)
         elif action == MessageAction.COMPARE and not self._is_visible(message_id):
-            # It has no other version, so compare its whole branch.
+            # The message has no other version, so compare its whole branch.
             self._compare_commands.compare_with_branch(message_id)
 
     def _show_menu(self, message_id: MessageId, point: QPoint) -> None:
@@ -114,7 +114,7 @@ class DockCommands(QObject):
         return layout is None or layout.is_on_path(layout[message_id])
 
     def _walk(self) -> None:
-        """Give the tree the focus, and show it if needed; if it has the focus, return it to the composer."""
+        """Show the tree and give it the focus. If the tree has the focus already, give the focus to the composer."""
         view = self._dock.get().view
         if view.hasFocus():
             self._placement.leave()
@@ -149,8 +149,8 @@ class DockPlacement(QObject):
     ) -> None:
         """`make_dock` creates the dock when it is first shown, and calls `set_dock`.
 
-        `row` is the layout of `whole`; `give_focus` is called when a dock with the focus is hidden. `side`: left or
-        right of the page.
+        `row` is the layout of `whole`. `give_focus` is called when a dock with the focus is hidden. `side` is the left
+        or the right side of the page.
         """
         super().__init__(whole)
         self._is_left = side == Qt.Edge.LeftEdge
@@ -166,7 +166,7 @@ class DockPlacement(QObject):
         self._give_focus = give_focus
         self._is_narrow = False
         self._is_wanted = False
-        """Whether the dock is shown when there is room beside the page."""
+        """Whether the user wants to see the dock when there is enough width beside the page."""
         whole.installEventFilter(self)
 
     def set_dock(self, dock: QWidget) -> None:

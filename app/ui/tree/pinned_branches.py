@@ -56,7 +56,7 @@ class PinnedBranches(QListView):
     go_to_requested = Signal(int)
     unpin_requested = Signal(int)
     menu_requested = Signal(int, QPoint)
-    """Open the menu of a message at a point of the screen."""
+    """The user wants the menu of a message at a point of the screen."""
     key_pressed = Signal(int, str)
     """A letter was pressed on a message."""
     active_changed = Signal()

@@ -44,7 +44,7 @@ def _interface_of(_class_name: str, found: QObject) -> QAccessibleInterface | No
 
 @cache
 def _registered() -> list[QAccessibleInterface]:
-    """Return the interfaces without a widget, which must live as long as the program: Qt keeps pointers to them."""
+    """Return the list that keeps interfaces without a widget alive, because Qt keeps pointers to them."""
     return []
 
 
@@ -99,7 +99,7 @@ class _Tree(QAccessibleWidget):
 
 
 class _Node(QAccessibleInterface):
-    """One message or fold; it may outlive its spot and the canvas."""
+    """One message or fold. The interface may outlive its spot and the canvas."""
 
     def __init__(self, tree: _Tree, canvas: TreeCanvas, spot_id: int) -> None:
         super().__init__()

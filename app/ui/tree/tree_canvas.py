@@ -20,7 +20,7 @@ from app.ui.tree.tree_text import accessible_text, fold_text
 
 
 class TreeCanvas(QAbstractScrollArea):
-    """Shows one tree and its current spot, the one that the keys work on; paints only the visible part."""
+    """Shows one tree and its current spot, on which the keys work. Only the visible part is painted."""
 
     current_changed = Signal(int)
     """The id of the new current message; 0 for none."""
@@ -60,7 +60,7 @@ class TreeCanvas(QAbstractScrollArea):
         return self.picture.layout
 
     def show_tree(self, tree: Tree | None, choices: Choices) -> None:
-        """Show a tree; if it is a new state of the shown one, the scroll position is kept."""
+        """Show a tree. If it is a new state of the tree that is shown already, the scroll position is kept."""
         before, leaf, current = self.picture.layout, self._leaf(), self.current
         visible = {spot for spot in (leaf, current) if spot is not None and self.is_in_sight(spot)}
         is_same = before is not None and before.top is not None and tree is not None and before.top.id in tree
@@ -173,7 +173,7 @@ class TreeCanvas(QAbstractScrollArea):
         return is_grown and all(layout.grow(message_id) for message_id in added)
 
     def _lay_out(self, tree: Tree | None, choices: Choices, before: TreeLayout | None) -> None:
-        """Make a new layout; the spots move there from their lanes in `before`."""
+        """Make a new layout. The spots move there from their lanes in the layout `before`; None means no animation."""
         self._tree, self._choices = tree, choices
         self._num_messages = 0 if tree is None else len(tree)
         wanted = {*self.picture.hits, self.picture.current_id}

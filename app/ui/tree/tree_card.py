@@ -62,7 +62,7 @@ class TreeCard(QFrame):
         self.update()
 
     def show_message(self, message: Message, siblings: Sequence[MessageId], cost: Cost | None) -> None:
-        """Show a message."""
+        """Show a message, its version and the cost of going there; None means that the cost is not known yet."""
         head = (role_text(message), version_text(message.id, siblings), message.name)
         self._head.show_text(" · ".join(text for text in head if text))
         self._text.show_text(first_words(message))
@@ -94,7 +94,7 @@ class TreeCard(QFrame):
 
 
 class _TextLines(QWidget):
-    """A widget with room for a fixed number of text lines, elided at the end of the last one."""
+    """A widget that is high enough for a fixed number of text lines. Longer text is elided."""
 
     def __init__(self, theme: Theme, px: int, num_lines: int, *, is_quiet: bool = False) -> None:
         super().__init__()
@@ -120,7 +120,7 @@ class _TextLines(QWidget):
         painter = QPainter(self)
         colour = self.theme.quiet_text if self._is_quiet else self.theme.text
         font = text_font(self._px)
-        # A low window may have less room; never show half a line.
+        # A low window may have less height. Never show half a line.
         num_lines = max(1, min(self._num_lines, int(self.height() / QFontMetricsF(font).lineSpacing())))
         draw_text(painter, QRectF(self.rect()), self._text, font, colour, num_lines)
         painter.end()

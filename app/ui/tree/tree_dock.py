@@ -26,7 +26,7 @@ WIDTH_PX = 300
 _BUTTON_PX = 28
 _HEAD_PX = 48
 _SETTLED_MS = 40
-"""Costs of visible messages are requested after this time without scrolling."""
+"""The costs of visible messages are requested when the tree has not been scrolled for this time."""
 
 
 class TreeDock(QFrame):
@@ -36,7 +36,7 @@ class TreeDock(QFrame):
     key_pressed = Signal(int, str)
     """A letter, or `Del`, was pressed on a message."""
     menu_requested = Signal(int, QPoint)
-    """Open the menu of a message at a point of the screen."""
+    """The user wants the menu of a message at a point of the screen."""
 
     def __init__(self, controller: Controller, theme: Theme) -> None:
         super().__init__()

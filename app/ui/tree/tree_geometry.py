@@ -17,9 +17,9 @@ from app.ui.tree.tree_marks import chip_width
 MARGIN_PX = 24
 DOT_PX = 11
 GAP_PX = 12
-"""Between a dot and its text."""
+"""The distance between a dot and its text."""
 _GOOD_TEXT_PX = 96
-"""With less room right of the last dot, the text may go between the first two dots."""
+"""If there is less width right of the last dot, the text may go between the first two dots."""
 _MAX_TEXT_LANES = 4
 """Texts begin right of this many lanes even in rows with fewer, so that they form a column."""
 _REACH_LANES = 2
@@ -34,9 +34,9 @@ class Scale(NamedTuple):
     row_px: int
     dot_px: int
     num_path_lines: int = 0
-    """Lines of text for each message of the visible branch, right of all dots of its row."""
+    """The number of text lines for each message of the visible branch, right of all dots in its row."""
     num_lines: int = 0
-    """Lines of text for every message, in its own lane."""
+    """The number of text lines for every message, in the message's own lane."""
 
     def position(self, lane: float, row: float) -> QPointF:
         """Return the centre of a dot relative to the tree's upper left corner."""
@@ -56,7 +56,7 @@ class Scale(NamedTuple):
 
     @property
     def below_px(self) -> int:
-        """Room below the last row for “here”, which may be below its dot."""
+        """The height below the last row for the label “here”, which may be below its dot."""
         return MARGIN_PX if self.num_path_lines else 0
 
     def size(self, num_lanes: int, num_rows: int) -> QSizeF:
@@ -145,7 +145,7 @@ class TreeGeometry:
         return layout.path_spot(row) or (spots[0] if is_alone else None)
 
     def _text_range(self, layout: TreeLayout, row: int) -> tuple[float, float]:
-        """Return the left and right limit of a row's text: right of the last dot, or between the first two."""
+        """Return the left and right limit of a row's text: right of the last dot, or between the first two dots."""
         spots = layout.rows[row]
         last, column = spots[-1], min(layout.num_lanes, _MAX_TEXT_LANES) - 1
         left = self._text_left(max(last.lane, column))
@@ -163,7 +163,7 @@ class TreeGeometry:
         return self.scale.position(lane, 0).x() + self.scale.dot_px / 2 + GAP_PX
 
     def _animated_lanes(self, spot: Spot) -> tuple[float, float]:
-        """Return the current lane of a spot during the animation, and that of its parent."""
+        """Return the lanes of a spot and of its parent at this moment of the animation."""
         before, progress = self.lanes_before, self.progress
         if progress >= 1:
             return spot.lane, spot.from_lane

@@ -29,7 +29,7 @@ _PIN = ((-0.4, -1), (0.4, -1), (0.3, -0.3), (0.72, 0.25), (-0.72, 0.25), (-0.3, 
 
 
 def draw_dot(painter: QPainter, centre: QPointF, px: float, tier: Tier | None, colour: str, background: str) -> None:
-    """Draw a dot: full for kept in memory, half for on disk, hollow for not kept, small if `tier` is None."""
+    """Draw a dot: full if cached in memory, half if on disk, hollow if not cached, small if `tier` is None."""
     if tier is None:
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(QColor(colour))
@@ -97,7 +97,7 @@ def chip_width(text: str) -> float:
 def draw_chip(painter: QPainter, left: QPointF, text: str, max_px: float, colours: tuple[str, str, str]) -> float:
     """Draw a short text on a rounded background, at most `max_px` wide; return its width.
 
-    `left` is the middle of its left edge; `colours` are those of the background, the edge and the text.
+    `left` is the middle of the left edge. `colours` are the colours of the background, the edge and the text.
     """
     background, edge, ink = colours
     font = text_font(SMALL_PX)

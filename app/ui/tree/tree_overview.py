@@ -22,7 +22,7 @@ _STRIP_RATIO = 4
 
 
 class TreeOverview(QWidget):
-    """Shows the tree of a canvas; hidden while the whole tree is visible there."""
+    """Shows the whole tree of a canvas. Hidden while the canvas shows the whole tree."""
 
     def __init__(self, canvas: TreeCanvas, theme: Theme) -> None:
         super().__init__()
@@ -37,7 +37,7 @@ class TreeOverview(QWidget):
 
     @property
     def is_strip(self) -> bool:
-        """Whether it should be beside the canvas, not below it."""
+        """Whether the overview should be beside the canvas, not below it."""
         layout = self._canvas.layout_shown
         return layout is not None and len(layout.rows) >= _STRIP_RATIO * layout.num_lanes
 

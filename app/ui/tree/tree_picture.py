@@ -26,13 +26,13 @@ from app.ui.tree.tree_marks import (
 from app.ui.tree.tree_text import first_words, here_text, role_text
 
 _MIN_DETAIL_PX = 8
-"""Smaller dots are drawn as plain points."""
+"""Dots below this size in pixels are drawn as plain points."""
 _MIN_TEXT_PX = 48
 _MAX_HERE_PX = 100
 _TEXT_PX = 13
 _LINE_PX = 18
 _BEND_PX = 14
-"""The maximum height above a dot of the bend in a line from the side; the text of the row before is above it."""
+"""The maximum height above a dot at which its line bends. Above that is the text of the row before."""
 
 
 class TreePicture(TreeGeometry):
@@ -64,7 +64,7 @@ class TreePicture(TreeGeometry):
     # --- painting ------------------------------------------------------------------------------------------
 
     def paint(self, painter: QPainter, area: QRectF) -> None:
-        """Paint an area in the tree's coordinates."""
+        """Paint the part of the tree in `area`, which is in the tree's coordinates."""
         layout = self.layout
         if layout is None:
             return

@@ -21,7 +21,7 @@ _TIERS: dict[int, Tier] = {5: "disk", 6: "cold", 7: "cold", 8: "warm", 9: "warm"
 
 
 class TreeSample(QScrollArea):
-    """Explains trees by an example; it scrolls if needed."""
+    """Explains trees by an example. The area scrolls if needed."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Short texts about messages for the tree: role, first words, version, everything for screen readers."""
+"""Short texts about messages for the tree: role, first words, version, and the text for screen readers."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from app.ui.parts.cost_text import cost_text
 from app.ui.parts.labels import beginning
 
 _MAX_CHARS = 400
-"""Only this much of a message is searched for its first words."""
+"""Only this many characters of a message are searched for its first words."""
 _MAX_SHORT_CHARS = 80
-"""The length of shortened texts, so that screen readers pass over a message quickly."""
+"""The length of shortened texts in characters. Screen readers read short texts quickly."""
 _LEADING_MARKS = "#>*-_`~ \t\r\n"
 """Markdown characters at the beginning of a line."""
 _INLINE_MARKS = re.compile(r"\*\*|`")
-"""Markdown characters inside a line that are hardly ever part of the text."""
+"""Markdown characters inside a line that are rarely part of the text itself."""
 
 
 def role_text(message: Message) -> str:
@@ -68,7 +68,7 @@ def version_text(message_id: MessageId, siblings: Sequence[MessageId]) -> str:
 
 
 def accessible_text(message: Message, siblings: Sequence[MessageId]) -> str:
-    """Return everything that the drawing shows about a message, as one line for screen readers."""
+    """Return one line for screen readers with everything that the drawing shows about a message."""
     starred = QCoreApplication.translate("Tree", "starred") if message.starred_ms is not None else ""
     pinned = QCoreApplication.translate("Tree", "pinned") if message.pinned_ms is not None else ""
     details = (role_text(message), version_text(message.id, siblings), beginning(message.name), starred, pinned)

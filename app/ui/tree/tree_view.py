@@ -1,4 +1,4 @@
-"""The tree with mouse and keys: they walk, pan and zoom it; signals request everything else."""
+"""The tree with mouse and keys, which move the current spot, pan and zoom. Signals request everything else."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from app.ui.tree import tree_accessible
 from app.ui.tree.tree_canvas import TreeCanvas
 
 _WHEEL_STEP = 120
-"""One click of a mouse wheel; touchpads send smaller steps."""
+"""One notch of a mouse wheel, in eighths of a degree. Touchpads send smaller steps."""
 
 
 class TreeView(TreeCanvas):
-    """A tree that the user can walk; it does not change the tree."""
+    """Shows a tree in which the user can move around. It never changes the tree."""
 
     go_to_requested = Signal(int)
-    """Enter or a double click on this message."""
+    """Enter was pressed on a message, or it was double-clicked: the message's id."""
     hovered = Signal(int)
     """The mouse is over another spot; 0 for none."""
     key_pressed = Signal(int, str)
     """A letter, or `Del`, was pressed on a message."""
     comparison_requested = Signal(int, int)
-    """Compare the current message with another."""
+    """The user wants to compare the current message with another."""
     escaped = Signal()
     """Esc was pressed."""
     menu_requested = Signal(int, QPoint)
-    """Open the menu of a message at a point of the screen."""
+    """The user wants the menu of a message at a point of the screen."""
 
     def __init__(
         self,
