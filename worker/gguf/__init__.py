@@ -1,1 +1,1 @@
-"""GGUF files become model folders. Plain Python and numpy, so that it runs in any process."""
+"""Converts GGUF files to model folders. Uses only Python and numpy, so that it runs in any process."""

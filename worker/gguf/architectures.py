@@ -1,4 +1,4 @@
-"""How GGUF describes the models of an architecture: metadata → config.json, names of tensors → names of weights."""
+"""Translates GGUF's description of a model: metadata → config.json, names of tensors → names of weights."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class Weight:
     """A weight of the model, and the tensor that holds it."""
 
     name: str
-    """Its path in the model, with `.weight` or `.bias` at its end."""
+    """The weight's path in the model, with `.weight` or `.bias` at its end."""
     tensor: Tensor
     shift: float = 0.0
-    """Is added to each number."""
+    """This number is added to each number of the tensor."""
 
 
 @dataclass(frozen=True)
@@ -31,11 +31,11 @@ class Architecture:
     config: Callable[[GgufFiles], dict[str, Any]]
     names: Mapping[str, str]
     shifts_norms: bool = False
-    """The norms of a file are greater by one than those of the model."""
+    """Whether the norms in the file are greater by one than those of the model."""
 
 
 def architecture_of(files: GgufFiles) -> str:
-    """Return the name of the architecture. Raises `ModelInvalidError` if the file does not say it."""
+    """Return the name of the architecture. Raises `ModelInvalidError` if the file does not name it."""
     name = files.metadata.text("general.architecture")
     if not name:
         raise ModelInvalidError(
@@ -88,11 +88,11 @@ def weights_of(architecture: Architecture, files: GgufFiles) -> list[Weight]:
 
 
 _MAX_THETA = 1e15
-"""Real bases of positions have up to 11 digits."""
+"""The limit for the base of rotary positions. Real ones have up to 11 digits."""
 
 
 class _Reader:
-    """Reads what a file says of its architecture."""
+    """Reads a file's metadata about its architecture."""
 
     def __init__(self, files: GgufFiles) -> None:
         self.files = files
@@ -109,7 +109,7 @@ class _Reader:
         return f"{self.prefix}.{name}"
 
     def count(self, name: str) -> int:
-        """Return a number that must be there."""
+        """Return a required integer. Raises `ModelInvalidError` if it is missing."""
         return self.said.required_integer(self.key(name))
 
     def number(self, name: str, usual: float) -> float:
@@ -131,7 +131,7 @@ class _Reader:
         )
 
     def common(self, model_type: str) -> dict[str, Any]:
-        """Return what all architectures have."""
+        """Return the entries of config.json that all architectures have."""
         embedding = self.files.tensors.get("token_embd.weight")
         if embedding is None:
             raise ModelInvalidError(
@@ -155,7 +155,7 @@ class _Reader:
         }
 
     def with_positions(self, config: dict[str, Any]) -> dict[str, Any]:
-        """Add how positions are scaled. All dimensions of a head are rotated."""
+        """Add the scaling of positions to `config`. All dimensions of a head are rotated."""
         rotated = self.said.integer(self.key("rope.dimension_count")) or self.head
         if rotated != self.head:
             raise self.refused("rope.dimension_count")
@@ -180,7 +180,7 @@ def _llama(files: GgufFiles) -> dict[str, Any]:
 
 
 def _smollm3(files: GgufFiles) -> dict[str, Any]:
-    # Each fourth layer does not rotate positions.
+    # Every fourth layer does not rotate positions.
     return _llama(files) | {"model_type": "smollm3", "no_rope_layer_interval": 4}
 
 
@@ -217,7 +217,7 @@ def _gemma3(files: GgufFiles) -> dict[str, Any]:
         raise reader.refused("final_logit_softcapping")
     config = reader.common("gemma3_text")
     window = reader.said.integer(reader.key("attention.sliding_window"))
-    # The model with 27 billion parameters alone scales by the width of the layers.
+    # Only the model with 27 billion parameters scales by the width of the layers.
     divides_width = config["num_hidden_layers"] == 62
     return reader.with_positions(
         config
@@ -234,7 +234,7 @@ _MAX_PERIOD = 1 << 10
 
 
 def _period(reader: _Reader) -> int:
-    """Return how many layers there are for each one that sees everything."""
+    """Return n if every n-th layer attends to all positions, and the others to a window."""
     found = reader.said.numbers(reader.key("attention.sliding_window_pattern"))
     if found is None:
         return 6
@@ -341,4 +341,4 @@ ARCHITECTURES: Mapping[str, Architecture] = {
     "phi3": Architecture(_phi3, _MERGED),
     "olmo2": Architecture(_olmo2, _OUTER | _QKV | _OUTPUT | _MLP | _QK_NORMS | _POST_NORMS),
 }
-"""By the value of `general.architecture`."""
+"""Architectures by the value of `general.architecture`."""

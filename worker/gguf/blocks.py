@@ -1,12 +1,12 @@
-"""GGUF's blocks of quantized numbers, written as MLX's: integers in groups of 32, each with a scale and a bias.
+"""Converts GGUF's blocks of quantized numbers to MLX's: groups of 32 integers, each with a scale and a bias.
 
 A number is `scale * integer + bias`, with scales and biases of 16 bits. Three kinds of blocks:
 
 - Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, IQ4_NL and MXFP4 are such groups already: the numbers stay the same.
 - Q4_K, Q5_K and IQ4_XS are groups whose scale is a product, which is rounded to 16 bits.
-- All others have smaller groups or other steps. They are fitted to groups of 8 bits.
+- All others have smaller groups or other steps. They are approximated by groups of 8-bit integers.
 
-The difference that rounding and fitting make is measured.
+The error of rounding and approximation is measured.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ class BlockError(ValueError):
 
 @dataclass(frozen=True)
 class Form:
-    """How a matrix is written: integers of `bits` bits in groups, or plain numbers of the type `dtype`."""
+    """How a matrix is stored: as integers of `bits` bits in groups, or as plain numbers of the type `dtype`."""
 
     bits: int = 0
-    """0: plain numbers."""
+    """0 means plain numbers."""
     dtype: str = ""
-    """The type of plain numbers, or of scales."""
+    """The type of plain numbers, or of scales and biases."""
     mode: str = "affine"
-    """As MLX names it."""
+    """MLX's name of the kind of quantization."""
 
     def arrays(self, columns: int) -> dict[str, tuple[str, int]]:
-        """Return the arrays that a matrix becomes: ending of the name → type, columns."""
+        """Return the arrays of a matrix with `columns` columns: suffix of the name → type, number of columns."""
         if not self.bits:
             return {"weight": (self.dtype, columns)}
         groups = columns // GROUP
@@ -61,7 +61,7 @@ class Form:
 
 
 class Loss(NamedTuple):
-    """How far converted numbers are from the file's: sums over all of them."""
+    """How much converted numbers differ from the file's: sums over all numbers."""
 
     squared_error: float = 0.0
     squared: float = 0.0
@@ -69,7 +69,7 @@ class Loss(NamedTuple):
 
     @property
     def relative(self) -> float:
-        """The root of the mean squared difference, relative to that of the numbers."""
+        """The root mean square of the differences, relative to that of the numbers."""
         return math.sqrt(self.squared_error / self.squared) if self.squared else 0.0
 
     def plus(self, other: Loss) -> Loss:
@@ -100,7 +100,7 @@ def form_named(kind: str) -> Form | None:
 
 
 def is_exact(kind: TensorType) -> bool:
-    """Return whether all numbers of this type stay the same."""
+    """Return whether all numbers of this type are converted exactly."""
     return kind.name not in _FITTED and kind.name not in ("Q4_K", "Q5_K", "IQ4_XS")
 
 
@@ -160,7 +160,7 @@ def _halves(blocks: Bytes, begin: int) -> npt.NDArray[np.float16]:
 
 
 def _nibbles(halves: Bytes) -> Bytes:
-    """Return the integers of bytes that hold one of the first half (low) and one of the second half: (…, 32)."""
+    """Return the integers of 16 bytes, (…, 32): the low four bits of all bytes, then the high ones."""
     return np.concatenate((halves & np.uint8(15), halves >> np.uint8(4)), axis=-1)
 
 
@@ -203,7 +203,7 @@ def _q4_k(blocks: Bytes) -> Groups:
 
 
 def _q5_k(blocks: Bytes) -> Groups:
-    """The fifth bit of group g is bit g of 32 bytes."""
+    """Convert Q5_K. The fifth bit of each number in group g is bit g of one of 32 bytes."""
     rows, count, _ = blocks.shape
     shifts = np.arange(8, dtype=np.uint8)[:, None]
     fifth = (blocks[:, :, None, 16:48] >> shifts & np.uint8(1)) << np.uint8(4)
@@ -211,7 +211,7 @@ def _q5_k(blocks: Bytes) -> Groups:
 
 
 def _pairs(nibbles: Bytes) -> Bytes:
-    """Return the integers of groups of which two share 32 bytes: (rows, groups, 32)."""
+    """Return the integers of groups, two of which share 32 bytes: (rows, groups, 32)."""
     rows, count, _ = nibbles.shape
     nibbles = nibbles.reshape(rows, count, 4, 1, GROUP)
     both = np.concatenate((nibbles & np.uint8(15), nibbles >> np.uint8(4)), axis=3)
@@ -268,22 +268,22 @@ def _dequantized(kind: TensorType, raw: Bytes) -> Floats:
 
 
 def _iq4_nl(blocks: Bytes) -> Groups:
-    return _symmetric(_uneven(blocks[:, :, 2:]), _halves(blocks, 0), 128)
+    return _symmetric(_from_table(blocks[:, :, 2:]), _halves(blocks, 0), 128)
 
 
 def _iq4_xs(blocks: Bytes) -> Groups:
-    """Eight groups, each with a scale of six bits: four at byte 4, two at byte 2."""
+    """Convert IQ4_XS: eight groups, each with a scale of six bits (four from byte 4 on, two from byte 2 on)."""
     rows, count, _ = blocks.shape
     low = blocks[:, :, 4:8, None] >> np.array([0, 4], dtype=np.uint8) & np.uint8(15)
     high = blocks[:, :, 2:4, None] >> np.array([0, 2, 4, 6], dtype=np.uint8) & np.uint8(3)
     factors = low.reshape(rows, count, 8) | (high << np.uint8(4)).reshape(rows, count, 8)
     scales = (factors.astype(np.float32) - np.float32(32)) * _halves(blocks, 0).astype(np.float32)[:, :, None]
     scales = scales.reshape(rows, count * 8)
-    return _rounded(_uneven(blocks[:, :, 8:].reshape(rows, count * 8, 16)), scales, scales * np.float32(-128))
+    return _rounded(_from_table(blocks[:, :, 8:].reshape(rows, count * 8, 16)), scales, scales * np.float32(-128))
 
 
-def _uneven(halves: Bytes) -> Bytes:
-    """Return the integers of groups whose sixteen values stand in a table."""
+def _from_table(halves: Bytes) -> Bytes:
+    """Return the integers of groups whose sixteen possible values are in a table."""
     return _UNEVEN[_nibbles(halves)]
 
 
@@ -291,10 +291,11 @@ _UNEVEN = np.array([1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 19
 
 
 def _fitted(values: Floats, steps: Floats | None = None) -> Groups:
-    """Fit groups of 8 bits to numbers (rows, columns).
+    """Approximate numbers, (rows, columns), by groups of 8-bit integers.
 
-    `steps`: the numbers of both halves of each group are multiples of these, (rows, groups, 2). A part of a half's step
-    keeps the numbers of that half. It is taken where it is short enough to lose less than the shortest possible step.
+    `steps`, (rows, groups, 2): the numbers of both halves of each group are multiples of these. A step that divides the
+    step of a half keeps the numbers of that half. It is used if its error is less than that of the shortest possible
+    step.
     """
     values = values.reshape(len(values), -1, GROUP)
     lowest, highest = values.min(axis=-1), values.max(axis=-1)

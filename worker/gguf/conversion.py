@@ -1,7 +1,8 @@
-"""Makes a model folder of a GGUF file. The folder gets its name when it is complete.
+"""Converts a GGUF file to a model folder. The folder gets its name when it is complete.
 
 Until then it is `NAME.partial`, with a list of its finished weight files. They are kept when the conversion is
-cancelled or its process is killed; the next one checks them and goes on after them, unless the GGUF file was changed.
+cancelled or its process is killed. The next conversion checks them and continues after them, unless the GGUF file was
+changed.
 """
 
 from __future__ import annotations
@@ -54,11 +55,11 @@ _INDEX = "model.safetensors.index.json"
 
 
 class ConvertedType(Struct, frozen=True):
-    """The loss of one type of blocks: the root of the mean squared difference, relative to that of the numbers."""
+    """The loss of one type of blocks: the root mean square of the differences, relative to that of the numbers."""
 
     type: str
     bits: int
-    """How its numbers are written: integers of this size, in groups of 32."""
+    """The bits of the integers, in groups of 32, to which the numbers are converted."""
     relative_error: float
     num_parameters: int
 
@@ -71,22 +72,22 @@ class WrittenFile(Struct, frozen=True):
 
 
 class Conversion(Struct, frozen=True):
-    """The record of a conversion, as `bough.json` says it."""
+    """The record of a conversion, as stored in `bough.json`."""
 
     source: str
     """The name of the GGUF file."""
     source_bytes: int
     source_identity: str
-    """Another one means that the file was changed since."""
+    """A hash of the file. A different one means that the file was changed since."""
     title: str
     architecture: str
     quantization: str
     licence: str | None
     losses: tuple[ConvertedType, ...]
-    """Types whose numbers were changed. Those of all others are the file's own."""
+    """The types whose numbers were changed. The numbers of all other types are those of the file."""
     files: dict[str, WrittenFile]
     unused_sampling: tuple[str, ...] = ()
-    """Sampling parameters that the file recommends with values that make no sense."""
+    """Sampling parameters that the file recommends with invalid values."""
 
 
 class _Finished(Struct, frozen=True):
@@ -113,20 +114,20 @@ class GgufModel:
     quantization: str
     num_parameters: int
     context_length: int | None
-    """None: the file does not say it."""
+    """In tokens; None if the file does not state it."""
     num_bytes: int
     files: tuple[Path, ...]
-    """All parts of a split model; otherwise the one file."""
+    """All parts of a split model, or the one file of any other."""
     licence: str | None
     identity: str
     """A hash that changes with the file; `Conversion.source_identity` is the same."""
     unused_sampling: tuple[str, ...] = ()
-    """Sampling parameters that it recommends with values that make no sense."""
+    """Sampling parameters that the file recommends with invalid values."""
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a conversion is. `done_bytes` of `total_bytes` are written."""
+    """Progress of a conversion: `done_bytes` of `total_bytes` are written."""
 
     done_bytes: int
     total_bytes: int
@@ -140,9 +141,9 @@ def inspect(path: Path) -> GgufModel:
 
 
 def convert(path: Path, folder: Path) -> Generator[Progress]:
-    """Make the model folder `folder` of a GGUF file, of which `path` may be any part. Raises a `WorkerError`.
+    """Convert a GGUF file to the model folder `folder`; `path` may be any part of a split file. Raises a `WorkerError`.
 
-    Close the generator to cancel. What is finished then is kept in `NAME.partial`; `discard` removes it.
+    Close the generator to cancel. Finished files are then kept in `NAME.partial`; `discard` removes them.
     """
     files = read_files(path)
     texts, plans = _planned(files)
@@ -179,7 +180,7 @@ def convert(path: Path, folder: Path) -> Generator[Progress]:
 
 
 def discard(folder: Path) -> int:
-    """Remove what a cancelled conversion to `folder` left. Returns the bytes freed. Raises a `WorkerError`."""
+    """Remove the files of a cancelled conversion to `folder`. Returns the bytes freed. Raises a `WorkerError`."""
     partial = _partial(folder)
     if not partial.exists():
         return 0
@@ -198,7 +199,7 @@ def kept_bytes(folder: Path) -> int:
 
 
 def record_of(folder: Path) -> Conversion | None:
-    """Return how a folder was converted; None if it was not, or if that can't be read."""
+    """Return the record of a folder's conversion; None if there is none, or if it can't be read."""
     try:
         return msgspec.json.decode(read_regular(folder / RECORD, _MAX_RECORD_BYTES), type=Conversion)
     except (OSError, ValueError, RecursionError):
@@ -229,7 +230,7 @@ def _one_line(text: str) -> str:
 
 
 def _quantization_of(files: GgufFiles) -> str:
-    """Return the type that most weights have."""
+    """Return the name of the type that most weights have."""
     sizes: dict[str, int] = {}
     for tensor in files.tensors.values():
         sizes[tensor.type.name] = sizes.get(tensor.type.name, 0) + tensor.num_values
@@ -237,7 +238,7 @@ def _quantization_of(files: GgufFiles) -> str:
 
 
 def _planned(files: GgufFiles) -> tuple[dict[str, str], list[Plan]]:
-    """Return the texts of the folder by their names, and how the weights are written. Raises a `WorkerError`."""
+    """Return the contents of the folder's text files by name, and how to write the weights. Raises a `WorkerError`."""
     architecture = known_architecture(files)
     config = architecture.config(files)
     weights = weights_of(architecture, files)
@@ -254,7 +255,7 @@ def _planned(files: GgufFiles) -> tuple[dict[str, str], list[Plan]]:
 
 
 def _add_quantization(config: dict[str, Any], plans: Sequence[Plan]) -> None:
-    """Say how the weights are packed: the usual form, and the modules that have another one."""
+    """Add to `config` how the weights are packed: the usual form, and the modules that have another form."""
     sizes: dict[str, int] = {}
     packed = [plan for plan in plans if plan.form.bits]
     for plan in packed:
@@ -282,7 +283,7 @@ class _Building:
             self.empty()
 
     def keep(self, part: WeightFilePlan) -> None:
-        """Keep a weight file of an earlier conversion if it is as it was written."""
+        """Keep a weight file of an earlier conversion if it is unchanged."""
         path, written = self.folder / part.name, self._earlier.get(part.name)
         if written is None:
             return
@@ -362,7 +363,7 @@ def _empty(partial: Path) -> None:
 
 
 def _journal_of(partial: Path) -> _Journal | None:
-    """Return the list of an unfinished folder's finished files; None if it has none that can be read."""
+    """Return the list of an unfinished folder's finished files; None if the list is missing or can't be read."""
     try:
         return msgspec.json.decode(read_regular(partial / _JOURNAL, _MAX_RECORD_BYTES), type=_Journal)
     except (OSError, ValueError, RecursionError):
@@ -375,7 +376,7 @@ def _partial(folder: Path) -> Path:
 
 @contextmanager
 def _own_folder(folder: Path) -> Generator[Path]:
-    """Make the folder that is being built, and keep other processes away from it. Raises `BadRequestError`."""
+    """Create the folder to build, and lock it against other processes. Raises `BadRequestError` if it is locked."""
     partial = _partial(folder)
     partial.mkdir(parents=True, exist_ok=True)
     names = {path.name for path in partial.iterdir()}

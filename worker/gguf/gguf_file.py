@@ -1,7 +1,7 @@
-"""A GGUF file's header: metadata and the places of its tensors, checked before anything is used.
+"""Reads a GGUF file's header: metadata and the places of its tensors. Everything is checked before it is used.
 
-The file is hostile input. Each length, count and offset is compared with the file's size and with a limit before what
-it describes is read. The weights themselves are read later, tensor by tensor.
+The file may be hostile. Each length, count and offset is compared with the file's size and with a limit before the data
+that it describes is read. The weights themselves are read later, tensor by tensor.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MAX_HEADER_BYTES = 128 << 20
 _MAX_ENTRIES = 1 << 16
 _MAX_TENSORS = 1 << 16
 _MAX_TEXTS = 4 << 20
-"""The limit for the texts of one list. Vocabularies have up to 300,000 tokens."""
+"""The limit for the number of texts in one list. Vocabularies have up to 300,000 tokens."""
 _MAX_NAME_BYTES = 1 << 10
 _MAX_TEXT_BYTES = 8 << 20
 _MAX_DIMENSIONS = 4
@@ -85,7 +85,7 @@ TYPES: Mapping[int, TensorType] = {
     40: TensorType("NVFP4", 64, 36),
     41: TensorType("Q1_0", 128, 18),
 }
-"""By their numbers in the file."""
+"""Types by their numbers in the file."""
 
 # The kinds of values in the metadata, by their numbers in the file.
 _BOOL, _TEXT, _LIST = 7, 8, 9
@@ -116,7 +116,7 @@ class Tensor:
     shape: tuple[int, ...]
     file: Path
     begin: int
-    """Where its bytes begin in the file."""
+    """The offset of the tensor's bytes in the file."""
 
     @property
     def num_values(self) -> int:
@@ -138,21 +138,21 @@ class Metadata:
         return key in self.values
 
     def text(self, key: str) -> str | None:
-        """Return a text; None if there is none."""
+        """Return a text; None if the key is missing."""
         found = self.values.get(key)
         if found is None or isinstance(found, str):
             return found
         raise self._odd(key)
 
     def flag(self, key: str) -> bool | None:
-        """Return a truth value; None if there is none."""
+        """Return a truth value; None if the key is missing."""
         found = self.values.get(key)
         if found is None or isinstance(found, bool):
             return found
         raise self._odd(key)
 
     def integer(self, key: str, limit: int = 2**31 - 1) -> int | None:
-        """Return an integer from 0 to `limit`; None if there is none."""
+        """Return an integer from 0 to `limit`; None if the key is missing."""
         found = self.values.get(key)
         if found is None:
             return None
@@ -161,7 +161,7 @@ class Metadata:
         return found
 
     def number(self, key: str) -> float | None:
-        """Return a finite number; None if there is none."""
+        """Return a finite number; None if the key is missing."""
         found = self.values.get(key)
         if found is None:
             return None
@@ -170,14 +170,14 @@ class Metadata:
         return float(found)
 
     def texts(self, key: str) -> list[str] | None:
-        """Return a list of texts; None if there is none."""
+        """Return a list of texts; None if the key is missing."""
         found = self.values.get(key)
         if found is None or isinstance(found, list):
             return found
         raise self._odd(key)
 
     def numbers(self, key: str) -> npt.NDArray[Any] | None:
-        """Return a list of numbers; None if there is none. A single number is a list of one."""
+        """Return a list of numbers; None if the key is missing. A single number is a list of one."""
         found = self.values.get(key)
         if found is None or isinstance(found, np.ndarray):
             return found
@@ -229,7 +229,7 @@ class GgufFiles:
     header_bytes: tuple[int, ...]
     """The length of each file's header."""
     identity: str
-    """A hash of the headers, sizes and times of the files: another one means that a file was changed."""
+    """A hash of the headers, sizes and times of the files. A different one means that a file was changed."""
 
     def are_unchanged(self) -> bool:
         """Return whether the files are still those whose headers were read. Raises `OSError`."""
@@ -240,9 +240,9 @@ class GgufFiles:
         return digest.hexdigest() == self.identity
 
     def floats(self, name: str) -> npt.NDArray[np.float32] | None:
-        """Return the numbers of a short list that the weights include; None if it is not there.
+        """Return the numbers of a short tensor with one dimension; None if the file does not contain it.
 
-        Raises `ModelInvalidError` unless it is a list of up to 65,536 numbers with 32 bits.
+        Raises `ModelInvalidError` unless the tensor has one dimension of up to 65,536 numbers with 32 bits.
         """
         tensor = self.tensors.get(name)
         if tensor is None:
@@ -264,7 +264,7 @@ class GgufFiles:
 
 
 def changed_meanwhile(path: Path) -> ModelInvalidError:
-    """Return the error for a file that is not as its header said a moment ago."""
+    """Return the error for a file that was changed after its header was read."""
     return ModelInvalidError(
         Sentence("{path} was changed while it was read. Wait until it is complete, then try again.", path=path)
     )
@@ -273,7 +273,7 @@ def changed_meanwhile(path: Path) -> ModelInvalidError:
 def read_files(path: Path) -> GgufFiles:
     """Read the headers of a GGUF file and, if it was split, of all its parts; `path` may be any part.
 
-    Raises `ModelNotFoundError` if a part is missing, and `ModelInvalidError`.
+    Raises `ModelNotFoundError` if a part is missing, and `ModelInvalidError` if a header is invalid.
     """
     paths = _parts_of(path)
     tensors: dict[str, Tensor] = {}
@@ -315,7 +315,7 @@ def read_head(path: Path) -> Metadata:
 
 
 def _check_part(said: Metadata, number: int, count: int) -> None:
-    """Raise `ModelInvalidError` if a file is another part than its name says. `number` counts from 0."""
+    """Raise `ModelInvalidError` if a file is not the part that its name says. `number` counts from 0."""
     said_number, said_count = said.integer("split.no") or 0, said.integer("split.count") or 1
     if (said_number, said_count) != (number, count):
         raise ModelInvalidError(
@@ -501,7 +501,7 @@ class _File:
             if count > _MAX_TEXTS:
                 raise self.damaged(Sentence("`{key}` has {count} texts", key=key[:80], count=count))
             self._need(8 * count)
-            # A token may be a part of a character; different parts must stay different.
+            # A token may be a part of a character. Different parts must stay different texts.
             return [self._text(_MAX_TEXT_BYTES, "surrogateescape") for _ in range(count)]
         if kind not in _NUMBERS:
             raise self.damaged(Sentence("`{key}` is a list of an unknown type ({kind})", key=key[:80], kind=str(kind)))
@@ -547,12 +547,12 @@ class _File:
 
 
 def _digest(header: bytes | bytearray, found: os.stat_result) -> bytes:
-    """Return a hash of what tells whether a file was changed."""
+    """Return a hash of a file's header, size and time, which differs if the file was changed."""
     return hashlib.sha256(header + f"{found.st_size} {found.st_mtime_ns}".encode()).digest()
 
 
 def opened(path: Path) -> BinaryIO:
-    """Open an ordinary file. Raises `ModelNotFoundError`, and `ModelInvalidError` for a pipe or a device."""
+    """Open a regular file. Raises `ModelNotFoundError`, and `ModelInvalidError` for a pipe or a device."""
     try:
         found = path.stat()
     except (OSError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""How a model rotates positions: GGUF's metadata and tensors → `rope_scaling` of config.json."""
+"""Translates how a model scales rotary positions: GGUF's metadata and tensors → `rope_scaling` of config.json."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _TOLERANCE = 1e-3
 
 
 def scaling_of(files: GgufFiles, prefix: str, dimensions: int, theta: float) -> dict[str, Any] | None:
-    """Return how positions are scaled; None if they are not. Raises `ModelInvalidError` for an unknown way.
+    """Return how positions are scaled; None if they are not. Raises `ModelInvalidError` for an unknown method.
 
-    `prefix` begins the keys of the metadata; `dimensions` of each head are rotated.
+    `prefix`: the beginning of the metadata's keys. `dimensions`: how many dimensions of each head are rotated.
     """
     said = files.metadata
     kind = said.text(f"{prefix}.rope.scaling.type") or "none"

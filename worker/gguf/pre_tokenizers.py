@@ -1,7 +1,7 @@
 """How the tokenizers named in GGUF files split text into words, which BPE then splits further.
 
 Each is a list of regular expressions, used one after another: every match is a word, and so is the text between two
-matches. They are those of the models' own tokenizers.
+matches. The expressions are those of the models' own tokenizers.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ class PreTokenizer:
 
     patterns: tuple[str, ...]
     keeps_known_words: bool = False
-    """A word that is a token is not split, even if no merges lead to it."""
+    """Whether a word that is a token is not split, even if no merges lead to it."""
     begins_with_bos: bool = False
-    """Text begins with a token of its own unless the file says otherwise."""
+    """Whether text begins with a BOS token unless the file says otherwise."""
 
 
 _ENDINGS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)"
@@ -87,4 +87,4 @@ PRE_TOKENIZERS: Mapping[str, PreTokenizer] = {
     "seed-coder": PreTokenizer((_SEED,)),
     **dict.fromkeys(("bailingmoe", "bailingmoe2", "llada-moe"), PreTokenizer((_BAILING,))),
 }
-"""By the value of `tokenizer.ggml.pre`."""
+"""Pre-tokenizers by the value of `tokenizer.ggml.pre`."""

@@ -1,4 +1,4 @@
-"""The sampling parameters that a GGUF file recommends, as generation_config.json says them."""
+"""The sampling parameters that a GGUF file recommends, as entries of generation_config.json."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _RANGES = {
 
 
 def sampling_of(said: Metadata) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return the recommended parameters, and the names of those whose values make no sense and are left out."""
+    """Return the recommended parameters, and the names of those that are left out because their values are invalid."""
     found: dict[str, Any] = {}
     unused: list[str] = []
     for key, (name, least, most) in _RANGES.items():
@@ -27,7 +27,7 @@ def sampling_of(said: Metadata) -> tuple[dict[str, Any], tuple[str, ...]]:
         if value is None:
             continue
         if isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most:
-            # The shortest number that is the same in 32 bits: 0.95, not 0.9499999880790710.
+            # The shortest decimal number with the same 32 bits: 0.95, not 0.9499999880790710.
             found[name] = int(value) if name == "top_k" else float(str(np.float32(value)))
         else:
             unused.append(name)

@@ -1,4 +1,4 @@
-"""Whether the weights of a model have the shapes that its config.json says. A hostile file may say anything."""
+"""Checks that the weights of a model have the shapes that config.json requires, because a file may be hostile."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from worker.sentence import Sentence
 _LAYER = re.compile(r"model\.layers\.(0|[1-9]\d{0,4})\.(.+)")
 _OUTER = ("model.embed_tokens.weight", "model.norm.weight")
 
-# By the last part of a weight's module.
+# Shapes by the last part of a weight's module.
 _MATRICES = {
     "embed_tokens": ("words", "hidden"),
     "lm_head": ("words", "hidden"),
@@ -31,7 +31,7 @@ _MATRICES = {
 
 
 def check_shapes(weights: Sequence[Weight], config: Mapping[str, Any], num_tokens: int) -> None:
-    """Raise `ModelInvalidError` if a weight is missing, is there too often, or has another shape than it should."""
+    """Raise `ModelInvalidError` if a weight is missing, is present twice, or has a wrong shape."""
     sizes = _sizes(config)
     path = weights[0].tensor.file if weights else None
     by_name = {weight.name: weight for weight in weights}
@@ -85,7 +85,7 @@ def _check(weight: Weight, sizes: Mapping[str, int]) -> None:
 
 
 def _check_layers(by_name: Mapping[str, Weight], num_layers: int) -> None:
-    """All layers must have the same weights."""
+    """Raise `ModelInvalidError` unless all layers have the same weights."""
     layers: dict[int, set[str]] = {}
     for name in by_name:
         found = _LAYER.fullmatch(name)

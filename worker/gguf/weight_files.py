@@ -1,4 +1,4 @@
-"""The weight files of a converted model: which weights each of them holds, and writing one of them."""
+"""Distributes a converted model's weights over weight files, and writes the files."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from worker.gguf.gguf_file import Tensor, changed_meanwhile, opened
 from worker.sentence import Sentence
 
 MAX_FILE_BYTES = 10**9
-"""A conversion that was cut off goes on after the last whole file, so they are small."""
+"""The limit for a weight file. An interrupted conversion resumes after the last whole file, so files are small."""
 
 _MAX_SHORT_BYTES = 16 << 20
 _MAX_COLUMNS = 1 << 20
 """A row is converted in one piece. The widest matrices of real models have up to 60,000 columns."""
 _CHUNK_VALUES = 1 << 19
-"""Few enough that all steps of a conversion stay in the processor's cache."""
+"""Numbers that are converted at once: few enough for the processor's cache."""
 _TOLERANCE = 2.0**-24
 
 
@@ -48,7 +48,7 @@ class WrittenArray:
 
 @dataclass(frozen=True)
 class Plan:
-    """How a weight is written."""
+    """How to write a weight."""
 
     weight: Weight
     form: Form
@@ -77,10 +77,10 @@ class WeightFilePlan:
 
 
 def plan_weights(weights: Sequence[Weight]) -> list[Plan]:
-    """Choose the form of each weight. Raises `ModelInvalidError` for a type that can't be read.
+    """Choose the form of each weight. Raises `ModelInvalidError` for an unknown type.
 
-    Norms and other short tensors get the type that the model computes in, where that keeps their numbers: in MLX one
-    that has 32 bits makes it compute everything after it in 32 bits.
+    Norms and other short tensors get the type in which the model computes, if that keeps their numbers: one with 32
+    bits makes MLX compute everything after it in 32 bits.
     """
     sizes: dict[str, int] = {}
     for weight in weights:
@@ -118,7 +118,7 @@ def index_of(files: Sequence[WeightFilePlan]) -> str:
 def write_weight_file(path: Path, plans: Sequence[Plan], losses: dict[str, Loss]) -> Iterator[int]:
     """Write a weight file, and yield the bytes of each piece. Raises `ModelInvalidError` and `OSError`.
 
-    The file is on disk when this ends. `losses` gets those of the types whose numbers are changed.
+    When the generator ends, the file is on disk. The losses of types whose numbers are changed are added to `losses`.
     """
     text, begins = _header(plans)
     with path.open("wb") as stream:
@@ -153,7 +153,7 @@ def _header(plans: Sequence[Plan]) -> tuple[bytes, dict[str, int]]:
 
 
 def _is_short(tensor: Tensor) -> bool:
-    """Return whether a tensor is a list, or a plain matrix that is as short: a router of experts, for example."""
+    """Return whether a tensor is a vector, or a small plain matrix such as a router of experts."""
     return len(tensor.shape) == 1 or (tensor.type.name == "F32" and tensor.num_bytes <= _MAX_SHORT_BYTES)
 
 
@@ -201,7 +201,7 @@ def _plan(weight: Weight, usual: str) -> Plan:
 
 
 def _short_dtype(weight: Weight, usual: str) -> str:
-    """Return the usual type if it keeps the numbers, as far as 32 bits can tell beside the largest; otherwise F32."""
+    """Return `usual` if it keeps the numbers, within the precision of 32 bits beside the largest; otherwise F32."""
     values = _short_values(weight)
     error = np.abs(dequantized_as(usual, as_dtype(values, usual)) - values).max(initial=0.0)
     return usual if error <= _TOLERANCE * np.abs(values).max(initial=0.0) else "F32"
@@ -240,7 +240,7 @@ def as_dtype(values: npt.NDArray[np.float32], dtype: str) -> Bytes:
 
 
 def dequantized_as(dtype: str, raw: Bytes) -> npt.NDArray[np.float32]:
-    """Return the numbers that bytes of a type stand for."""
+    """Return the numbers of bytes in this type."""
     match dtype:
         case "F16":
             return raw.view("<f2").astype(np.float32)

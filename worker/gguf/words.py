@@ -36,12 +36,12 @@ _ENDS = frozenset(
         "<｜end▁of▁sentence｜>",
     )
 )
-"""Tokens that end an answer wherever they are. Some files give them a wrong type and name only one as the end."""
+"""Tokens that end an answer in every model. Some files give them a wrong type, and name only one of them as the end."""
 
 _SPACE = "▁"
-"""Stands for a space in tokens of SentencePiece."""
+"""This character is a space in tokens of SentencePiece."""
 _MAX_PIECE = 128
-"""Longer tokens are not reached by merging. Real ones have up to 64 characters."""
+"""Merges to longer tokens are ignored. Real tokens have up to 64 characters."""
 _MAX_MERGES = 2 << 20
 _TEMPLATE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
@@ -107,7 +107,7 @@ class _Tokens:
     begins_with_bos: bool
     ends_with_eos: bool
     all_strip: bool
-    """White space after a token with a meaning of its own is dropped, as the tokenizers of Phi-3 do."""
+    """Whether white space after a control token is dropped, as the tokenizers of Phi-3 do."""
 
     @classmethod
     def of(cls, said: Metadata) -> _Tokens:
@@ -151,14 +151,14 @@ class _Tokens:
         ends = {number for number, text in enumerate(self.texts) if text in _ENDS} | self.turn_ends
         named = {text: number for number in ends if (text := self.texts[number])}
         if {"<|return|>", "<|call|>", "<|end|>"} <= named.keys():
-            ends.discard(named["<|end|>"])  # In this format it ends a message, and the answer goes on.
+            ends.discard(named["<|end|>"])  # In this format it ends a message, and the answer continues.
         return [*([] if self.eos is None else [self.eos]), *sorted(ends - {self.eos})]
 
     def strips(self, number: int) -> bool:
         return self.all_strip and self.texts[number] not in ("<unk>", "<s>", "<|endoftext|>")
 
     def ends(self, said: Metadata) -> dict[str, Any] | None:
-        """Return the step that puts tokens around a text."""
+        """Return the tokenizer's step that adds tokens before and after a text; None if there are none."""
         first = self.bos if self.begins_with_bos else None
         last = self.eos if self.ends_with_eos else None
         if self.begins_with_bos and first is None and said.flag("tokenizer.ggml.add_bos_token"):
@@ -186,7 +186,7 @@ class _Tokens:
 
 
 def _readable(number: int, text: str) -> str:
-    """Return a token's text. A token without text, or with a part of a character, is one that no text contains."""
+    """Return a token's text. A token without text, or with a part of a character, gets a text that never occurs."""
     if not text:
         return f"[EMPTY_{number}]"
     return text if text.isprintable() or text == text.encode("utf-8", "replace").decode() else f"[BYTES_{number}]"
@@ -274,9 +274,9 @@ def _sentence_piece_parts(said: Metadata, tokens: _Tokens) -> dict[str, Any]:
 
 
 def _merges_by_score(tokens: _Tokens, scores: Sequence[float]) -> list[tuple[str, str]]:
-    """Return every way to make a token of two others, the token with the best score first.
+    """Return all pairs of tokens that form another token, those for the token with the best score first.
 
-    SentencePiece joins the two neighbours that make the token with the best score, of equal ones the leftmost.
+    SentencePiece joins the two neighbours that form the token with the best score; if several do, the leftmost ones.
     """
     ids = {
         text: number
@@ -328,7 +328,7 @@ def _added_token(number: int, text: str, *, is_special: bool, strips: bool) -> d
 
 
 def _config(tokens: _Tokens) -> dict[str, Any]:
-    """Return tokenizer_config.json."""
+    """Return the contents of tokenizer_config.json."""
     special = {
         "bos_token": tokens.bos,
         "eos_token": tokens.eos,
@@ -346,7 +346,7 @@ def _config(tokens: _Tokens) -> dict[str, Any]:
 
 
 def _templates(said: Metadata) -> dict[str, str]:
-    """Return the chat templates: the usual one, and those with a name, such as `tool_use`."""
+    """Return the chat templates by name: the default one, and others such as `tool_use`."""
     found: Mapping[str, str | None] = {
         "chat_template.jinja": said.text("tokenizer.chat_template"),
         **{

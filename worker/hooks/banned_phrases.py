@@ -1,4 +1,4 @@
-"""Banned phrases: takes back a banned phrase before it is complete, and goes on differently.
+"""Banned phrases: takes back a banned phrase before it is complete, and continues differently.
 
 Compares text, not tokens, and ignores case. A phrase may begin inside a word. Option: `phrases`.
 """
@@ -52,7 +52,7 @@ class Hook:
                 break
             num_folded = len(_folded(step.vocabulary.text_of(tokens[: position - step.position + len(tokens)])))
             banned = self._banned.setdefault(position, set())
-            # If a banned token is still here, nothing else is possible at its position, so try the next one.
+            # If a banned token is still here, no other is possible at its position, so try the next position.
             if num_folded > start and position > step.position - len(new) and token_id not in banned:
                 banned.add(token_id)
                 back = step.position - position

@@ -1,4 +1,4 @@
-"""No repeats: when an answer repeats itself, goes back to the start of the repetition, and goes on differently.
+"""No repeats: when an answer repeats itself, goes back to the start of the repetition, and continues differently.
 
 A repetition is a sequence of tokens that occurs `times` times in a row and has at least `fewest` tokens in all. The
 hook keeps its first occurrence and bans the token that began the second one there. Options: `times`, `fewest`,

@@ -1,6 +1,6 @@
 """Uncertain pause: when the model is unsure about a token, samples that token again, more carefully.
 
-A token whose probability is below `threshold` is sampled again at a lower `temperature`, and the second token stands.
+A token whose probability is below `threshold` is sampled again at a lower `temperature`, and the second token is kept.
 Options: `threshold` (0…1), `temperature`.
 """
 

@@ -1,4 +1,4 @@
-"""Checks the numbers in a model's config.json: too many layers, unusual ones, and what nothing can be computed with."""
+"""Checks the numbers in a model's config.json: too many layers, unusual numbers, and numbers that break the model."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from worker.sentence import Sentence
 _LAYERS = re.compile(r"(?:\w+_)?(?:num|n)_(?:\w+_)?layers?")
 _EXPERTS = re.compile(r"(?:\w+_)?(?:num|n)_(?:\w+_)?experts")
 _PATTERN = re.compile(r"\w*pattern")
-"""A text with a letter for each layer."""
+"""Keys of texts that have a letter for each layer."""
 _FEW_LAYERS = 512
 """Up to this number, layers are not compared with the tensors: some models use the same weights several times."""
 _MAX_LAYERS = 4096
@@ -26,7 +26,7 @@ _POSITIVE = re.compile(r"\w*(?:theta|base|factor|scal|multiplier|eps|softcap|fre
 _NUM_NAMED = 3
 
 _SMALL = 512
-"""Numbers up to this one make no model large."""
+"""Numbers up to this one can't make a model large."""
 _ORDINARY = re.compile(
     r"\w*(?:size|dim|rank|width|embd|embed|inner|model|channels|hidden|ffn|mlp|head|heads|vocab"
     r"|embeddings|ff|input|position|positions|length|len|ctx|context|window|chunk|theta|base|token_id|token|id|ids|index|topk|top_k|seed"
@@ -38,7 +38,7 @@ _ORDINARY = re.compile(
 def check_config(path: Path, config: Mapping[str, Any], files: Sequence[WeightFile]) -> None:
     """Refuse a configuration with far more layers or experts than the weight files hold.
 
-    The library builds all of them before it looks at the weights, which might take hours and all memory.
+    mlx-lm builds all of them before it looks at the weights, which might take hours and all memory.
     """
     num_tensors = sum(file.num_tensors for file in files)
     longest = max(file.longest_dimension for file in files)
@@ -70,9 +70,9 @@ def _too_many(path: Path, key: str, number: int, num_tensors: int) -> ModelInval
 
 
 def impossible_numbers(config: Mapping[str, Any], *, are_all: bool = True) -> str:
-    """Return the values of a configuration that may make a model compute no numbers, as text; empty without any.
+    """Return the values of a configuration that may make a model compute NaN, as text; empty if there are none.
 
-    `are_all`: also those that only some models can't use; else only infinities and what is not a number.
+    `are_all`: also include values that only some models can't use, not just infinities and NaN.
     """
     found = (
         f"`{key}`: {value:g}"
@@ -85,9 +85,9 @@ def impossible_numbers(config: Mapping[str, Any], *, are_all: bool = True) -> st
 
 
 def unusual_numbers(config: Mapping[str, Any]) -> str:
-    """Return large integers that most configurations do not have, as text; empty without any.
+    """Return large integers that most configurations do not have, as text; empty if there are none.
 
-    The library may build something of each of them, or do something as often.
+    mlx-lm may build that many objects, or repeat work that often.
     """
     found = (
         f"`{key}`: {_short(value)}"
@@ -120,7 +120,7 @@ def _integers(config: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
 
 
 def _lengths(config: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
-    """Yield the lengths of what may describe each layer: lists, but not those of numbers, and patterns."""
+    """Yield the lengths of values that may describe each layer: patterns, and lists except those of numbers."""
     for key, value in _values(config):
         if isinstance(value, list):
             yield key, sum(not isinstance(item, int | float) for item in cast("list[object]", value))

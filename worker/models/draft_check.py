@@ -1,8 +1,8 @@
 """Checks whether a model can be a draft model for another one, from their files, without loading a tokenizer.
 
 Loading a tokenizer with a hundred thousand tokens takes a second. Instead, this compares the tokens that consist of
-letters and digits, which all tokenizer files spell in the same way. If an id stands for two different ones, the models
-have different tokens. If not, they may still differ: only loading the draft model gives the final answer.
+letters and digits, which all tokenizer files spell in the same way. If an id has different texts in the two models,
+their tokens differ. If not, they may still differ: only loading the draft model shows it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Misfit: TypeAlias = Literal["gone", "other_tokens"]
 _VOCABULARY = re.compile(rb'"vocab"\s*:\s*\{')
 _PLAIN_PIECE = re.compile(rb'(?<=[\s{,])"([A-Za-z0-9]+)"\s*:\s*([0-9]+)')
 _MAX_KNOWN = 64
-"""How many compared pairs of models are remembered."""
+"""The results for this many pairs of models are kept."""
 
 
 class _File(NamedTuple):
@@ -38,7 +38,7 @@ def misfit(draft: str, model: str) -> Misfit | None:
     """Return why `draft` can't be the draft model of `model`; None if no reason is known."""
     folder, other = _folder(draft), _folder(model)
     if folder is None:
-        # Other names are those of downloaded models.
+        # Other names are names of downloaded models.
         return "gone" if Path(draft).is_absolute() else None
     tokenizers = (_tokenizer(folder), None if other is None else _tokenizer(other))
     if tokenizers[0] is None or tokenizers[1] is None:

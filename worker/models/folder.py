@@ -1,4 +1,4 @@
-"""A model's folder: finds it by name, and checks its files without loading them."""
+"""Finds a model's folder by name, and checks its files without loading them."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ GUIDE = "guide"
 """The name of the model that comes with Bough."""
 
 _MAX_BYTES = {"config.json": 8 << 20, "tokenizer_config.json": 16 << 20}
-"""The largest files of real models have half of this."""
+"""The largest files of real models have half of these sizes."""
 _MAX_BYTES_BY_SUFFIX = {".jinja": 2 << 20, **dict.fromkeys((".json", ".txt", ".model", ".tiktoken"), 64 << 20)}
 _OF_A_PROMPT = {
     *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "chat_template.json"),
     *("generation_config.json", "chat_template.jinja"),
 }
-"""Without one of these files that belongs to it, a model would get another prompt, or sample in another way."""
+"""If one of these files is missing that belongs to a model, its prompts or its sampling would differ."""
 _MAX_HEADERS_BYTES = 128 << 20
 """The limit for the headers of all weight files together."""
 
@@ -61,7 +61,7 @@ class ModelFolder:
     config: dict[str, Any]
     weights_bytes: int
     num_parameters: int
-    """As listed in the weight files. Several quantized weights packed into one number count as one."""
+    """The number listed in the weight files. Several quantized weights packed into one number count as one."""
     weight_files: tuple[WeightFile, ...] = ()
 
     @property
@@ -75,8 +75,8 @@ def guide_path() -> Path:
 
 
 def starter_path() -> Path:
-    """Return the usual folder of the starter, whether it is there or not."""
-    # Only this name needs it.
+    """Return the usual folder of the starter, whether or not it exists."""
+    # Only this name needs the import.
     import platformdirs
 
     return platformdirs.user_data_path("bough", appauthor=False) / "models" / STARTER_FOLDER
@@ -87,7 +87,7 @@ def find_model(name: str) -> ModelFolder:
 
     `name` is "guide", "starter" (made by Bough or downloaded), the path of a folder, or the name of a downloaded model.
 
-    Raises `ModelNotFoundError`, `ModelInvalidError`, `ModelUntrustedError`.
+    Raises `ModelNotFoundError`, `ModelInvalidError` or `ModelUntrustedError`.
     """
     return check_folder(_path_of(name), name)
 
@@ -146,7 +146,7 @@ def text_configs(config: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def context_length(config: Mapping[str, Any]) -> int | None:
-    """Return the number of tokens that a model was made for; None if its configuration does not say so."""
+    """Return the context length in tokens for which a model was made; None if its configuration does not state it."""
     for found in text_configs(config):
         for key in _CONTEXT_KEYS:
             length = found.get(key)

@@ -1,7 +1,7 @@
-"""Checks a tokenizer.json before the worker loads it: how it may change text, and how much memory it may take.
+"""Checks a tokenizer.json before the worker loads it: how it changes text, and how much memory it may take.
 
-Nearly all tokenizers consist of well-known parts, and reading their description shows that they are harmless. One with
-other parts is tried out in a process of its own, where it may take too long, too much memory, or crash.
+Nearly all tokenizers consist of well-known parts, and their description shows that they are harmless. A tokenizer with
+other parts is tried out in a process of its own, where it may take too long, take too much memory, or crash.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from worker.trial import (
 )
 
 IS_COMPLETE = "tokenizer_file_is_complete"
-"""In tokenizer_config.json this says that nothing is to be added to tokenizer.json."""
+"""This key of tokenizer_config.json says that tokenizer.json is complete."""
 
 _MAX_VALUES = 8_000_000
-"""The limit for the whole file. Tokenizers with 260,000 tokens have two million values."""
+"""The limit for the number of values in the file. Tokenizers with 260,000 tokens have two million."""
 _MAX_GROWTH = 8.0
-"""A normalizer that may make a text more times as long is tried out."""
+"""A normalizer that may lengthen a text by more than this factor is tried out."""
 _ABSURD_GROWTH = 10_000.0
 _MAX_POST_PROCESSOR = 1 << 20
 _MAX_CONTENT = 64
-"""A rule that inserts more characters is tried out."""
+"""A rule that inserts more characters than this is tried out."""
 _MAX_WORD = 1000
 """The limit for characters of a word in WordPiece, whose time grows with their cube. The usual limit is 100."""
 _LONGEST_REPLACEMENT = 256
@@ -146,7 +146,7 @@ def _steps(described: Any) -> Iterator[dict[str, Any]]:
 
 
 def _growth(step: dict[str, Any]) -> float:
-    """Return how many times as long a step may make a text. Raises `ValueError` if that is not known."""
+    """Return the factor by which a step may lengthen a text. Raises `ValueError` if it is not known."""
     match step["type"]:
         case "Prepend":
             return max(1.0, len(step["prepend"]) / _MAX_CONTENT)

@@ -1,4 +1,4 @@
-"""A weight file in safetensors format: checks what its header says, without reading the weights. Independent of MLX."""
+"""Checks the header of a weight file in safetensors format, without reading the weights. Independent of MLX."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _UNREADABLE = (OSError, ValueError, OverflowError, struct.error)
 _Dimension = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 _Offset = Annotated[int, Meta(ge=0, le=2**62)]
 
-# The bits of each element. MLX refuses other types by itself.
+# The bits of each element. MLX itself refuses other types.
 _BITS = {
     **dict.fromkeys(("BOOL", "U8", "I8", "F8_E4M3", "F8_E5M2", "F8_E8M0"), 8),
     **dict.fromkeys(("U16", "I16", "F16", "BF16"), 16),
@@ -37,11 +37,11 @@ _NOT_TEXT = re.compile(
     r"(?:^|\.)(?:vision_tower|vision_model|vision_encoder|visual|vision_embed_tokens|multi_modal_projector|mm_projector"
     r"|audio_tower|audio_model|embed_vision|embed_audio|mtp)\."
 )
-"""Weights for images, audio and guesses of several tokens, which mlx-lm does not load."""
+"""Weights for images, audio and multi-token prediction, which mlx-lm does not load."""
 
 
 EMBEDDING = re.compile(r"embed|wte")
-"""Weights that are read first."""
+"""Weights that a step of the model uses first."""
 
 
 class _Tensor(Struct, frozen=True, forbid_unknown_fields=True):
@@ -57,11 +57,11 @@ class PackedWeight:
     name: str
     """The module's path, without ".weight"."""
     num_words: int
-    """Packed elements of 32 bits."""
+    """The number of packed elements, which have 32 bits."""
     num_bytes: int
-    """With scales and biases."""
+    """The size of the weight with its scales and biases."""
     scales_bytes: int
-    """The bytes of scales and biases alone."""
+    """The size of its scales and biases."""
 
 
 @dataclass(frozen=True)
@@ -75,12 +75,12 @@ class WeightFile:
     """The parameters that the header lists. Several quantized weights packed into one number count as one."""
     longest_dimension: int
     packed: tuple[PackedWeight, ...] = ()
-    """Its quantized weights that a text model uses."""
+    """The file's quantized weights that a text model uses."""
     float_numbers: int = 0
-    """All other numbers that a text model uses."""
+    """How many other numbers a text model uses."""
     float_bytes: int = 0
     largest_float_bytes: int = 0
-    """The size of its largest tensor of floats that is no embedding; it is read last, or near the end."""
+    """The size of the largest tensor of floats that is not an embedding; it is loaded last, or near the end."""
     main_dtype: str = ""
     """The type in which most bytes are stored, as the header names it."""
 

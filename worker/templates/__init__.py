@@ -1,1 +1,1 @@
-"""Messages as prompt ids, with the model's own chat template."""
+"""Turns messages into prompt ids with the model's own chat template."""

@@ -28,9 +28,9 @@ def left_out(
 ) -> tuple[Sentence, ...]:
     """Return sentences about messages that a template leaves out or changes; usually none.
 
-    `rendered`: the turns as the template writes them, with marks in control tokens alone. `numbered`: the same with the
-    turns as `with_number` returns them; None if the template rejects those. They show which of several equal texts is
-    left out.
+    `rendered`: the turns as the template writes them, with marks only in control tokens. `numbered`: the same with the
+    turns as `with_number` returns them; None if the template rejects such turns. The numbers show which of several
+    equal texts is left out.
     """
     written = [_written(each, rendered, marks) for each in numbered if each is not None]
     found = list(_missing(turns, marks, rendered, [each for each in written if each is not None]))
@@ -68,7 +68,7 @@ def _beginning(turn: Turn) -> str:
 def with_number(turn: Turn, index: int, marks: Marks, *, at_end: bool) -> dict[str, Any]:
     """Return a turn as a message for a template, with its index at the beginning or end of its text.
 
-    The index is written in marks, which are in no text.
+    The index is written with marks, which occur in no text.
     """
     message = turn.rendered(marks, None)
     place = _place(turn, marks)
@@ -80,7 +80,7 @@ def with_number(turn: Turn, index: int, marks: Marks, *, at_end: bool) -> dict[s
 
 
 def _place(turn: Turn, marks: Marks) -> tuple[int, int] | None:
-    """Return where the text that every template should write stands in its message; None if it has no place."""
+    """Return the range in a message of the text that every template should write; None if there is no such text."""
     text = _expected(turn, marks)
     begin = turn.rendered(marks, None)["content"].rfind(text) if text else -1
     return None if begin < 0 else (begin, begin + len(text))
@@ -102,12 +102,12 @@ def _written(numbered: str, rendered: str, marks: Marks) -> set[int] | None:
 def _missing(
     turns: Sequence[Turn], marks: Marks, rendered: str, written: Sequence[set[int]]
 ) -> Iterable[tuple[Turn, bool]]:
-    """Yield the turns that a template leaves out or changes, and whether it changes white space alone."""
+    """Yield the turns that a template leaves out or changes, and whether it changes only white space."""
     position = num_missing = 0
     dense: str | None = None
     for index, turn in enumerate(turns):
         text = _expected(turn, marks)
-        # Some templates write the system prompt into the last question. All others must follow in their order.
+        # Some templates write the system prompt into the last question. All other turns must follow in their order.
         found = rendered.find(text, 0 if turn.role == "system" else position)
         is_written = all(index in each for each in written) or _place(turn, marks) is None
         if found >= 0 and is_written:
@@ -202,7 +202,7 @@ class _Letters(dict[int, int | str | None]):
 
 
 def _is_accent(character: str) -> bool:
-    """Return whether a mark may be left out. Those of Indic scripts are vowels, and those of kana make other sounds."""
+    """Return whether a mark can be ignored. Marks of Indic scripts are vowels, and those of kana change sounds."""
     if unicodedata.category(character)[0] != "M":
         return False
     kind = unicodedata.combining(character)
@@ -220,7 +220,7 @@ def _num_same(one: str, other: str) -> int:
 
 
 def _from_letter(text: str, number: int) -> str:
-    """Return a short text from the letter with this index in `_letters(text)` on."""
+    """Return a short part of `text`, from the letter on that has this index in `_letters(text)`."""
     start = 0
     while start < len(text) and (num_letters := len(_letters(text[start : start + _STEP]))) <= number:
         number -= num_letters

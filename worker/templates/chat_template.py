@@ -1,6 +1,6 @@
 """Turns messages into prompt ids with the model's own chat template. The ids never depend on the prompt cache.
 
-A turn that the model wrote keeps its ids if the rendered text still contains it unchanged. So does an answer whose
+A turn that the model generated keeps its ids if the rendered text still contains it unchanged. So does an answer whose
 reasoning the template drops. All other text is tokenized separately between those turns, so that later turns never
 change earlier ids. The user can't forge a turn: a control token typed in a message is encoded as plain text.
 """
@@ -52,11 +52,11 @@ _RESERVED_OPTIONS = {
 
 _BYTES_PER_ID = 4
 _MAX_PROMPT_BYTES = 64 << 20
-"""Memory for whole prompts: enough for a hundred nodes of a tree of 160,000 tokens."""
+"""Memory for whole prompts: enough for a hundred branches of 160,000 tokens."""
 _MAX_PIECE_BYTES = 16 << 20
 _BYTES_PER_TURN = 16
 _MAX_BEFORES_CHARS = 16 << 20
-"""Prompts before turns that the model wrote: enough for a hundred calls with 160,000 characters before each."""
+"""Memory for prompts before generated turns: enough for a hundred tool calls after 160,000 characters each."""
 _MAX_CHECKED_TURNS = 1 << 16
 
 
@@ -88,14 +88,14 @@ class ChatTemplate:
         time_texts: TimeTexts = no_time_texts,
         style: ToolStyle | None = None,
     ) -> None:
-        """`style`: how the template takes tools; None means that it has no place for them."""
+        """`style`: how the template accepts tools; None means that it does not support tools."""
         self.style = style or ToolStyle()
         self._render_text = render
         self._tokenizer = tokenizer
         self._vocabulary = vocabulary
         self._time_texts = time_texts
         self._control_token = re.compile(f"({pattern_of(vocabulary.control_texts)})")
-        # Ids that stand for text without a token. No text is written as such an id.
+        # Ids for unknown text. No text is encoded as one of them.
         self._unknown_ids = vocabulary.control_ids & set(self._plain_ids("\U0010fffd"))
         self._turns = Turns(vocabulary)
         self._prompts: Memo[tuple[object, ...], _Prompt] = Memo(_MAX_PROMPT_BYTES)
@@ -113,7 +113,7 @@ class ChatTemplate:
     def prompt_ids(
         self, messages: Sequence[Message], options: Mapping[str, Any], tools: Sequence[Tool] = ()
     ) -> list[int]:
-        """Return the ids of a prompt, up to the next answer. Raises as `ids_of`."""
+        """Return the ids of a prompt, up to the next answer. Raises the errors of `ids_of`."""
         return self.ids_of(self.turns(messages), options, tools).tolist()
 
     def turns(self, messages: Sequence[Message]) -> tuple[Turn, ...]:
@@ -123,12 +123,13 @@ class ChatTemplate:
     def ids_of(self, turns: tuple[Turn, ...], options: Mapping[str, Any], tools: Sequence[Tool] = ()) -> array[int]:
         """Return the ids of a prompt, up to the next answer. The caller must not change them.
 
-        Raises `BadRequestError`, `ModelInvalidError` if the template meets a limit, and `StoppedError`.
+        Raises `BadRequestError` for messages that the template rejects, `ModelInvalidError` if the template exceeds a
+        limit, and `StoppedError` if the caller stopped waiting.
         """
         return self._prompt(turns, options, tools).ids
 
     def opens_reasoning(self, turns: tuple[Turn, ...], options: Mapping[str, Any], tools: Sequence[Tool] = ()) -> bool:
-        """Return whether a prompt ends inside the reasoning, so that the answer begins with it. Raises as `ids_of`."""
+        """Return whether a prompt ends inside reasoning, which the answer continues. Raises the errors of `ids_of`."""
         return self._prompt(turns, options, tools).opens_reasoning
 
     def changes(
@@ -149,7 +150,7 @@ class ChatTemplate:
         for turn in turns:
             known = self._changes.get(turn)
             if known is None:
-                # Answers keep the ids that the model wrote.
+                # Answers keep the ids that the model generated.
                 spelled = None if turn.role == "assistant" else self._vocabulary.text_of(self._known(turn.text))
                 sentence = None if spelled is None else changed(turn.text, spelled)
                 known = () if sentence is None else (sentence,)
@@ -158,7 +159,7 @@ class ChatTemplate:
         return list(dict.fromkeys(found))
 
     def _known(self, text: str) -> list[int]:
-        """Tokenize a text as a prompt does. Ids that stand for text without a token are left out."""
+        """Tokenize a text as part of a prompt. Ids for unknown text are left out."""
         ids = self._plain_ids(text)
         if max(ids, default=0) >= len(self._vocabulary):
             ids = self._vocabulary.encode(text)
@@ -192,7 +193,7 @@ class ChatTemplate:
         return prompt
 
     def _render_with_spans(self, turns: Sequence[Turn], given: _Given, marks: Marks) -> tuple[str, _Spans]:
-        """Render with marks around turns that the model wrote. Return the text and the spans it contains unchanged."""
+        """Render with marks around generated turns. Return the text, and the spans that it contains unchanged."""
         plain = self._render(turns, given, marks, {})
         spans = {index: turn.whole for index, turn in enumerate(turns) if turn.whole is not None}
         if not spans:
@@ -219,7 +220,7 @@ class ChatTemplate:
     def _with_written(
         self, text: str, spans: _Spans, turns: tuple[Turn, ...], given: _Given, marks: Marks
     ) -> tuple[str, _Spans]:
-        """Mark the turns with reasoning or calls that the model wrote, where they are rendered."""
+        """Mark the generated turns with reasoning or tool calls where the prompt renders them."""
         indices = [index for index, turn in enumerate(turns) if turn.written is not None]
         if not indices:
             return text, spans
@@ -251,7 +252,7 @@ class ChatTemplate:
         return known
 
     def _split_at_edges(self, text: str, spans: _Spans, turns: Sequence[Turn], given: _Given, marks: Marks) -> str:
-        """Split control tokens that consist of a part of a message and of text of the template or another message."""
+        """Split control tokens of which one part is in a message and the rest in the template or another message."""
         if not any(turn.edges for turn in turns):
             return text
         split = self._render(turns, given, marks, spans, at_edges=True)
@@ -276,7 +277,7 @@ class ChatTemplate:
             return None
 
     def _written(self, messages: list[dict[str, Any]], given: _Given) -> str:
-        """Return the text that the template writes of messages. Raises as `ids_of`."""
+        """Return the messages as the template renders them. Raises the errors of `ids_of`."""
         rendered = self.style.messages(messages, given.tools)
         options = {**given.options, "tools": given.tools} if given.tools and not self.style.is_plain else given.options
         try:
@@ -300,9 +301,9 @@ class ChatTemplate:
             raise BadRequestError(sentence) from error
 
     def _ids(self, text: str, spans: Sequence[Span], marks: Marks) -> array[int]:
-        """Tokenize rendered text. The n-th marked piece is the n-th of `spans`.
+        """Tokenize rendered text. Its n-th marked piece is the n-th of `spans`.
 
-        Each span is tokenized separately, because the model wrote it after a prompt that ended before it.
+        Each span is tokenized separately, because the model generated it after a prompt that ended before it.
         """
         pieces = re.split(f"[{marks.begin}{marks.end}]", text)
         # Some templates put a space before each answer, but not at the end of a prompt. The model writes this space, so
@@ -332,10 +333,10 @@ class ChatTemplate:
         return ids
 
     def _encode_new(self, text: str, marks: Marks, *, at_start: bool) -> list[int]:
-        """Tokenize a piece that is not remembered.
+        """Tokenize a piece that is not in the memo.
 
-        Text between two control tokens that contains a typed one is encoded as plain text. So is text that follows a
-        span, as nothing must be prepended in the middle of a prompt.
+        Text between two control tokens is encoded as plain text if it contains a typed control token, or follows a
+        span: no space may be prepended in the middle of a prompt.
         """
         ids: list[int] = []
         plain = ""
@@ -379,7 +380,7 @@ def _unmarked(text: str, marks: Marks) -> str:
 
 
 def _with_marks(text: str, places: Mapping[int, Place], marks: Marks) -> str:
-    """Return marked text with marks around more places, which are counted without marks."""
+    """Return marked text with marks around more places, whose positions do not count marks."""
     inserted = sorted(
         [(place.start, 1, marks.begin) for place in places.values()]
         + [(place.end, 0, marks.end) for place in places.values()]
@@ -388,7 +389,7 @@ def _with_marks(text: str, places: Mapping[int, Place], marks: Marks) -> str:
     all_marks = re.compile(f"[{marks.split}{marks.begin}{marks.end}]")
     num_plain = done = 0
     for position, _, mark in inserted:
-        # Go on to the position, past the marks on the way.
+        # Advance to the position, past the marks before it.
         while num_plain < position:
             found = all_marks.search(text, done)
             left = position - num_plain
@@ -404,7 +405,7 @@ def _with_marks(text: str, places: Mapping[int, Place], marks: Marks) -> str:
 
 
 def _opens(text: str, marks: ReasoningMarks | None) -> bool:
-    """Return whether a rendered prompt ends inside the reasoning."""
+    """Return whether a rendered prompt ends inside reasoning."""
     return marks is not None and text.rstrip().endswith(marks.begin)
 
 

@@ -1,4 +1,4 @@
-"""Chat templates as transformers runs them. This module runs in a trial process, so it imports jinja2 alone.
+"""Chat templates as transformers runs them. This module runs in a trial process, so it imports only jinja2.
 
 transformers' own module is not used, because importing it takes a second and 60 MB. Tests compare the two.
 """
@@ -22,7 +22,7 @@ from typing_extensions import override
 
 
 def rendered(source: str, variables: Mapping[str, Any]) -> str:
-    """Return the text that a template writes. Raises its errors, and `UnicodeEncodeError` for lone surrogates."""
+    """Render a template. Raises the template's errors, and `UnicodeEncodeError` for lone surrogates."""
     text = _compiled(source).render(variables)
     text.encode()  # lone surrogates can't be tokenized
     return text

@@ -1,6 +1,6 @@
 """A bounded cache of computed values.
 
-It drops values that were not used lately, half of all at once. So a look-up needs no bookkeeping.
+It drops values that were not used recently, half of all at once. So a look-up needs no bookkeeping.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Memo(Generic[K, V]):
         return found[0]
 
     def put(self, key: K, value: V, weight: int) -> None:
-        """Remember a value, unless it is heavier than half of the limit."""
+        """Keep a value, unless it is heavier than half of the limit."""
         self._old.pop(key, None)
         known = self._young.pop(key, None)
         if known is not None:

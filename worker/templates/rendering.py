@@ -30,7 +30,7 @@ Render: TypeAlias = Callable[[list[dict[str, Any]], Mapping[str, Any]], str]
 """Renders messages (`role`, `content`) with template options as the text of a prompt, up to the answer."""
 
 TimeTexts: TypeAlias = Callable[[], tuple[str, ...] | None]
-"""Returns the texts of the current time that a template may write; None if they can't be known."""
+"""Returns the current time in all formats that a template may write; None if the formats can't be known."""
 
 # Templates ask for the time with `strftime_now`. Its format is usually a literal, so the text can be predicted.
 _TIME = re.compile(r"\bstrftime_now\b(?!\s+is\b)")
@@ -38,14 +38,14 @@ _LITERAL_TIME = re.compile(r"""\bstrftime_now\(\s*(?:'([^'\\]*)'|"([^"\\]*)")\s*
 
 
 TRIAL_MODULES = ("worker.templates.environment",)
-"""The modules that a trial process imports at its start, so that the first rendering takes no longer than others."""
+"""Modules that a trial process imports at its start, so that the first rendering is as fast as later ones."""
 
 
 def chat_renderer(tokenizer: Any, trials: TrialProcess) -> Render:
     """Return a function that renders messages with the chat template of an mlx-lm tokenizer.
 
     A template is a program that comes with the model. It runs in a trial process, with limits. Besides the template's
-    own errors, the function raises `ModelInvalidError` at a limit, and `StoppedError`.
+    own errors, the function raises `ModelInvalidError` at a limit, and `StoppedError` if the caller stopped waiting.
     """
     if not tokenizer.has_chat_template:
         return plain_transcript
@@ -61,13 +61,13 @@ def chat_renderer(tokenizer: Any, trials: TrialProcess) -> Render:
 
 
 class LimitedTemplate:
-    """transformers' `apply_chat_template` of a tokenizer, in a trial process."""
+    """Replaces `apply_chat_template` of transformers' tokenizers: renders in a trial process."""
 
     def __init__(self, tokenizer: Any, trials: TrialProcess) -> None:
         self._tokenizer = tokenizer
         self._trials = trials
         self._patience = 1.0
-        """A factor of the time limit. It is small after a failure, so that repeated failures take less time."""
+        """A factor of the time limit. It shrinks after a failure, so that repeated failures take less time."""
 
     def render(self, messages: list[dict[str, Any]], tools: Any = None, documents: Any = None, **options: Any) -> str:
         """Render messages as transformers does with `tokenize=False`."""
@@ -100,7 +100,7 @@ class LimitedTemplate:
 
 
 def _size_of(message: Mapping[str, Any]) -> int:
-    """Return about how many characters a message has."""
+    """Return an estimate of how many characters a message has."""
     return len(message["content"]) + (len(str(message)) if len(message) > 2 else 0)
 
 
@@ -109,7 +109,7 @@ _MIB = 1 << 20
 
 
 def _limits(num_messages: int, num_chars: int, patience: float) -> Limits:
-    """Return limits that no ordinary template reaches, even on a slow machine.
+    """Return limits of time and memory that no ordinary template reaches, even on a slow machine.
 
     10,000 messages of 4 million characters take 0.1 to 0.5 s here, and about 100 MB.
     """
@@ -164,12 +164,12 @@ def plain_transcript(messages: list[dict[str, Any]], _options: Mapping[str, Any]
 
 
 _THINKING_OPTIONS = ("enable_thinking", "thinking")
-"""Options by which templates let the model think first."""
+"""Template options that make the model think first."""
 
 
 @dataclass(frozen=True)
 class Thinking:
-    """A template's switch that lets the model think first."""
+    """A template's switch that makes the model think first."""
 
     option: str
     """The name of a boolean template option."""
@@ -178,9 +178,9 @@ class Thinking:
 
 
 def thinking_of(render: Render, sources: Sequence[str]) -> Thinking | None:
-    """Return the thinking switch of a template, or None. An option is a switch if it changes the prompt.
+    """Return the thinking switch of a template; None if it has none. An option is a switch if it changes the prompt.
 
-    `sources`: the templates; an option whose name is nowhere in them is not tried.
+    `sources`: the templates. Options whose names they do not contain are not tried.
     """
 
     def prompt(**options: bool) -> str:
@@ -204,7 +204,7 @@ def thinking_of(render: Render, sources: Sequence[str]) -> Thinking | None:
 def sources_of(tokenizer: Any) -> list[str]:
     """Return the chat templates of an mlx-lm tokenizer; several if they have names.
 
-    There are none if mlx-lm or transformers write its prompts in Python.
+    Empty if mlx-lm or transformers render its prompts in Python.
     """
     wrapped: Any = tokenizer._tokenizer  # noqa: SLF001 (mlx-lm offers no other way)
     is_own = type(wrapped).apply_chat_template is PreTrainedTokenizerBase.apply_chat_template
@@ -215,12 +215,12 @@ def sources_of(tokenizer: Any) -> list[str]:
 
 
 def no_time_texts() -> tuple[str, ...]:
-    """Return nothing, as most templates do not write the time."""
+    """Return no texts. For templates that do not write the time."""
     return ()
 
 
 def time_texts_of(tokenizer: Any) -> TimeTexts:
-    """Return a function for the time as the chat template of an mlx-lm tokenizer writes it; some write the date."""
+    """Return a function that returns the time as the chat template of an mlx-lm tokenizer writes it."""
     formats: set[str] = set()
     for text in sources_of(tokenizer):
         literals = {match.start(): match[1] or match[2] or "" for match in _LITERAL_TIME.finditer(text)}

@@ -1,4 +1,4 @@
-"""How a chat template takes tools, calls and their results, and messages in that shape."""
+"""How a chat template accepts tools, tool calls and their results. Converts messages to that shape."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ class ToolStyle:
     """How a model's prompts and answers contain tools."""
 
     form: Form = PLAIN
-    """How the model writes calls; `PLAIN` if its template has no place for tools."""
+    """How the model writes tool calls; `PLAIN` if its template does not support tools."""
     reasoning: ReasoningMarks | None = None
     are_arguments_text: bool = False
-    """Whether the template takes a call's arguments as JSON text rather than as an object."""
+    """Whether the template expects a call's arguments as JSON text rather than as an object."""
     takes_thinking: bool = False
     """Whether the template reads an answer's reasoning from the field `thinking`."""
 
@@ -47,7 +47,7 @@ class ToolStyle:
         return self.form is PLAIN
 
     def messages(self, messages: Sequence[dict[str, Any]], tools: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Return messages as the template takes them. They come with `tool_calls` whose arguments are objects."""
+        """Return messages in the shape that the template expects. Arguments of the given `tool_calls` are objects."""
         if self.is_plain:
             return _plain(messages, tools)
         return [self._message(message) for message in messages]
@@ -89,7 +89,7 @@ def described(tool: Tool) -> dict[str, Any]:
 
 
 def _plain(messages: Sequence[dict[str, Any]], tools: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return messages that have only a role and content: tools in the system prompt, results in the user's turns."""
+    """Return messages with only a role and content: tools in the system prompt, results in the user's turns."""
     shaped = [_plain_message(message) for message in messages]
     has_calls = any("tool_calls" in message or message["role"] == "tool" for message in messages)
     if tools:
@@ -140,7 +140,7 @@ def _written(function: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def style_of(render: Render, sources: Sequence[str], control_texts: Collection[str]) -> ToolStyle:
-    """Return how a model takes tools: by rendering a call with its template and reading it back.
+    """Find out how a model handles tools, by rendering a call with its template and parsing the result.
 
     `sources`: the templates. `control_texts`: the texts of the model's control tokens. Raises `StoppedError`.
     """
@@ -182,7 +182,7 @@ _BARE_CALL = re.compile(r'\{\s*"(?:type|name)"')
 
 
 def _form_in(rendered: str, before: str) -> Form | None:
-    """Return the form in which a rendered prompt contains the probe's call; None if it is in none.
+    """Return the form in which a rendered prompt contains the probe's call; None if it has no known form.
 
     `before`: the prompt up to the turn with the call, as the model would continue it.
     """
@@ -203,7 +203,7 @@ def _form_in(rendered: str, before: str) -> Form | None:
 
 
 def _opens(text: str, form: Form) -> bool:
-    """Return whether a section's text begins with a list where, and only where, the form has one."""
+    """Return whether a section's text begins with a list exactly if sections of this form do."""
     return text.lstrip().startswith("[") == form.opening.startswith("[")
 
 

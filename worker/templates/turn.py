@@ -1,4 +1,4 @@
-"""Messages prepared for a chat template: their visible text, control tokens typed in it, and the ids that they keep.
+"""Messages prepared for a chat template: visible text, control tokens typed in it, and known token ids.
 
 A message that was seen before becomes the same `Turn` again, so conversations are compared cheaply.
 """
@@ -21,13 +21,13 @@ from worker.text.control_tokens import is_reasoning, pattern_of, reasoning_end
 from worker.text.vocabulary import Vocabulary
 
 PRIVATE = tuple(map(chr, range(0xF500, 0xF600)))
-"""Private-use characters. Some that occur in no message are used as marks in rendered text."""
+"""Private-use characters. Those that occur in no message are used as marks in rendered text."""
 
 _MAX_KNOWN_BYTES = 32 << 20
 _BYTES_PER_ID = 40
-"""A Python integer in a list."""
+"""The memory of a Python integer in a list."""
 _MAX_VARIANTS = 8
-"""How many turns are remembered that differ in their ids alone."""
+"""How many turns are kept that differ only in their ids."""
 
 # gpt-oss writes several channels in one answer, but its template expects only the text of the last one.
 _CHANNEL = "<|channel|>"
@@ -50,20 +50,20 @@ class Marks:
 
 @dataclass(frozen=True, eq=False)
 class Span:
-    """A range of a turn that the model wrote: the whole turn, or the part after its reasoning."""
+    """A range of a turn that the model generated: the whole turn, or the part after its reasoning."""
 
     start: int
     end: int
     text: str
     ids: array[int] | None
-    """The ids that the model wrote, if they spell this text."""
+    """The ids that the model generated, if they spell this text."""
     spaced_ids: array[int] | None
-    """The ids that it wrote, if they spell this text with a space before it."""
+    """The ids that the model generated, if they spell this text with a space before it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Written:
-    """A whole turn with reasoning or calls, as the model wrote it."""
+    """A whole turn with reasoning or tool calls, as the model generated it."""
 
     text: str
     ids: array[int]
@@ -77,23 +77,23 @@ class Turn:
     text: str
     """The text for the template: the content, or its last channel."""
     splits: tuple[int, ...]
-    """The positions after the first characters of control tokens that are typed in it."""
+    """For each control token typed in the text, the position after its first character."""
     edges: tuple[int, ...]
-    """Its start and end, if these could be parts of a control token together with the text around the message."""
+    """The text's start and end, if they could form a control token together with the text around the message."""
     private: frozenset[str]
-    """The private-use characters in it."""
+    """The private-use characters in the text."""
     whole: Span | None
-    """The whole turn, if the model wrote it."""
+    """The whole turn; None if the model did not generate it."""
     trimmed: Span | None
     """`whole` without the white space around it; None if there is no white space."""
     answer: Span | None
     """The part after the reasoning; None without reasoning."""
     fields: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """The message's other fields in the shape that templates expect: reasoning, calls, what a result is for."""
+    """The message's other fields in the shape that templates expect: reasoning, tool calls, the call of a result."""
     has_controls: bool = False
     """Whether control tokens are typed in `fields`."""
     written: Written | None = None
-    """The whole turn as the model wrote it; None if it has neither reasoning nor calls, or its ids are unknown."""
+    """The whole turn as the model generated it; None if it has no reasoning and no calls, or its ids are unknown."""
 
     def rendered(
         self, marks: Marks, span: Span | None, controls: Controls | None = None, *, at_edges: bool = False
@@ -114,7 +114,7 @@ class Turn:
 
 
 class Controls:
-    """Control tokens typed in tools and calls."""
+    """Finds control tokens typed in tools and tool calls."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._pattern = re.compile(f"(?={pattern_of(texts)})")
@@ -155,18 +155,18 @@ def texts_of(value: Any) -> Iterator[str]:
 
 
 class Turns:
-    """Turns messages into turns for one model."""
+    """Converts messages to `Turn`s for one model."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary
         texts = vocabulary.control_texts
-        # A lookahead also finds overlapping ones.
+        # A lookahead also finds overlapping matches.
         self._controls = re.compile(f"(?={pattern_of(texts)})")
         # Templates look for the reasoning of earlier answers, so its control tokens must stay intact there.
         no_reasoning = (text for text in texts if not is_reasoning(text))
         self._controls_except_reasoning = re.compile(f"(?={pattern_of(no_reasoning)})")
         self.typed = Controls(texts)
-        """Control tokens typed in tools and in the fields of messages."""
+        """Finds control tokens typed in tools and in the fields of messages."""
         self._longest = max(map(len, texts), default=0)
         self._heads = {text[:end] for text in texts for end in range(1, len(text))}
         self._tails = {text[start:] for text in texts for start in range(1, len(text))}
@@ -256,7 +256,7 @@ class Turns:
         )
 
     def _edges(self, text: str) -> tuple[int, ...]:
-        """Return where a text starts and ends without white space, if a part of a control token is there; else ()."""
+        """Return the start and end of a text without white space, as far as a part of a control token is there."""
         stripped = text.strip()
         lengths = range(1, min(len(stripped), self._longest) + 1)
         is_open = any(stripped[:length] in self._tails or stripped[-length:] in self._heads for length in lengths)
@@ -276,7 +276,7 @@ class Turns:
         return start, end.start() if end else len(content)
 
     def _own_ids(self, message: Message, text: str) -> Sequence[int] | None:
-        """Return the ids that the model wrote, or None if they do not spell `text`."""
+        """Return the ids that the model generated; None if they do not spell `text`."""
         ids = message.token_ids
         if ids is UNSET or max(ids, default=0) >= len(self._vocabulary):
             return None

@@ -1,8 +1,8 @@
-"""Where a prompt renders turns with reasoning or calls that the model wrote, so that they keep the ids it wrote.
+"""Finds where a prompt renders generated turns with reasoning or tool calls, so that they keep their ids.
 
-A rendered turn counts as the one that was written if both have the same parts: their calls are equal as JSON values,
-and their texts but for white space around them. So other spacing in JSON costs nothing. A turn of which the template
-drops something keeps at most the ids after its reasoning.
+A rendered turn counts as the generated one if both have the same parts: their tool calls are equal as JSON values, and
+their texts are equal except for white space around them. So different spacing in JSON does not matter. If the template
+drops a part of a turn, the turn keeps at most the ids after its reasoning.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MAX_ENDS = 40
 
 
 class Place(NamedTuple):
-    """The range of a prompt's text that a written turn takes."""
+    """The range of a generated turn in a prompt's text."""
 
     start: int
     end: int
@@ -45,7 +45,7 @@ class _Meaning(NamedTuple):
 
 @dataclass(frozen=True)
 class WrittenTurns:
-    """Finds written turns in the prompts of one model."""
+    """Finds generated turns in the prompts of one model."""
 
     form: Form
     reasoning: ReasoningMarks | None
@@ -56,7 +56,7 @@ class WrittenTurns:
     def place(
         self, written: Written, prompt: str, before: str, schemas: Mapping[str, Mapping[str, Any]]
     ) -> Place | None:
-        """Return where `written` stands in `prompt`; None if it is not there as it was written.
+        """Return where `written` is in `prompt`; None if it is missing or changed.
 
         `before`: the prompt that the model continued, as it was rendered. `schemas`: the tools' parameters by name.
         """
@@ -79,7 +79,7 @@ class WrittenTurns:
         before: str,
         schemas: Mapping[str, Mapping[str, Any]],
     ) -> Place | None:
-        """Return the place of what follows the reasoning, where the template drops that or writes it otherwise."""
+        """Return the place of the text after the reasoning, for templates that drop or change the reasoning."""
         marks = self.reasoning
         if marks is None:
             return None
@@ -113,7 +113,7 @@ class WrittenTurns:
         *,
         opens: bool,
     ) -> int | None:
-        """Return where the turn that begins at `start` ends; None if no text from there on means the same."""
+        """Return where the turn that begins at `start` ends; None if no text from there on has the same parts."""
         stripped = text.rstrip()
         if stripped and prompt.startswith(stripped, start):
             after = prompt[start + len(stripped) :].lstrip()
@@ -142,7 +142,7 @@ class WrittenTurns:
         return None
 
     def _past_marker(self, prompt: str, end: int, written: str) -> int:
-        """Return the position after the marker that ends the last section, if the written turn has it as well."""
+        """Return the position after the marker that ends the last section, if the generated turn has it, too."""
         marker = self.form.end
         if not marker or not written.endswith(marker) or prompt[:end].endswith(marker):
             return end

@@ -1,6 +1,6 @@
-"""A mask for answers that may call tools: no limit until a call's marker is written, then the grammar of calls.
+"""A mask for answers with tool calls: no limit until the marker of a call is generated, then the grammar of calls.
 
-It has the interface of a `Constraint`, and like it is taken back token by token. Calls inside reasoning are no calls.
+It has the interface of a `Constraint`, and can be rewound token by token. Calls inside reasoning do not count as calls.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from worker.values import ReasoningMarks
 _Mask: TypeAlias = npt.NDArray[np.bool_]
 _BARE_CALL = re.compile(rb'\s*\{\s*"name"\s*:\s*"')
 _MAX_LEAD = 64
-"""The most bytes of a turn that may be the beginning of a bare call."""
+"""The beginning of a bare call (without a marker) has at most this many bytes."""
 
 
 class Alternatives:
-    """Several constraints, of which an answer must follow one: calls, or text in the answer format."""
+    """Several constraints, one of which an answer must follow: tool calls, or text in the answer format."""
 
     def __init__(self, constraints: Sequence[Constraint]) -> None:
         self._constraints = list(constraints)
         self._lengths = [0] * len(self._constraints)
-        """How many tokens each has consumed. One that has consumed fewer than there are allows no others."""
+        """How many tokens each constraint has consumed. A constraint that has refused a token consumes no more."""
         self._num_tokens = 0
 
     @property
@@ -44,7 +44,7 @@ class Alternatives:
 
     @property
     def problem(self) -> Sentence:
-        """Why none can be followed any longer; empty if one can."""
+        """Why none of the constraints can be followed any longer; empty if one can."""
         return next((constraint.problem for constraint in self._open if constraint.problem), verbatim(""))
 
     @property
@@ -54,7 +54,7 @@ class Alternatives:
 
     @property
     def may_end(self) -> bool:
-        """Whether the text so far satisfies one of them."""
+        """Whether the text so far satisfies one of the constraints."""
         return any(constraint.may_end for constraint in self._open)
 
     def mask(self) -> _Mask:
@@ -63,12 +63,12 @@ class Alternatives:
         return masks[0] if len(masks) == 1 else np.logical_or.reduce(masks)
 
     def forced(self) -> list[int]:
-        """Return the tokens that must come next; often none."""
+        """Return the next tokens if no others are allowed; often empty."""
         left = self._open
         return left[0].forced() if len(left) == 1 else []
 
     def consume(self, token_ids: Sequence[int]) -> bool:
-        """Take tokens and return whether all of them are allowed. If one is not, none is taken."""
+        """Consume tokens if all of them are allowed. Return whether they were consumed."""
         for number, token_id in enumerate(token_ids):
             taken = [
                 length == self._num_tokens and constraint.consume([token_id])
@@ -97,26 +97,26 @@ class Alternatives:
         return other
 
     def failure(self) -> ConstraintInvalidError:
-        """Return the error that ends an answer that can't follow any of them."""
+        """Return the error that ends an answer that can't follow any of the constraints."""
         return (self._open or self._constraints)[0].failure()
 
 
 @dataclass(frozen=True)
 class CallGrammars:
-    """The constraints for one request's calls, in their initial states."""
+    """The constraints for the tool calls of one request, in their initial states."""
 
     form: Form
     reasoning: ReasoningMarks | None
     after_begin: Constraint | None = None
-    """One section after its marker; None if the answer must not call a tool."""
+    """For one section after its marker; None if the model must not call a tool."""
     bare: Constraint | None = None
-    """The same after the beginning of a call without a marker; None if the form has none."""
+    """The same after the beginning of a call without a marker; None if the form always has markers."""
     whole: Constraint | Alternatives | None = None
-    """The whole answer after its reasoning; None if it may have other text."""
+    """For the whole answer after its reasoning; None if it may have other text."""
     is_several: bool = True
     opens_reasoning: bool = False
     forbidden: dict[int, list[int]] = field(default_factory=dict[int, list[int]])
-    """Tokens that end the marker wrongly, by the number of its bytes that are written; filled when they are needed."""
+    """Tokens that end the marker wrongly, by the number of its bytes that are generated; computed when needed."""
     endings: dict[tuple[bytes, int], list[int]] = field(default_factory=dict[tuple[bytes, int], list[int]])
     """`Constraints.endings`."""
 
@@ -127,9 +127,9 @@ _Mode = Literal["reasoning", "text", "start", "call", "done"]
 class _State(NamedTuple):
     mode: _Mode
     tail: bytes = b""
-    """The last bytes of text, as many as a marker may begin with."""
+    """The last bytes of text with which a marker may begin."""
     is_lead: bool = False
-    """Whether `tail` is all that was written, so that a bare call may begin."""
+    """Whether `tail` is the whole text so far, so that a bare call may begin."""
     section: int = -1
     """The index of the section's constraint."""
     num_in_section: int = 0
@@ -177,7 +177,7 @@ class CallConstraint:
 
     @property
     def is_in_call(self) -> bool:
-        """Whether the last token is a part of a call, behind its marker."""
+        """Whether the last token is a part of a call, after its marker."""
         return self._state.mode in {"call", "done"}
 
     @property
@@ -237,7 +237,7 @@ class CallConstraint:
         return allowed
 
     def _forbidden(self, tail: bytes) -> list[int]:
-        """Return the tokens that would end the marker and go on with text that no call begins with."""
+        """Return the tokens that would end the marker and continue with text with which no call begins."""
         found = list(self._forbidden_after(0))
         for length in range(1, len(self._begin)):
             if tail.endswith(self._begin[:length]):
@@ -253,7 +253,7 @@ class CallConstraint:
         return known
 
     def _ending(self, num_written: int) -> list[int]:
-        """Return the tokens that write the rest of the marker, or all of it anywhere in them."""
+        """Return the tokens that contain the rest of the marker at their beginning, or the whole marker anywhere."""
         key = (self._begin, num_written)
         known = self._grammars.endings.get(key)
         if known is None:
@@ -272,14 +272,14 @@ class CallConstraint:
         return not over or self._section_after(over) is not None
 
     def _section_after(self, over: bytes) -> Constraint | None:
-        """Return the constraint of a section that begins with `over`; None if none does."""
+        """Return the constraint of a section that begins with `over`; None if no section can."""
         assert self._grammars.after_begin is not None
         section = self._grammars.after_begin.copy()
         ids = self._vocabulary.spell(over)
         return section if ids is not None and section.consume(ids) else None
 
     def forced(self) -> list[int]:
-        """Return the tokens that must come next; often none."""
+        """Return the next tokens if no others are allowed; often empty."""
         return self._section.forced() if self._state.mode == "call" else []
 
     def fits(self, token_ids: Sequence[int]) -> int:
@@ -293,7 +293,7 @@ class CallConstraint:
         return number
 
     def failure(self) -> ConstraintInvalidError:
-        """Return the error that ends an answer when a call can't be followed."""
+        """Return the error that ends an answer whose tool calls can't be completed."""
         if self._state.mode == "call":
             return self._section.failure()
         return ConstraintInvalidError(Sentence("The answer must not go on like this: the tools can't be called so."))
@@ -301,7 +301,7 @@ class CallConstraint:
     # --- tokens --------------------------------------------------------------------------------------------
 
     def consume(self, token_ids: Sequence[int]) -> bool:
-        """Take tokens and return whether all of them are allowed. If one is not, none is taken."""
+        """Consume tokens if all of them are allowed. Return whether they were consumed."""
         for number, token_id in enumerate(token_ids):
             if not self._take(token_id):
                 self.rewind(number)
@@ -361,7 +361,7 @@ class CallConstraint:
         return True
 
     def _note_section(self, number: int, num_in_section: int) -> None:
-        """Note that a section has consumed this many tokens, counted as it counts them."""
+        """Note that a section's constraint has consumed `num_in_section` tokens in all."""
         mode: _Mode = "call"
         if self._sections[number].is_complete:
             goes_on = self._grammars.whole is None and self._grammars.is_several and self._grammars.form.is_repeated
@@ -430,14 +430,14 @@ class CallConstraint:
 
 
 class CallChoice(NamedTuple):
-    """How an answer may call tools."""
+    """Whether and how the model may call tools."""
 
     tools: Sequence[Tool]
-    """The tools that it may call; none if it must not call any."""
+    """The tools that the model may call; empty if it must not call any."""
     is_required: bool
-    """Whether it must call one."""
+    """Whether the model must call a tool."""
     is_several: bool
-    """Whether it may have several calls."""
+    """Whether an answer may contain several calls."""
 
 
 def grammars_of(
@@ -450,9 +450,9 @@ def grammars_of(
     opens_reasoning: bool,
     content: Constraint | None = None,
 ) -> tuple[CallGrammars, list[Sentence]]:
-    """Return the constraints of a request's calls, and sentences about rules of schemas that can't be enforced.
+    """Return the constraints of a request's tool calls, and sentences about rules of schemas that can't be enforced.
 
-    `content`: the format of an answer that calls no tool; None if it may be any text.
+    `content`: the format of an answer without tool calls; None if it may be any text.
 
     Raises `ConstraintInvalidError` for a schema that can't be used, and `StoppedError`.
     """

@@ -1,7 +1,7 @@
 """Constraints on an answer's text, by llguidance. Independent of the model and the text stream.
 
-Each running branch has one matcher, which consumes tokens and takes them back. A rollback costs microseconds, however
-long the answer is.
+Each running branch has one matcher, which consumes tokens and can take them back. A rollback costs microseconds,
+however long the answer is.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ _REGEX_ERROR = re.compile(r"regex parse error:\n    (?P<regex>.*)\n    (?P<marks
 _MAX_CHARS = 4_000_000
 """The limit for the length of a grammar, including all texts of a choice."""
 _MAX_FIXED_CHARS = 200_000
-"""The length of text in which nothing can be chosen. llguidance spells it at once, a million characters in 3 s."""
+"""The limit for fixed text, which leaves no choice. llguidance spells it at once, a million characters in 3 s."""
 _TRIAL_LIMITS = Limits(seconds=10.0, memory_bytes=1 << 30, result_bytes=1000)
-"""Ordinary answer formats take milliseconds, and a choice of 40,000 texts a second."""
+"""Ordinary answer formats take milliseconds, and a choice of 40,000 texts takes a second."""
 _MAX_TRIED = 1000
 _MAX_TOKEN_BYTES = 1000
 """llguidance can't take tokens of more than 1,024 bytes, and it marks control tokens with one more."""
 _CHUNK_CHARS = _MAX_TOKEN_BYTES // 4
 """A character has at most four bytes, so text of this length has no longer token."""
 _MAX_MADE = 16
-"""The grammars of calls that are kept ready. A client sends the same tools again and again."""
+"""How many grammars of tool calls are kept, because a client sends the same tools again and again."""
 
 _DEAD_END = "NoExtension"
 """llguidance's name for a state that no token can follow, and the beginning of its error message for it."""
@@ -59,7 +59,7 @@ _LIBRARY = Sentence("The library for answer formats")
 _NOTHING_FITS = Sentence("No text fits this answer format. Change the format.")
 
 JSON_AS_WRITTEN: Any = {"whitespace_pattern": r"[ \t]{0,8}(\r?\n[ \t]{0,40})?"}
-"""Limits white space in JSON, because small models write endless blank lines if they may. `x-guidance` overrides it."""
+"""Limits white space in JSON, as small models may generate endless blank lines. `x-guidance` overrides it."""
 
 
 class _Tokens:
@@ -98,7 +98,7 @@ class Constraints:
         """The faults that trials found, by the hash of the grammar; an empty sentence if there is none."""
         self._made: dict[str, Constraint] = {}
         self.endings: dict[tuple[bytes, int], list[int]] = {}
-        """Tokens that write the rest of a marker, by the marker and the number of its bytes before them."""
+        """Tokens that contain the rest of a marker, by the marker and the number of its bytes before them."""
         with panics_explained(_LIBRARY):
             self._tokenizer = LLTokenizer(
                 cast("Any", _Tokens(vocabulary)), n_vocab=len(vocabulary), eos_token=sorted(vocabulary.eos_ids) or [0]
@@ -107,7 +107,7 @@ class Constraints:
     def new(self, described: Described) -> Constraint:
         """Return a constraint in its initial state.
 
-        Raises `ConstraintInvalidError` with llguidance's message, and `StoppedError`.
+        Raises `ConstraintInvalidError` with llguidance's message, and `StoppedError` if the caller stopped waiting.
         """
         with panics_explained(_LIBRARY):
             grammar = _grammar(described)
@@ -179,7 +179,7 @@ class Constraints:
 
 
 def _longest_text(described: Described) -> int:
-    """Return the length of the longest text that a format may ask for without repetitions; 0 if it is not known."""
+    """Return the length of the longest fixed text in a format, without repetitions; 0 if it is not known."""
     match described.kind:
         case "choice":
             return max(map(len, cast("list[str]", described.value)))
@@ -232,7 +232,7 @@ class Constraint:
         self._size = size
         bits = np.zeros(-(-size // _BITS), dtype=np.int32)
         self._bytes = bits.view(np.uint8)
-        """One bit a token. Their address is looked up once, because the look-up costs as much as the mask."""
+        """One bit for each token. The address is looked up once, because the look-up costs as much as the mask."""
         self._address = (bits.ctypes.data, bits.nbytes)
         self._last_bits = b""
         self._last_mask = np.zeros(0, dtype=np.bool_)
@@ -279,7 +279,7 @@ class Constraint:
         return self._last_mask
 
     def forced(self) -> list[int]:
-        """Return the tokens that must come next, as the tokenizer would split them; often none."""
+        """Return the next tokens, as the tokenizer would split them, if no other text is allowed; often empty."""
         with self._used():
             return self._matcher.compute_ff_tokens()
 
@@ -326,7 +326,7 @@ class Constraint:
 
     @contextmanager
     def _used(self) -> Generator[None]:
-        """Use the matcher. A panic ends the answer that it belongs to, now and at every later use."""
+        """Use the matcher. If it panics, this use and every later one raise the error that ends its answer."""
         if self._panic:
             raise self.failure()
         try:

@@ -1,6 +1,6 @@
 """Tries a grammar with llguidance. It runs in a trial process: some grammars crash the library or keep it busy.
 
-A vocabulary of single bytes is enough, because reading the grammar is the part that hangs or crashes.
+A vocabulary of single bytes is enough, because only parsing the grammar may hang or crash.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ With these limits the slowest mask found takes a second. The time grows with the
 def try_grammar(grammar: str, most: int) -> int:
     """Return how many characters a grammar's longest repetition asks for.
 
-    Unless these are more than `most`, read the grammar and compute its first mask. Whether llguidance accepts the
-    grammar is not reported.
+    If that is at most `most`, parse the grammar and compute its first mask. Does not report whether llguidance accepts
+    the grammar.
     """
     num_chars = longest_repetition(grammar)
     if num_chars > most:

@@ -1,8 +1,8 @@
-"""Token healing: continuing text that may end anywhere. Independent of the model.
+"""Token healing: continues text that may end inside a word. Independent of the model.
 
-The tokenizer splits the given text as if it ended there; with more text after it, it would often split it otherwise. So
-the last tokens are taken back: those that overlap the longest suffix with which a longer token could begin. The new
-tokens must first spell these bytes again.
+The tokenizer splits the given text as if nothing followed; with more text after it, it would often split the text
+differently. So the last tokens are removed: those that overlap the longest suffix with which a longer token could
+begin. The new tokens must first spell these bytes again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def num_taken_back(vocabulary: Vocabulary, token_ids: Sequence[int]) -> int:
 
     Their bytes include the longest end of the text that is also the beginning of a longer token.
     """
-    # A control token is never taken back, nor anything before it.
+    # A control token and the tokens before it are never removed.
     first = len(token_ids)
     data = b""
     while first and len(data) < vocabulary.max_length - 1 and token_ids[first - 1] not in vocabulary.control_ids:
@@ -42,7 +42,8 @@ class Healing:
     def __init__(self, vocabulary: Vocabulary, data: bytes) -> None:
         """`data` are the bytes of plain tokens, so that tokens which spell them always exist.
 
-        A mark of reasoning or tools may begin at its end. A control token that the user typed never becomes a real one.
+        A mark of reasoning or tools may begin at the end of `data`. A control token that the user typed never becomes a
+        real one.
         """
         self._vocabulary = vocabulary
         self._data = data
@@ -74,7 +75,7 @@ class Healing:
         return allowed
 
     def consume(self, token_id: int) -> None:
-        """Take the sampled token. Raises `ValueError` if it does not spell the next bytes."""
+        """Consume the sampled token. Raises `ValueError` if it does not spell the next bytes."""
         start = self._num_spelled[-1]
         left = self._data[start:]
         data = self._vocabulary.bytes[token_id]

@@ -13,7 +13,7 @@ from worker.sentence import Sentence
 
 
 class Mask(Protocol):
-    """Something that limits the next token, such as a constraint. It must consume each token before the next mask."""
+    """Limits the next token, as constraints do. A mask must consume each token before the next call of `mask`."""
 
     @property
     def is_active(self) -> bool:
@@ -26,11 +26,11 @@ class Mask(Protocol):
 
 
 class Rule(Mask, Protocol):
-    """A mask that a whole answer must follow. It can be taken back, and may force tokens."""
+    """A mask that a whole answer must follow. It can be rewound, and may force tokens."""
 
     @property
     def problem(self) -> Sentence:
-        """Why it can't be followed any longer; empty if it can."""
+        """Why the rule can't be followed any longer; empty if it can."""
         ...
 
     @property
@@ -44,7 +44,7 @@ class Rule(Mask, Protocol):
         ...
 
     def forced(self) -> list[int]:
-        """Return the tokens that must come next; often none."""
+        """Return the next tokens if no others are allowed; often empty."""
         ...
 
     def fits(self, token_ids: Sequence[int]) -> int:
@@ -52,7 +52,7 @@ class Rule(Mask, Protocol):
         ...
 
     def consume(self, token_ids: Sequence[int]) -> bool:
-        """Take tokens and return whether all of them are allowed. If one is not, none is taken."""
+        """Consume tokens if all of them are allowed. Return whether they were consumed."""
         ...
 
     def rewind(self, num_tokens: int) -> None:

@@ -1,4 +1,4 @@
-"""How many characters in a row the repetitions of an answer format ask for, estimated without llguidance."""
+"""Estimates how many characters in a row the repetitions of an answer format require, without llguidance."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
 
 _MAX_LENGTH = 10**12
-"""The largest estimate; longer texts get this one, too."""
+"""The largest estimate. Longer texts get this estimate, too."""
 _MAX_DIGITS = 13
 
 
@@ -17,19 +17,19 @@ class _Length(NamedTuple):
     """The length of the texts that an expression allows."""
 
     least: int
-    """The shortest one."""
+    """The length of the shortest text."""
     most: int
-    """The same, but the longest alternative counts, and what is optional counts once."""
+    """The same with the longest of alternatives, and with optional parts counted once."""
 
 
 _NOTHING, _ONE = _Length(0, 0), _Length(1, 1)
 
 
 def longest_repetition(grammar: str) -> int:
-    """Return how many characters the longest repetition `{n}` or `{n,m}` in a grammar or schema asks for at least.
+    """Return the least number of characters of the longest repetition `{n}` or `{n,m}` in a grammar or schema.
 
-    Repetitions may be nested, as in `(a{1000}){1000}`, also by the names of terminals. Rules count as one character,
-    because llguidance limits their work itself. Terminals count as a whole, and so do a schema's own texts.
+    Repetitions may be nested, as in `(a{1000}){1000}`, also through names of terminals. Rules count as one character,
+    because llguidance itself limits their work. Terminals count as a whole, and so do a schema's own texts.
     """
     if grammar.lstrip().startswith("{"):
         try:
@@ -79,7 +79,7 @@ class _Group:
 
     is_optional: bool = False
     now: _Length = _NOTHING
-    """The length of the alternative that is being read."""
+    """The length of the alternative that is being parsed."""
     before: _Length | None = None
     """The length of the alternatives before it; None if there are none."""
     last: _Length = _NOTHING
@@ -162,7 +162,7 @@ _REGEX = re.compile(
 
 
 def _of_regex(pattern: str) -> tuple[_Length, int]:
-    """Return the length of the texts of a regular expression, and its longest repetition."""
+    """Return the length of the texts that a regular expression matches, and its longest repetition."""
     found = _Sum()
     for part in _REGEX.finditer(pattern):
         match part.lastgroup:
@@ -217,9 +217,9 @@ class _Lark:
 
     def __init__(self, text: str, start: int = 0) -> None:
         self.longest = 0
-        """The longest text that a repetition or a terminal asks for."""
+        """The length of the longest text that a repetition or a terminal requires."""
         self.end = start
-        """The position after the grammar, which a closing brace may end."""
+        """The position after the grammar, which may end at a closing brace."""
         self._rules: dict[str, list[tuple[str, _Length | str]]] = {}
         """The parts of each rule and terminal: kinds, with lengths, digits or names."""
         self._read(text)
@@ -238,7 +238,7 @@ class _Lark:
             self.end = found.end()
             kind, value = found.lastgroup or "", found[0]
             if kind == "other" and value == ":" and parts:
-                # The rule's name stands first in its line, before its priority and attributes.
+                # The rule's name is first in its line, before its priority and attributes.
                 parts = self._rules.setdefault(str(next((part[1] for part in parts if part[0] == "name"), "")), [])
             elif kind == "line":
                 if not depth:
@@ -275,7 +275,7 @@ class _Lark:
         self.end = len(text) if end < 0 else end + 1
 
     def _json_length(self, text: str) -> _Length:
-        """Read the JSON value at the present position; its texts may have any length."""
+        """Parse the JSON value at the present position; its texts may have any length."""
         blank = _BLANK.match(text, self.end)
         try:
             value, self.end = _DECODER.raw_decode(text, self.end if blank is None else blank.end())

@@ -4,8 +4,8 @@ Aho and Corasick, "Efficient string matching: an aid to bibliographic search", C
 the longest suffix of the text so far that is a prefix of some stop string. Its depth is therefore exactly the number
 of characters to hold back.
 
-Only the nodes of the first characters are made at the start. The others, and the steps between nodes, are made when
-a text first reaches them: a text seldom gets far into a thousand long stop strings.
+Only the nodes of the first characters are made at the start. The others, and the steps between nodes, are made when a
+text first reaches them, because a text seldom reaches most of them.
 """
 
 from __future__ import annotations

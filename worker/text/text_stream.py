@@ -1,7 +1,7 @@
-"""The text stream: token bytes in, text that is safe to show out. Independent of model and tokenizer.
+"""The text stream: turns the bytes of tokens into text that can be shown. Independent of model and tokenizer.
 
-The bytes may come from anywhere: the model, a draft, a replay. Text comes out as soon as no stop string can take it
-back. The state after each token is kept, so that tokens can be taken back.
+Text is returned as soon as it can't become part of a stop string any more. The state after each token is kept, so that
+tokens can be taken back.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from worker.text.stop_strings import StopStrings
 
 
 class TokenPrefix(NamedTuple):
-    """The tokens that the shown text consists of: the first `num_tokens`, then the bytes `rest` of the next one."""
+    """The tokens that spell the shown text: the first `num_tokens`, then the bytes `rest` of the next one."""
 
     num_tokens: int
     rest: bytes
 
 
 class TextStream:
-    """Turns the bytes of one answer's tokens into text that is safe to show.
+    """Turns the bytes of one answer's tokens into text that can be shown.
 
     `given` is the text, as token bytes, that the answer continues. A stop string may begin in it, and it may end inside
     a character. It is never shown and never cut. `was_shown` says that an unfinished character at its end was already
@@ -49,9 +49,9 @@ class TextStream:
         """The stop string that ended the text; None before that. Nothing may be pushed after it."""
 
     def push(self, data: bytes, *, may_stop: bool = True) -> str:
-        """Take the bytes of the next token and return the text that is now safe to show.
+        """Add the bytes of the next token. Return the text that can be shown now.
 
-        `may_stop`: whether its text may be part of a stop string.
+        `may_stop`: whether the token's text may be part of a stop string.
         """
         node = self._nodes[-1] if may_stop else self._root
         text, pending = split_characters(self._pending[-1] + data)
@@ -86,7 +86,7 @@ class TextStream:
         return held
 
     def rewind(self, num_tokens: int) -> int:
-        """Take back the last tokens. Return how many shown characters are taken back with them.
+        """Take back the last tokens. Return how many characters that were shown are taken back.
 
         Raises `ValueError` if there are fewer tokens.
         """
@@ -121,21 +121,21 @@ class TextStream:
 
     @property
     def num_shown(self) -> int:
-        """Characters shown so far."""
+        """Number of characters shown so far."""
         return self._num_shown
 
     @property
     def num_completed(self) -> int:
-        """Characters that the last token completed, shown or held back."""
+        """Number of characters that the last token completed, shown or held back."""
         return len(self._texts[-1])
 
     @property
     def num_held(self) -> int:
-        """Characters held back that may still be shown; 0 after a stop string."""
+        """Number of characters that are held back and may still be shown; 0 after a stop string."""
         return len(self._held) if self.stop is None else 0
 
     def kept(self) -> TokenPrefix:
-        """Return the tokens that the shown text consists of. Linear in the number of tokens: call it at the end."""
+        """Return the tokens that spell the shown text. Takes time linear in their number: call it at the end."""
         if not self._num_shown:
             return TokenPrefix(0, b"")
         # Find the token that completed the last character shown.
@@ -153,7 +153,7 @@ class TextStream:
         return TokenPrefix(len(self._tokens), b"")
 
     def _end_of_text(self, num_chars: int) -> str:
-        """Return the last `num_chars` characters of the new text, or all of it if it is shorter."""
+        """Return the last `num_chars` characters of the new text; the whole text if it is shorter."""
         pieces: list[str] = []
         length = 0
         for text in reversed(self._texts):

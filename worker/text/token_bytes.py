@@ -1,6 +1,6 @@
 """The bytes of each token of a tokenizer. Independent of the model.
 
-They are derived from the tokenizer's own decoder: byte-level BPE (GPT-2's alphabet), SentencePiece (▁ for a space,
+The bytes are derived from the tokenizer's own decoder: byte-level BPE (GPT-2's alphabet), SentencePiece (▁ for a space,
 <0xNN> for a byte) or WordPiece. Added tokens spell their content. Nothing is trimmed: a leading space belongs to its
 token.
 """
@@ -18,7 +18,7 @@ _BYTE_PIECE = re.compile("<0x([0-9A-Fa-f]{2})>")
 
 
 def token_bytes(tokenizer: Tokenizer, size: int = 0) -> list[bytes]:
-    """Return the bytes of each id; empty bytes for an id that the tokenizer has no piece for.
+    """Return the bytes of each id; empty for ids without a piece in the tokenizer.
 
     `size` is the model's number of logits; 0 means unknown. Ids beyond it are left out: they can't occur.
     """

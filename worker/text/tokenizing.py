@@ -1,4 +1,4 @@
-"""Turns text into token ids. A panic of the library, for example in a regular expression, raises an error."""
+"""Turns text into token ids. A panic of the tokenizer library, such as in a regular expression, raises an error."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from worker.text.control_tokens import is_reasoning, pattern_of
 from worker.text.token_bytes import token_bytes
 from worker.text.tokenizing import plain_ids
 
-# Characters that tokenizers seldom join with the text after them. They serve to find ids without a prepended space.
+# Characters that tokenizers seldom join with the text after them. They help to find ids without a prepended space.
 _SEPARATORS = ("\n", "|", ")", "=", "\x00")
 
 # Text that the tokenizer changes is halved until it is this short, so that all unchanged parts are tokenized normally.
@@ -92,14 +92,14 @@ class Vocabulary:
         """Return ids of plain text that spell exactly `text`, without control tokens or a prepended space.
 
         These are the tokenizer's own ids if they spell the text. If the tokenizer changes the text (for example by
-        normalizing it), they are the fewest tokens that spell it; if there are none, the tokenizer's ids after all.
+        normalizing it), they are the fewest tokens that spell it; if no tokens spell it, the tokenizer's ids are used.
         """
         return [token_id for part in self._without_controls(text) for token_id in self._encode_part(part)]
 
     def encode_turn(self, text: str) -> list[int]:
-        """Return ids of an assistant's turn: as `encode`, but its reasoning marks become control tokens.
+        """Return the ids of an assistant's turn: like `encode`, but reasoning marks become control tokens.
 
-        In a prompt, too, the model finds its own reasoning marks as control tokens.
+        Templates also write reasoning marks as control tokens.
         """
         ids: list[int] = []
         for index, part in enumerate(self._reasoning.split(text)):
@@ -124,7 +124,7 @@ class Vocabulary:
         return ids
 
     def _without_controls(self, text: str) -> list[str]:
-        """Split `text` after the first character of every control token written in it."""
+        """Split `text` after the first character of every control token that it contains."""
         starts = [0, *(found.start() + 1 for found in self._controls.finditer(text))]
         parts = [text[start:end] for start, end in zip(starts, [*starts[1:], len(text)], strict=True)]
         return [part for part in parts if part]
@@ -200,7 +200,7 @@ class Vocabulary:
         return index < len(found) and found[index].startswith(data)
 
     def extending(self, data: bytes) -> list[int]:
-        """Return the plain tokens whose bytes begin with `data`, and the marks that begin with it and are longer.
+        """Return the plain tokens whose bytes begin with `data`, and the longer marks that begin with `data`.
 
         Marks are the control tokens that an answer may hold as text: those of reasoning and of tools.
         """
@@ -225,7 +225,7 @@ class Vocabulary:
 
     @cached_property
     def _controls(self) -> re.Pattern[str]:
-        # A lookahead also finds overlapping ones.
+        # A lookahead also finds overlapping matches.
         return re.compile(f"(?={pattern_of(self.control_texts)})")
 
     @cached_property

@@ -1,1 +1,1 @@
-"""Calls of tools and reasoning, the parts of a turn: how models write them. No model and no large imports."""
+"""Tool calls and reasoning: how models write these parts of a turn. No model and no large imports."""

@@ -1,4 +1,4 @@
-"""Reads the calls of one section, in any form, and passes their arguments on as JSON text while they come."""
+"""Parses the tool calls of one section, in any form, and passes on their arguments as JSON text piece by piece."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _Step = Generator[None]
 
 
 class CallText:
-    """One section of calls."""
+    """Parses one section of tool calls."""
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class CallText:
         *,
         is_bare: bool,
     ) -> None:
-        """`start` is called with a call's name, and its id or "". `add` is called with each piece of its arguments."""
+        """`start` is called with a call's name, and its id or "". `add` is called with each piece of the arguments."""
         self._form = form
         self._in = incoming
         self._tools = tools
@@ -46,7 +46,7 @@ class CallText:
         self._separator, self._closing, self._syntax = form.separator, form.closing, form.syntax
 
     def open_section(self) -> _Step:
-        """Read what stands before the first call."""
+        """Parse the text before the first call."""
         yield from self._in.skip_space()
         if isinstance(self._syntax, NamedJson) and not self._syntax.before and (yield from self._in.starts_with("[")):
             # Mistral's older form after the same marker.
@@ -56,7 +56,7 @@ class CallText:
             yield from self._in.takes(self._form.opening)
 
     def read(self) -> _Step:
-        """Read one call. Raises `BrokenError`."""
+        """Parse one call. Raises `BrokenError`."""
         yield from self._in.skip_space()
         match self._syntax:
             case JsonObject():
@@ -73,7 +73,7 @@ class CallText:
                 raise BrokenError
 
     def read_arguments(self, name: str) -> _Step:
-        """Read the arguments of a call whose name is read. Raises `BrokenError`."""
+        """Parse the arguments of a call whose name is already parsed. Raises `BrokenError`."""
         self._start(name)
         yield from self._in.skip_space()
         yield from self._arguments(self._add)
@@ -95,7 +95,7 @@ class CallText:
                 return False
 
     def close_section(self) -> _Step:
-        """Read what stands after the last call, as far as it is there. Raises `BrokenError` where the text is cut."""
+        """Parse the text after the last call, if there is any. Raises `BrokenError` if the text is cut there."""
         for text in (self._closing, self._form.end):
             yield from self._in.skip_space()
             if text and not (yield from self._in.takes(text)) and self._in.is_cut_here:
@@ -107,7 +107,7 @@ class CallText:
         self._start_call(name, call_id)
 
     def _check_uncut(self) -> None:
-        """Raise `BrokenError` if the text was cut where it is read now."""
+        """Raise `BrokenError` if the text was cut at the present position."""
         if self._in.is_cut_here:
             raise BrokenError
 
@@ -149,7 +149,7 @@ class CallText:
             self._add("{}")
 
     def _arguments(self, sink: Sink) -> _Step:
-        """Read a JSON object, which may be written as a JSON string."""
+        """Parse a JSON object, which may be written as a JSON string."""
         match (yield from self._in.peek()):
             case "{":
                 yield from self._in.json_value(sink)
@@ -199,7 +199,7 @@ class CallText:
         else:
             self._add("{")
             yield from self._tagged_arguments(syntax, name)
-            # Another argument may have been next.
+            # Another argument may have followed.
             self._check_uncut()
             self._add("}")
         yield from self._in.take_lines(syntax.after)
@@ -381,7 +381,7 @@ class CallText:
         yield from self._python_value(depth + 1)
 
     def _items(self, closer: str, read: Callable[[], _Step]) -> _Step:
-        """Read items between commas, up to `closer` and past it."""
+        """Parse items between commas, up to and including `closer`."""
         yield from self._in.skip_space()
         is_first = True
         while not (yield from self._in.takes(closer)):
@@ -429,7 +429,7 @@ class CallText:
 
 
 def _word(word: str) -> str:
-    """Return a number, truth value or null of Python or JSON as JSON; empty if it is none."""
+    """Return a number, truth value or null of Python or JSON as JSON; empty for any other word."""
     if word in _WORDS:
         return _WORDS[word]
     if JSON_NUMBER.fullmatch(word):

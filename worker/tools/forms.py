@@ -1,4 +1,4 @@
-"""How each family of models writes calls of tools, and how its form is recognised. Pure data.
+"""How each family of models writes tool calls, and how its form is recognised. Pure data.
 
 The names are those of mlx-lm's tool parsers, where it has one for the family.
 """
@@ -35,31 +35,31 @@ class NamedJson:
 
 @dataclass(frozen=True)
 class Tagged:
-    """Markup: each argument stands between tags. A text is written as it is, any other value as JSON.
+    """Markup: each argument is between tags. A text is written without quotes, any other value as JSON.
 
     White space at the ends of these texts is a line break that models may leave out, except around values.
     """
 
     before: str
-    """Before the name."""
+    """Text before the name."""
     opened: str
-    """After the name."""
+    """Text after the name."""
     key: str
-    """Before the name of an argument."""
+    """Text before the name of an argument."""
     value: str
-    """Between an argument's name and its value."""
+    """Text between an argument's name and its value."""
     value_end: str
     after: str
-    """After the last argument."""
+    """Text after the last argument."""
     has_cdata: bool = False
     """Whether `<![CDATA[…]]>` may surround a value."""
     is_typed: bool = False
-    """Whether each argument names its JSON type, as in `type="string"`, and the call its number."""
+    """Whether each argument contains its JSON type, as in `type="string"`, and the call its number."""
 
 
 @dataclass(frozen=True)
 class Braces:
-    """Gemma's way: `call:name{key:value,…}`, with texts between `quote`."""
+    """Gemma's syntax: `call:name{key:value,…}`, with texts between `quote`."""
 
     quote: str
 
@@ -71,7 +71,7 @@ class Python:
 
 @dataclass(frozen=True)
 class Channels:
-    """gpt-oss's way: each message names its channel, and a call its recipient."""
+    """gpt-oss's syntax: each message names its channel, and a call its recipient."""
 
 
 Syntax: TypeAlias = JsonObject | NamedJson | Tagged | Braces | Python | Channels
@@ -79,18 +79,18 @@ Syntax: TypeAlias = JsonObject | NamedJson | Tagged | Braces | Python | Channels
 
 @dataclass(frozen=True)
 class Form:
-    """How one family writes calls: sections, each from `begin` to `end`, with one call or several in it."""
+    """How one family writes tool calls: in sections from `begin` to `end`, with one call or several in each."""
 
     name: str
     syntax: Syntax
     begin: str
     """The marker before the first call of a section."""
     end: str = ""
-    """The marker after the last one; empty if the turn ends there."""
+    """The marker after the last call of a section; empty if the turn ends there."""
     opening: str = ""
     """Text between `begin` and the first call."""
     separator: str | None = None
-    """Text between two calls of a section; None if a section has only one."""
+    """Text between two calls of a section; None if a section has only one call."""
     closing: str = ""
     """Text between the last call and `end`."""
     line: str = ""
@@ -104,21 +104,21 @@ class Form:
     is_repeated: bool = True
     """Whether a turn may have several sections."""
     silent: tuple[str, ...] = ()
-    """Markers around the answer's text. They are no text themselves."""
+    """Markers around the answer's text. They are not part of the text."""
     reasoning: ReasoningMarks | None = None
-    """The marks of its reasoning, where a template builds them from parts; None if they are found otherwise."""
+    """The marks of reasoning, for templates that build them from parts; None if they are found in the template."""
     id_length: int = 0
     """The length that the template demands of a call's id; 0 if any id will do."""
 
     @property
     def frames_text(self) -> bool:
-        """Whether a turn's text stands between markers, so that it is read by its form even if there are no tools."""
+        """Whether a turn's text is between markers, so that it is parsed by its form even if there are no tools."""
         return bool(self.silent) or isinstance(self.syntax, Channels)
 
 
 JSON = Form("json_tools", JsonObject(), "<tool_call>", "</tool_call>", line="\n")
 PLAIN = replace(JSON, name="plain")
-"""For models whose template has no place for tools: they are described in the system prompt."""
+"""For models whose template does not support tools: they are described in the system prompt."""
 MISTRAL = Form("mistral", NamedJson("", "[ARGS]", ""), "[TOOL_CALLS]", between="", id_length=9)
 MISTRAL_LIST = Form(
     "mistral_list",
@@ -266,7 +266,7 @@ FORMS = (
     PLAIN,
     LLAMA3,
 )
-"""All forms, the more special before the more general."""
+"""All forms, the more specific ones before the more general ones."""
 
 
 def form_named(name: str) -> Form | None:

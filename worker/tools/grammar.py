@@ -1,6 +1,6 @@
-"""The grammar of calls in a form, in llguidance's variant of Lark. Pure text: nothing here needs the library.
+"""The grammar of tool calls in a form, in llguidance's variant of Lark. Pure text: nothing here needs the library.
 
-Control tokens are written by their ids, as a model writes them; all other text is written as it is.
+Control tokens are written as ids, because models generate them as single tokens; all other text is written as text.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MAX_DEPTH = 32
 
 
 def literals(control_ids: Mapping[str, int]) -> Literal:
-    """Return a function that writes text as Lark, with control tokens by their ids. `control_ids`: those by text."""
+    """Return a function that writes text as Lark, with control tokens as ids. `control_ids`: the ids by text."""
     pattern = re.compile("|".join(map(re.escape, sorted(control_ids, key=len, reverse=True))) or r"(?!)")
 
     def literal(text: str) -> str:
@@ -39,13 +39,13 @@ def literals(control_ids: Mapping[str, int]) -> Literal:
 
 
 def _quoted(text: str) -> str:
-    """Return text as Lark strings. Line breaks stand alone: a longer string that begins with one would win over it."""
+    """Return text as Lark strings. Line breaks are separate: a longer string that begins with one would win over it."""
     return " ".join(json.dumps(part, ensure_ascii=False) for part in re.split("(\n)", text) if part)
 
 
 @dataclass
 class CallGrammar:
-    """Builds the grammar that calls of the given tools must follow."""
+    """Builds the grammar for calls of the given tools."""
 
     form: Form
     tools: Sequence[tuple[str, Mapping[str, Any]]]
@@ -61,7 +61,7 @@ class CallGrammar:
         return self._written(self._section(is_several=is_several, is_bare=is_bare))
 
     def whole(self, *, is_several: bool) -> str:
-        """Return the grammar of a whole answer of calls."""
+        """Return the grammar of a whole answer that consists of calls."""
         self._rules = {}
         form = self.form
         if isinstance(form.syntax, Channels):
@@ -181,7 +181,7 @@ class CallGrammar:
         return " | ".join(ways)
 
     def _value(self, rule: str, syntax: Tagged, described: Any, types: frozenset[str], root: Mapping[str, Any]) -> str:
-        """Return the expression for a value and what ends it."""
+        """Return the expression for a value and the text that ends it."""
         name = f"v_{rule}"
         if "string" not in types:
             self._rules[name] = self._json(described, root)
@@ -230,7 +230,7 @@ class CallGrammar:
         return self.listed(f"l_{at}", items, ", ")
 
     def listed(self, name: str, items: Sequence[tuple[str, bool]], separator: str) -> str:
-        """Return a rule for items in their order, with separators. Each is a rule, and whether it must be there."""
+        """Return a rule for items in their order, with separators. Each item is a rule, and whether it is required."""
         comma = _quoted(separator)
         for number in reversed(range(len(items))):
             rule, is_required = items[number]
@@ -259,7 +259,7 @@ class CallGrammar:
 
 
 def _has_text_rules(described: Any, root: Mapping[str, Any]) -> bool:
-    """Return whether a schema says more of a text than that it is one."""
+    """Return whether a schema has rules for texts besides their type."""
     schema = resolved(described, root)
     branches = [each for key in ("anyOf", "oneOf", "allOf") for each in schema.get(key) or ()]
     return bool(_TEXT_RULES & schema.keys()) or any(_TEXT_RULES & resolved(each, root).keys() for each in branches)
@@ -271,7 +271,7 @@ _TEXT_RULES = {"enum", "const", "pattern", "minLength", "maxLength", "format"}
 
 
 class _Nested:
-    """Gemma's values, in which texts stand between quotes of their own."""
+    """Values in Gemma's syntax, with its own quotes around texts."""
 
     def __init__(self, grammar: CallGrammar, root: Mapping[str, Any], quote: str) -> None:
         self._grammar = grammar

@@ -1,4 +1,4 @@
-"""Text that comes in pieces, and the ways to read it. Each way is a generator that yields where more text is needed."""
+"""Parses text that comes in pieces. Each parser is a generator that yields where it needs more text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import TypeAlias
 
 MAX_DEPTH = 200
-"""Python's stack holds at least that many readers inside each other."""
+"""The depth of nested values. Python's stack can hold at least this many nested parsers."""
 _PLAIN = re.compile(r'[^"\\\x00-\x1f]+')
 _BLANKS = " \t\r\n"
 _SPACE = re.compile(r"[ \t\r\n]+")
@@ -21,27 +21,27 @@ Sink: TypeAlias = Callable[[str], None]
 
 
 class BrokenError(Exception):
-    """The text is not what it began as, or it ended too early."""
+    """The text does not continue as its beginning requires, or it ended too early."""
 
 
 class Incoming:
-    """Text so far, and the position up to which it is read."""
+    """The text so far, and the position up to which it is parsed."""
 
     def __init__(self) -> None:
         self._text = ""
         self._at = 0
         self._num_dropped = 0
-        """How many characters before `_text` are read for good."""
+        """How many characters before `_text` were dropped, because they will not be parsed again."""
         self._has_ended = False
         self._is_cut = False
         self._has_run_out = False
-        """Whether the end of the text came where more of it could follow."""
+        """Whether the text ended where more text could follow."""
         self.left_out = ""
-        """The end of a cut text that was passed on to nobody: the beginning of a marker, or of a call."""
+        """The end of a cut text that was not passed on: the beginning of a marker, or of a call."""
 
     @property
     def is_cut_here(self) -> bool:
-        """Whether the text was cut where it is read now, so that it may be the beginning of something whole."""
+        """Whether the text was cut at the present position, so that it may be the beginning of a longer text."""
         return self._is_cut and self._has_run_out
 
     def add(self, text: str) -> None:
@@ -49,31 +49,31 @@ class Incoming:
         self._text += text
 
     def end(self, *, is_cut: bool = False) -> None:
-        """Note that no more text comes. `is_cut`: it would have gone on."""
+        """Note that no more text comes. `is_cut`: the text is incomplete."""
         self._has_ended = True
         self._is_cut = is_cut
 
     def mark(self) -> int:
-        """Return the position, and forget the text before it."""
+        """Return the position, and drop the text before it."""
         self._num_dropped += self._at
         self._text = self._text[self._at :]
         self._at = 0
         return self._num_dropped
 
     def go_back(self, position: int) -> None:
-        """Read again from an earlier position after the last mark."""
+        """Go back to an earlier position, which must be after the last mark."""
         self._at = max(0, position - self._num_dropped)
 
     def give_back(self, text: str) -> None:
-        """Read `text`, which was read last, again."""
+        """Go back to before `text`, which was parsed last."""
         self._at -= len(text)
 
     def since(self, position: int) -> str:
-        """Return the text that was read since a position after the last mark."""
+        """Return the text between `position`, which must be after the last mark, and the present one."""
         return self._text[position - self._num_dropped : self._at]
 
     def all_since(self, position: int) -> str:
-        """Read the text to its end. Return it from a position after the last mark on."""
+        """Go to the end of the text. Return the text from `position` on, which must be after the last mark."""
         self._at = len(self._text)
         self.left_out = ""
         return self.since(position)
@@ -83,10 +83,10 @@ class Incoming:
     def until(
         self, markers: Sequence[str], sink: Sink, *, trims: bool = True, keeps: bool = False
     ) -> Generator[None, None, str | None]:
-        """Pass text on up to the first of `markers`, and go past it. Return it, or None at the end of the text.
+        """Pass on text up to the first of `markers`, and skip the marker. Return it; None at the end of the text.
 
         If several markers begin at the same place, the longest counts. `trims`: white space before a marker is dropped.
-        `keeps`: the text can be read again. The beginning of a marker is left out where the text is cut in it.
+        `keeps`: the caller can go back in the text. If the text is cut in a marker, the marker's beginning is left out.
         """
         pattern, beginnings = _search(tuple(markers))
         while True:
@@ -134,7 +134,7 @@ class Incoming:
         yield
 
     def starts_with(self, literal: str) -> Generator[None, None, bool]:
-        """Return whether `literal` comes next, without reading it."""
+        """Return whether `literal` comes next, without skipping it."""
         while True:
             rest = self._text[self._at : self._at + len(literal)]
             if len(rest) == len(literal) or self._has_ended or not literal.startswith(rest):
@@ -143,19 +143,19 @@ class Incoming:
             yield
 
     def takes(self, literal: str) -> Generator[None, None, bool]:
-        """Read `literal` if it comes next. Return whether it did."""
+        """Skip `literal` if it comes next. Return whether it did."""
         if not (yield from self.starts_with(literal)):
             return False
         self._at += len(literal)
         return True
 
     def take(self, literal: str) -> Generator[None]:
-        """Read `literal`. Raises `BrokenError` if something else comes."""
+        """Skip `literal`. Raises `BrokenError` if other text comes next."""
         if not (yield from self.takes(literal)):
             raise BrokenError
 
     def take_lines(self, literal: str) -> Generator[None]:
-        """Read `literal`, with any white space at its ends and where it has line breaks."""
+        """Skip `literal`, with any white space at its ends and in place of its line breaks."""
         for line in literal.split("\n"):
             yield from self.skip_space()
             yield from self.take(line)
@@ -163,7 +163,7 @@ class Incoming:
             yield from self.skip_space()
 
     def skip_space(self) -> Generator[None]:
-        """Read white space, up to other text or the end."""
+        """Skip white space, up to other text or the end."""
         while True:
             found = _SPACE.match(self._text, self._at)
             if found is not None:
@@ -173,7 +173,7 @@ class Incoming:
             yield
 
     def take_while(self, pattern: re.Pattern[str]) -> Generator[None, None, str]:
-        """Read and return the longest run of characters that `pattern`, a set of characters, matches."""
+        """Skip and return all next characters that `pattern`, a set of characters, matches."""
         taken = ""
         while True:
             found = pattern.match(self._text, self._at)
@@ -188,9 +188,9 @@ class Incoming:
             yield
 
     def collect(self, *ends: str, most: int = 256) -> Generator[None, None, tuple[str, str]]:
-        """Read up to the first of `ends`, and past it. Return the text before it, and it.
+        """Skip the text up to and including the first of `ends`. Return the text before that end, and the end.
 
-        Raises `BrokenError` if it does not come within `most` characters.
+        Raises `BrokenError` if no end comes within `most` characters.
         """
         start = self._at
         while True:
@@ -208,7 +208,7 @@ class Incoming:
     # --- JSON ----------------------------------------------------------------------------------------------
 
     def json_value(self, sink: Sink, depth: int = 0) -> Generator[None]:
-        """Pass one JSON value on. Raw control characters in texts are escaped. Raises `BrokenError`."""
+        """Pass on one JSON value. Raw control characters in texts are escaped. Raises `BrokenError`."""
         match (yield from self.peek()):
             case "{":
                 yield from self._json_items(sink, "}", depth)
@@ -229,7 +229,7 @@ class Incoming:
                 sink(number)
 
     def json_string(self) -> Generator[None, None, str]:
-        """Read a JSON string and return its text. Raises `BrokenError`."""
+        """Parse a JSON string and return its text. Raises `BrokenError`."""
         if (yield from self.peek()) != '"':
             raise BrokenError
         pieces: list[str] = []
@@ -317,14 +317,14 @@ _NUMBER_CHARACTERS = re.compile(r"[-+.0-9eE]+")
 
 @lru_cache(maxsize=64)
 def _search(markers: tuple[str, ...]) -> tuple[re.Pattern[str], frozenset[str]]:
-    """Return a pattern for the first and longest of `markers`, and all proper beginnings of them."""
+    """Return a pattern for the first and longest of `markers`, and all proper prefixes of the markers."""
     ordered = sorted(markers, key=len, reverse=True)
     pattern = re.compile("|".join(map(re.escape, ordered)))
     return pattern, frozenset(marker[:length] for marker in markers for length in range(1, len(marker)))
 
 
 def _num_held(text: str, beginnings: frozenset[str], start: int) -> int:
-    """Return the length of the longest end of `text`, from `start` on, with which a marker may begin."""
+    """Return the length of the longest suffix of `text`, from `start` on, with which a marker may begin."""
     longest = max(map(len, beginnings), default=0)
     for length in range(min(longest, len(text) - start), 0, -1):
         if text[len(text) - length :] in beginnings:

@@ -1,4 +1,4 @@
-"""JSON schemas of parameters: the types that a value may have, and raw text as one of them. Pure."""
+"""JSON schemas of parameters: which types a value may have, and conversion of raw text to them. Pure functions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def parameter(schema: Mapping[str, Any], name: str) -> Any:
 
 
 def resolved(schema: Any, root: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a schema with its `$ref` followed, if it has one. Anything else than an object is {}."""
+    """Return a schema with its `$ref` followed, if it has one; {} for anything except an object."""
     for _ in range(_MAX_DEPTH):
         if not isinstance(schema, dict):
             return {}
@@ -44,10 +44,10 @@ def _at(reference: str, root: Mapping[str, Any]) -> Any:
 
 
 def object_of(schema: Any, root: Mapping[str, Any] | None = None) -> tuple[dict[str, Any], frozenset[str], bool]:
-    """Return an object's properties, those that it must have, and whether it may have others.
+    """Return an object's properties, the names of the required ones, and whether it may have others.
 
-    `root` is where references lead to; None means the schema itself. All branches of `allOf` count. Only what
-    all branches of `anyOf` or `oneOf` require is required.
+    References point into `root`; None means the schema itself. All branches of `allOf` count. Only properties that all
+    branches of `anyOf` or `oneOf` require are required.
     """
     root = cast("Mapping[str, Any]", schema) if root is None else root
     described = resolved(schema, root)
@@ -124,7 +124,7 @@ _WORDS = {"True": "true", "False": "false", "None": "null"}
 
 
 def as_json(text: str, types: frozenset[str]) -> str:
-    """Return raw text as JSON: as a value of one of the types other than text if it can be read so, else as text."""
+    """Return raw text as JSON: as a value of one of `types` other than text if it can be parsed so, else as text."""
     stripped = text.strip()
     written = _WORDS.get(stripped, stripped)
     try:

@@ -1,12 +1,12 @@
-"""A turn's text as parts: content, reasoning, and calls of tools whose arguments leave as JSON text. Pure.
+"""Splits a turn's text into parts: content, reasoning, and tool calls with their arguments as JSON text.
 
-Text comes in pieces of any size, and each part leaves as soon as it is certain: a marker is held back like a stop
-string, so nothing of one is ever shown. The parts of a text are the same however it is cut, joined where they are
-neighbours.
+Text comes in pieces of any size, and each part is returned as soon as it is certain: text that may become a marker is
+held back like a stop string, so no part of a marker is ever shown. Once neighbours are joined, the parts of a text are
+the same however it is divided into pieces.
 
-A marker that no call follows is text, unless the turn is cut there: then it is `LeftOut`, as is a part of a marker, or
-a call whose name is not whole. A call that breaks once its name has left ends in `CallBroken`, which has all of its
-text. So nothing that a model writes is lost.
+A marker without a call after it is text, unless the turn is cut there: then the marker is `LeftOut`, like a part of a
+marker, or a call with an incomplete name. If a call breaks after its name was returned, it ends in `CallBroken`, which
+has the call's whole text. So no generated text is lost.
 """
 
 from __future__ import annotations
@@ -76,9 +76,9 @@ class CallBroken:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """The last part of a turn that was cut in a marker, or in a call before its name was whole: nothing to show.
+    """The last part of a turn that was cut in a marker, or in the name of a call. It is not shown.
 
-    `text` is what the model wrote of it.
+    `text` is the incomplete text as the model generated it.
     """
 
     text: str
@@ -94,11 +94,11 @@ _RECIPIENT = re.compile(r"\bto=functions\.([\w.:/-]+)")
 
 
 def _drop(_: str) -> None:
-    """Drop text after a call's arguments: only white space comes there."""
+    """Drop text after a call's arguments, which is only white space."""
 
 
 class TurnReader:
-    """Reads one turn."""
+    """Parses one turn."""
 
     def __init__(
         self,
@@ -109,7 +109,7 @@ class TurnReader:
         starts_in_reasoning: bool = False,
         make_id: Callable[[], str] | None = None,
     ) -> None:
-        """`form` None: the turn has no calls. `reasoning` None: it has no reasoning.
+        """`form`: None means that the turn has no calls. `reasoning`: None means that it has no reasoning.
 
         `tools` are the JSON schemas of the parameters, by the tool's name. `starts_in_reasoning`: the prompt ends
         inside the reasoning. `make_id` makes an id for a call that has none; None means a random one.
@@ -133,12 +133,12 @@ class TurnReader:
         return self._num_calls
 
     def feed(self, text: str) -> list[Part]:
-        """Take the next piece of the turn. Return the parts that are certain now."""
+        """Add the next piece of the turn. Return the parts that are certain now."""
         self._in.add(text)
         return self._advance()
 
     def end(self, *, is_cut: bool = False) -> list[Part]:
-        """End the turn. Return its last parts. `is_cut`: the model would have gone on, as at a limit of tokens."""
+        """End the turn. Return its last parts. `is_cut`: the turn is incomplete, as after reaching a token limit."""
         self._in.end(is_cut=is_cut)
         parts = self._advance()
         return [*parts, LeftOut(self._in.left_out)] if self._in.left_out else parts
@@ -151,7 +151,7 @@ class TurnReader:
     # --- the turn ------------------------------------------------------------------------------------------
 
     def _turn(self) -> Generator[None]:
-        """Read the turn; yield where more text is needed."""
+        """Parse the turn; yield where more text is needed."""
         if self._form is not None and isinstance(self._form.syntax, Channels):
             yield from self._channels()
             return
@@ -173,7 +173,7 @@ class TurnReader:
                 yield from self._bare()
 
     def _channels(self) -> Generator[None]:
-        """Read messages of gpt-oss, each after a header that names its channel and, for a call, its recipient."""
+        """Parse messages of gpt-oss, each after a header that names its channel and, for a call, its recipient."""
         has_header = False
         for beginning in ("<|channel|>", "<|start|>", "to=", " to="):
             has_header = has_header or (yield from self._in.starts_with(beginning))
@@ -219,7 +219,7 @@ class TurnReader:
         yield from self._in.skip_space()
 
     def _bare(self) -> Generator[None]:
-        """Read a call that begins a turn without a marker, if there is one."""
+        """Parse a call that begins a turn without a marker, if there is one."""
         if self._form is None or not self._form.is_bare:
             return
         start = self._in.mark()
@@ -230,7 +230,7 @@ class TurnReader:
             self._in.go_back(start)
 
     def _section(self, marker: str, start: int | None = None) -> Generator[None]:
-        """Read the calls after `marker`. Text that is no call becomes content, from `start` on."""
+        """Parse the calls after `marker`. If no call follows, the text from `start` on becomes content."""
         assert self._form is not None
         call = CallText(self._form, self._in, self._tools, self._start, self._add, is_bare=not marker)
         back_to = self._in.mark() if start is None else start
@@ -307,7 +307,7 @@ def parts_of(
     *,
     starts_in_reasoning: bool = False,
 ) -> list[Part]:
-    """Return the parts of a whole turn, neighbours joined. The ids of calls are random."""
+    """Return the parts of a whole turn, with neighbours of the same kind joined. The ids of calls are random."""
     reader = TurnReader(form, reasoning, tools, starts_in_reasoning=starts_in_reasoning)
     return joined([*reader.feed(text), *reader.end()])
 
@@ -329,7 +329,7 @@ def joined(parts: Sequence[Part]) -> list[Part]:
 
 
 class WrittenCall(NamedTuple):
-    """A whole call."""
+    """A complete tool call."""
 
     id: str
     name: str
@@ -337,7 +337,7 @@ class WrittenCall(NamedTuple):
 
 
 def calls_in(parts: Sequence[Part]) -> list[WrittenCall]:
-    """Return the calls of a turn that are whole."""
+    """Return the complete tool calls of a turn."""
     starts: dict[int, CallStarted] = {}
     arguments: dict[int, str] = {}
     calls: list[WrittenCall] = []
@@ -355,7 +355,7 @@ def calls_in(parts: Sequence[Part]) -> list[WrittenCall]:
 
 
 def same_json(value: Any) -> Any:
-    """Return a JSON value in a form that is the same for equal values: 1.0 is 1."""
+    """Return a JSON value in a form that is the same for equal values: 1.0 becomes 1."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, Mapping):
