@@ -124,6 +124,8 @@ class Replying:
             await self._work(reply)
         except ProblemError as problem:
             await self._report(reply, problem)
+        except RecursionError:
+            await self._report(reply, ProblemError("invalid", "The request is nested too deeply. Send a flatter one."))
         except Exception as error:  # noqa: BLE001 (the client waits for an end, whatever the error)
             _log.error("A request failed", exc_info=error)
             await self._report(reply, ProblemError("failed", _BROKEN))

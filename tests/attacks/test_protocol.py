@@ -6,6 +6,7 @@ import json
 import signal
 import threading
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -153,6 +154,39 @@ def test_a_cancel_comes_in_while_more_is_held_than_may_be(answering: StdioWorker
     assert ends["load"]["type"] == "model_loaded"
     # There is room again.
     assert answering.result("generate", text=text)["kind"] == "context_overflow"
+
+
+_USER = {"role": "user", "content": "Hi"}
+
+
+def _calls(number: int) -> dict[str, Any]:
+    calls = [{"name": "a", "arguments": {}, "id": f"{each}"} for each in range(number)]
+    return {"messages": [_USER, {"role": "assistant", "content": "", "tool_calls": calls}]}
+
+
+def _tools(*parameters: dict[str, Any]) -> dict[str, Any]:
+    tools = [{"name": f"t{number}", "description": "", "parameters": each} for number, each in enumerate(parameters)]
+    return {"messages": [_USER], "tools": tools, "tool_choice": "required"}
+
+
+@pytest.mark.parametrize(
+    ("prompt", "words"),
+    [
+        (lambda: _calls(20_000), "at least 20,002 tokens"),
+        (lambda: _tools(*[{"type": "object"}] * 5_000), "at least 5,001 tokens"),
+        (lambda: _tools({"properties": {"a": {"enum": [f"v{each}" for each in range(50_000)]}}}), "about "),
+        (lambda: {"messages": [{"role": "user", "content": "word " * 8}] * 2_000}, "about "),
+    ],
+    ids=["calls", "tools", "a tool", "short messages"],
+)
+def test_a_request_that_is_far_too_long_is_refused_before_it_is_rendered(
+    shared_worker: StdioWorker, prompt: Callable[[], dict[str, Any]], words: str
+):
+    """Rendering the calls took 26 s, in which no other answer went on; reading the format of the tools took 28 s."""
+    shared_worker.load("guide")
+    failed = shared_worker.result("generate", **prompt(), max_tokens=1)
+    assert failed["kind"] == "context_overflow"
+    assert words in failed["message"]
 
 
 # --- signals -----------------------------------------------------------------------------------------------

@@ -123,12 +123,42 @@ def test_requests_cut_and_damaged_anywhere_harm_no_other(bough: Bough) -> None:
 )
 def test_numbers_without_end_are_refused(bough: Bough, model: str, path: str, changes: Any) -> None:
     body = {"model": model, "prompt": "a", "input": "a", "messages": [{"role": "user", "content": "a"}], **changes}
+    assert _posted(bough, path, body) == (400, "invalid_request_error")
+
+
+def _posted(bough: Bough, path: str, body: Any) -> tuple[int, str]:
+    """Send a request that is refused; return the status, and the type of the error."""
     connection = http.client.HTTPConnection(bough.url.removeprefix("http://"), timeout=PATIENCE_S)
     connection.request("POST", f"/v1/{path}", json.dumps(body), {"Authorization": f"Bearer {KEY}"})
     reply = connection.getresponse()
     value = json.loads(reply.read())
     connection.close()
-    assert (reply.status, value["error"]["type"]) == (400, "invalid_request_error")
+    return reply.status, value["error"]["type"]
+
+
+def _deep(depth: int) -> str:
+    return '{"a":' * depth + "1" + "}" * depth
+
+
+def _call(arguments: str) -> list[dict[str, Any]]:
+    call = {"id": "i", "type": "function", "function": {"name": "a", "arguments": arguments}}
+    answer = {"role": "assistant", "content": None, "tool_calls": [call]}
+    return [{"role": "user", "content": "a"}, answer, {"role": "tool", "content": "a", "tool_call_id": "i"}]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"messages": _call(_deep(900))},
+        {"messages": _call(_deep(100_000))},
+        {"chat_template_kwargs": json.loads(_deep(900))},
+        {"tools": [{"type": "function", "function": {"name": "a", "parameters": json.loads(_deep(900))}}]},
+    ],
+    ids=["arguments", "deeper arguments", "options", "tools"],
+)
+def test_values_that_are_nested_deeply_are_refused(bough: Bough, model: str, changes: Any) -> None:
+    body = {"model": model, "messages": [{"role": "user", "content": "a"}], "max_tokens": 1, **changes}
+    assert _posted(bough, "chat/completions", body) == (400, "invalid_request_error")
 
 
 # --- clients ---------------------------------------------------------------------------------------------

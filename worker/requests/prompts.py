@@ -16,7 +16,7 @@ from worker.protocol import Generate, Message, Plan, Prompt
 from worker.sentence import Sentence, verbatim
 from worker.templates.changes import changed
 from worker.templates.memo import Memo
-from worker.templates.turn import Turn
+from worker.templates.turn import Turn, texts_of
 from worker.text.tokenizing import ids_of_all, plain_ids
 
 _MAX_CHARS_PER_TOKEN = 16
@@ -186,16 +186,20 @@ class Prompts:
         texts: list[str] = []
         # With `overflow: "drop_oldest"`, messages are dropped until they fit.
         if request.messages is not UNSET and request.overflow == "fail":
-            if len(request.messages) > self._model.context_length:
-                # Each message has at least one token.
-                raise self._overflow(Sentence("at least {num_tokens}", num_tokens=len(request.messages)))
             # The template may drop parts of the model's own turns.
             texts += [message.content for message in request.messages if message.role != "assistant"]
+            # Each message, call and tool has at least one token.
+            num_tokens = sum(1 + len(message.tool_calls) for message in request.messages) + len(request.tools)
+            if num_tokens > self._model.context_length:
+                raise self._overflow(Sentence("at least {num_tokens}", num_tokens=num_tokens))
+            texts += ["".join(texts_of(tool.parameters)) + tool.description for tool in request.tools]
         if request.text is not UNSET:
             texts.append(request.text)
         if request.continuation is not None and request.continuation.text is not UNSET:
             texts.append(request.continuation.text)
         max_chars = self._model.context_length * _MAX_CHARS_PER_TOKEN
+        if sum(map(len, texts)) > 2 * max_chars:
+            texts = ["\n".join(texts)]
         for text in texts:
             if len(text) > 2 * max_chars:
                 beginning = plain_ids(self._model.tokenizer, text[:max_chars])

@@ -412,7 +412,7 @@ def _opens(text: str, marks: ReasoningMarks | None) -> bool:
 def _marks(turns: Sequence[Turn], tools: Sequence[Any] = ()) -> Marks:
     used = frozenset[str]().union(*(turn.private for turn in turns if turn.private))
     if tools:
-        used |= {character for text in texts_of(tools) for character in text if character in PRIVATE}
+        used |= set[str]().union(*texts_of(tools)) & set(PRIVATE)
     free = [mark for mark in PRIVATE if mark not in used] if used else PRIVATE
     if len(free) < 3:
         raise BadRequestError(

@@ -428,5 +428,5 @@ def _regex_message(error: str) -> Sentence | None:
 
 def _message(error: str) -> str:
     """Return llguidance's message without its internal state."""
-    said = re.split(r"\n?<state>|\n?<grammar>", error)[0].strip()
+    said = re.split(r"\n?<(?:state|grammar|backtrace)>", error)[0].strip()
     return textwrap.shorten(said, 600, placeholder="…") if "\n" not in said else said[:600]
