@@ -1,1 +1,1 @@
-"""Documents as text, read in a process of their own; each format has a function."""
+"""Reads documents as text, in a separate process; each format has a function."""

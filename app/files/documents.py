@@ -19,12 +19,12 @@ from typing import TypeAlias
 from urllib.parse import unquote
 
 Part: TypeAlias = tuple[str, str]
-"""A title and a text."""
+"""The title and the text of a part."""
 
 _MAX_ENTRY_BYTES = 50_000_000
 _BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 _NOT_OF_PAGES = {"idna", "punycode", "raw-unicode-escape", "unicode-escape", "undefined", "utf-7"}
-"""Encodings of Python that no browser reads; some take very long, or write any character."""
+"""Python's encodings that no browser supports; some are very slow, or can produce any character."""
 _NO_TEXT = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _HEADING = re.compile(r"^#{1,2} +(?P<title>.+?) *#*$", re.MULTILINE)
 _MAX_TITLE_CHARS = 80
@@ -39,10 +39,10 @@ class LockedError(Exception):
 
 
 def read_parts(name: str, max_chars: int) -> tuple[list[Part], int]:
-    """Read the document at a path; return its first parts, with at most this many characters, and the number of all.
+    """Read the document at the path `name`. Return its first parts, up to `max_chars`, and its number of parts.
 
-    If the first part alone has more, it is the only one, with its whole text. A document without parts is one part with
-    an empty title. Raises `NoTextError`, `LockedError`, `OSError`, and whatever the library for its format raises.
+    If the first part has more characters, it is returned alone and whole. A document without parts is one part with an
+    empty title. Raises `NoTextError`, `LockedError`, `OSError`, and the errors of the library for its format.
     """
     path = Path(name)
     parts = [(title, text) for title, text in _READERS[path.suffix.lower()](path) if text.strip()]
@@ -171,7 +171,7 @@ def _from_html(html: str) -> str:
     for element in page(["script", "style", "noscript", "template", "svg", "head"]):
         element.decompose()
     for numbered in page("ol"):
-        # The converter takes "²" for a number.
+        # The converter treats "²" as a number.
         if not re.fullmatch(r"[0-9]{1,9}", str(numbered.get("start") or "")):
             del numbered["start"]
     for picture in page("img"):
@@ -181,7 +181,7 @@ def _from_html(html: str) -> str:
 
 
 def _sections(text: str) -> list[Part]:
-    """Cut a Markdown text at its headings of the first two levels."""
+    """Split a Markdown text at its headings of the first two levels."""
     found = list(_HEADING.finditer(text))
     if len(found) < 2:
         return [("", text)]
@@ -238,7 +238,7 @@ def _entry(archive: zipfile.ZipFile, name: str) -> bytes:
 
 
 def _limited(parts: Sequence[Part], max_chars: int) -> list[Part]:
-    """Return as many of the first parts as fit. If the first one alone is too long, return it: no text is cut."""
+    """Return as many of the first parts as fit. If even the first part is too long, return it whole."""
     kept: list[Part] = []
     room = max_chars
     for title, text in parts:

@@ -1,4 +1,4 @@
-"""Reads files that are to be attached: text files at once, documents in a process of their own."""
+"""Reads files to attach: text files at once, documents in a separate process."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _MAX_TEXT_BYTES = 8 * MAX_CHARS
 _MAX_DOCUMENT_BYTES = 1 << 30
 _LONG_CHARS = 20_000
-"""From this length on, a text is cut into parts that the user can choose."""
+"""From this length on, a text is split into parts that the user can choose."""
 _PART_CHARS = 8_000
 _SECONDS = 120
 _MEMORY_BYTES = 2 << 30
@@ -36,7 +36,7 @@ class NotAttachedError(SentenceError):
 
 @dataclass(eq=False)
 class Job:
-    """A document that is to be read for a conversation."""
+    """A document to read for a conversation."""
 
     path: Path
     conversation_id: int | None
@@ -48,13 +48,13 @@ class FileReader(QObject):
     """Reads documents one after another in the background."""
 
     read = Signal(object, object)
-    """The `Job`, and the file as an `Attachment` or the `Sentence` that says why there is none."""
+    """The `Job`, and the file as an `Attachment`, or a `Sentence` that says why it can't be attached."""
     _ended = Signal(object, object)
 
     def __init__(self, parent: QObject | None) -> None:
         super().__init__(parent)
         self._jobs: list[Job] = []
-        """The first one is being read."""
+        """The documents that are still to be read. The first one is being read."""
         self._ended.connect(self._on_ended)
 
     def jobs_of(self, conversation_id: int | None) -> list[Job]:
@@ -69,7 +69,7 @@ class FileReader(QObject):
                 self._begin()
 
     def stop(self, job: Job) -> None:
-        """Do not read a document, or end its reading."""
+        """Remove a document from the queue, or stop reading it."""
         job.is_wanted = False
 
     def _begin(self) -> None:
@@ -100,12 +100,12 @@ class FileReader(QObject):
 
 
 def is_document(path: Path) -> bool:
-    """Whether a file is read in a process of its own."""
+    """Return whether a file is read in a separate process."""
     return path.suffix.lower() in DOCUMENTS
 
 
 def left_out(found: Attachment) -> Sentence | None:
-    """Return a sentence if a document has more parts than can be attached; None if it is whole."""
+    """Return a sentence if a document has more parts than can be attached; None if all are attached."""
     if found.num_parts <= len(found.parts):
         return None
     return Sentence(
@@ -134,7 +134,7 @@ def read_text_file(path: Path) -> Attachment:
 
 
 def _cut(text: str) -> Iterator[FilePart]:
-    """Cut a long text at line ends, into parts of about the same length."""
+    """Split a long text at line ends, into parts of about the same length."""
     first, last, begin, end = 1, 1, 0, 0
     for number, line in enumerate(text.splitlines(keepends=True), 1):
         if end > begin and end + len(line) - begin > _PART_CHARS:
@@ -170,7 +170,7 @@ def read_document(path: Path, process: TrialProcess) -> Attachment:
 
 
 def _ended(path: Path, error: TrialError) -> Sentence:
-    """Return a sentence about a process that ended before it had read a document."""
+    """Return the sentence for a process that ended before it had read the document."""
     from worker.trial import CrashedError, TooMuchMemoryError, TooSlowError
 
     if isinstance(error, TooSlowError):

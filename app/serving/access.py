@@ -1,4 +1,4 @@
-"""Decides which requests are answered: by the Host and Origin they name, their key, their size and their number."""
+"""Decides which requests are answered, by their Host and Origin headers, their key, their size and their number."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PREFLIGHT_S = "600"
 
 
 class Access:
-    """An ASGI application in front of another one."""
+    """An ASGI middleware that passes only allowed requests to `inner`."""
 
     def __init__(
         self, inner: ASGIApp, settings: ServerSettings, refuse: Callable[[Scope, ProblemError], ASGIApp]
@@ -57,7 +57,7 @@ class Access:
             self._num_running -= 1
 
     def _check_host(self, headers: Headers) -> None:
-        """Refuse names that a foreign page could make point to this machine. A numeric address needs no name."""
+        """Refuse host names that a foreign web page could point to this machine. Numeric addresses are allowed."""
         if len(headers.getlist("host")) > 1:
             raise ProblemError("invalid", "The request names several hosts. Send one Host header.")
         host = _host_of(headers.get("host", ""))
@@ -88,7 +88,7 @@ class Access:
         given = [headers.get("x-api-key", ""), bearer.strip() if scheme.lower() == "bearer" else ""]
         if not any(given):
             raise ProblemError("no_key", "This request has no key. Send the one that Bough shows as the API key.")
-        # Both are compared, each in constant time.
+        # Both keys are compared, each in constant time.
         matches = [hmac.compare_digest(digest(key), self._settings.key_digest) for key in given]
         if not any(matches):
             raise ProblemError("wrong_key", "This is not the key that Bough shows. Set that one as the API key.")

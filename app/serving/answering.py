@@ -1,4 +1,4 @@
-"""The answer to one request: a command for the worker, and its events as steps. The same for all APIs."""
+"""The answer to one request: sends a command to the worker, and turns its events into steps. Used by all APIs."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from worker.tools.forms import form_named
 from worker.tools.turn_parts import TurnReader
 
 _READING_S = 1.0
-"""News about the prompt that come sooner after other news are left out."""
+"""The least time between two progress reports about the prompt; earlier ones are dropped."""
 _FIRST_READING_S = 0.1
-"""For so long, the first news about the prompt wait for those that follow: a short prompt is read by then."""
+"""The first progress report about the prompt is delayed by this time, so that a short prompt needs only one."""
 
 
 class Answering:
-    """An answer, or `n` of them, to one request. Enter it, then iterate over its steps."""
+    """The answer to one request, or its `n` answers. Enter this context manager, then iterate over the steps."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class Answering:
         ping_s: float,
         on_finished: Callable[[Finished], None] = lambda _: None,
     ) -> None:
-        """`ping_s`: after this many seconds without news, the next step is `Waiting`."""
+        """`ping_s`: after this many seconds without an event, the next step is `Waiting`."""
         self._link = link
         self.command = command
         self.info = info
@@ -52,11 +52,11 @@ class Answering:
         self._inbox: asyncio.Queue[Down] = asyncio.Queue()
         self._has_ended = False
         self._problem: ProblemError | None = None
-        """It ended the answer."""
+        """The problem that ended the answer; None if there is none."""
 
     @property
     def headers(self) -> dict[str, str]:
-        """Headers of the reply: what has changed since an earlier request, and what the user's rules left out."""
+        """Headers of the reply: which part has changed since an earlier request, and which rules removed text."""
         changed, dropped = self.command.compared.changed, self.command.dropped
         return {
             **({"x-bough-changed": changed} if changed else {}),
@@ -76,7 +76,7 @@ class Answering:
             self._link.send(Cancel(request_id=self._link.new_id(), target=self._request_id))
 
     async def __aiter__(self) -> AsyncIterator[Sequence[Step]]:
-        """Yield the steps of the answer, those together that came together. Raises `ProblemError`."""
+        """Yield the steps of the answer; steps that come together are yielded as one list. Raises `ProblemError`."""
         last_s = -math.inf
         while not self._has_ended:
             steps = await self._next_steps(self._ping_s)
@@ -141,7 +141,7 @@ class Answering:
         return [*steps, AllEnded(event.usage, sum(growing.num_reasoning for growing in self._choices))]
 
     def _growing(self, choice: int) -> Growing:
-        """Return one of the answers. They are made with the first text, when it is known how they begin."""
+        """Return the answer number `choice`. Answers are created with the first text, when their beginning is known."""
         if not self._choices:
             generate = self.command.generate
             self._choices = [
@@ -150,10 +150,10 @@ class Answering:
         return self._choices[choice]
 
     def reader(self) -> TurnReader:
-        """Return a reader of one of the answers. It is right from the first text on."""
+        """Return a new reader for one of the answers. Call this only after the first text has come."""
         generate = self.command.generate
         if generate.messages is UNSET:
-            # Text that goes on from a raw prompt is no turn.
+            # Text that continues a raw prompt is not a turn.
             return TurnReader(None, None)
         has_tools = bool(generate.tools) and generate.tool_choice != "none"
         form = None if self.info.tool_form is None else form_named(self.info.tool_form)
@@ -169,9 +169,10 @@ class Answering:
 async def side_by_side(
     answers: Sequence[Answering],
 ) -> AsyncGenerator[AsyncIterator[tuple[int, Sequence[Step]]], None]:
-    """Begin several answers; return their steps as they come, with the number of their answer.
+    """Begin several answers. Return an iterator of their steps, each with the number of its answer.
 
-    The iteration raises `ProblemError` with the first problem of any of them. All are cancelled when it is left early.
+    The iteration raises `ProblemError` with the first problem of any answer. All answers are cancelled when the context
+    is left early.
     """
     found: asyncio.Queue[tuple[int, Sequence[Step] | Exception | None]] = asyncio.Queue()
 

@@ -1,4 +1,4 @@
-"""Anthropic's API: messages, and how many tokens they have."""
+"""Anthropic's API: its endpoints for messages, and for counting their tokens."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from worker.protocol import (
 from worker.tools.turn_parts import CallArguments, CallBroken, CallEnded, CallStarted, Content, LeftOut, Reasoning
 
 _SIGNATURE = "bough"
-"""Clients return the signature of a thinking block unchanged. Bough needs none."""
+"""The signature of thinking blocks. Clients return it unchanged; Bough does not use it."""
 
 _ERRORS: dict[ProblemKind, tuple[int, str]] = {
     "invalid": (400, "invalid_request_error"),
@@ -58,7 +58,7 @@ class AnthropicShape:
     """How Anthropic's API reports problems."""
 
     def status(self, problem: ProblemError) -> int:
-        """Return the status of the reply."""
+        """Return the HTTP status of the reply."""
         return _ERRORS[problem.kind][0]
 
     def body(self, problem: ProblemError) -> object:
@@ -90,12 +90,12 @@ def routes(service: Service, bodies: Bodies) -> list[Route]:
 
 
 def is_asked(path: str, headers: Sequence[tuple[bytes, bytes]]) -> bool:
-    """Return whether a request is for this API: by its path, or by a header that its clients send."""
+    """Return whether a request is for this API, according to its path or a header that only its clients send."""
     return path.startswith("/v1/messages") or any(name == b"anthropic-version" for name, _ in headers)
 
 
 def listed(models: Sequence[ServedModel]) -> dict[str, Any]:
-    """Return the list of models as this API writes it."""
+    """Return the list of models in this API's format."""
     data = [described(model) for model in models]
     return {
         "data": data,
@@ -106,7 +106,7 @@ def listed(models: Sequence[ServedModel]) -> dict[str, Any]:
 
 
 def described(model: ServedModel) -> dict[str, Any]:
-    """Return a model as this API writes it."""
+    """Return a model in this API's format."""
     created = datetime.fromtimestamp(model.created_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return {"type": "model", "id": model.id, "display_name": model.id, "created_at": created}
 
@@ -149,7 +149,7 @@ def _command(body: MessageBody, model: LoadedModel) -> Generate:
     messages = _messages(body)
     continuation = None
     if messages[-1].role == "assistant":
-        # The answer goes on from the text that the client wrote.
+        # The answer continues the text that the client wrote.
         if messages[-1].tool_calls:
             raise ProblemError("invalid", "The last message calls a tool. Send the result after it.", param="messages")
         continuation = Continuation(text=messages.pop().content) if messages[-1].content else None
@@ -176,7 +176,7 @@ def _constraint(kind: str, schema: Any) -> Constraint:
 
 
 def _thinking(body: CountBody, model: LoadedModel) -> dict[str, Any]:
-    """Return the template's option for thinking. As in the original, a model thinks only if it is asked to."""
+    """Return the template's option for thinking. As in Anthropic's API, models think only if the request says so."""
     return thinking_options(model, thinks=body.thinking is not None and body.thinking.type != "disabled")
 
 
@@ -224,7 +224,7 @@ def _messages(body: CountBody) -> list[Message]:
 
 
 def _given(turn: Turn, blocks: Sequence[Block], before: Sequence[Message], path: str) -> list[Message]:
-    """Return what the user wrote: results of calls, each as a message, then text."""
+    """Return the messages of a user's turn: the result of each tool call, then the text."""
     results: list[Message] = []
     texts: list[Block] = []
     for number, block in enumerate(blocks):
@@ -239,7 +239,7 @@ def _given(turn: Turn, blocks: Sequence[Block], before: Sequence[Message], path:
 
 
 def _answer(blocks: Sequence[Block], path: str) -> Message:
-    """Return what the model wrote."""
+    """Return an assistant's turn as a message."""
     texts: list[str] = []
     thoughts: list[str] = []
     calls: list[ToolCall] = []
@@ -345,7 +345,7 @@ class _Writer(Writer):
         return self._message
 
     def _begin(self) -> None:
-        """Begin the reply, once."""
+        """Begin the reply, unless it has begun."""
         if not self._has_begun:
             self._has_begun = True
             self._event("message_start", message=self._message)
@@ -353,7 +353,7 @@ class _Writer(Writer):
     # --- blocks --------------------------------------------------------------------------------------------
 
     def _grow(self, block: dict[str, Any], kind: str, text: str) -> None:
-        """Add text to the open block of this kind; open one if there is none."""
+        """Add text to the open block if it is of this kind; otherwise close it and open a new one."""
         if not self._is_open or self._blocks[-1]["type"] != block["type"]:
             self._close()
             self._open(block)
@@ -389,7 +389,7 @@ class _Writer(Writer):
 
 
 def _usage(num_prompt: int, num_cached: int, num_new: int) -> dict[str, int]:
-    """Return numbers of tokens. The three numbers of the input add up to the prompt."""
+    """Return the numbers of tokens in this API's format. The three input numbers add up to the prompt's."""
     return {
         "input_tokens": num_prompt - num_cached,
         "cache_creation_input_tokens": 0,
@@ -399,7 +399,7 @@ def _usage(num_prompt: int, num_cached: int, num_new: int) -> dict[str, int]:
 
 
 def _arguments(text: str) -> dict[str, Any]:
-    """Return the arguments of a call; those of a broken one are empty."""
+    """Return the arguments of a call; empty if the call is broken."""
     try:
         return msgspec.json.decode(text or "{}", type=dict[str, Any])
     except msgspec.MsgspecError:

@@ -1,6 +1,6 @@
-"""The bodies of requests to Anthropic's API, as far as Bough reads them. None stands for what is left out.
+"""The bodies of requests to Anthropic's API, with the fields that Bough uses. None means that a field is missing.
 
-Other fields are ignored, as the original ignores those that it does not know.
+Other fields are ignored, as Anthropic's API ignores unknown fields.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Turn(Struct, frozen=True):
 
 
 class Tool(Struct, frozen=True):
-    """A tool that an answer may call. The original has tools of its own, which have another `type`."""
+    """A tool that the model may call. Anthropic's built-in tools have another `type`."""
 
     name: Annotated[str, Meta(min_length=1, max_length=256)]
     type: str | None = None

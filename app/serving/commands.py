@@ -1,4 +1,4 @@
-"""Parts of the worker's commands, from what a client asks for. The same for all APIs."""
+"""Converts the fields of requests to parts of the worker's commands. Used by all APIs."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from worker.protocol import Constraint, Message, NamedTool, Sampling, Tool, Tool
 
 _T = TypeVar("_T")
 _MIN_TOP_P = 1e-6
-"""0 means the likeliest token alone."""
+"""Replaces a `top_p` of 0, which means only the most likely token."""
 _ALL_TOKENS = 4096
 """The worker's longest context for penalties."""
 
 
 def sampling_of(model: LoadedModel, asked: SamplingFields) -> Sampling:
-    """Return the sampling that a client asks for. The model's makers suggest the rest.
+    """Return the sampling that a client requests, with the model makers' suggestions for missing fields.
 
-    The penalties cover the answer alone, as in OpenAI's API. Seeds may be negative there.
+    As in OpenAI's API, penalties cover only the answer, and seeds may be negative.
     """
     suggested = model.suggested
     return Sampling(
@@ -42,7 +42,7 @@ def sampling_of(model: LoadedModel, asked: SamplingFields) -> Sampling:
 
 
 def json_constraint(schema: Any) -> Constraint:
-    """Return the answer format of a JSON schema; UNSET and None stand for any JSON value."""
+    """Return the answer format of a JSON schema; UNSET and None mean any JSON value."""
     return Constraint(kind="json_schema", value=True if schema is UNSET or schema is None else schema)
 
 
@@ -59,7 +59,7 @@ def tools_of(
     *,
     is_parallel: bool | None,
 ) -> dict[str, Any]:
-    """Return the fields of `Generate` for tools. Raises `ProblemError` if the model's worker has none."""
+    """Return the fields of `Generate` for tools. Raises `ProblemError` if the worker does not support tools."""
     if not tools:
         return {}
     if model.info.tool_form is None:
@@ -77,7 +77,7 @@ def tools_of(
 
 
 def call_of(name: str, arguments: str, call_id: str, path: str) -> ToolCall:
-    """Return a call that an earlier answer made. `arguments` is a JSON object. Raises `ProblemError`."""
+    """Return a tool call of an earlier answer. `arguments` is a JSON object as text. Raises `ProblemError`."""
     try:
         found = msgspec.json.decode(arguments or "{}", type=dict[str, Any])
     except (msgspec.MsgspecError, ValueError, RecursionError):
@@ -86,7 +86,7 @@ def call_of(name: str, arguments: str, call_id: str, path: str) -> ToolCall:
 
 
 def result_of(call_id: str, text: str, before: Sequence[Message], path: str) -> Message:
-    """Return the result of a call that one of the messages before made. Raises `ProblemError`."""
+    """Return the result of a tool call that is in one of the messages `before`. Raises `ProblemError`."""
     for message in reversed(before):
         for call in message.tool_calls:
             if call.id == call_id:

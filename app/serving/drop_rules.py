@@ -1,6 +1,6 @@
-"""The user's rules that leave parts out of requests: parts that a client changes with each request.
+"""The user's rules that remove parts of requests which a client changes with each request.
 
-A client that puts a date or a hash in front of its prompt lets the model read all that follows again each time.
+If a client puts a date or a hash at the beginning of its prompts, the model must process everything after it again.
 """
 
 from __future__ import annotations
@@ -33,10 +33,9 @@ class DropRules:
         self._rules = [_compiled(pattern) for pattern in patterns]
 
     def applied(self, messages: Sequence[Message]) -> tuple[list[Message], tuple[str, ...]]:
-        """Return the messages without what the rules match, and the rules that matched.
+        """Return the messages without the text that the rules match, and the rules that matched.
 
-        Only system texts and the first message that is none are searched. Raises `ProblemError` if a rule takes
-        too long.
+        Only system texts and the first other message are searched. Raises `ProblemError` if a rule takes too long.
         """
         first = next((number for number, message in enumerate(messages) if message.role != "system"), -1)
         matched: dict[str, None] = {}

@@ -1,4 +1,4 @@
-"""Reads the requests of clients and passes them to the methods that answer them. The same for all APIs."""
+"""Reads the requests of clients, and passes them to the methods that answer them. Used by all APIs."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from app.serving.replies import Reply, Replying, Shape
 _B = TypeVar("_B")
 
 Method: TypeAlias = Callable[[Request, bytes, Reply], Awaitable[None]]
-"""It gets a request, the request's body and the reply to write."""
+"""Answers a request: called with the request, its body and the reply to write."""
 
 
 class Endpoint:
-    """An ASGI application that answers with a method. The method is cancelled when the client goes."""
+    """An ASGI application that answers with a method, which is cancelled when the client disconnects."""
 
     def __init__(self, method: Method, shape: Shape, bodies: Bodies) -> None:
         self._method = method
@@ -44,7 +44,7 @@ class Endpoint:
 
 
 class Bodies:
-    """Reads the bodies of requests, and limits the size of each and of all together."""
+    """Reads request bodies, and limits the size of each and their total size."""
 
     def __init__(self, settings: ServerSettings) -> None:
         self._settings = settings
@@ -53,7 +53,7 @@ class Bodies:
 
     @contextlib.asynccontextmanager
     async def read(self, request: Request) -> AsyncGenerator[bytes | ProblemError]:
-        """Return a request's body, or the problem if it is too large or too slow. Its size counts until the end."""
+        """Yield a request's body, or the problem if it is too large or slow. Its size counts until the context ends."""
         parts: list[bytes] = []
         try:
             yield await self._read(request, parts)
@@ -93,6 +93,6 @@ def decoded(data: bytes, kind: type[_B]) -> _B:
 
 
 def client_of(request: Request, api: Literal["openai", "anthropic"]) -> Client:
-    """Return who sent a request."""
+    """Return the client that sent a request."""
     address = "" if request.client is None else request.client.host
     return Client(program=request.headers.get("user-agent", "")[:200], address=address, api=api)

@@ -15,21 +15,21 @@ def framed(data: bytes) -> bytes:
 
 
 class FrameReader:
-    """Takes apart what comes from a pipe."""
+    """Splits the bytes from a pipe into messages."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
         self._rest = bytearray()
 
     def read(self) -> None:
-        """Read what has come. Raises `EOFError` at the pipe's end, and `OSError`, for example `BlockingIOError`."""
+        """Read the available bytes. Raises `EOFError` at the pipe's end, and `OSError`, such as `BlockingIOError`."""
         data = os.read(self._descriptor, _READ_BYTES)
         if not data:
             raise EOFError
         self._rest += data
 
     def messages(self) -> Iterator[bytes]:
-        """Yield the messages that have come as a whole."""
+        """Yield the complete messages."""
         place = 0
         try:
             while len(self._rest) - place >= _HEAD_BYTES:

@@ -10,7 +10,7 @@ from worker.protocol import FinishReason, Token, Usage
 from worker.tools.turn_parts import Content, Part, Reasoning, TurnReader
 
 _CUTS: Collection[FinishReason] = ("length", "cancelled")
-"""The model would have written more."""
+"""Reasons for which the model did not finish its text."""
 
 
 class ShownToken(NamedTuple):
@@ -19,25 +19,25 @@ class ShownToken(NamedTuple):
     text: str
     logprob: float | None
     top: Sequence[tuple[str, float | None]]
-    """The likeliest tokens at its place: their texts and log-probabilities."""
+    """The most likely tokens at this position: their texts and log-probabilities."""
 
 
 class Reading(NamedTuple):
-    """The model reads the prompt. The first step, unless the answer fails before it."""
+    """The model processes the prompt. The first step, unless the answer fails before."""
 
     done: int
     total: int
     cached: int
-    """How many of its tokens were kept from earlier requests."""
+    """How many of the prompt's tokens were cached from earlier requests."""
 
 
 class Delta(NamedTuple):
-    """One of the answers grows."""
+    """The next parts of one answer."""
 
     choice: int
     parts: Sequence[Part]
     tokens: Sequence[ShownToken]
-    """Empty unless log-probabilities were asked for."""
+    """Empty unless log-probabilities were requested."""
 
 
 class Ended(NamedTuple):
@@ -46,13 +46,13 @@ class Ended(NamedTuple):
     choice: int
     reason: FinishReason
     stop: str | None
-    """The stop string that ended it."""
+    """The stop string that ended the answer; None without one."""
     num_calls: int
-    """How many tools it calls."""
+    """How many tool calls the answer contains."""
 
 
 class Waiting(NamedTuple):
-    """There was no news for a while."""
+    """There was no event for a while."""
 
 
 class AllEnded(NamedTuple):
@@ -60,7 +60,7 @@ class AllEnded(NamedTuple):
 
     usage: Usage
     num_reasoning: int
-    """How many of the new tokens are reasoning, about."""
+    """About how many of the new tokens are reasoning."""
 
 
 Step: TypeAlias = Reading | Delta | Ended | Waiting | AllEnded
@@ -77,9 +77,9 @@ class Growing:
         self._undecided: list[ShownToken] = []
         """Tokens of text that is held back, so it is not known whether they are content."""
         self.num_chars = 0
-        """How many characters have come."""
+        """How many characters of the answer have come so far."""
         self.num_reasoning = 0
-        """How many tokens came with reasoning."""
+        """How many tokens so far belong to reasoning."""
         self.has_ended = False
 
     def grown(self, text: str, tokens: Sequence[Token]) -> list[Step]:
@@ -99,7 +99,7 @@ class Growing:
         return [*steps, Ended(self._number, reason, stop, self._reader.num_calls)]
 
     def _delta(self, shown: Sequence[ShownToken]) -> list[Step]:
-        """Read tokens one by one, so that it is known which of them are content."""
+        """Parse tokens one by one, to find out which of them are content."""
         parts: list[Part] = []
         kept: list[ShownToken] = []
         for token in shown:
@@ -111,7 +111,7 @@ class Growing:
         return [Delta(self._number, parts, kept)] if parts or kept else []
 
     def _decided(self, parts: Sequence[Part]) -> list[ShownToken]:
-        """Return the undecided tokens that spell the content of new parts, and forget those before them."""
+        """Return the undecided tokens that spell the content of new parts, and drop those before them."""
         content = "".join(part.text for part in parts if isinstance(part, Content))
         if not content:
             self._undecided = [] if parts else self._undecided
@@ -135,7 +135,7 @@ class Growing:
 
 
 def end_of(reader: TurnReader, reason: FinishReason) -> list[Part]:
-    """End a turn that ended for this reason. Return its last parts."""
+    """End the turn in `reader`, which ended for this reason. Return its last parts."""
     return reader.end(is_cut=reason in _CUTS)
 
 
@@ -145,26 +145,26 @@ class _GrowingTokens:
     def __init__(self) -> None:
         self._text: list[str] = []
         self._num_chars = 0
-        """How many characters have come."""
+        """How many characters of the answer have come so far."""
         self._tokens: deque[Token] = deque()
-        """Those whose text has not come as a whole."""
+        """The tokens whose text has not come completely."""
         self._num_returned = 0
         """How many characters the returned tokens spell."""
 
     def grown(self, text: str, tokens: Sequence[Token]) -> list[ShownToken]:
-        """Add text and tokens; return the tokens whose text has come."""
+        """Add text and tokens. Return the tokens whose text has come completely."""
         self._num_chars += len(text)
         self._text.append(text)
         self._tokens += tokens
         return self._shown(is_end=False)
 
     def ended(self) -> list[ShownToken]:
-        """Return the last tokens: also one of which only a part was kept."""
+        """Return the remaining tokens when the answer has ended, including a token whose text was kept only in part."""
         return self._shown(is_end=True)
 
     @property
     def rest(self) -> str:
-        """The text that no token has spelled so far."""
+        """The text for which no token was returned so far."""
         return "".join(self._text)
 
     def _shown(self, *, is_end: bool) -> list[ShownToken]:

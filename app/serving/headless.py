@@ -1,4 +1,4 @@
-"""The owner of a worker without a window: keeps one model loaded, also after a death of the worker."""
+"""The owner of a worker without a window: keeps one model loaded, even after the worker has died."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from worker.process import WorkerClient, WorkerExitedError, WorkerSilentError
 from worker.protocol import Command, Event, Failed, LoadModel, ModelLoaded
 
 _MAX_DEATHS = 3
-"""After this many deaths in a row without an answer between them, no further worker is started."""
+"""After this many deaths in a row without an answer in between, no new worker is started."""
 _PATIENCE_S = 60.0
 """A worker that has been silent for this long is ended."""
 _PING_S = 5.0
-"""How often the server process is asked for a sign of life."""
+"""The time between two checks whether the server process responds."""
 
 _SILENT = (
     "The server process does not respond, so other programs get no answers. Wait, or press Ctrl+C and start "
@@ -46,13 +46,13 @@ class Loaded(NamedTuple):
 
 
 class NotLoaded(NamedTuple):
-    """A model could not be loaded; the one before may still be."""
+    """A model could not be loaded. The previous one may still be loaded."""
 
     why: str
 
 
 class Restarted(NamedTuple):
-    """The worker has ended, and another one is being started."""
+    """The worker has ended, and a new one is being started."""
 
     why: str
 
@@ -77,7 +77,7 @@ News: TypeAlias = Listening | NotListening | Loaded | NotLoaded | Restarted | Si
 
 
 class HeadlessOwner:
-    """Starts a worker and a server process, and connects them. `news` gets what the user should read."""
+    """Starts a worker and a server process, and connects them. Puts news for the user into `news`."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class HeadlessOwner:
         allows_load: bool = False,
         cache_folder: Path | None = None,
     ) -> None:
-        """`model`: as `load_model` takes it. `models` finds those of this machine; it is called in threads.
+        """`model`: a name for `load_model`. `models` finds the models on this machine; it is called in threads.
 
         `allows_load`: whether requests may load other models. Raises `OSError`.
         """
@@ -100,7 +100,7 @@ class HeadlessOwner:
         self._load_id = ""
         self._lock = threading.RLock()
         self._waiting: list[UseModel] = []
-        """Questions that are answered when the present load ends."""
+        """Requests for models that are answered when the present load ends."""
         self._num_deaths = 0
         self._is_stopping = False
         self._stopped = threading.Event()
@@ -160,7 +160,7 @@ class HeadlessOwner:
         self.news.put(Gone(f"The server process stopped (exit code {exit_code}). Start `bough serve` again."))
 
     def _ping(self) -> None:
-        """Look now and then whether the server process responds."""
+        """Check regularly whether the server process responds."""
         is_silent = False
         while not self._stopped.wait(_PING_S):
             self.relay.ping()
@@ -171,7 +171,7 @@ class HeadlessOwner:
     # --- loading -------------------------------------------------------------------------------------------
 
     def _use(self, question: UseModel) -> None:
-        """Answer a question for a model; load it if need be."""
+        """Answer a request for a model; load the model if necessary."""
         if not self._status.model.is_named(question.model):
             wanted = find(question.model, self._models())
             present = self._status.model.id
@@ -254,7 +254,7 @@ class HeadlessOwner:
             self._on_load_ended(event)
 
     def _restarted(self, why: str) -> bool:
-        """Start a fresh worker after the death of one. Return whether there is one."""
+        """Start a new worker after one has died. Return False if too many have died, or the owner is stopping."""
         self._client.kill()
         with self._lock:
             if self._is_stopping:

@@ -1,8 +1,8 @@
-"""Compares requests: which turns of one stand in another, and which part has changed since.
+"""Compares requests: which turns of one are in another, and which part has changed.
 
-These APIs carry text, and clients do not return it exactly as they got it: they cut white space around an answer,
-leave its reasoning out, write the arguments of calls in another order and with other spaces, and make ids of their
-own. Two messages count as the same if they differ in nothing else.
+Clients do not return answers exactly as they received them: they trim white space, leave out reasoning, write the
+arguments of calls in another order and with other spaces, and use ids of their own. Messages with only such differences
+count as the same.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from worker.protocol import Message, Tool
 from worker.tools.turn_parts import same_json
 
 _MAX_REQUESTS = 64
-"""Requests that a new one is compared with."""
+"""A new request is compared with this many earlier ones."""
 
 _encoder = msgspec.json.Encoder(order="deterministic")
 
@@ -38,7 +38,7 @@ def digest_of_tools(tools: Sequence[Tool]) -> bytes:
 
 
 def chained(start: bytes, digests: Sequence[bytes]) -> list[bytes]:
-    """Return a hash for each of `digests`, of `start` and all digests up to this one."""
+    """Return for each of `digests` a hash of `start` and all digests up to it."""
     chain: list[bytes] = []
     for digest in digests:
         start = hashlib.sha256(start + digest).digest()
@@ -56,7 +56,7 @@ def _hash(*texts: str) -> bytes:
 
 
 class _Seen(NamedTuple):
-    """A request that has come before."""
+    """An earlier request."""
 
     client: Client
     model: str
@@ -72,7 +72,7 @@ class _Seen(NamedTuple):
 
 
 class Requests:
-    """The last requests, to say what has changed since."""
+    """The last requests, with which new ones are compared."""
 
     def __init__(self) -> None:
         self._seen: deque[_Seen] = deque(maxlen=_MAX_REQUESTS)
@@ -80,9 +80,9 @@ class Requests:
     def compare(
         self, client: Client, model: str, tools: Sequence[Tool], messages: Sequence[Message]
     ) -> tuple[Compared, Callable[[int], None]]:
-        """Compare a request with the most similar one of the same client before it, and keep it for later ones.
+        """Compare a request with the most similar earlier one of the same client, and keep it for later comparisons.
 
-        Call the function that is returned with the number of the prompt's tokens, once it is known.
+        The caller must call the returned function with the number of the prompt's tokens, once it is known.
         """
         new = _Seen(client, model, digest_of_tools(tools), [digest_of(message) for message in messages], [])
         alike = [(_num_same(new, old), old) for old in reversed(self._seen) if old.id == new.id]

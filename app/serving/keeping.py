@@ -1,6 +1,7 @@
-"""Answered requests as conversations: their turns as messages of a tree, each found by its history.
+"""Converts answered requests to conversations: their turns become messages of a tree, each found by its history.
 
-The messages say exactly what the model read, so an answer that the user asks for below them has the same prompt ids.
+The messages have exactly the text that the model processed, so an answer that the user generates below them has the
+same prompt ids.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _NO_SYSTEM_TEXT = b"no system text"
 
 
 def kept_request(exchange: Exchange) -> KeptRequest | None:
-    """Return an exchange in the form that is stored; None if it is no chat, or nothing was answered."""
+    """Return an exchange in the form that is stored; None if it is not a chat, or has no answer."""
     generate, loaded = exchange.generate, exchange.loaded
     if generate.messages is UNSET or loaded is None:
         return None
@@ -82,7 +83,7 @@ def _history(generate: Generate, loaded: ModelLoaded) -> list[KeptTurn]:
 
 
 def _messages(message: protocol.Message, role_before: str, loaded: ModelLoaded) -> list[NewMessage]:
-    """Return a message of a request in the form that is stored. `role_before`: the role of the one before it."""
+    """Return a message of a request in the form that is stored. `role_before`: the role of the previous message."""
     match message.role:
         case "user":
             # Otherwise, questions that follow each other are one turn.
@@ -121,8 +122,8 @@ def _with_calls(
 ) -> list[NewMessage]:
     """Return an answer, and a note for each of its calls.
 
-    `text` is what the user reads of it. `written` is all of it as the model wrote it, which the record's tokens
-    spell; None if that is not known.
+    `text` is the part that the user reads. `written` is the whole text as the model generated it, which the record's
+    tokens spell; None if it is not known.
     """
     sent = Sent(
         num_calls=len(turn.tool_calls),
@@ -200,7 +201,7 @@ def _parts(
 
 
 def _before_calls(written: str, turn: protocol.Message, parts: Sequence[Part], loaded: ModelLoaded) -> str:
-    """Return the beginning of a turn up to its first call; composed of its parts where text follows the calls."""
+    """Return a turn's text before its first tool call. If other text follows the calls, compose it of the parts."""
     kinds = [CallStarted if isinstance(part, CallStarted) else Content for part in parts if _is_visible(part)]
     if Content in kinds and kinds.index(CallStarted) < len(kinds) - 1 - kinds[::-1].index(Content):
         return _composed(turn)
@@ -218,7 +219,7 @@ def _is_visible(part: Part) -> bool:
 
 
 def _record(exchange: Exchange, generate: Generate, loaded: ModelLoaded) -> Record:
-    """Return what is known of an answer before it begins."""
+    """Return the record of an answer with the values that are known before it begins."""
     constraint, choice = generate.constraint, generate.tool_choice
     return Record(
         model=loaded.model,
@@ -242,6 +243,6 @@ def _record(exchange: Exchange, generate: Generate, loaded: ModelLoaded) -> Reco
 
 
 def _sampling(generate: Generate, most_tokens: int) -> Sampling:
-    """Return the sampling of a request. `most_tokens`: the maximum of a request that names none."""
+    """Return the sampling of a request. `most_tokens`: the maximum number of tokens if the request sets none."""
     sampling = msgspec.convert(generate.sampling, Sampling, from_attributes=True)
     return structs.replace(sampling, max_tokens=generate.max_tokens or most_tokens, stop=tuple(generate.stop))

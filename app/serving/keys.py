@@ -1,4 +1,4 @@
-"""The key of the local API: the user's, from the environment or the system's keyring, or one made for this start."""
+"""The key of the local API: from the environment, from the system's keyring, or generated for this start."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class KeyProblemError(SentenceError):
 
 
 class Key(NamedTuple):
-    """A key, which is written nowhere but on the terminal and in the settings window."""
+    """A key. It is shown only on the terminal and in the settings window."""
 
     text: str
     source: Literal["environment", "keyring", "made"]
@@ -34,8 +34,8 @@ class Key(NamedTuple):
 def find_key(note: Path, environment: Mapping[str, str] = os.environ) -> Key:
     """Return the key to serve with. May wait for the keyring: call it in a thread. Raises `KeyProblemError`.
 
-    `note`: a file that says that the keyring has a key. Without it, a keyring that is locked would ask users for its
-    password who keep no key there.
+    `note`: a file whose existence means that the keyring has a key. Without this file the keyring is not opened,
+    because a locked one would ask the user for its password.
     """
     given = environment.get(VARIABLE, "")
     if given:
@@ -54,7 +54,7 @@ def made_key() -> str:
 
 
 def keep_key(text: str, note: Path) -> bool:
-    """Keep a key in the system's keyring. Return whether it was kept. May wait for the keyring."""
+    """Save a key in the system's keyring. Return whether it was saved. May wait for the keyring."""
     import keyring
     from keyring.errors import KeyringError
 

@@ -1,7 +1,7 @@
 """The messages between the server process and its owner, the process that has the worker: the window or `bough serve`.
 
-Upwards go the worker's own commands and a few questions to the owner; downwards the worker's events and the owner's
-replies. Each message is a MessagePack frame.
+The server process sends ("up") commands for the worker and a few questions to the owner. The owner sends ("down") the
+worker's events and its own replies. Each message is a MessagePack frame.
 """
 
 from __future__ import annotations
@@ -17,52 +17,52 @@ from msgspec import Struct
 from worker.protocol import Cancel, Event, Generate, ModelLoaded, Plan, Tokenize, Validate
 
 DEFAULT_PORT = 2684
-"""BOUG on a telephone's keys."""
+"""BOUG on the keys of a telephone."""
 
 
 class ServerSettings(Struct, frozen=True, kw_only=True):
     """How the server process serves."""
 
     key_digest: bytes
-    """The SHA-256 of the key that each request must bring. The server process never has the key itself."""
+    """The SHA-256 of the key that each request must contain. The server process never has the key itself."""
     host: str = "127.0.0.1"
     port: int = DEFAULT_PORT
-    """0 means any free one."""
+    """0 means any free port."""
     allowed_hosts: tuple[str, ...] = ()
     """Names of this machine that requests may use beside `host`."""
     allowed_origins: tuple[str, ...] = ()
     """Web pages that may send requests, such as "https://example.org"; "*" means all."""
     max_body_bytes: int = 32 << 20
     max_bodies_bytes: int = 64 << 20
-    """All requests together that are being answered."""
+    """The limit for the bodies of all requests that are being answered."""
     max_requests: int = 64
-    """Requests that are answered at once, including those that wait for the worker."""
+    """The limit for requests that are answered at once, including those that wait for the worker."""
     max_connections: int = 512
     head_s: float = 15.0
     """How long a request's head may take, and how long a connection may stay without a request."""
     body_s: float = 60.0
     """How long a request's body may take."""
     write_s: float = 120.0
-    """A client that reads nothing, or next to nothing, for this long is disconnected."""
+    """A client that reads nothing, or very little, for this long is disconnected."""
     load_s: float = 20.0
     """How long a request waits for a model that is being loaded."""
     ping_s: float = 10.0
-    """A stream without news for this long gets a sign of life."""
+    """A stream without events for this long gets a sign of life."""
     id_prefix: str = "api-"
-    """The ids of this server's commands begin with it."""
+    """The ids of this server's commands begin with this text."""
     aliases: tuple[str, ...] = ()
     """Patterns of names that mean the loaded model, such as "claude-*", for clients that insist on their own names."""
     drop_rules: tuple[str, ...] = ()
-    """Regular expressions. Their matches are left out of system texts and of each request's first message."""
+    """Regular expressions. Their matches are removed from system texts and from each request's first message."""
     turns: Path | None = None
-    """The file that remembers the ids of written turns; None: they are remembered until the process ends."""
+    """The file in which the ids of generated turns are kept; None: in memory, until the process ends."""
 
 
 class Client(Struct, frozen=True, kw_only=True):
     """The program that sent a request."""
 
     program: str = ""
-    """From its User-Agent, for example "OpenAI/Python 3.54.0"; empty if it names none."""
+    """From the User-Agent header, for example "OpenAI/Python 3.54.0"; empty without this header."""
     address: str = ""
     api: Literal["openai", "anthropic"] = "openai"
 
@@ -77,15 +77,15 @@ class Compared(Struct, frozen=True, kw_only=True):
     """How a request differs from the most similar one that the same client sent before."""
 
     is_known: bool = False
-    """Whether there is one that has a message in common with it."""
+    """Whether there is an earlier request with a message in common."""
     changed: str = ""
-    """The first part that differs: "tools", "system text" or "message 3 (user)". Empty if it only goes on."""
+    """The first part that differs: "tools", "system text" or "message 3 (user)". Empty if messages were only added."""
     num_known_tokens: int = 0
-    """If it only goes on: how many tokens the earlier prompt had; 0 if that is unknown."""
+    """If messages were only added: how many tokens the earlier prompt had; 0 if unknown."""
 
 
 class Suggested(Struct, frozen=True, kw_only=True):
-    """The sampling that a model's makers suggest; None where they suggest nothing."""
+    """The sampling that a model's makers suggest. None means no suggestion."""
 
     temperature: float | None = None
     top_p: float | None = None
@@ -95,17 +95,17 @@ class Suggested(Struct, frozen=True, kw_only=True):
 
 
 class ServedModel(Struct, frozen=True, kw_only=True):
-    """A model as clients name it."""
+    """A model that clients can name in requests."""
 
     id: str
     names: tuple[str, ...] = ()
-    """Other names that mean it: its path, its repository, its title."""
+    """Other names of the model: its path, its repository, its title."""
     created_s: int = 0
-    """The time of its newest file, in seconds since 1970."""
+    """The modification time of the model's newest file, in seconds since 1970."""
     context_length: int | None = None
 
     def is_named(self, name: str) -> bool:
-        """Return whether a client's name means this model."""
+        """Return whether `name`, from a request, means this model."""
         return name == self.id or name in self.names
 
 
@@ -121,7 +121,7 @@ class Answer(Struct, frozen=True, kw_only=True, tag_field="type", tag="answer"):
     generate: Generate
     compared: Compared = Compared()
     dropped: tuple[str, ...] = ()
-    """The rules of `drop_rules` that left something out of it."""
+    """The rules of `drop_rules` that removed a part of the request."""
 
 
 class ListModels(Struct, frozen=True, kw_only=True, tag_field="type", tag="list_models"):
@@ -135,16 +135,16 @@ class UseModel(Struct, frozen=True, kw_only=True, tag_field="type", tag="use_mod
 
     request_id: str
     model: str
-    """As a client names it."""
+    """The model's name in the request."""
 
 
 class Unremembered(Struct, frozen=True, kw_only=True):
-    """The file of remembered turns can't be used, so only turns written since this start are known."""
+    """The file of generated turns can't be used, so only turns generated since this start are known."""
 
     error: str
     file: str
     is_aside: bool
-    """Whether it was renamed to `file`, and a new one is used."""
+    """Whether the file was renamed to `file`, and a new one is used."""
 
 
 class Listening(Struct, frozen=True, kw_only=True, tag_field="type", tag="listening"):
@@ -180,7 +180,7 @@ class ModelStatus(Struct, frozen=True, kw_only=True, tag_field="type", tag="mode
     """The worker's report; None unless `ready`."""
     suggested: Suggested = Suggested()
     why: str = ""
-    """Why it could not be loaded."""
+    """Why the model could not be loaded; empty if it could."""
 
 
 class ModelsListed(Struct, frozen=True, kw_only=True, tag_field="type", tag="models_listed"):
@@ -191,7 +191,7 @@ class ModelsListed(Struct, frozen=True, kw_only=True, tag_field="type", tag="mod
 
 
 class ModelUsed(Struct, frozen=True, kw_only=True, tag_field="type", tag="model_used"):
-    """The model is loaded; `ModelStatus` came before."""
+    """The model is loaded; a `ModelStatus` was sent before."""
 
     request_id: str
 
@@ -199,7 +199,7 @@ class ModelUsed(Struct, frozen=True, kw_only=True, tag_field="type", tag="model_
 class ModelRefused(Struct, frozen=True, kw_only=True, tag_field="type", tag="model_refused"):
     """The model was not loaded.
 
-    `kind`: "not_found"; "not_allowed" if the user lets requests load no other model; "failed" if loading failed.
+    `kind`: "not_found"; "not_allowed" if the user does not let requests load models; "failed" if loading failed.
     """
 
     request_id: str

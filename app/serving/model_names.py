@@ -1,4 +1,4 @@
-"""The names by which clients mean models: as the Models window shows them, or as `bough models list` does."""
+"""The names of models in requests: those that the Models window shows, or that `bough models list` prints."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ GUIDE = ServedModel(id="guide", names=("Guide",))
 
 
 def served_models(models: Iterable[LocalModel]) -> list[ServedModel]:
-    """Return the models that can be loaded, each with an id of its own: its title, or its name where titles repeat."""
+    """Return the models that can be loaded, each with a unique id: its title, or its name if titles repeat."""
     usable = [model for model in models if model.format == "mlx" and model.problem is None]
     counts = Counter(model.title for model in usable)
     return [GUIDE, *(_served(model, is_title_unique=counts[model.title] == 1) for model in usable)]
 
 
 def served_model(name: str) -> ServedModel:
-    """Return a model by the name that `load_model` takes. Reads its folder; nothing is raised."""
+    """Return a model by the name that `load_model` accepts. Reads the model's folder; never raises."""
     if name == GUIDE.id:
         return GUIDE
     model = model_named(name)
@@ -29,7 +29,7 @@ def served_model(name: str) -> ServedModel:
 
 
 def find(name: str, models: Sequence[ServedModel]) -> ServedModel | None:
-    """Return the model that a client's name means: by its id first, then by another name that only one has."""
+    """Return the model that `name` means: the one with this id, or the only one with this other name; else None."""
     for model in models:
         if model.id == name:
             return model
@@ -38,7 +38,7 @@ def find(name: str, models: Sequence[ServedModel]) -> ServedModel | None:
 
 
 def load_name(model: ServedModel) -> str:
-    """Return the name that `load_model` takes."""
+    """Return the name that `load_model` accepts."""
     return model.names[0] if model.names and model.id != GUIDE.id else model.id
 
 

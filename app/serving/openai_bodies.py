@@ -1,6 +1,6 @@
-"""The bodies of requests to OpenAI's API, as far as Bough reads them. None stands for what is left out.
+"""The bodies of requests to OpenAI's API, with the fields that Bough uses. None means that a field is missing.
 
-Other fields are ignored, as the original ignores those that it does not know, except those that `refused` lists.
+Other fields are ignored, as OpenAI's API ignores unknown fields, except those that `refused` lists.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _OTHERS = (
     *("grammar", "json_schema", "guided_json", "guided_regex", "guided_choice", "guided_grammar"),
     *("structured_outputs", "use_beam_search", "ignore_eos", "min_tokens", "stop_token_ids"),
 )
-"""Other servers' fields, which would change the answer."""
+"""Fields of other servers that would change the answer."""
 
 
 class CalledFunction(Struct, frozen=True):
@@ -29,7 +29,7 @@ class CalledFunction(Struct, frozen=True):
 
 
 class ToolCall(Struct, frozen=True):
-    """A call that an answer made."""
+    """A tool call of an earlier answer."""
 
     function: CalledFunction
     id: str = ""
@@ -42,7 +42,7 @@ class Turn(Struct, frozen=True):
     role: Literal["system", "developer", "user", "assistant", "tool"]
     content: str | list[Part] | None = None
     reasoning_content: str | None = None
-    """Other servers' addition: the reasoning of an earlier answer."""
+    """An extension of other servers: the reasoning of an earlier answer."""
     tool_calls: list[ToolCall] | None = None
     tool_call_id: str | None = None
     name: str | None = None
@@ -69,7 +69,7 @@ class Function(Struct, frozen=True):
 
 
 class OfferedTool(Struct, frozen=True):
-    """A function that an answer may call."""
+    """A function that the model may call."""
 
     type: str
     function: Function | None = None
@@ -129,7 +129,7 @@ class ChatBody(SamplingBody, frozen=True, kw_only=True):
     tool_choice: Literal["none", "auto", "required"] | ToolChoice | None = None
     parallel_tool_calls: bool | None = None
     chat_template_kwargs: dict[str, Any] | None = None
-    """Other servers' addition: options of the model's chat template."""
+    """An extension of other servers: options of the model's chat template."""
     modalities: list[str] | None = None
     audio: Any = None
     functions: Any = None

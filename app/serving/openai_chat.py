@@ -1,4 +1,4 @@
-"""Chat completions of OpenAI's API."""
+"""The endpoint for chat completions of OpenAI's API."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ class _Choice:
         self.reason = "stop"
 
     def add(self, part: Part, delta: dict[str, Any]) -> None:
-        """Add a part to the whole and to an event."""
+        """Add a part to the whole reply and to an event."""
         match part:
             case Content(text):
                 self._content.append(text)
@@ -167,7 +167,7 @@ class _Choice:
                 calls = delta.setdefault("tool_calls", [])
                 calls.append({"index": index, "function": {"arguments": text}})
             case CallEnded() | CallBroken() | LeftOut():
-                # A call that the end of the answer cut stays as far as it came, as in the original.
+                # A call that the end of the answer cut is kept incomplete, as in OpenAI's API.
                 pass
 
     def message(self) -> dict[str, Any]:
@@ -235,7 +235,7 @@ class _Writer(Writer):
         return {**self._head, "choices": choices, "usage": self._usage}
 
     def _begin(self, number: int) -> None:
-        """Write an answer's first event, once. As in the original, it has the role alone."""
+        """Write an answer's first event, unless it was written. As in OpenAI's API, it has only the role."""
         if not self._choices[number].has_begun:
             self._choices[number].has_begun = True
             self._chunk(number, {"role": "assistant", "content": ""}, None, [])

@@ -1,4 +1,4 @@
-"""Completions of OpenAI's API: text that goes on from a prompt, without a chat template."""
+"""The endpoint for completions of OpenAI's API: text that continues a prompt, without a chat template."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from worker.protocol import Generate, Usage
 from worker.tools.turn_parts import Content
 
 _MAX_TOKENS = 16
-"""The original's limit for requests that name none."""
+"""OpenAI's limit for requests that set none."""
 _MAX_PROMPTS = 128
 
 
@@ -101,7 +101,7 @@ class _Choice:
         self.tokens: list[ShownToken] = []
         self.reason = "stop"
         self.num_chars = 0
-        """How many characters the tokens spell that were written."""
+        """How many characters the tokens spell that were written so far."""
 
 
 class _Writer(Writer):
@@ -181,5 +181,5 @@ class _Writer(Writer):
 
 
 def _likeliest(token: ShownToken, num_top: int) -> dict[str, float]:
-    """Return the likeliest tokens at a token's place, and the token itself if it is not among them."""
+    """Return the most likely tokens at a token's position, and the token itself if it is not among them."""
     return {text: number_of(logprob) for text, logprob in [*token.top[:num_top], (token.text, token.logprob)]}

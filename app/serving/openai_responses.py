@@ -1,4 +1,4 @@
-"""The Responses API of OpenAI: items in, items out."""
+"""The endpoints of OpenAI's Responses API, which takes and returns items."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _MAX_KEPT_CHARS = 50_000_000
 
 
 class _Kept(NamedTuple):
-    """A response that later requests may go on from."""
+    """A response that later requests may continue."""
 
     messages: list[Message]
-    """Its input and its answer, without instructions."""
+    """The response's input and answer, without instructions."""
     response: dict[str, Any]
     num_chars: int
 
@@ -44,7 +44,7 @@ class Responses:
     def __init__(self, service: Service) -> None:
         self._service = service
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
-        """By id, the last used one at the end. Bough keeps them until it stops serving."""
+        """The stored responses by id, the last used one at the end. They are kept until serving stops."""
 
     async def create(self, request: Request, data: bytes, reply: Reply) -> None:
         """Answer a request. Raises `ProblemError`."""
@@ -81,14 +81,14 @@ class Responses:
         await reply.whole(self._named(request.path_params["name"]).response)
 
     async def delete(self, request: Request, _data: bytes, reply: Reply) -> None:
-        """Forget a response. Raises `ProblemError`."""
+        """Delete a stored response. Raises `ProblemError`."""
         name = request.path_params["name"]
         self._named(name)
         del self._kept[name]
         await reply.whole({"id": name, "object": "response", "deleted": True})
 
     def _before(self, body: ResponseBody) -> list[Message]:
-        """Return the messages of the response that a request goes on from."""
+        """Return the messages of the response that a request continues."""
         name = body.previous_response_id
         if name is None:
             return []
@@ -169,7 +169,7 @@ def _constraint(body: ResponseBody) -> Constraint | None:
 
 
 def _messages(body: ResponseBody, before: Sequence[Message]) -> list[Message]:
-    """Return the messages before, and the input. Items of one answer that follow each other are one message."""
+    """Return the messages `before` and those of the input. Consecutive items of one answer become one message."""
     messages = list(before)
     if isinstance(body.input, str):
         return [*messages, *([Message(role="user", content=body.input)] if body.input else [])]
@@ -225,7 +225,7 @@ class _Writer(Writer):
         self._top_logprobs = body.top_logprobs or 0
         self._sequence_number = 0
         self._open: dict[str, Any] | None = None
-        """The item that grows; None between two."""
+        """The item that is being written; None between two items."""
         self._pieces: list[str] = []
         """The text of the open item."""
         self._logprobs: list[dict[str, Any]] = []
@@ -259,7 +259,7 @@ class _Writer(Writer):
         }
 
     def begin(self) -> None:
-        """Begin the reply, once."""
+        """Begin the reply, unless it has begun."""
         if not self._has_begun:
             self._has_begun = True
             self._event("response.created", response=self.response)
@@ -330,7 +330,7 @@ class _Writer(Writer):
         self._event("response.failed", response=self.response)
 
     def message(self) -> Message:
-        """Return the answer as a message of a later request."""
+        """Return the answer as a message for a later request."""
         content = [item["content"][0]["text"] for item in self._output if item["type"] == "message"]
         reasoning = [item["content"][0]["text"] for item in self._output if item["type"] == "reasoning"]
         calls = [item for item in self._output if item["type"] == "function_call" and item["status"] == "completed"]
@@ -344,7 +344,7 @@ class _Writer(Writer):
     # --- items ---------------------------------------------------------------------------------------------
 
     def _grow(self, kind: str, text: str, logprobs: list[dict[str, Any]]) -> None:
-        """Add text to the open item of this kind; open one if there is none."""
+        """Add text to the open item if it is of this kind; otherwise close it and open a new one."""
         if self._open is None or self._open["type"] != kind:
             self._close()
             if kind == "message":

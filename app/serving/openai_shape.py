@@ -1,4 +1,4 @@
-"""The parts of OpenAI's API that its endpoints share: how it reports problems, and numbers of tokens."""
+"""Formats that OpenAI's endpoints share: problems, numbers of tokens, and log-probabilities."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class OpenAIShape:
     """How OpenAI's API reports problems."""
 
     def status(self, problem: ProblemError) -> int:
-        """Return the status of the reply."""
+        """Return the HTTP status of the reply."""
         return _STATUS[problem.kind][0]
 
     def body(self, problem: ProblemError) -> object:
@@ -76,7 +76,7 @@ def head_of(kind: str, prefix: str, model: LoadedModel) -> dict[str, Any]:
 
 
 def finish_reason(reason: FinishReason, num_calls: int = 0) -> str:
-    """Return why an answer ended, in the words of completions. `num_calls`: how many tools it calls."""
+    """Return why an answer ended, as a `finish_reason`. `num_calls`: how many tool calls it contains."""
     return "length" if reason == "length" else "tool_calls" if num_calls else "stop"
 
 
@@ -95,12 +95,12 @@ def usage_of(usages: list[Usage], num_reasoning: int | None = None) -> dict[str,
 
 
 def number_of(logprob: float | None) -> float:
-    """Return a log-probability as this API writes it: -9999 stands for one that is -inf."""
+    """Return a log-probability in this API's format, which writes -9999 instead of -inf."""
     return -9999.0 if logprob is None else logprob
 
 
 def logprob_of(token: ShownToken, num_top: int) -> dict[str, Any]:
-    """Return a token's log-probability, with those of the `num_top` likeliest tokens at its place."""
+    """Return a token's log-probability, with those of the `num_top` most likely tokens at its position."""
     return {
         **_named(token.text, token.logprob),
         "top_logprobs": [_named(text, logprob) for text, logprob in token.top[:num_top]],

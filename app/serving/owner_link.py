@@ -25,21 +25,21 @@ _log = logging.getLogger(__name__)
 
 
 class OwnerLink:
-    """Sends commands to the owner, and hands each event to the request that waits for it.
+    """Sends commands to the owner, and passes each event to the request that waits for it.
 
-    Nothing here waits, so neither a full pipe nor a half-read message holds up other requests.
+    No method waits, so neither a full pipe nor an incomplete message blocks other requests.
     """
 
     def __init__(self, up: Connection, down: Connection, prefix: str, on_stop: Callable[[], None]) -> None:
         """`on_stop` is called when the owner asks the server to stop, and when the owner is gone."""
-        # They are open as long as these are referred to.
+        # Keep references to the connections, because they are closed when they are garbage-collected.
         self._pipes = up, down
         self._up, self._down = up.fileno(), down.fileno()
         self._loop = asyncio.get_running_loop()
         self._ids = (f"{prefix}{number}" for number in itertools.count(1))
         self._on_stop = on_stop
         self._is_stopping: str | None = None
-        """Why no more questions are sent."""
+        """Why no more questions are sent; None while they are."""
         self._inboxes: dict[str, asyncio.Queue[Down]] = {}
         self._unsent: deque[memoryview] = deque()
         self._reader = FrameReader(self._down)
@@ -54,7 +54,7 @@ class OwnerLink:
 
     @contextlib.contextmanager
     def asked(self, question: Up, request_id: str) -> Generator[asyncio.Queue[Down]]:
-        """Send a question; return the queue that gets all replies to it, until the context ends.
+        """Send a question. Return a queue that gets all replies to it, until the context ends.
 
         Raises `ProblemError`.
         """
@@ -110,7 +110,7 @@ class OwnerLink:
             self._on_stop()
 
     def _write(self) -> None:
-        """Write what the pipe takes now."""
+        """Write as many bytes as the pipe takes now."""
         try:
             while self._unsent:
                 num_bytes = os.write(self._up, self._unsent[0])

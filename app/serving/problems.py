@@ -1,4 +1,4 @@
-"""The failures that clients read. Each API writes them in its own shape."""
+"""The failures that are reported to clients. Each API reports them in its own format."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ ProblemKind: TypeAlias = Literal[
 ]  # fmt: skip
 """`too_long`: the prompt does not fit into the model's context. `too_large`: the request has too many bytes.
 
-`too_slow`: it did not come in time. `too_many`: too many requests at once. `unavailable`: try again later.
-`failed`: an error on this side.
+`too_slow`: the request did not arrive in time. `too_many`: too many requests at once. `unavailable`: try again later.
+`failed`: an internal error.
 """
 
 _KINDS: dict[str, ProblemKind] = {
@@ -37,7 +37,7 @@ class ProblemError(Exception):
     def __init__(
         self, kind: ProblemKind, message: str, *, param: str | None = None, code: str | None = None, retry_s: int = 0
     ) -> None:
-        """`param`: the field of the request at fault. `retry_s`: when to try again; 0: not by itself."""
+        """`param`: the invalid field of the request. `retry_s`: retry after this many seconds; 0: do not retry."""
         super().__init__(message)
         self.kind: ProblemKind = kind
         self.message = message
@@ -53,7 +53,7 @@ _TYPES = {"int": "integer", "float": "number", "str": "string", "bool": "boolean
 
 
 def worded(error: ValidationError) -> tuple[str, str | None]:
-    """Return why a body can't be decoded, in the words of JSON, and the path of the field at fault, if it has one."""
+    """Return why a body can't be decoded, in terms of JSON, and the path of the invalid field, if there is one."""
     why, _, where = str(error).partition(" - at ")
     why = _CODE.sub(lambda code: _TYPE.sub(lambda kind: _TYPES[kind[0]], code[0]), why)
     found = _PATH.search(where)
@@ -64,13 +64,13 @@ def worded(error: ValidationError) -> tuple[str, str | None]:
 
 
 def problem_of(failed: Failed) -> ProblemError:
-    """Return the problem that a failure of the worker is for the client."""
+    """Return the problem to report to the client for a failure of the worker."""
     kind = _KINDS.get(failed.kind, "failed")
     return ProblemError(kind, failed.message, retry_s=1 if kind in {"too_many", "unavailable"} else 0)
 
 
 def refused(body: Struct, *names: str) -> None:
-    """Raise `ProblemError` if one of these fields is used: it would change the answer, and Bough can't honour it."""
+    """Raise `ProblemError` if one of these fields is set: it would change the answer, and Bough does not support it."""
     for name in names:
         if getattr(body, name):
             raise refusal(name, f"Bough does not offer `{name}`")

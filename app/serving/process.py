@@ -1,4 +1,4 @@
-"""The server process: started by the owner, ended with it. It imports no Qt, no MLX and no transformers."""
+"""Starts and runs the server process, which ends with its owner. It does not import Qt, MLX or transformers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _KILL_S = 2.0
 
 
 class ServerProcess:
-    """The owner's side of a server process: its two pipes and its end."""
+    """The owner's side of a server process: its two pipes and its exit."""
 
     def __init__(self, settings: ServerSettings) -> None:
         """Start the process without waiting for it. Raises `OSError`."""
@@ -59,7 +59,7 @@ class ServerProcess:
             rest = rest[os.write(self._down.fileno(), rest) :]
 
     def takes_at_once(self, data: bytes) -> bool:
-        """Return whether `send` would not wait, as far as is known. False once the process has ended."""
+        """Return whether `send` would probably not wait. False once the process has ended."""
         # A writable pipe takes up to PIPE_BUF bytes without waiting; 8 are more than a frame's head.
         if self._down.closed or len(data) > select.PIPE_BUF - 8:
             return False
@@ -90,7 +90,7 @@ def main(settings: ServerSettings, up: Connection, down: Connection) -> None:
     """Serve in this process until the owner asks it to stop, or ends."""
     print_printable_text()
     logging.basicConfig(format="serve: %(levelname)s %(name)s: %(message)s")
-    # It warns of every request that is not HTTP.
+    # uvicorn warns of every request that is not HTTP.
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
     # Ctrl+C in a terminal reaches the whole process group; the owner decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -108,14 +108,14 @@ def main(settings: ServerSettings, up: Connection, down: Connection) -> None:
 
 
 def confine_server(settings: ServerSettings) -> Confinement:
-    """Give up new sockets, and writing files outside the folder of the remembered turns."""
+    """Give up new sockets, and writing files outside the folder of the file of generated turns."""
     # On macOS, giving up the network would also refuse new clients.
     needs: tuple[Need, ...] = ("network",) if sys.platform == "darwin" else ()
     return confine(settings.turns and settings.turns.parent, needs, runs_model=False)
 
 
 def _end_with_parent() -> None:
-    """Exit when the owner dies, also if the server's own end takes too long."""
+    """Exit when the owner dies, even if the server takes too long to end."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         multiprocessing.connection.wait([parent.sentinel])

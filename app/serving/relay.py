@@ -62,7 +62,7 @@ from worker.sentence import Sentence
 _log = logging.getLogger(__name__)
 _MAX_MISSED = 3
 _MAX_END_TOKENS = 16
-"""The most tokens of a prompt behind its last message, such as those that open the answer."""
+"""A prompt has at most this many tokens after its last message, such as those that open the answer."""
 NOT_KEPT = "not kept"
 """See `Record.read_again`."""
 _ENDS = (Finished, Failed, Tokenized, Planned, Validated)
@@ -74,7 +74,7 @@ class Owner(Protocol):
     """The process that has the worker, as the relay uses it. The relay's threads call these methods."""
 
     def send(self, command: Command) -> bool:
-        """Send a command to the worker. Return whether there is one. The events go to `Relay.take`."""
+        """Send a command to the worker. Return whether there is a worker. Its events go to `Relay.take`."""
         ...
 
     def list_models(self, question: ListModels) -> None:
@@ -103,34 +103,34 @@ class Served:
     model: str
     compared: Compared
     dropped: Sequence[str]
-    """The user's rules that left something out of it."""
+    """The user's rules that removed a part of the request."""
     num_read: int = 0
-    """Tokens of the prompt that are read."""
+    """How many tokens of the prompt are processed so far."""
     num_prompt: int = 0
-    """Tokens of the prompt; 0 while they are unknown."""
+    """How many tokens the prompt has; 0 while unknown."""
     num_cached: int = 0
-    """Tokens of the prompt that were kept from earlier requests."""
+    """How many tokens of the prompt were cached from earlier requests."""
     num_tokens: int = 0
-    """Tokens written, of all its answers."""
+    """How many tokens all answers of the request have so far."""
     first_s: float = 0.0
     """The time of the first token; 0 before it."""
     last_s: float = 0.0
 
     @property
     def tokens_per_s(self) -> float:
-        """How fast the answer grows; 0 before its second token."""
+        """How fast the answer grows, in tokens per second; 0 before its second token."""
         return (self.num_tokens - 1) / (self.last_s - self.first_s) if self.last_s > self.first_s else 0.0
 
 
 @dataclass(frozen=True)
 class Exchange:
-    """A request that has been answered, for an owner that keeps it as a conversation."""
+    """An answered request, for an owner that keeps requests as conversations."""
 
     client: Client
     model: str
     compared: Compared
     dropped: Sequence[str]
-    """The user's rules that left something out of it."""
+    """The user's rules that removed a part of the request."""
     generate: Generate
     finished: Finished
     begun_ms: int = 0
@@ -138,13 +138,13 @@ class Exchange:
     tokens: Sequence[Sequence[Token]] = ()
     """The tokens of each answer as they were sampled."""
     opens_reasoning: bool = False
-    """Whether the prompt ends inside the reasoning."""
+    """Whether the prompt ends inside reasoning."""
     loaded: ModelLoaded | None = None
-    """The worker's report on the model; None if it is not known any more."""
+    """The worker's report on the model; None if it is not available any more."""
 
     @property
     def read_again(self) -> str:
-        """Why a part of the prompt was read again. See `Record.read_again`."""
+        """Why a part of the prompt was processed again. See `Record.read_again`."""
         if self.compared.changed:
             return self.compared.changed
         is_kept = self.finished.usage.cached_tokens >= self.compared.num_known_tokens - _MAX_END_TOKENS
@@ -178,7 +178,7 @@ class _Open:
     generate: Generate | None = None
     begun_ms: int = field(default_factory=lambda: time.time_ns() // 1_000_000)
     tokens: dict[int, list[Token]] = field(default_factory=dict[int, "list[Token]"])
-    """The tokens of its answers, by their numbers."""
+    """The tokens of each answer, by the answer's number."""
     opens_reasoning: bool = False
 
 
@@ -212,7 +212,7 @@ class Relay:
         self._process = ServerProcess(settings)
         self._writing_lock = threading.Lock()
         self._queue: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        """Messages that wait until the pipe to the server takes them."""
+        """Messages that wait until the pipe to the server has room."""
         self._num_queued = 0
         self._writing = threading.Thread(target=self._write, name="server events", daemon=True)
         self._reading = threading.Thread(target=self._read, name="server commands", daemon=True)
@@ -250,7 +250,7 @@ class Relay:
             self._loaded[message.loaded.identity] = message.loaded
         data = encoded(message)
         with self._writing_lock:
-            # Most messages go at once, which saves a switch of threads.
+            # Most messages are sent at once, which saves a switch of threads.
             if self._num_queued == 0 and self._process.takes_at_once(data):
                 with contextlib.suppress(OSError):
                     self._process.send(data)
@@ -270,7 +270,7 @@ class Relay:
         self._owner.send(Cancel(request_id=f"{self._prefix}stop-{time.monotonic_ns()}", target=request_id))
 
     def ping(self) -> None:
-        """Ask the server process for a sign of life, if it has given the last one."""
+        """Ask the server process to respond, if it has answered the last `Ping`."""
         has_replied, self._has_replied = self._has_replied, False
         self._num_missed = 0 if has_replied else self._num_missed + 1
         if has_replied:
@@ -330,7 +330,7 @@ class Relay:
                 self._owner.on_listening(message)
 
     def _refuse(self, frame: bytes, error: MsgspecError) -> None:
-        """Fail the request whose command has a value that the worker does not take."""
+        """Fail the request whose command has a value that the worker does not accept."""
         try:
             message = msgpack.decode(frame)
             request_id = message.get("generate", message)["request_id"]
@@ -357,7 +357,7 @@ class Relay:
     # --- the worker's events -------------------------------------------------------------------------------
 
     def _noted(self, event: Event) -> Exchange | None:
-        """Note what an event says about the request that it answers. Return the exchange that it ends."""
+        """Update the request to which an event belongs. Return the finished exchange, if the event is its last."""
         with self._lock:
             found = self._state.opened.get(event.request_id) if event.request_id is not None else None
             if found is None:

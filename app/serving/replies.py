@@ -1,4 +1,4 @@
-"""Replies to clients: whole ones and streams, which end when the client goes."""
+"""Replies to clients: whole ones, and streams, which end when the client disconnects."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Reply:
         self._send = send
         self.has_begun = False
         self.headers: dict[str, str] = {}
-        """Sent with the reply, whole or not."""
+        """Headers to send with the reply, whole or stream."""
 
     async def whole(self, value: object, status: int = 200, headers: dict[str, str] | None = None) -> None:
         """Send a JSON value."""
@@ -74,7 +74,7 @@ class Events:
     """Events of a stream that are not sent yet."""
 
     def __init__(self, *, is_kept: bool) -> None:
-        """`is_kept`: whether there is a stream; otherwise all events are dropped."""
+        """`is_kept`: whether the reply is a stream; otherwise all events are dropped."""
         self._is_kept = is_kept
         self._waiting: list[bytes] = []
 
@@ -84,27 +84,27 @@ class Events:
             self._waiting.append(event(value, name))
 
     def end(self) -> None:
-        """Add the end of a stream as OpenAI's API marks it."""
+        """Add the mark with which OpenAI's API ends a stream."""
         if self._is_kept:
             self._waiting.append(b"data: [DONE]\n\n")
 
     def comment(self, text: str) -> None:
-        """Add a part that clients ignore; it shows proxies that the stream is alive."""
+        """Add a comment, which clients ignore; it shows proxies that the stream is alive."""
         if self._is_kept:
             self._waiting.append(f": {text}\n\n".encode())
 
     def taken(self) -> bytes:
-        """Return the events since the last call."""
+        """Return the bytes of all events since the last call."""
         taken = b"".join(self._waiting)
         self._waiting.clear()
         return taken
 
 
 class Replying:
-    """An ASGI application that answers a request, and stops when the client goes."""
+    """An ASGI application that answers a request, and stops when the client disconnects."""
 
     def __init__(self, work: Callable[[Reply], Awaitable[None]], shape: Shape) -> None:
-        """`work` writes the reply. It is cancelled when the client goes. The request's body has been read."""
+        """`work` writes the reply, until the client disconnects. The request's body must have been read."""
         self._work = work
         self._shape = shape
 

@@ -1,6 +1,6 @@
-"""The last answered requests, without their texts: who sent them, what they cost, and why something was read again.
+"""The last answered requests, without their texts: client, cost, and why tokens were processed again.
 
-They are lines of a file, so they outlast the program.
+They are lines of a file, so they are kept when the program ends.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 
 MAX_REQUESTS = 200
 _MAX_LINES = 1000
-"""A longer file is written again with the last requests alone."""
+"""A longer file is rewritten with only the last requests."""
 _MAX_BYTES = 4 << 20
 
 
@@ -32,21 +32,21 @@ class LoggedRequest(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One answered request."""
 
     time_ms: int
-    """When it came, in milliseconds since 1970."""
+    """When the request came, in milliseconds since 1970."""
     client: str = ""
     model: str = ""
     num_read: int = 0
-    """Tokens of its prompt that were read."""
+    """How many tokens of the prompt were processed."""
     num_kept: int = 0
-    """Tokens of its prompt that were kept from earlier requests."""
+    """How many tokens of the prompt were cached from earlier requests."""
     num_written: int = 0
     first_ms: float = 0.0
-    """How long its first token took; 0 without one."""
+    """How long the first token took, in milliseconds; 0 without a token."""
     tokens_per_s: float = 0.0
     read_again: str = ""
     """As in `Record.read_again`."""
     dropped: tuple[str, ...] = ()
-    """The user's rules that left something out of it."""
+    """The user's rules that removed a part of the request."""
 
 
 def logged(exchange: Exchange) -> LoggedRequest:
@@ -66,7 +66,7 @@ def logged(exchange: Exchange) -> LoggedRequest:
 
 
 class RequestLog:
-    """The last `MAX_REQUESTS` requests. Where the file can't be used, they are kept until the program ends."""
+    """The last `MAX_REQUESTS` requests. If the file can't be used, they are kept in memory until the program ends."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -104,7 +104,7 @@ class RequestLog:
             return
         self._num_lines = len(lines)
         for line in lines[-MAX_REQUESTS:]:
-            # A line may be cut, or of another version.
+            # A line may be incomplete, or from another version.
             with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError):
                 self._requests.append(msgspec.json.decode(line, type=LoggedRequest))
 

@@ -1,4 +1,7 @@
-"""The bodies of requests to OpenAI's Responses API, as far as Bough reads them. None stands for what is left out."""
+"""The bodies of requests to OpenAI's Responses API, with the fields that Bough uses.
+
+None means that a field is missing.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from app.serving.shared_bodies import Part, SamplingFields
 
 
 class Item(Struct, frozen=True):
-    """An item of the input: a message, a call, the result of one, or earlier reasoning."""
+    """An item of the input: a message, a tool call, the result of a call, or earlier reasoning."""
 
     type: str = "message"
     role: Literal["system", "developer", "user", "assistant"] | None = None
@@ -37,7 +40,7 @@ class ReasoningOptions(Struct, frozen=True):
 
 
 class ResponseTool(Struct, frozen=True):
-    """A function that an answer may call."""
+    """A function that the model may call."""
 
     type: str
     name: str = ""

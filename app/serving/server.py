@@ -38,18 +38,18 @@ if TYPE_CHECKING:
 _GRACE_S = 2
 """How long clients may take to read the end of their streams when the server stops."""
 _BACKLOG = 128
-"""Connections that wait to be accepted. asyncio accepts so many before the first of them is seen here."""
+"""How many connections may wait to be accepted. asyncio accepts this many before the server sees the first of them."""
 _OTHER_FILES = 64 + 3 * _BACKLOG
-"""Files that the process opens beside its connections: pipes, a database, connections beyond the limit."""
+"""Files that the process opens in addition to its connections: pipes, a database, connections beyond the limit."""
 
 
 class Opened:
-    """All that the process opens, before it gives up opening more."""
+    """The files and sockets that the process opens before it is confined."""
 
     def __init__(self, settings: ServerSettings) -> None:
         self.turns = Turns(settings.turns)
         self.listener: socket.socket | None = None
-        """None if the port can't be used; then `why_not` says why."""
+        """None if the port can't be used; `why_not` then says why."""
         self.why_not = ""
         try:
             self.listener = _listener(settings)
@@ -84,7 +84,7 @@ def application(service: Service, settings: ServerSettings) -> ASGIApp:
 
 
 class _Refusing(Response):
-    """A refusal in the form that Starlette's handlers return."""
+    """A `Refusal` as the response type that Starlette's handlers must return."""
 
     def __init__(self, refusal: ASGIApp) -> None:
         super().__init__()
@@ -96,7 +96,7 @@ class _Refusing(Response):
 
 
 def _no_such_path(method: str, path: str) -> str:
-    """Return a sentence on a path that does not exist. Most such requests come from a wrong base URL."""
+    """Return a sentence about a path that does not exist, usually because of a wrong base URL."""
     if path.startswith("/v1/v1/"):
         return f"Bough has no {method} {path}. Set a base URL without /v1 for this program."
     if not path.startswith("/v1/"):
@@ -105,7 +105,7 @@ def _no_such_path(method: str, path: str) -> str:
 
 
 def _shape(scope: Scope) -> Shape:
-    """Return how the API that a request is for reports problems."""
+    """Return the shape of the API to which a request is addressed."""
     is_anthropic = anthropic_api.is_asked(scope["path"], scope["headers"])
     return anthropic_api.SHAPE if is_anthropic else openai_shape.SHAPE
 
@@ -175,7 +175,7 @@ def _why_not_listening(settings: ServerSettings, error: OSError) -> str:
 
 
 class _Server(uvicorn.Server):
-    """The server without uvicorn's own handling of signals: the owner decides when it ends."""
+    """uvicorn's server without its handling of signals, because the owner decides when it ends."""
 
     @override
     @contextlib.contextmanager
@@ -184,7 +184,7 @@ class _Server(uvicorn.Server):
 
 
 def _connection_type(settings: ServerSettings) -> type[H11Protocol]:
-    """Return uvicorn's protocol of a connection, with limits: their number, slow heads, clients that do not read."""
+    """Return a subclass of uvicorn's protocol that limits connections, slow heads, and clients that do not read."""
     max_connections = _max_connections(settings)
 
     class Connection(H11Protocol):
@@ -239,7 +239,7 @@ def _connection_type(settings: ServerSettings) -> type[H11Protocol]:
 
 
 def _max_connections(settings: ServerSettings) -> int:
-    """Let this process open enough files, if the system allows it; return how many connections they are enough for."""
+    """Raise this process's limit of open files, if the system allows it. Return how many connections it allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = settings.max_connections + _OTHER_FILES
     if soft != resource.RLIM_INFINITY and soft < wanted:

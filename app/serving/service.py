@@ -1,4 +1,4 @@
-"""The worker as the APIs use it: its models, the answers to their requests, and how many tokens a prompt has."""
+"""The worker as the APIs use it: lists models, answers requests, and counts the tokens of prompts."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Service:
         return [status.model, *(model for model in models if not status.model.is_named(model.id))]
 
     async def model(self, name: str | None) -> LoadedModel:
-        """Return the loaded model, if a client's name means it; otherwise load the one that it means.
+        """Return the model that `name` means. Load it, unless it is loaded.
 
         Raises `ProblemError`, also for a request that names no model.
         """
@@ -77,7 +77,7 @@ class Service:
         return LoadedModel(status.model.id, status.loaded, status.suggested)
 
     def answer(self, client: Client, model: LoadedModel, generate: Generate) -> Answering:
-        """Return the answer to a prompt. It begins when it is entered, and is cancelled when it is left early."""
+        """Return the answer to a prompt. Entering its context begins it, leaving the context early cancels it."""
         command = Answer(
             client=client,
             model=model.id,
@@ -100,7 +100,7 @@ class Service:
         return answering
 
     async def num_tokens(self, model: LoadedModel, prompt: Prompt) -> int:
-        """Return how many tokens a prompt has, as it would be read. Raises `ProblemError`."""
+        """Return how many tokens a prompt has. Raises `ProblemError`."""
         if prompt.messages is not UNSET:
             messages, _ = self._drop_rules.applied(prompt.messages)
             prompt = replace(prompt, messages=self._turns.recalled(model.info, prompt.tools, messages))
@@ -156,13 +156,13 @@ class Service:
         return reply
 
     def _remember(self, answering: Answering, finished: Finished) -> None:
-        """Remember answers with the ids that spell them."""
+        """Store answers with the ids that spell them."""
         generate = answering.command.generate
         assert generate.messages is not UNSET
         for choice in finished.choices:
             reader = answering.reader()
             parts = [*reader.feed(choice.text), *end_of(reader, choice.reason)]
-            # A turn that has more than the client sees is tokenized like any other.
+            # A turn with more text than the client sees is tokenized like any other.
             turn = None if any(isinstance(part, LeftOut) for part in parts) else turn_of(parts)
             if turn is not None:
                 self._turns.remember(

@@ -1,4 +1,4 @@
-"""The fields of requests that all APIs share. None stands for what is left out."""
+"""The fields of requests that all APIs share. None means that a field is missing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TEXT = {"text", "input_text", "output_text"}
 
 
 class SamplingFields(Struct, frozen=True, kw_only=True):
-    """How tokens are chosen. Each API has some of these itself; the others are additions that other servers have."""
+    """How tokens are sampled. Each API defines some of these fields; the others are extensions of other servers."""
 
     temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
     top_p: Annotated[float, Meta(ge=0, le=1)] | None = None
@@ -47,7 +47,7 @@ def text_of(content: str | Sequence[Part] | None, path: str) -> str:
 
 
 def unusable(part: Part, path: str) -> ProblemError:
-    """Return the problem that a part of this kind is."""
+    """Return the problem to report for a part of this kind."""
     why = f"Bough's models read text only: a part `{part.type}` like this can't be used. Send the message without it."
     return ProblemError("invalid", why, param=path)
 

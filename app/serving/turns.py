@@ -1,8 +1,8 @@
-"""The turns that the model wrote, remembered with their ids behind their exact histories.
+"""Stores the turns that the model generated, with their ids, by their exact histories.
 
-Clients return the text of an answer, or its calls; the model has read ids, and one text may have many spellings. So
-the server remembers the ids, in a file of its own: a returned turn becomes the same ids whatever the prompt cache
-holds, and nothing of it is read again.
+Clients return the text of an answer, or its tool calls; the model has processed ids, and several sequences of ids may
+spell one text. So the server stores the ids, in a file of its own. A returned turn then gets the same ids, whatever the
+prompt cache holds, and is not processed again.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from worker.tools.turn_parts import CallBroken, Content, Part, Reasoning, calls_
 _log = logging.getLogger(__name__)
 
 _MAX_BYTES = 256 << 20
-"""All turns together. Beyond it, those that were used longest ago are forgotten."""
+"""The limit for all turns together. Beyond it, the least recently used turns are deleted."""
 _KEPT_SHARE = 0.9
 _MAX_PARAMETERS = 500
 """The most parameters of one SQL statement."""
@@ -46,26 +46,26 @@ CREATE INDEX IF NOT EXISTS turns_by_use ON turns (used, length(turn) + length(id
 
 
 class WrittenTurn(Struct, frozen=True):
-    """A turn as the model wrote it."""
+    """A turn as the model generated it."""
 
     written: str
-    """Its whole text, with the markers of reasoning and calls."""
+    """The turn's whole text, with the markers of reasoning and tool calls."""
     content: str
     reasoning: str = ""
 
 
 class Turns:
-    """Remembers written turns. Where its file can't be used, it remembers them until the process ends."""
+    """Stores generated turns. If the file can't be used, they are kept in memory until the process ends."""
 
     def __init__(self, path: Path | None, max_bytes: int = _MAX_BYTES) -> None:
-        """`path`: the file to keep them in; None: they are kept until the process ends."""
+        """`path`: the file for the turns; None: they are kept in memory until the process ends."""
         self._max_bytes = max_bytes
         self._database, self.problem = _opened(path)
         self._use = self._number("SELECT coalesce(max(used), 0) FROM turns")
         self._num_bytes = self._number("SELECT coalesce(sum(length(turn) + length(ids)), 0) FROM turns")
 
     def recalled(self, loaded: ModelLoaded, tools: Sequence[Tool], messages: Sequence[Message]) -> list[Message]:
-        """Return a request's messages; those that the model wrote are as it wrote them, with the ids."""
+        """Return a request's messages. Turns that the model generated are restored exactly, with their ids."""
         keys = _keys(loaded, tools, messages)
         wanted = [key for key, message in zip(keys, messages, strict=True) if message.role == "assistant"]
         found = self._found(wanted)
@@ -84,7 +84,7 @@ class Turns:
         written: str,
         ids: Sequence[int],
     ) -> None:
-        """Remember an answer behind the messages of its request.
+        """Store an answer with the history `messages`, those of its request.
 
         `turn` is the answer as clients see it; `written` is its whole text, which `ids` spell.
         """
@@ -132,7 +132,7 @@ class Turns:
             self._database.executemany("UPDATE turns SET used = ? WHERE key = ?", [(self._use, key) for key in keys])
 
     def _forget_oldest(self) -> None:
-        """Forget the turns that were used longest ago, and a few more so that this is rare."""
+        """Delete the least recently used turns, and some more so that this is rare."""
         self._num_bytes = self._number("SELECT coalesce(sum(length(turn) + length(ids)), 0) FROM turns")
         excess = self._num_bytes - round(self._max_bytes * _KEPT_SHARE)
         for used, num_bytes in self._database.execute(
@@ -163,13 +163,13 @@ def turn_of(parts: Sequence[Part]) -> Message | None:
 
 
 def _keys(loaded: ModelLoaded, tools: Sequence[Tool], messages: Sequence[Message]) -> list[bytes]:
-    """Return a key for each message: the same for the same message of the same model behind the same history."""
+    """Return a key for each message. Equal messages with the same model and the same history have the same key."""
     start = loaded.identity.encode() + digest_of_tools(tools)
     return chained(start, [digest_of(message) for message in messages])
 
 
 def _restored(message: Message, turn: WrittenTurn, ids: list[int]) -> Message:
-    """Return a returned turn as the model wrote it. Its calls keep the ids that the client uses for them."""
+    """Return a turn as the model generated it. Its tool calls keep the ids that the client uses for them."""
     is_plain = turn.written == turn.content and not message.tool_calls
     return replace(
         message,
@@ -182,7 +182,7 @@ def _restored(message: Message, turn: WrittenTurn, ids: list[int]) -> Message:
 
 @contextlib.contextmanager
 def _reported() -> Generator[None]:
-    """Log an error of the file: without remembered turns, requests are answered all the same."""
+    """Log an error of the file instead of raising it: requests can be answered without stored turns."""
     try:
         yield
     except (sqlite3.Error, msgspec.MsgspecError) as error:
@@ -190,7 +190,7 @@ def _reported() -> Generator[None]:
 
 
 def _opened(path: Path | None) -> tuple[sqlite3.Connection, Unremembered | None]:
-    """Return the database; in memory if its file can't be used. A damaged file is set aside."""
+    """Return the database; in memory if its file can't be used. A damaged file is renamed."""
     if path is None:
         return _prepared(sqlite3.connect(":memory:")), None
     try:
@@ -209,7 +209,7 @@ def _opened(path: Path | None) -> tuple[sqlite3.Connection, Unremembered | None]
 
 
 def _opened_file(path: Path) -> sqlite3.Connection:
-    """Open a file that its owner alone can read. Raises `OSError` and `sqlite3.Error`."""
+    """Open a file that only its owner can read. Raises `OSError` and `sqlite3.Error`."""
     path.parent.mkdir(parents=True, exist_ok=True)
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK, 0o600))
     path.chmod(0o600)

@@ -1,4 +1,4 @@
-"""Writes answers: as events while they grow, or as a whole. The same for all APIs."""
+"""Writes answers: as events while they grow, or as a whole. The base class for all APIs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Writer(ABC):
         """Return the reply as a whole."""
 
     def read(self, reading: Reading, *, is_latest: bool) -> None:
-        """Write that the model reads the prompt. `is_latest`: there is no later step so far."""
+        """Report that the model processes the prompt. `is_latest`: no later step has come yet."""
         if is_latest and reading.done < reading.total:
             self.events.comment(f"reading {reading.done} of {reading.total} tokens")
 
@@ -44,7 +44,7 @@ class Writer(ABC):
         self.events.comment("waiting")
 
     async def write(self, steps: AsyncIterable[Sequence[Step]], reply: Reply) -> None:
-        """Write the steps as they come, those that came together at once. Raises `ProblemError`."""
+        """Write the steps as they come; steps that come together are sent together. Raises `ProblemError`."""
         async for some in steps:
             for step in some:
                 match step:
@@ -66,7 +66,7 @@ class Writer(ABC):
             await reply.send(events)
 
     async def finish(self, reply: Reply) -> None:
-        """End the stream, or send the whole."""
+        """End the stream, or send the whole reply."""
         if self.is_stream:
             await self.send(reply)
             await reply.end()
