@@ -105,7 +105,7 @@ class Request:
         self.num_read = 0
         self._prompt_ids = prompts.ids(self.command.prompt)
         # What follows takes long for a prompt that is far too long.
-        prompts.room(len(self._prompt_ids))
+        prompts.room(len(self._prompt_ids) + len(given_ids))
         self._notices = prompts.changes(self.command.prompt)
         self._opens_reasoning = prompts.opens_reasoning(self.command.prompt)
         with (pulse or Pulse()).during("constraint"):
