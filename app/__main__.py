@@ -1,6 +1,6 @@
-"""The command `bough`, also `python -m app`: the window, the tour and the shell commands.
+"""The command `bough` (or `python -m app`): opens the window, plays the tour, or runs a shell command.
 
-A spawned worker imports this file, too, so large imports are inside functions.
+A spawned worker process imports this file, too, so large imports are inside functions.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def open_window(data_dir: Path | None, *, is_safe: bool = False) -> int:
 
 
 def _put_back(store: Path, backup: Path) -> Notice:
-    """Put a backup in place of the store, which must be closed; return the notice about it."""
+    """Replace the store, which must be closed, by a backup. Return a notice that says whether that worked."""
     from app.model.database import StoreError
     from app.model.restoring import restore
     from app.notices import Notice

@@ -68,17 +68,18 @@ class Application(QObject):
     """The whole program: store, worker and windows. The caller must close it."""
 
     backup_to_restore: Path | None = None
-    """After closing, the caller must put this backup in place of the store and start again."""
+    """The path of a backup. After closing, the caller must replace the store by this backup and start again."""
     starts_again = False
     """Whether the caller must start the program again after it has closed."""
     _store_problem_found = Signal(object)
-    """A `Sentence`, emitted in the thread of `Upkeep`."""
+    """A `Sentence` from `Upkeep`, emitted in its thread."""
 
     def __init__(self, places: Places, *, is_safe: bool = False, retry_ms: int = RETRY_MS) -> None:
         """Open the store, read-only if it can't be written. The worker starts after the first paint.
 
         `is_safe`: ignore the user's settings, hooks, drafts and cache on disk, and leave them as they are.
-        `retry_ms`: the interval of saving what could not be saved.
+        `is_safe` means that the user's settings, hooks, drafts and cache on disk are neither used nor changed.
+        `retry_ms` is the interval of saving again after saving has failed.
         """
         super().__init__()
         self.preferences = preferences = Preferences(

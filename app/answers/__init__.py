@@ -1,1 +1,1 @@
-"""Running answers: the worker as Qt signals, the loaded model, requests and streamed text."""
+"""Running answers: the worker's events as Qt signals, the loaded model, requests and streamed text."""

@@ -16,13 +16,16 @@ from worker.protocol import PrefillProgress, RequestId, Token
 
 
 class Reading(Struct, frozen=True):
-    """How far a prompt is read, in tokens. `done` includes the kept ones and the finished part of the next chunk."""
+    """How much of a prompt has been processed, in tokens.
+
+    `done` includes the cached tokens and the finished part of the next chunk.
+    """
 
     done: int
     total: int
     kept: int
     tokens_per_s: float | None = None
-    """How fast the model has lately read prompts; None if that is not known."""
+    """How fast the model has recently processed prompts; None if that is not known."""
 
     @classmethod
     def reported(cls, event: PrefillProgress) -> Reading:
@@ -39,21 +42,21 @@ class AnswerStream:
         self.conversation_id = conversation_id
         self.choice = choice
         self.request_id: RequestId | None = None
-        """None while an answer in the prompt is still growing, or the model is not loaded."""
+        """The id of the request; None while an answer in the prompt is still growing, or the model is not loaded."""
         self.session: ModelSession | None = None
-        """The session that writes it; None while it has no request."""
+        """The session that generates the answer; None while the answer has no request."""
         self.has_begun = False
-        """Whether the worker has begun to read its prompt."""
+        """Whether the worker has begun to process the prompt."""
         self.is_stopping = False
-        """Whether the user has stopped it."""
+        """Whether the user has stopped the answer."""
         self.has_ended = False
-        """Whether it has ended, though others of its request may still grow."""
+        """Whether the answer has ended. Other answers of the same request may still grow."""
         self.tokens: list[Token] = []
-        """All tokens received and not taken back."""
+        """All tokens that were received and not taken back."""
         self._new: list[str] = []
         self._unsaved: list[str] = []
         self._num_saved = 0
-        """The number of tokens that are stored."""
+        """The number of tokens that are in the store."""
         self._pieces: GrowingPieces | None = None
         """The tokens as parts of the text; None until they are first needed."""
         self.was_cut = False
@@ -77,16 +80,16 @@ class AnswerStream:
         return self.shown(self.message)
 
     def shown(self, message: Message) -> Message:
-        """Return `message`, which may have changed otherwise meanwhile, with the streamed text.
+        """Return `message`, which may have other changes, with the streamed text.
 
-        An answer that has ended while others of its request still run counts as complete until its reason is known.
+        An answer that has ended while others of its request still run counts as complete until the reason is known.
         """
         state = "complete" if self.has_ended else message.state
         return msgspec.structs.replace(message, text=self.message.text + self.new_text, state=state)
 
     @property
     def pieces(self) -> Sequence[TokenPiece]:
-        """The known tokens as parts of the text. The same growing list each time, unless something is taken back."""
+        """The known tokens as parts of the text. The same growing list each time, unless tokens are taken back."""
         if self._pieces is None:
             self._pieces = GrowingPieces(self.message)
         self._pieces.add(sampled(self.tokens[self._pieces.num_sampled :]))
@@ -113,12 +116,12 @@ class AnswerStream:
             self.was_cut = True
 
     def branched(self, message: Message, choice: int, num_chars: int, num_tokens: int) -> AnswerStream:
-        """Return a new stream into `message` that begins with the first characters and tokens of this one."""
+        """Return a new stream for `message` that begins with the first characters and tokens of this stream."""
         other = AnswerStream(message, self.prompt, self.conversation_id, choice)
         other.request_id, other.session = self.request_id, self.session
         other.tokens = self.tokens[:num_tokens]
         other._new = [self.new_text[:num_chars]]
-        # The store has none of it, so the first save writes it as a whole.
+        # The store has no part of the new message, so the first save writes it as a whole.
         other.was_cut = True
         return other
 

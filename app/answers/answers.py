@@ -1,4 +1,4 @@
-"""Running answers: which request writes into which message, and when its text is stored."""
+"""Running answers: which request belongs to which message, and when the streamed text is stored."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from worker.sentence import Sentence
 _LATE_MS = 500
 """After this time, messages that are not on the disk are shown as not saved. A mark for less would only flash."""
 SAVE_INTERVAL_MS = 150
-"""Streamed text is stored at most this much, one step of the window and one write later: 250 ms in all."""
+"""The interval of storing streamed text. With one step of the window and one write, the delay is at most 250 ms."""
 
 _NO_WORKER = Sentence(
     "There is no answer because no model is running. Your message is kept. Open a model, then try again."
@@ -45,26 +45,29 @@ _NO_WORKER = Sentence(
 
 
 Options: TypeAlias = Callable[[str | None], Mapping[str, Any]]
-"""Returns the options of the chat template, from its option for thinking, which is known once the model is loaded."""
+"""Returns the options of the chat template.
+
+The argument is the name of the template's option for thinking, known once the model is loaded; None without one.
+"""
 
 
 @dataclass
 class _Waiting:
-    """Messages of one request that was not sent yet; without messages, a model that the user chose to load."""
+    """A request that has not been sent yet. Without messages, it stands for a model that the user chose to load."""
 
     model: str
     message_ids: list[MessageId]
     options: Options | None = None
     is_loading: bool = False
-    """Whether its model was being loaded since it was requested."""
+    """Whether the model has been loading at some time since the request."""
     has_begun_load: bool = False
-    """Whether its model is loaded because of it."""
+    """Whether the model is being loaded because of this request."""
     refusal: Sentence | None = None
-    """Why its model is not loaded."""
+    """Why the model is not loaded; None if nothing prevents it."""
     flush: int = 0
-    """The flush after which its prompt is on the disk."""
+    """The number of the flush after which the prompt is on the disk."""
     waits_for_disk: bool = False
-    """Whether only the disk keeps it from being sent."""
+    """Whether the request waits only for the disk."""
 
 
 class Answers(QObject):
@@ -77,27 +80,27 @@ class Answers(QObject):
     requested = Signal()
     """More answers were requested."""
     stopping = Signal(int)
-    """A message whose answer the worker should stop."""
+    """The id of a message whose answer the worker should stop."""
     text_appended = Signal(int, str)
-    """The text that a message has grown by."""
+    """A message's id, and the text that was appended to the message."""
     text_retracted = Signal(int)
-    """Text at the end of a message was taken back."""
+    """The id of a message from whose end text was removed."""
     stopped_growing = Signal(int)
-    """A message has stopped growing, though others of the same request still grow."""
+    """The id of a message that has stopped growing. Other messages of the same request may still grow."""
     branched = Signal(int, int, object)
-    """A conversation id, a growing message in it, and the `Message` that a hook forked from it."""
+    """A conversation's id, the id of a growing message in it, and the `Message` that a hook forked from it."""
     reading = Signal(int, object)
-    """A message whose prompt is being read, and a `Reading`."""
+    """The id of a message whose prompt is being processed, and a `Reading`."""
     ended = Signal(object)
-    """A message whose answer has ended, for any reason."""
+    """A `Message` whose answer has ended, for any reason."""
     saving_failed = Signal(object)
-    """A `Sentence` on why the store can't be written.
+    """A `Sentence` that says why the store can't be written.
 
     Saving is tried again, so nothing is lost while the program runs.
     """
     saved_again = Signal()
     saved_changed = Signal(int)
-    """`is_saved` of a message changed."""
+    """The id of a message whose `is_saved` changed."""
     _flushed = Signal()
     """Emitted in the flusher's thread after each attempt."""
 
@@ -117,9 +120,9 @@ class Answers(QObject):
         self._store = store
         self._streams: dict[MessageId, AnswerStream] = {}
         self._message_ids: dict[RequestId, dict[int, MessageId]] = {}
-        """The messages of a request, by its choices."""
+        """For each request, the ids of its messages by the number of the choice."""
         self._waiting: list[_Waiting] = []
-        """The requests that were not sent yet, in order."""
+        """The requests that have not been sent yet, in order."""
         self._is_sending = False
         self.refusal_of: Callable[[str], Sentence | None] = lambda _: None
         """Returns why a model that is about to be asked should not be loaded; None if it should."""
@@ -127,7 +130,7 @@ class Answers(QObject):
         """Messages that have ended but are not stored yet."""
         self._can_save = True
         self._unsaved_since_s: float | None = None
-        """When the first text or token arrived that is not stored; None if all is stored."""
+        """The time at which the first unsaved text or token arrived; None if everything is stored."""
         self._request_ids = (f"answer-{number}" for number in itertools.count(1))
         self._cancel_ids = (f"cancel-{number}" for number in itertools.count(1))
         self._timer = QTimer(self, timerType=Qt.TimerType.PreciseTimer)
@@ -155,7 +158,7 @@ class Answers(QObject):
         conversation_id: int,
         options: Options | None = None,
     ) -> None:
-        """Request answers into `messages`, siblings that are stored as `streaming`. `prompt` are the messages before
+        """Request answers for `messages`, siblings that are stored as `streaming`. `prompt` are the messages before
         them.
 
         The model named by their records writes them; it is loaded if necessary, then `options` says how its template
@@ -181,7 +184,7 @@ class Answers(QObject):
         self._send_ready()
 
     def stop(self, message_id: MessageId) -> None:
-        """Stop an answer. Its text so far stays."""
+        """Stop an answer. The text that it has so far is kept."""
         stream = self._streams.get(message_id)
         if stream is None or stream.has_ended:
             return
@@ -203,14 +206,14 @@ class Answers(QObject):
             self.stopping.emit(message_id)
 
     def _cancel_load(self, stopped: _Waiting) -> None:
-        """Stop loading the model of a request that is not wanted any longer, unless another request waits for it."""
+        """Stop loading the model of a request that was cancelled, unless another request waits for this model."""
         session = self._sessions.of(stopped.model)
         is_wanted = any(waiting.model == stopped.model for waiting in self._waiting)
         if stopped.has_begun_load and not is_wanted and session.name == stopped.model:
             session.cancel_load()
 
     def give_up(self, message_id: MessageId) -> None:
-        """End a stopped answer with its text so far, without waiting for the worker, which ends it later."""
+        """End a stopped answer with its text so far, without waiting for the worker to stop it."""
         stream = self._streams.get(message_id)
         if stream is not None and not stream.has_ended:
             self._end(broken_off(stream.stored, "stopped", None))
@@ -228,7 +231,7 @@ class Answers(QObject):
                 self.stop(message_id)
 
     def stop_of(self, session: ModelSession) -> None:
-        """Stop all answers that a session writes, and those that wait for it."""
+        """Stop all answers that a session is generating or that wait for the session."""
         for message_id, stream in reversed(list(self._streams.items())):
             if (stream.session or self._sessions.of(_model_of(stream))) is session:
                 self.stop(message_id)
@@ -243,7 +246,7 @@ class Answers(QObject):
         return () if stream is None else stream.pieces
 
     def is_pending(self, message_id: MessageId) -> bool:
-        """Return whether a message may still grow or its end was not reported yet."""
+        """Return whether a message may still grow, or its end has not been reported yet."""
         return message_id in self._streams
 
     @property
@@ -257,14 +260,14 @@ class Answers(QObject):
         return is_stored and message_id not in self._late
 
     def is_waiting(self, message_id: MessageId) -> bool:
-        """Return whether an answer waits for another one in its prompt, or for its model."""
+        """Return whether an answer waits for another answer in its prompt, or for its model."""
         stream = self._streams.get(message_id)
         if stream is None or stream.request_id is not None:
             return False
         return not any(waiting.waits_for_disk and message_id in waiting.message_ids for waiting in self._waiting)
 
     def is_without_new_text(self, message_id: MessageId) -> bool:
-        """Return whether an answer was requested and no text has come yet."""
+        """Return whether an answer was requested and has no new text yet."""
         stream = self._streams.get(message_id)
         return stream is not None and not stream.has_ended and not stream.new_text
 
@@ -278,7 +281,7 @@ class Answers(QObject):
         return next((other.conversation_id for other in under_way if other.session is session), None)
 
     def is_written_by(self, message_id: MessageId, session: ModelSession) -> bool:
-        """Return whether a session is writing an answer."""
+        """Return whether a session is generating an answer."""
         stream = self._streams.get(message_id)
         return stream is not None and stream.session is session and not stream.has_ended
 
@@ -290,7 +293,7 @@ class Answers(QObject):
         return self._unsaved.get(message.id, message)
 
     def all_current(self, messages: Sequence[Message]) -> list[Message]:
-        """Return `current` for each message. This is fast even for many that have ended."""
+        """Return `current` for each message. This is fast even for many messages that have ended."""
         growing = self._streams.keys() | self._unsaved.keys()
         return [self.current(message) if message.id in growing else message for message in messages]
 
@@ -305,9 +308,9 @@ class Answers(QObject):
         return bool(self._streams)
 
     def interrupt(self, session: ModelSession, error: Sentence) -> bool:
-        """End every answer of a session with its text so far, because its worker has gone. Return whether any did.
+        """End every answer of a session with its text so far, because the worker is gone. Return whether there was one.
 
-        Those that wait for one of them end, too; those that only wait for their model go on waiting.
+        Answers that wait for one of these end, too. Answers that only wait for their model continue to wait.
         """
         gone: dict[MessageId, AnswerStream] = {}
         # A prompt has only messages that were there before it.
@@ -410,7 +413,7 @@ class Answers(QObject):
     # --- saving and sending --------------------------------------------------------------------------------
 
     def _save_if_due(self) -> None:
-        """Save as the timer would, which does not fire while events arrive as fast as they are handled."""
+        """Save if the save timer is due. The timer itself never fires while many events arrive."""
         now = self._clock()
         if self._unsaved_since_s is None:
             self._unsaved_since_s = now
@@ -430,7 +433,7 @@ class Answers(QObject):
             self.saved_changed.emit(message_id)
 
     def _send_ready(self) -> None:
-        """Send the requests that wait neither for an answer nor for their model. Load models that are asked next."""
+        """Send the requests that wait for nothing any more, and load the models of those that are next."""
         if self._is_sending:
             # A session changed because this method loads its model.
             return
@@ -469,7 +472,7 @@ class Answers(QObject):
         return False
 
     def _has_model(self, session: ModelSession, waiting: _Waiting) -> bool:
-        """Return whether a request need not wait for its model any longer; load the model if nothing prevents it."""
+        """Return whether the model of a request is ready. If it is not, and nothing prevents it, load the model."""
         is_there = session.name == waiting.model
         if waiting.message_ids and is_there and session.state == "ready":
             return True
@@ -516,7 +519,7 @@ class Answers(QObject):
     def _on_event(self, event: Event) -> None:
         ids = self._message_ids.get(event.request_id) if event.request_id is not None else None
         if ids is None:
-            # It belongs to an answer that has already ended here, or to another command.
+            # The event belongs to an answer that has already ended here, or to another command.
             return
         match event:
             case PrefillProgress():
@@ -561,7 +564,7 @@ class Answers(QObject):
                 self._branch(ids, stream, event)
 
     def _branch(self, ids: dict[int, MessageId], stream: AnswerStream, event: Forked) -> None:
-        """Add a sibling for the answer that a hook forked."""
+        """Add a sibling message for an answer that a hook forked."""
         message = stream.message
         assert message.parent_id is not None
         assert stream.request_id is not None

@@ -13,10 +13,10 @@ _MINUTE_MS = 60_000
 
 
 class IdleUnloading(QObject):
-    """Counts from the last answer or load. While answers run, nothing is unloaded."""
+    """Measures the time since the last answer or load. While answers run, nothing is unloaded."""
 
     def __init__(self, session: ModelSession, answers: Answers, minutes: int) -> None:
-        """`minutes`: 0 means that nothing is unloaded."""
+        """`minutes` is the time after which the model is unloaded; 0 means never."""
         super().__init__()
         self._session = session
         self._answers = answers
@@ -33,7 +33,7 @@ class IdleUnloading(QObject):
         self.begin()
 
     def begin(self) -> None:
-        """Count from now."""
+        """Start to measure the time again, from now on."""
         if self._minutes and self._session.state == "ready":
             self.timer.start(self._minutes * _MINUTE_MS)
         else:

@@ -32,15 +32,15 @@ from worker.protocol import (
 from worker.sentence import Sentence
 
 ModelState: TypeAlias = Literal["loading", "ready", "failed", "unloaded"]
-"""`unloaded`: the model is known, and is loaded again by `wake`."""
+"""`unloaded` means that the model is known, and that `wake` loads it again."""
 
 _MAX_DEATHS = 3
-"""After this many deaths in a row without any event of an answer, no further worker is started."""
+"""When this many workers in a row have died without any event of an answer, no further worker is started."""
 
 
 @dataclass(frozen=True)
 class _Good:
-    """A model that loaded, with its draft model and the worker's report."""
+    """A model that was loaded successfully, with its draft model and the worker's report."""
 
     name: str
     draft: str
@@ -55,19 +55,19 @@ class ModelSession(QObject):
     chosen = Signal()
     """The user has chosen a model, which the worker should load at once."""
     worker_died = Signal(object)
-    """A worker died or was ended; a `Sentence` that says so. The state is `loading` if a fresh one replaces it."""
+    """A worker died or was killed: a `Sentence` that says so. The state is `loading` if a new worker replaces it."""
     load_failed = Signal(object)
-    """A model could not be loaded, or kills every worker; a `Sentence` on why, and what to do."""
+    """A model could not be loaded, or every worker dies with it: a `Sentence` that says why, and what to do."""
     draft_refused = Signal(object)
-    """The requested draft model can't be used; a `Sentence` on why."""
+    """The requested draft model can't be used: a `Sentence` that says why."""
     noticed = Signal(object)
-    """A `Sentence` on a fault of a loaded model that can still be used. Emitted once for each fault of a model."""
+    """A `Sentence` about a problem of a loaded model that can still be used. Emitted once for each problem."""
     precision_refused = Signal(int)
-    """The model does not support a cache with this number of bits; it is loaded without it."""
+    """The number of bits of a cache that the model does not support. The model is loaded with its usual cache."""
     kept_changed = Signal()
     """`kept` changed."""
     ended = Signal()
-    """The worker was ended by `end`."""
+    """`end` has ended the worker."""
 
     def __init__(self, link: WorkerLink) -> None:
         super().__init__()
@@ -75,37 +75,37 @@ class ModelSession(QObject):
         self._request_ids = (f"load-{number}" for number in itertools.count(1))
         self._request_id = ""
         self._good: _Good | None = None
-        """The last model that loaded."""
+        """The last model that was loaded successfully; None if there is none."""
         self._why_not_drafted: Sentence | None = None
-        """Why the draft model was dropped after a failed load; reported once the model is loaded without it."""
+        """Why the draft model was dropped after a failed load. Reported once the model is loaded without it."""
         self._num_deaths = 0
         self._why_ended: Sentence | None = None
-        """Why this session is ending the worker; None if it is not."""
+        """Why this session is ending the worker; None if it is not ending it."""
         self._is_cancelled = False
         """Whether the user has cancelled the load."""
         self.is_load_begun = False
-        """Whether the worker has begun to load the model, or has refused it."""
+        """Whether the worker has begun to load the model, or has refused to load it."""
         self._noticed: set[tuple[str, str]] = set()
-        """The notices that were emitted, with the identity of their model."""
+        """The notices that were emitted, each with the identity of its model."""
         self._other_ids = (f"other-{number}" for number in itertools.count(1))
         self._stats_ids = (f"kept-{number}" for number in itertools.count(1))
         self._stats_id = ""
         self._remove: Callable[[], None] | None = None
-        """Called once a model is loaded that uses nothing on disk."""
+        """Functions to call once a model is loaded that uses no files on disk."""
         self._refused: dict[str, Sentence] = {}
-        """Why models did not load when they were last tried."""
+        """By name, why models could not be loaded at the last attempt."""
         self.draft_of: Callable[[str], str] = lambda _: ""
-        """Returns the usual draft model of a model; empty if it has none."""
+        """Returns the name of the draft model that the user chose for a model; empty if there is none."""
         self.template_of: Callable[[str], str | None] = lambda _: None
-        """Returns the chat template that the user chose for a model without one."""
+        """Returns the chat template that the user chose for a model without a template."""
         self.kv_bits_of: Callable[[str], Literal[4, 8, 16]] = lambda _: self.cache_settings.kv_bits or 16
-        """Returns the precision that the cache of a model should have; 16 means the one that it computes with."""
+        """Returns the bits of the cache of a model; 16 means the precision in which the model computes."""
         self.cache_settings = CacheSettings()
-        """The cache settings of the model requested last."""
+        """The cache settings of the model that was requested last."""
         self.is_precision_refused = False
-        """Whether that model does not support the requested bits."""
+        """Whether that model does not support the requested bits of the cache."""
         self.kept: CacheStatsReport | None = None
-        """The worker's last report on its cache; None if unknown."""
+        """The worker's last report about its cache; None if there is none."""
         self.name = ""
         self.draft = ""
         """The requested draft model; empty if there is none."""
@@ -114,7 +114,10 @@ class ModelSession(QObject):
         self.stage = ""
         self.info: ModelLoaded | None = None
         self.thinking_option: str | None = None
-        """The chat template's option for thinking; None without one. It stays known while a model is loaded again."""
+        """The name of the chat template's option for thinking; None if it has none.
+
+        The value is kept while a model is loaded again.
+        """
         link.received.connect(self._on_event)
         link.exited.connect(self._on_exit)
 
@@ -130,15 +133,15 @@ class ModelSession(QObject):
 
     @property
     def exited(self) -> SignalInstance:
-        """The worker ended by itself."""
+        """The worker has ended by itself."""
         return self._link.exited
 
     def send(self, command: Command) -> bool:
-        """Send a command to the worker. Return whether there is one."""
+        """Send a command to the worker. Return False if there is no worker."""
         return self._link.send(command)
 
     def note_useful(self) -> None:
-        """Note that this worker has answered something that its link did not emit."""
+        """Note that this worker works: it has answered another program's request, which its link did not emit."""
         self._num_deaths = 0
 
     def expect(self, name: str, draft: str) -> None:
@@ -146,11 +149,11 @@ class ModelSession(QObject):
         self.name, self.draft, self.stage = name, draft, "starting"
 
     def why_not(self, name: str) -> Sentence | None:
-        """Return why a model did not load when it was last tried; None if it did, or was not tried."""
+        """Return why a model could not be loaded at the last attempt; None if it was loaded, or never tried."""
         return self._refused.get(name)
 
     def load(self, name: str, cache_settings: CacheSettings | None = None, draft: str = "") -> None:
-        """Load a model, with a draft model (empty: none). Starts a worker if there is none."""
+        """Load a model, with a draft model (empty means none). Starts a worker if there is none."""
         self._refused.pop(name, None)
         self._num_deaths = 0
         self._why_not_drafted = None
@@ -167,30 +170,30 @@ class ModelSession(QObject):
             self.chosen.emit()
 
     def restart(self, why: Sentence) -> None:
-        """End the worker, which may be stuck, and load the model in a fresh one. `why` goes into `worker_died`."""
+        """End the worker, which may be stuck, and load the model in a new worker. `why` is emitted by `worker_died`."""
         if self._link.is_started and self._why_ended is None:
             self._why_ended = why
             self._link.end()
 
     def unload(self) -> None:
-        """Free the model's memory; the cache on disk stays. The caller has stopped all answers."""
+        """Free the model's memory. The cache on disk is kept. The caller has stopped all answers."""
         if self.state == "ready":
             self._link.send(UnloadModel(request_id=next(self._other_ids)))
             self._be_unloaded()
 
     def replace_unloaded(self, name: str, draft: str) -> None:
-        """Let the next question load another model than the one that was unloaded."""
+        """Let the next question load this model and not the one that was unloaded."""
         if self.state == "unloaded":
             self.name, self.draft, self.info = name, draft, None
             self.changed.emit()
 
     def wake(self) -> None:
-        """Load the model if it is unloaded: it is about to be asked."""
+        """Load the model if it is unloaded, because a question will follow."""
         if self.state == "unloaded":
             self.load(self.name, draft=self.draft)
 
     def end(self) -> None:
-        """End the worker, which has no answers to write. The next load starts a fresh one."""
+        """End the worker. No answers may be running. The next load starts a new worker."""
         if self._link.is_started:
             self._link.stop(0.0)
             self._be_unloaded()
@@ -209,7 +212,7 @@ class ModelSession(QObject):
         return self.state == "loading" and self._is_cancelled
 
     def set_draft(self, draft: str) -> None:
-        """Change the draft model (empty: none) after the running answers. The model's cache is kept."""
+        """Change the draft model (empty means none) after the running answers. The model's cache is kept."""
         if draft == self.draft:
             return
         if self.state == "unloaded":
@@ -220,7 +223,7 @@ class ModelSession(QObject):
             self._load(self.name, draft)
 
     def set_cache_settings(self, cache_settings: CacheSettings) -> None:
-        """Change the cache settings. The model is loaded again for that, after the running answers."""
+        """Change the cache settings. This loads the model again, after the running answers."""
         if self.state == "unloaded":
             self.cache_settings, self.is_precision_refused = cache_settings, False
         elif cache_settings != self.cache_settings:
@@ -234,9 +237,9 @@ class ModelSession(QObject):
             self.load(self.name, draft=self.draft)
 
     def forget(self, remove: Callable[[], None]) -> None:
-        """Empty the cache: call `remove` once the worker uses no files on disk.
+        """Clear the cache: call `remove` once the worker uses no files on disk.
 
-        For that the model is loaded twice. Between the two loads, requests are answered as usual.
+        This loads the model twice: without the files, then with them. In between, requests are answered as usual.
         """
         if self.state in {"failed", "unloaded"} or self.cache_settings.disk_limit_bytes == 0:
             remove()
@@ -245,18 +248,18 @@ class ModelSession(QObject):
         self._load(self.name, self.draft)
 
     def query_cache_stats(self) -> None:
-        """Request the worker's report on its cache. `kept_changed` is emitted when `kept` has it."""
+        """Request the worker's report about its cache. `kept_changed` is emitted when `kept` has the report."""
         self._stats_id = next(self._stats_ids)
         if not self._link.send(CacheStats(request_id=self._stats_id)):
             self._set_kept(None)
 
     @property
     def kv_bits(self) -> int | None:
-        """The bits of the model's cache; None means those that it computes with."""
+        """The bits of the model's cache; None means the precision in which the model computes."""
         return self._cache_options().kv_bits
 
     def how_it_runs(self) -> list[Sentence]:
-        """Return how the loaded model runs on this computer; empty if no model is loaded."""
+        """Return sentences about how the loaded model runs on this computer; empty if no model is loaded."""
         if self.info is None:
             return []
         found: list[Sentence] = []
@@ -278,9 +281,9 @@ class ModelSession(QObject):
         return found
 
     def with_model(self, record: Record, name: str | None = None) -> Record:
-        """Return a record with a model's name, identity and a seed; `name` None means the loaded model.
+        """Return a record with a model's name, identity and a seed. A `name` of None means the loaded model.
 
-        A model that is not loaded has only its name. The seed is chosen here, so that an answer has one even if the
+        For a model that is not loaded, only the name is known. The seed is chosen here, so that it is known even if the
         worker dies.
         """
         name = self.name if name is None else name
@@ -297,7 +300,7 @@ class ModelSession(QObject):
         )
 
     def identified(self, record: Record) -> Record:
-        """Return the record of an answer that is asked now with what was not known before the model was loaded."""
+        """Return the record of an answer that is requested now, completed with facts that only a loaded model has."""
         if self.info is None:
             return record
         return msgspec.structs.replace(
@@ -498,7 +501,7 @@ class ModelSession(QObject):
 
 
 def how_confined(confinement: Confinement) -> Sentence:
-    """Say how the worker's process is confined, or why it is not."""
+    """Return a sentence that says how the worker's process is confined, or why it is not."""
     match confinement.network, confinement.files, confinement.why_not:
         case True, True, _:
             return Sentence("The model's process can't reach the network, and writes files only in its own folder.")
@@ -532,7 +535,7 @@ def how_confined(confinement: Confinement) -> Sentence:
 
 
 def how_weights_lie(weights: WeightForm) -> Sentence | None:
-    """Return which form a model's weights have in memory; None if they have the form that they are stored in."""
+    """Return a sentence about the form of a model's weights in memory; None if it is the form on disk."""
     match weights.form:
         case "stored":
             return None

@@ -35,7 +35,7 @@ _STATES: dict[str, State] = {"length": "cut", "cancelled": "stopped"}
 
 
 def generate(request_id: RequestId, message: Message, prompt: Sequence[Message], *, num_answers: int = 1) -> Generate:
-    """Return the command that answers `prompt`, continuing existing text of `message`."""
+    """Return the command to answer `prompt`. Existing text of `message` is continued."""
     record = message.record or Record()
     sampling = record.sampling
     offered = tools(prompt)
@@ -67,7 +67,7 @@ def _sampling(record: Record) -> protocol.Sampling:
 
 
 def continuation_of(message: Message) -> Continuation | None:
-    """Return the beginning of an answer for the worker to continue; None if it is empty."""
+    """Return the beginning of an answer, which the worker should continue; None if the answer is empty."""
     record = message.record or Record()
     if record.origins.endswith(ORIGINS["chosen"]) and sum(record.token_chars) == len(message.text):
         # The user chose the last token itself, not its text.
@@ -82,17 +82,17 @@ def worker_constraint(constraint: Constraint) -> protocol.Constraint:
 
 
 def tools(path: Sequence[Message]) -> list[protocol.Tool]:
-    """Return the tools that the answers of a branch may call: those of its system prompt."""
+    """Return the tools that the model may call in answers of a branch, as its system prompt lists them."""
     found = next((message.record.tools for message in path if message.role == "system" and message.record), ())
     return [protocol.Tool(name=tool.name, description=tool.description, parameters=tool.parameters) for tool in found]
 
 
 def turns(path: Sequence[Message]) -> list[protocol.Message]:
-    """Return the turns of a branch that the model reads.
+    """Return the turns of a branch that become the model's prompt.
 
     Empty system prompts, notes and empty answers are left out. Consecutive questions become one turn, with their files;
     the files of a project are a part of its system prompt, if it has one.
-    Messages that another program sent are turns as it sent them, and the calls of an answer are a part of it.
+    Messages that another program sent become turns unchanged. The tool calls of an answer are a part of its turn.
     """
     return [turn for messages in _grouped(path) if (turn := _turn(messages)) is not None]
 
@@ -101,7 +101,7 @@ Place: TypeAlias = Literal["none", "joined", "new"]
 
 
 def place_of(message: Message, last: Sequence[Message]) -> Place:
-    """Return whether a message is part of no turn, of the last one (`last` are its messages), or begins a new one."""
+    """Return whether a message is in no turn, joins the last turn (`last` are its messages), or begins a new turn."""
     sent = _sent(message)
     if message.role == "root":
         return "none"
@@ -119,7 +119,7 @@ def place_of(message: Message, last: Sequence[Message]) -> Place:
 
 
 def _grouped(path: Sequence[Message]) -> list[list[Message]]:
-    """Return the messages that the model reads, grouped by turn."""
+    """Return the messages that are part of the prompt, grouped by turn."""
     groups: list[list[Message]] = []
     for message in path:
         match place_of(message, groups[-1] if groups else ()):
@@ -137,7 +137,7 @@ def _sent(message: Message) -> Sent | None:
 
 
 def _turn(messages: Sequence[Message]) -> protocol.Message | None:
-    """Return a turn; None for an answer without text whose calls are all gone."""
+    """Return the turn of these messages; None for an answer without text whose tool calls have all been removed."""
     first, sent = messages[0], _sent(messages[0])
     if first.role == "assistant":
         return _answer(messages)
@@ -152,7 +152,10 @@ def _turn(messages: Sequence[Message]) -> protocol.Message | None:
 
 
 def _answer(messages: Sequence[Message]) -> protocol.Message | None:
-    """Return the turn of an answer and the notes of its calls. Without one of them, its tokens are not known."""
+    """Return the turn of an answer and the notes of its tool calls.
+
+    If one of the notes is missing, the tokens of the turn are not known.
+    """
     first, sent = messages[0], _sent(messages[0]) or Sent()
     calls = [
         protocol.ToolCall(name=call.name, arguments=call.arguments, id=call.id)
@@ -178,13 +181,13 @@ def _answer(messages: Sequence[Message]) -> protocol.Message | None:
 
 
 def _num_left_out(prompt: Sequence[Message], num_turns: int) -> int:
-    """Return how many messages the oldest `num_turns` turns after the system prompt have."""
+    """Return the number of messages in the oldest `num_turns` turns after the system prompt."""
     after_system = [group for group in _grouped(prompt) if group[0].role != "system"]
     return sum(len(group) for group in after_system[:num_turns])
 
 
 def without_oldest(prompt: Sequence[Message], num_messages: int) -> list[Message]:
-    """Return a prompt without its oldest messages after the system prompt, as a full context drops them."""
+    """Return a prompt without the oldest `num_messages` messages after the system prompt."""
     after_system = [message for group in _grouped(prompt) if group[0].role != "system" for message in group]
     left_out = {message.id for message in after_system[:num_messages]}
     return [message for message in prompt if message.id not in left_out]
@@ -193,7 +196,7 @@ def without_oldest(prompt: Sequence[Message], num_messages: int) -> list[Message
 def finished(
     message: Message, prompt: Sequence[Message], tokens: Sequence[Token], event: Finished, number: int = 0
 ) -> Message:
-    """Return the finished message of a choice.
+    """Return the message of one choice of a request that has finished.
 
     `message` and `prompt` are those of the request. `tokens` are all received tokens, including those without kept
     text. `number` is that of the choice.

@@ -1,4 +1,4 @@
-"""The loaded models: the chosen one, and the guide, which answers beside it in a process of its own."""
+"""The loaded models: the chosen model, and the guide, which answers beside it in a process of its own."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from worker.protocol import Command, ModelLoaded
 GUIDE = "guide"
 """The name of the built-in model that knows only Bough."""
 _IDLE_MS = 300_000
-"""The guide's process ends after this long without a question to the guide."""
+"""The guide's process ends when the guide was not asked for this time."""
 
 
 class Sessions(QObject):
-    """Finds the session that answers for a model. The guide's process starts when the guide is first asked."""
+    """Finds the session that answers for a model. The guide's process is started when the guide is first asked."""
 
     changed = Signal()
     """A session changed."""
@@ -36,11 +36,11 @@ class Sessions(QObject):
 
     @property
     def is_guide_idle(self) -> bool:
-        """Whether the guide has a process of its own that answers nothing now."""
+        """Whether the guide has a process of its own, and no answer is running there."""
         return self.guide.link.is_started and self.idle_timer.isActive()
 
     def of(self, model: str) -> ModelSession:
-        """Return the session that answers for a model, whether it has loaded it or not."""
+        """Return the session that answers for a model. The session may have another model loaded."""
         return self.guide if model == GUIDE and self.chosen.name != GUIDE else self.chosen
 
     def load(self, session: ModelSession, model: str) -> None:
@@ -51,7 +51,7 @@ class Sessions(QObject):
             session.choose(model, session.draft_of(model))
 
     def set_guide_busy(self, *, is_busy: bool) -> None:
-        """Let the guide's process end after a while, unless it writes an answer."""
+        """Set whether the guide is generating an answer. If not, its process ends after a while."""
         if is_busy:
             self.idle_timer.stop()
         elif self.guide.state != "unloaded" and not self.idle_timer.isActive():
@@ -59,10 +59,13 @@ class Sessions(QObject):
 
 
 class ModelInUse(QObject):
-    """The model of the conversation that a window shows: a `ModelSession` for this model, wherever it is loaded."""
+    """The model of the conversation that a window shows.
+
+    Forwards to the `ModelSession` that answers for this model: the chosen model's, or the guide's.
+    """
 
     changed = Signal()
-    """It is another model, or its state or progress changed."""
+    """The model, its state or its loading progress changed."""
     received = Signal(object)
     """An event of a worker."""
     exited = Signal()
@@ -79,7 +82,7 @@ class ModelInUse(QObject):
             session.ended.connect(self.exited)
 
     def show(self, name: str | None) -> None:
-        """Switch to another model; None means the one that is chosen for new conversations."""
+        """Switch to another model; None means the model for new conversations."""
         if name != self._name:
             self._name = name
             self.changed.emit()
@@ -95,12 +98,12 @@ class ModelInUse(QObject):
 
     @property
     def is_here(self) -> bool:
-        """Whether the session has this model, or is loading it."""
+        """Whether the session has loaded this model, or is loading it."""
         return self.session.name == self.name
 
     @property
     def state(self) -> ModelState:
-        """`unloaded` if another model is loaded in its place."""
+        """The state of this model; `unloaded` if the session has another model."""
         return self.session.state if self.is_here else "unloaded"
 
     @property
@@ -127,7 +130,7 @@ class ModelInUse(QObject):
 
     @property
     def thinking_option(self) -> str | None:
-        """The chat template's option for thinking; None without one, or if the model is not loaded."""
+        """The name of the chat template's option for thinking; None if it has none, or the model is not loaded."""
         return self.session.thinking_option if self.is_here else None
 
     def send(self, command: Command) -> bool:
@@ -135,7 +138,7 @@ class ModelInUse(QObject):
         return self.is_here and self.session.send(command)
 
     def with_model(self, record: Record) -> Record:
-        """Return a record with this model's name and a seed; and its identity if it is loaded."""
+        """Return a record with this model's name and a seed, and with the model's identity if it is loaded."""
         return self.session.with_model(record, self.name)
 
     def _on_exited(self) -> None:

@@ -44,7 +44,7 @@ class WorkerLink(QObject):
     received = Signal(object)
     """An event of the worker."""
     exited = Signal(int)
-    """The worker ended by itself. Its exit code; negative means a signal. All its events were emitted before."""
+    """The worker has ended by itself: its exit code; negative means a signal. All its events were emitted before."""
     _said = Signal(object)
     _ended = Signal(object)
 
@@ -52,7 +52,7 @@ class WorkerLink(QObject):
         super().__init__()
         self._start_client = start_client
         self.takes_first: Callable[[Event], bool] = lambda _: False
-        """Called in the link's thread with each event; if it returns True, the event is not emitted."""
+        """Called in the link's thread with each event. If it returns True, the event is not emitted."""
         self._client: Client | None = None
         self._thread: threading.Thread | None = None
         # Only these two signals cross threads, each with one permanent slot. PySide has crashed when a slot was
@@ -72,7 +72,7 @@ class WorkerLink(QObject):
 
     @property
     def is_started(self) -> bool:
-        """Whether there is a worker, as far as is known here."""
+        """Whether a worker was started and its end has not been noticed yet."""
         return self._client is not None
 
     def start(self) -> None:
@@ -83,7 +83,7 @@ class WorkerLink(QObject):
         self._thread.start()
 
     def send(self, command: Command) -> bool:
-        """Send a command. Return whether there is a worker. May be called from any thread."""
+        """Send a command. Return False if there is no worker. May be called from any thread."""
         client = self._client
         if client is None:
             return False
@@ -115,7 +115,7 @@ class WorkerLink(QObject):
         except WorkerExitedError:
             pass
         finally:
-            # Also after invalid data, because nothing that the worker sends can be trusted then.
+            # The worker is also ended after invalid data, because nothing that it sends can be trusted then.
             self._ended.emit(client)
 
     def _on_ended(self, client: Client) -> None:
@@ -128,7 +128,7 @@ class WorkerLink(QObject):
 
 
 def death_reason(exit_code: int) -> Sentence:
-    """Return a phrase on how a process ended, from its exit code (negative: a signal)."""
+    """Return a phrase that says how a process ended. `exit_code` is negative if a signal ended it."""
     if exit_code >= 0:
         return Sentence("exit code {code}", code=str(exit_code))
     if exit_code == -signal.SIGALRM:

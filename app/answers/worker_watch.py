@@ -1,4 +1,4 @@
-"""Reports a worker that is stuck, and ends a worker that does not obey the user.
+"""Reports a worker that is stuck, and kills a worker that does not carry out what the user wants.
 
 The worker's heartbeats say what it is doing. Time counts only while this process itself runs: a worker does not look
 stuck because the computer slept or the window was blocked.
@@ -21,18 +21,18 @@ from worker.sentence import Sentence, verbatim
 
 TICK_MS = 500
 _MAX_TICK_S = 0.75
-"""A longer time between two looks counts as this much."""
+"""If more time than this passes between two checks, only this much is counted."""
 SILENCE_S = 2.0
 _STARTING_SILENCE_S = 15.0
-"""While a process starts, it loads libraries, and the system may not let it do anything else."""
+"""The silence that is allowed while a process starts: loading libraries may block all of it."""
 _BUSY_SILENCE_S = 6.0
 _BUSY_S = 60.0
-"""For this long after a stuck worker has recovered, only a longer silence is reported: the computer may be busy."""
+"""For this time after a stuck worker has recovered, only a longer silence is reported: the computer may be busy."""
 OBEDIENCE_S = 3.0
-"""A worker that does not obey for this long is ended."""
+"""A worker that has not carried out a stop or a load for this time is killed."""
 _MIN_COMPUTING_S = 30.0
 _UNUSUAL = 5
-"""A step takes unusually long if it lasts this many times as long as the longest one before."""
+"""A step takes unusually long if it takes this many times as long as the longest step before."""
 _PATIENCE_S: dict[Activity, float] = {
     "starting": 60,
     "idle": float("inf"),
@@ -44,7 +44,7 @@ _PATIENCE_S: dict[Activity, float] = {
     "hook": 3,
     "saving": 30,
 }
-"""How long each activity may last before the user hears of it, in seconds."""
+"""How long each activity may take before the worker is reported as stuck, in seconds."""
 
 
 class WorkerWatch(QObject):
@@ -53,7 +53,7 @@ class WorkerWatch(QObject):
     got_stuck = Signal(object)
     """A `Sentence` that says what the worker was doing, and since when."""
     recovered = Signal()
-    """The worker responds again, or a new one has replaced it."""
+    """The worker responds again, or a new worker has replaced it."""
 
     def __init__(self, session: ModelSession, answers: Answers, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
@@ -61,19 +61,19 @@ class WorkerWatch(QObject):
         self.session = session
         self._answers = answers
         self._now_s = 0.0
-        """The time that was spent watching."""
+        """The time for which the worker has been watched, in seconds. All other times refer to it."""
         self._looked_s = clock()
         self._pid: int | None = None
         self._heartbeat: Heartbeat | None = None
         self._heard_s = 0.0
         self._recovered_s = -_BUSY_S
-        """When a worker that was reported as stuck went on by itself."""
+        """When a worker that was reported as stuck last recovered by itself."""
         self._stops: dict[MessageId, float] = {}
-        """Answers that the user has stopped, and when."""
+        """The answers that the user has stopped, with the time of the stop."""
         self._load_s: float | None = None
-        """When the user chose another model; None once the worker loads it."""
+        """When the user chose another model; None once the worker has begun to load it."""
         self._reported: Activity | None = None
-        """The activity that the worker is reported to be stuck in; None if it is not."""
+        """The activity in which the worker is reported to be stuck; None if it is not."""
         answers.stopping.connect(self._on_stopping)
         session.chosen.connect(self._on_chosen)
         self.timer = QTimer(self)
@@ -110,7 +110,7 @@ class WorkerWatch(QObject):
     # --- reports -------------------------------------------------------------------------------------------
 
     def _problem(self) -> tuple[Activity, Sentence] | None:
-        """Return the activity that the worker is stuck in, and a sentence for the user; None if it is not stuck."""
+        """Return the activity in which the worker is stuck, and a sentence for the user; None if it is not stuck."""
         silent_s, heartbeat = self._now_s - self._heard_s, self._heartbeat
         activity: Activity = "starting" if heartbeat is None else heartbeat.activity
         if silent_s > self._patience_with_silence_s(activity):
@@ -155,7 +155,7 @@ class WorkerWatch(QObject):
         self._load_s = self._now_s
 
     def _enforce_stops(self) -> None:
-        """End answers that the worker does not stop, unless it is only slow. See `_is_just_slow`."""
+        """End answers that the worker does not stop, unless the worker is just slow (see `_is_just_slow`)."""
         self._stops = {id_: at_s for id_, at_s in self._stops.items() if self._answers.is_streaming(id_)}
         overdue = [id_ for id_, at_s in self._stops.items() if self._now_s - at_s >= OBEDIENCE_S]
         if not overdue:
@@ -167,7 +167,7 @@ class WorkerWatch(QObject):
             self._restart(Sentence("The model process did not stop within {num} seconds.", num=round(OBEDIENCE_S)))
 
     def _enforce_load(self) -> None:
-        """End a worker that does not begin to load the chosen model: its current work is no longer needed."""
+        """Kill a worker that does not begin to load the chosen model. Its current work is no longer needed."""
         if self._load_s is None or self.session.is_load_begun:
             self._load_s = None
         elif self._heartbeat is None or self._heartbeat.activity == "starting":
@@ -178,7 +178,7 @@ class WorkerWatch(QObject):
 
     @property
     def _is_just_slow(self) -> bool:
-        """Whether the worker responds, and its step ends by itself: it computes, or reads a model."""
+        """Whether the worker responds, and its current step will end by itself: it computes, or loads a model."""
         heartbeat = self._heartbeat
         if heartbeat is None or self._now_s - self._heard_s > SILENCE_S:
             return False

@@ -19,11 +19,11 @@ from worker.sentence import Sentence, SentenceError, verbatim
 _log = logging.getLogger(__name__)
 
 _PATIENCE_MS = 10_000
-"""How long to wait while another program writes; the window does not wait for a task."""
+"""How long to wait while another program writes the store. The window does not wait for a task."""
 _READ_ONLY = verbatim("A task that only reads")
 
 Steps: TypeAlias = Generator[Any, None, Any]
-"""A task's generator: it yields its progress and returns its result. Closed early, it leaves everything as it was."""
+"""A task's generator. It yields the progress and returns the result. If it is closed early, nothing is changed."""
 
 
 def _reason(error: OSError) -> Sentence:
@@ -41,7 +41,7 @@ class Task(QObject):
     done = Signal(object)
     """The generator's result."""
     failed = Signal(object)
-    """The reason, as a `Sentence`."""
+    """Why the task failed, as a `Sentence`."""
     cancelled = Signal()
     ended = Signal()
     _reported = Signal(str, object)
@@ -95,7 +95,7 @@ class Task(QObject):
             self._reported.emit("failed", sentence)
 
     def _report_progress(self, progress: Any) -> None:
-        """Report the latest progress only, however fast the steps are."""
+        """Report only the latest progress, no matter how fast the steps are."""
         self._latest = progress
         if not self._is_progress_pending:
             self._is_progress_pending = True
@@ -120,7 +120,7 @@ class Task(QObject):
 
 
 class Archive(QObject):
-    """The running tasks on one store's file. Must be closed."""
+    """Runs tasks on the file of one store. The owner must call `close`."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()

@@ -1,6 +1,6 @@
 """Search while typing, in a thread with a store of its own.
 
-There are no timers: while one search runs, only the last query typed meanwhile is remembered.
+There are no timers. While one search runs, only the last query that was typed meanwhile is remembered.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ class SearchResult(Struct, frozen=True):
 
 
 class Searcher(QObject):
-    """Searches the store at `path`. Must be closed."""
+    """Searches the store at `path`. The owner must call `close`."""
 
     found = Signal(object)
-    """The `SearchResult` of the latest query; results of older ones may be dropped."""
+    """The `SearchResult` of the latest query. Results of older queries may be dropped."""
     _reported = Signal(object)
     """The only signal that crosses from the thread to the window's thread."""
 

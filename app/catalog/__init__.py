@@ -1,1 +1,1 @@
-"""Models on this machine and on the hub: found, fetched, and estimated. Independent of Qt and MLX."""
+"""Models on this machine and on the hub: finds and downloads them, and estimates their memory. No Qt, no MLX."""

@@ -1,4 +1,4 @@
-"""Chat templates for models whose folders have none. They lie in Bough's own folder, never beside the model."""
+"""Chat templates for models whose folders have none. They are kept in Bough's own folder, not in the model's."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _MAX_BYTES = 1 << 20
 
 
 class ChatTemplates:
-    """A file for each model, which the user may edit."""
+    """One file for each model. The user may edit the files."""
 
     def __init__(self, folder: Path, report: Callable[[Sentence], None] = lambda _: None) -> None:
-        """`report` is called with a sentence on a template that can't be read."""
+        """`report` is called with a sentence about each template that can't be read."""
         self.folder = folder
         self._report = report
 

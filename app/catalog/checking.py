@@ -1,4 +1,4 @@
-"""Checks whether a model on this machine is whole: its files, their hashes where known, and a trial in a worker."""
+"""Checks whether a model on this machine is complete: its files, known hashes, and a trial in a worker."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from worker.sentence import Sentence, SentenceError, joined
 
 _BLOCK_BYTES = 4 << 20
 _PATIENCE_S = 60.0
-"""A worker that has been silent for this long is ended."""
+"""A worker that has been silent for this time is killed."""
 _NAME = re.compile(r"(?:sha256[:-])?([0-9a-f]{64})|([0-9a-f]{40})")
 
 
 class Checking(Struct, frozen=True):
-    """How far a check is: what is being done, and the fraction that is done, 0 to 1."""
+    """The progress of a check: the current step, and the fraction of it that is done, from 0 to 1."""
 
     stage: str
     fraction: float
@@ -33,12 +33,12 @@ class Checked(Struct, frozen=True, kw_only=True):
     name: str
     path: Path
     problems: tuple[Sentence, ...] = ()
-    """Empty if the model is whole."""
+    """The problems that were found; empty if the model is complete."""
     num_hashed: int = 0
-    """Files whose content is that of their known hash."""
+    """The number of files whose content matches their known hash."""
     hashed_bytes: int = 0
     is_loaded: bool = False
-    """Whether a worker has loaded it and written a token. GGUF files are not loaded."""
+    """Whether a worker has loaded the model and generated a token. GGUF files are not loaded."""
 
     @property
     def is_whole(self) -> bool:
@@ -52,11 +52,11 @@ class _Expected(Struct, frozen=True):
     num_bytes: int
     hash: str
     is_git: bool = False
-    """Whether the hash is the one that git gives small files."""
+    """Whether the hash is git's own, which the hub gives for small files."""
 
 
 def check(model: LocalModel) -> Generator[Checking, None, Checked]:
-    """Check a model. The result names what is wrong; nothing is raised."""
+    """Check a model. The result lists the problems; no errors are raised."""
     problems: list[Sentence] = [] if model.problem is None else [model.problem]
     if model.format == "gguf" and not problems:
         problems += _gguf_problems(model)
@@ -104,7 +104,7 @@ def check(model: LocalModel) -> Generator[Checking, None, Checked]:
 
 
 def _gguf_problems(model: LocalModel) -> list[Sentence]:
-    """Read the whole header, of all parts."""
+    """Return the problems in the headers of all parts of a GGUF file, which are read as a whole."""
     from worker.gguf.conversion import inspect
 
     try:
@@ -141,7 +141,7 @@ def _expected(model: LocalModel) -> Iterator[_Expected]:
 
 
 def _tried(model: LocalModel) -> Generator[Checking, None, Sentence | None]:
-    """Load a model in a worker and let it write a token. Return why that failed; None if it did not."""
+    """Load a model in a worker and let it generate a token. Return why that failed; None if it worked."""
     client = WorkerClient()
     try:
         client.send(LoadModel(request_id="check", model=model.name, cache=CacheOptions(disk_limit_bytes=0)))
@@ -174,7 +174,7 @@ def _tried(model: LocalModel) -> Generator[Checking, None, Sentence | None]:
 
 
 def summary(checked: Checked) -> Sentence:
-    """Say what a check found, if nothing is wrong."""
+    """Return a sentence about a check that found no problems."""
     loaded = Sentence("It loads and answers.") if checked.is_loaded else Sentence("Its header can be read.")
     if not checked.num_hashed:
         return loaded

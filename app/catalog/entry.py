@@ -1,4 +1,4 @@
-"""A model on this machine or on the hub, as the Models window, the shell and the downloads see it."""
+"""A model on this machine or on the hub, as the Models window, the shell commands and the downloads use it."""
 
 from __future__ import annotations
 
@@ -10,60 +10,60 @@ from msgspec import Struct
 from worker.sentence import Sentence
 
 Source: TypeAlias = Literal["bough", "hub", "lm_studio", "ollama", "llama_cpp", "mlx", "added"]
-"""The owner of a model's folder: Bough, the Hugging Face cache, another program, or the user, who added it."""
+"""The owner of a model's folder: Bough, the Hugging Face cache, another program, or `added` by the user."""
 Format: TypeAlias = Literal["mlx", "gguf"]
-"""`mlx`: a folder with config.json and safetensors, which can be loaded. `gguf`: a file that is converted first."""
+"""`mlx` is a folder with config.json and safetensors, which can be loaded; `gguf` a file to be converted first."""
 Verdict: TypeAlias = Literal["fits", "tight", "too_big"]
-"""`tight`: it fits, but other programs or the system may need the memory."""
+"""`tight` means that the model fits, but other programs or the system may need the memory."""
 KvBits: TypeAlias = Literal[4, 8, 16]
-"""The precision of keys and values. 16 means the one that the model computes with."""
+"""The bits of keys and values. 16 means the precision in which the model computes."""
 
 
 class LayerMemory(Struct, frozen=True, kw_only=True):
-    """The memory that layers of one kind take for each sequence, counted in numbers, not bytes."""
+    """The memory that layers of one kind need for each sequence, as a count of numbers, not of bytes."""
 
     num_layers: int = 1
     numbers_per_token: int = 0
-    """Keys and values of one token in one layer."""
+    """The count of numbers in the keys and values of one token in one layer."""
     window: int | None = None
-    """The most tokens that a layer keeps; None means all."""
+    """The maximum number of tokens that a layer keeps; None means all tokens."""
     fixed_numbers: int = 0
-    """The state of a recurrent or convolutional layer, whatever the length."""
+    """The count of numbers in the state of a recurrent or convolutional layer, which does not grow."""
     can_quantize: bool = True
-    """Whether its keys and values can be kept in 8 or 4 bits."""
+    """Whether the keys and values can be kept in 8 or 4 bits."""
 
 
 class Shape(Struct, frozen=True, kw_only=True):
-    """The facts of a model that decide how much memory it takes."""
+    """The facts of a model that determine how much memory it needs."""
 
     packed_numbers: int = 0
-    """Parameters in quantized form."""
+    """The number of quantized parameters."""
     packed_bytes: int = 0
-    """Their size, with scales and biases."""
+    """The size of the quantized parameters with their scales and biases."""
     scales_bytes: int = 0
     """The size of the scales and biases alone; 0 if unknown."""
     float_numbers: int = 0
-    """Parameters as plain floats."""
+    """The number of parameters that are plain floats."""
     float_bytes: int = 0
     largest_float_bytes: int = 0
-    """The size on disk of the largest float weight that is no embedding. Both forms exist while it is converted."""
+    """The size on disk of the largest float weight except embeddings. While it is converted, both forms exist."""
     largest_packed_numbers: int = 0
-    """The parameters of the largest quantized weight that is no embedding."""
+    """The number of parameters in the largest quantized weight except embeddings."""
     embedding_numbers: int = 0
-    """The parameters of the largest quantized embedding."""
+    """The number of parameters in the largest quantized embedding."""
     layers: tuple[LayerMemory, ...] = ()
-    """Empty if unknown."""
+    """The memory of the layers, equal layers together; empty if unknown."""
     tokenizer_bytes: int = 0
     """The size of tokenizer.json; 0 if unknown."""
     vocab_size: int = 0
-    """0 if unknown."""
+    """The number of tokens in the vocabulary; 0 if unknown."""
     hidden_size: int = 0
     intermediate_size: int = 0
-    """The widest layer that each token passes; of a mixture of experts, that of the experts in use together."""
+    """The width of the feed-forward layer; in a mixture of experts, the sum over the experts that a token uses."""
     num_experts: int = 0
-    """The experts that each token passes in a layer; 0 without experts."""
+    """The number of experts that each token uses in a layer; 0 without experts."""
     is_latent: bool = False
-    """Whether keys and values are computed from a short vector."""
+    """Whether keys and values are computed from a short vector (latent attention)."""
     num_heads: int = 0
 
     @property
@@ -72,7 +72,7 @@ class Shape(Struct, frozen=True, kw_only=True):
 
     @property
     def weights_bytes(self) -> int:
-        """The size on disk."""
+        """The size of all weights on disk."""
         return self.packed_bytes + self.float_bytes
 
 
@@ -82,7 +82,7 @@ class LocalModel(Struct, frozen=True, kw_only=True):
     name: str
     """The name that `load_model` takes and conversations remember; the path of a GGUF file."""
     title: str
-    """Its name for people, one printable line."""
+    """The name that the user sees: one printable line."""
     path: Path
     """The model's folder, or its first GGUF file."""
     source: Source
@@ -92,32 +92,32 @@ class LocalModel(Struct, frozen=True, kw_only=True):
     files: tuple[Path, ...] = ()
     """The files of a GGUF model: more than one if it is split. Empty for a folder."""
     repo: str = ""
-    """The repository on the hub that it came from, as "owner/name"; empty if unknown."""
+    """The repository on the hub from which the model came, as "owner/name"; empty if unknown."""
     architecture: str = ""
     """`model_type` of config.json, or `general.architecture` of a GGUF file; empty if unknown."""
     quantization: str = ""
-    """For people: "4 bits", "Q4_K_M", "BF16"; empty if unknown."""
+    """The quantization as the user sees it, such as "4 bits", "Q4_K_M" or "BF16"; empty if unknown."""
     bits: float | None = None
     """Bits of each parameter, on average; None if unknown."""
     context_length: int | None = None
-    """In tokens; None if unknown."""
+    """The context length in tokens; None if unknown."""
     num_parameters: int | None = None
     licence: str = ""
     """The licence that the model's page names, such as "apache-2.0"; empty if unknown."""
     has_template: bool = True
-    """Whether it has a chat template."""
+    """Whether the model has a chat template."""
     has_end_token: bool = True
-    """Whether its files name the token that ends an answer."""
+    """Whether the model's files name the token that ends an answer."""
     modified_ms: int = 0
-    """The time of its newest file."""
+    """The modification time of the model's newest file."""
     shape: Shape | None = None
     """None if unknown."""
     problem: Sentence | None = None
-    """Why it can't be used; None if nothing is known against it."""
+    """Why the model can't be used; None if no problem is known."""
 
     @property
     def can_be_removed(self) -> bool:
-        """Whether Bough may delete it. Other programs' models stay."""
+        """Whether Bough may delete the model. Bough never deletes other programs' models."""
         return self.source in {"bough", "hub"}
 
 
@@ -125,29 +125,29 @@ class RemoteFile(Struct, frozen=True, kw_only=True):
     """A file of a repository on the hub."""
 
     path: str
-    """Its path in the repository, with "/"."""
+    """The file's path in the repository, with "/" as separator."""
     num_bytes: int
     sha256: str = ""
-    """The SHA-256 of its content; empty if the hub names none, as for small files."""
+    """The SHA-256 of the content; empty if the hub does not give it, as for small files."""
     blob_id: str = ""
     """Git's hash of a small file; empty if unknown."""
 
 
 class RemoteModel(Struct, frozen=True, kw_only=True):
-    """A model on the hub that can be fetched: a repository, or one GGUF model of a repository."""
+    """A model on the hub that can be downloaded: a repository, or one GGUF model of a repository."""
 
     repo: str
-    """As "owner/name"."""
+    """The repository, as "owner/name"."""
     gguf: str = ""
     """The path of the (first) GGUF file in the repository; empty for a repository in MLX format."""
     revision: str = ""
-    """The commit; empty if unknown."""
+    """The hash of the commit; empty if unknown."""
     title: str = ""
     format: Format = "mlx"
     files: tuple[RemoteFile, ...] = ()
-    """Only those that Bough needs. Empty in a list of hits, which names no files."""
+    """The files that Bough needs; empty in a list of search hits, which has no files."""
     num_bytes: int | None = None
-    """The bytes to fetch; None if unknown."""
+    """The size of the download in bytes; None if unknown."""
     architecture: str = ""
     quantization: str = ""
     bits: float | None = None
@@ -155,34 +155,34 @@ class RemoteModel(Struct, frozen=True, kw_only=True):
     num_parameters: int | None = None
     licence: str = ""
     num_downloads: int | None = None
-    """In the last 30 days."""
+    """The number of downloads in the last 30 days."""
     updated_ms: int | None = None
     is_gated: bool = False
-    """Whether its owner must allow the download."""
+    """Whether the model's owner must allow the download."""
     shape: Shape | None = None
     note: str = ""
-    """A line about its use, from Bough's list of good models; empty for others."""
+    """A line on what the model is good for, from Bough's list of good models; empty for other models."""
     problem: Sentence | None = None
-    """Why it can't be used; None if nothing is known against it."""
+    """Why the model can't be used; None if no problem is known."""
 
     @property
     def key(self) -> str:
-        """Its name among all models on the hub, as `bough models fetch` takes it: "owner/name" or "…:file"."""
+        """The name by which `bough models fetch` finds the model on the hub: "owner/name" or "owner/name:file"."""
         return f"{self.repo}:{self.gguf}" if self.gguf else self.repo
 
 
 class LocalGguf(Struct, frozen=True, kw_only=True):
-    """A GGUF model on this machine that becomes a model folder."""
+    """A GGUF model on this machine that is to be converted to a model folder."""
 
     path: Path
-    """Its (first) file."""
+    """The path of the model's (first) file."""
     title: str
     num_bytes: int
     """The size of all its files."""
 
     @property
     def key(self) -> str:
-        """Its name among all that is fetched and converted."""
+        """The model's key among all downloads and conversions."""
         return f"file:{self.path}"
 
 
@@ -190,20 +190,20 @@ class Memory(Struct, frozen=True, kw_only=True):
     """The memory that models can use."""
 
     total_bytes: int
-    """The limit for one process: of the computer, a container, the GPU, or what macOS lets the GPU keep."""
+    """The limit for one process, in bytes: of the computer, a container, the GPU, or macOS's limit for the GPU."""
     available_bytes: int
-    """The part of it that other programs leave free."""
+    """The part of `total_bytes` that is free."""
     kind: Literal["ram", "unified", "gpu"] = "ram"
     on_cpu: bool = True
     """Whether models run on the CPU, where all numbers are computed as float32."""
 
 
 class Need(Struct, frozen=True, kw_only=True):
-    """The memory that a model takes, in bytes."""
+    """The memory that a model needs, in bytes."""
 
     weights_bytes: int
     kv_bytes: int
-    """Keys and values at the context length of `context_length` tokens, of all answers."""
+    """The keys and values of all answers when the context has `context_length` tokens."""
     overhead_bytes: int
     """The process, its libraries, the tokenizer and intermediate results."""
     context_length: int
@@ -230,19 +230,19 @@ class Fit(Struct, frozen=True, kw_only=True):
 
 
 class Asked(Struct, frozen=True, kw_only=True):
-    """Some answers to one prompt."""
+    """A request for one or more answers to one prompt."""
 
     num_tokens: int
-    """The prompt and one answer."""
+    """The tokens of the prompt and of one answer, together."""
     num_kept: int = 0
-    """The tokens of the prompt whose keys and values are in memory already."""
+    """The number of prompt tokens whose keys and values are in memory already."""
     num_answers: int = 1
 
 
 class Shortage(Struct, frozen=True, kw_only=True):
-    """The memory for an answer is not free."""
+    """Says that there is not enough free memory for an answer."""
 
     sentence: Sentence
     """The numbers, and what would fit instead."""
     is_too_large: bool
-    """Whether it can't fit on this machine, whatever other programs take."""
+    """Whether the answer can't fit on this machine even if no other program takes memory."""

@@ -1,4 +1,4 @@
-"""The facts that a model's own files state: architecture, quantization, context, licence, template. Headers only."""
+"""Reads facts from a model's files: architecture, quantization, context, licence, template. Only headers are read."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MAX_NUMBER = 2**40
 
 _DTYPES = {"F32": "F32", "F16": "F16", "BF16": "BF16", "F8_E4M3": "FP8", "F8_E5M2": "FP8"}
 _WRITES = re.compile(r"(?:ForCausalLM|LMHeadModel|ForConditionalGeneration|ForImageTextToText|CausalLM|LMModel)\w*$")
-"""Names of classes that write text. Others classify it, embed it, or read images."""
+"""Matches the names of classes that generate text. Other classes classify or embed text, or read images."""
 _EMBEDS = ("modules.json", "config_sentence_transformers.json", "sentence_bert_config.json")
 _REMAPPING = re.compile(r"^MODEL_REMAPPING = \{(.*?)^\}", re.MULTILINE | re.DOTALL)
 
@@ -39,7 +39,7 @@ class _TokenizerConfig(Struct):
 
 
 def json_object(file: Path) -> dict[str, Any]:
-    """Return the JSON object in a file; empty if there is none."""
+    """Return the JSON object in a file; empty if the file has none or can't be read."""
     try:
         found: object = msgspec.json.decode(read_regular(file, _MAX_BYTES))
     except (OSError, ValueError, RecursionError):
@@ -48,7 +48,7 @@ def json_object(file: Path) -> dict[str, Any]:
 
 
 def is_chat_model(config: Mapping[str, Any], files: Collection[str]) -> bool:
-    """Return whether a folder with these files could be meant for chats. Adapters and embedding models are not."""
+    """Return whether a folder with these files could be a chat model, and not an adapter or an embedding model."""
     if any(name in files for name in _EMBEDS) or "model_index.json" in files or "_class_name" in config:
         return False
     if "adapter_config.json" in files and not any(name.startswith("model") for name in files):
@@ -60,7 +60,7 @@ def is_chat_model(config: Mapping[str, Any], files: Collection[str]) -> bool:
 
 
 def is_supported(model_type: str) -> bool:
-    """Return whether mlx-lm has an architecture. True if that can't be known."""
+    """Return whether mlx-lm supports an architecture; True if that can't be found out."""
     known = _supported_types()
     return not known or model_type in known
 
@@ -89,7 +89,10 @@ def context_length(config: Mapping[str, Any]) -> int | None:
 
 
 def quantization(config: Mapping[str, Any], main_dtype: str = "") -> str:
-    """Return how the weights are stored, for people, such as "4 bits". `main_dtype`: as a weight file names it."""
+    """Return the quantization as the user sees it, such as "4 bits".
+
+    `main_dtype` is the type of most weights, by the name that weight files use.
+    """
     for key in ("quantization", "quantization_config"):
         found = config.get(key)
         if not isinstance(found, dict):
@@ -106,9 +109,9 @@ def quantization(config: Mapping[str, Any], main_dtype: str = "") -> str:
 
 
 def shape_of(config: Mapping[str, Any], weights: Sequence[WeightFile] = (), tokenizer_bytes: int = 0) -> Shape:
-    """Return what decides how much memory a model takes. Without weight files, only its layers are known.
+    """Return the facts that determine how much memory a model needs. Without weight files, only its layers are known.
 
-    `tokenizer_bytes`: the size of tokenizer.json, 0 if unknown.
+    `tokenizer_bytes` is the size of tokenizer.json; 0 if unknown.
     """
     found = config.get("quantization", config.get("quantization_config"))
     settings = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
@@ -147,7 +150,7 @@ def shape_of(config: Mapping[str, Any], weights: Sequence[WeightFile] = (), toke
 
 
 def licence(folder: Path, files: Collection[str]) -> str:
-    """Return the licence that a folder's README.md names at its beginning; empty if there is none."""
+    """Return the licence that is named at the beginning of a folder's README.md; empty if none is."""
     name = next((name for name in ("README.md", "readme.md") if name in files), None)
     if name is None:
         return ""
@@ -160,7 +163,7 @@ def licence(folder: Path, files: Collection[str]) -> str:
 
 
 def converted_licence(folder: Path, files: Collection[str]) -> str:
-    """Return the licence that Bough noted when it made a folder of a GGUF file; empty without one."""
+    """Return the licence that Bough noted when it converted a GGUF file to this folder; empty if there is none."""
     return clean_name(json_object(folder / "bough.json").get("licence")) if "bough.json" in files else ""
 
 
@@ -223,7 +226,7 @@ def _tokenizer_config(folder: Path) -> _TokenizerConfig:
 
 
 def clean_name(text: object) -> str:
-    """Return a name from a file as one short printable line; empty if it is no text."""
+    """Return a name from a file as one short printable line; empty if the value is not text."""
     return " ".join(one_line(text[:_MAX_NAME]).split()) if isinstance(text, str) else ""
 
 
@@ -232,5 +235,5 @@ def _list(value: object) -> list[object]:
 
 
 def _number(value: object) -> int:
-    """Return a positive integer of a sensible size; 0 for other values."""
+    """Return the value if it is a positive integer of a plausible size; else 0."""
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= _MAX_NUMBER else 0

@@ -1,4 +1,4 @@
-"""Messages between a process that fetches or converts a model and the queue that started it."""
+"""Messages between the queue of downloads and the process that it starts to download or convert a model."""
 
 from __future__ import annotations
 
@@ -11,58 +11,58 @@ from app.catalog.entry import LocalGguf, RemoteModel
 from worker.sentence import SentenceParts
 
 Phase: TypeAlias = Literal["fetching", "checking", "converting"]
-"""`checking`: the bytes that were here already are compared with their hashes."""
+"""`checking` means that bytes from an earlier attempt are compared with their hashes."""
 
 
 class FetchOrder(Struct, frozen=True, kw_only=True):
-    """A process's work. It holds no token."""
+    """The work for a process. It never contains the user's token."""
 
     model: RemoteModel | LocalGguf
     endpoint: str
     cache: Path
-    """The Hugging Face cache."""
+    """The folder of the Hugging Face cache."""
     folder: Path
-    """The job's own folder: a GGUF file lies here until it is converted."""
+    """The folder of this job, in which a GGUF file is kept until it is converted."""
     models: Path
-    """Bough's own models."""
+    """The folder of Bough's own models."""
     target: Path | None = None
-    """The model folder that an earlier process began to make of a GGUF file; None if none did."""
+    """The model folder to which an earlier process began to convert the GGUF file; None if there is none."""
     stall_s: float = 20.0
-    """After how long without a byte a connection counts as cut."""
+    """A connection that has brought no byte for this time counts as lost."""
     first_wait_s: float = 1.0
-    """The pause before the second try; it doubles with each further one that brings no byte."""
+    """The pause before the second attempt. It doubles with each further attempt that brings no byte."""
     may_use_xet: bool = True
 
 
 class Planned(Struct, frozen=True, tag=True):
-    """The files are known."""
+    """The list of files to download is known."""
 
     model: RemoteModel
 
 
 class Began(Struct, frozen=True, tag=True):
-    """The conversion of a GGUF file has begun, or goes on."""
+    """The conversion of a GGUF file has started or resumed."""
 
     target: str
-    """The model folder that it becomes."""
+    """The model folder that the conversion makes."""
 
 
 class Progressed(Struct, frozen=True, tag=True):
     phase: Phase
     num_bytes: int
-    """The bytes that were fetched or converted."""
+    """The number of bytes that have been downloaded or converted."""
     total_bytes: int
 
 
 class Waiting(Struct, frozen=True, tag=True):
-    """A connection failed and is tried again."""
+    """A connection has failed, and will be tried again."""
 
     why: SentenceParts
     seconds: float
 
 
 class Alive(Struct, frozen=True, tag=True):
-    """Sent each second: the process runs."""
+    """Sent every second while the process runs."""
 
 
 class Landed(Struct, frozen=True, tag=True):

@@ -1,7 +1,8 @@
-"""The entries of the queue as files, so that what was interrupted is there when Bough starts again.
+"""Stores the entries of the download queue as files, so that interrupted downloads can be resumed after a restart.
 
 Each entry has a folder, in which a fetched GGUF file also lies until it is converted. Several Boughs may share these
-folders: each writes only the entries that it changed.
+Each entry has a folder. A downloaded GGUF file is also kept there until it is converted. Several running Boughs may
+share these folders: each writes only the entries that it has changed.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _MAX_BYTES = 16 << 20
 
 
 class Fetch(Struct, frozen=True, kw_only=True):
-    """A model in the queue: one of the hub, or a GGUF file on this machine that is converted."""
+    """An entry of the queue: a model to download from the hub, or a GGUF file on this machine to convert."""
 
     id: str
     model: RemoteModel | LocalGguf
@@ -46,50 +47,50 @@ class Fetch(Struct, frozen=True, kw_only=True):
     """Whether the user has paused it."""
     phase: Phase = "fetching"
     num_bytes: int = 0
-    """Bytes that are here; while a GGUF file is converted, bytes converted."""
+    """The number of bytes downloaded so far; while a GGUF file is converted, the number of bytes converted."""
     total_bytes: int | None = None
-    """None until the files are known."""
+    """The size in bytes; None until the files are known."""
     target: str = ""
-    """The model folder that a conversion has begun to make; empty if none has."""
+    """The model folder that a conversion has begun to write; empty if none has begun."""
     target_bytes: int = 0
-    """The size of its weights; 0 if unknown."""
+    """The size of the weights that the conversion writes; 0 if unknown."""
     bytes_per_s: float | None = None
-    """None while it does not run, or is not known yet."""
+    """The speed; None while the entry does not run, or while the speed is not known yet."""
     waiting: Sentence | None = None
-    """Why nothing comes just now; it is tried again."""
+    """Why the connection brings nothing just now, although it is tried again; None if it works."""
     failure: Sentence | None = None
     failure_kind: str = ""
-    """A kind of `HubError`, or "disk", "internal"."""
+    """The kind of the failure: a kind of `HubError`, "disk" or "internal"."""
     name: str = ""
-    """The name that `load_model` takes, once all files are fetched."""
+    """The name by which `load_model` finds the model, once all files are there."""
     path: str = ""
-    """The folder of the model, once it has landed."""
+    """The folder of the model, once it is complete."""
 
     @property
     def seconds_left(self) -> float | None:
-        """None if unknown."""
+        """The expected remaining time; None if unknown."""
         if not self.bytes_per_s or self.total_bytes is None:
             return None
         return max(0, self.total_bytes - self.num_bytes) / self.bytes_per_s
 
     @property
     def is_local(self) -> bool:
-        """Whether it needs no hub."""
+        """Whether the entry is a conversion of a local file, which needs no hub."""
         return isinstance(self.model, LocalGguf)
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more happens by itself."""
+        """Whether the entry is complete, or stays as it is until the user does something."""
         return self.state in {"paused", "failed", "landed"}
 
 
 class _Saved(Struct):
-    """An entry as its file keeps it."""
+    """The contents of an entry's file."""
 
     order: int
     model: RemoteModel | None = None
     file: LocalGguf | None = None
-    """One of both is there."""
+    """Either this or `local` is set."""
     failure: SentenceParts | None = None
     failure_kind: str = ""
     is_held: bool = False
@@ -98,10 +99,10 @@ class _Saved(Struct):
 
 
 class FetchJobs:
-    """The entries' folders."""
+    """The folders of all entries."""
 
     def __init__(self, bough: Places, report: Callable[[Sentence], None] = lambda _: None) -> None:
-        """`report` is called with a sentence on each entry that can't be read."""
+        """`report` is called with a sentence about each entry that can't be read."""
         self._folder = bough.data / "fetching"
         self._report = report
         self._written: dict[str, bytes] = {}
@@ -154,7 +155,7 @@ class FetchJobs:
         )
 
     def save(self, fetches: Sequence[Fetch]) -> None:
-        """Write the entries that changed and have not landed."""
+        """Write the entries that have changed and are not complete."""
         order = 0
         for fetch in fetches:
             if fetch.state == "landed":
@@ -180,7 +181,7 @@ class FetchJobs:
                 _log.warning("%s could not be written: %s", path, error)
 
     def measured(self, fetch: Fetch) -> Fetch:
-        """Return an entry with the bytes that are on the disk."""
+        """Return an entry with the number of bytes that are on the disk."""
         if isinstance(fetch.model, LocalGguf):
             total = fetch.target_bytes or fetch.model.num_bytes
             return replace(fetch, phase="converting", num_bytes=_converted_bytes(fetch), total_bytes=total)
@@ -194,12 +195,12 @@ class FetchJobs:
         )
 
     def forget(self, id_: str) -> None:
-        """Remove the folder of an entry that has landed."""
+        """Remove the folder of an entry that is complete."""
         self._written.pop(id_, None)
         shutil.rmtree(self.folder(id_), ignore_errors=True)
 
     def discard(self, fetch: Fetch) -> int:
-        """Remove an entry with all that has come; return the bytes freed."""
+        """Remove an entry with all files that it has so far; return the number of bytes freed."""
         folder, model = self.folder(fetch.id), fetch.model
         if isinstance(model, RemoteModel) and model.format == "mlx":
             freed = HubFolder(model.repo, hub_cache(), model.revision).discard(model.files)
@@ -224,7 +225,7 @@ def _saved(fetch: Fetch, order: int) -> _Saved:
 
 
 def _converted_bytes(fetch: Fetch) -> int:
-    """Return the bytes that an unfinished conversion keeps."""
+    """Return the size in bytes of an unfinished conversion's files."""
     if not fetch.target:
         return 0
     from worker.gguf.conversion import kept_bytes
@@ -233,7 +234,7 @@ def _converted_bytes(fetch: Fetch) -> int:
 
 
 def _discard_conversion(fetch: Fetch) -> int:
-    """Remove a model folder that is not complete; return the bytes freed."""
+    """Remove a model folder that is not complete; return the number of bytes freed."""
     if not fetch.target:
         return 0
     from worker.gguf.conversion import discard
@@ -246,7 +247,7 @@ def _discard_conversion(fetch: Fetch) -> int:
 
 
 def id_of(model: RemoteModel | LocalGguf) -> str:
-    """Return a name for a folder: the same model has the same one."""
+    """Return a name for the folder of an entry. The same model always has the same name."""
     words = re.sub(r"[^\w.-]+", "-", model.key, flags=re.ASCII)[-60:].strip("-.")
     digest = hashlib.sha256(model.key.encode(errors="surrogateescape")).hexdigest()
     return f"{words}-{digest[:8]}"

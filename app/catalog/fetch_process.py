@@ -1,6 +1,6 @@
-"""The process that fetches or converts one model.
+"""The process that downloads or converts one model.
 
-It can be ended at any moment: what is finished stays, and another process goes on from there.
+It can be killed at any time: finished parts are kept, and the next process resumes from them.
 """
 
 from __future__ import annotations
@@ -52,13 +52,16 @@ _BEAT_S = 1.0
 _REPORT_S = 0.1
 _FILES_AT_ONCE = 4
 _SPARE_BYTES = 64 << 20
-"""The space that stays free on the disk."""
+"""The space in bytes that is left free on the disk."""
 _MAX_NAME_BYTES = 200
-"""Most file systems allow 255; an unfinished folder's name is longer."""
+"""The maximum length of a folder's name.
+
+Most file systems allow 255, but the name of an unfinished folder is longer.
+"""
 
 
 class _GivenToken(Tokens):
-    """A token that the parent has read."""
+    """A token that the parent process has read."""
 
     def __init__(self, endpoint: str, token: str | None) -> None:
         super().__init__(endpoint)
@@ -70,7 +73,10 @@ class _GivenToken(Tokens):
 
 
 def main(order: FetchOrder, token: str | None, pipe: Pipe) -> None:
-    """Fetch or convert a model, and report into the pipe. `token`: None for the one that huggingface_hub finds."""
+    """Download or convert a model, and send reports through the pipe.
+
+    A `token` of None means that huggingface_hub looks for one itself.
+    """
     print_printable_text()
     logging.basicConfig(format="fetch: %(levelname)s %(name)s: %(message)s")
     # Ctrl+C in a terminal reaches the whole process group; the parent decides what it means.
@@ -99,7 +105,7 @@ def main(order: FetchOrder, token: str | None, pipe: Pipe) -> None:
 
 
 class _Fetcher:
-    """One model."""
+    """Downloads or converts one model."""
 
     def __init__(self, order: FetchOrder, token: str | None, pipe: Pipe) -> None:
         self._order = order
@@ -109,7 +115,7 @@ class _Fetcher:
         self._transfers: list[Transfer] = []
 
     def emit(self, event: FetchEvent) -> None:
-        """Send an event to the parent. Without one, the process ends."""
+        """Send an event to the parent process. If the parent is gone, this process ends."""
         try:
             with self._writing:
                 self._pipe.send_bytes(msgspec.msgpack.encode(event, enc_hook=str))
@@ -117,13 +123,13 @@ class _Fetcher:
             os._exit(0)
 
     def beat(self) -> None:
-        """Send signs of life until the process ends."""
+        """Send `Alive` every second until the process ends."""
         while True:
             self.emit(Alive())
             time.sleep(_BEAT_S)
 
     def run(self) -> tuple[str, Path]:
-        """Fetch or convert the model; return what `load_model` takes, and its folder."""
+        """Download or convert the model; return its name for `load_model`, and its folder."""
         if isinstance(self._order.model, LocalGguf):
             with _locked(self._order.folder / "lock", self._order.model.title):
                 folder_of_model = self._converted(self._order.model.path, self._order.model.title)
@@ -142,7 +148,7 @@ class _Fetcher:
             return model.repo, folder.publish(model.files)
 
     def _planned(self, wanted: RemoteModel) -> RemoteModel:
-        """Return the model with its files."""
+        """Return the model with the list of its files. Raises `HubError`."""
         if wanted.files and wanted.revision:
             return wanted
         hub = Hub(self._order.endpoint, _GivenToken(self._order.endpoint, self._token))
@@ -155,7 +161,7 @@ class _Fetcher:
 
     @staticmethod
     def _check_space(model: RemoteModel, found: Sequence[Place]) -> None:
-        """Raise `HubError` if the disk is too small."""
+        """Raise `HubError` if there is not enough free space on the disk."""
         needed = sum(place.file.num_bytes - place.num_bytes for place in found)
         if model.format == "gguf":
             # The model folder that it becomes is about as large.
@@ -198,7 +204,7 @@ class _Fetcher:
                 done.result()
 
     def _converted(self, source: Path, name: str) -> Path:
-        """Make a model folder of a GGUF file, unless an interrupted process has made it already; return it."""
+        """Convert a GGUF file to a model folder, unless an earlier process has done so; return the folder."""
         # Most models need none of this.
         from worker.gguf.conversion import convert
 
@@ -216,7 +222,7 @@ class _Fetcher:
         return folder
 
     def report(self, phase: Phase, total_bytes: int) -> None:
-        """Send how far the files have come."""
+        """Send how many bytes of the files are there."""
         self.emit(Progressed(phase, sum(transfer.num_bytes for transfer in self._transfers), total_bytes))
 
     def _wait(self, why: Sentence, seconds: float) -> None:
@@ -225,7 +231,7 @@ class _Fetcher:
 
 
 class _Reporter:
-    """Reports progress ten times a second while it is entered, and at the end."""
+    """A context manager that reports the progress ten times a second, and at the end."""
 
     def __init__(self, fetcher: _Fetcher, total_bytes: int) -> None:
         self._fetcher = fetcher
@@ -248,7 +254,7 @@ class _Reporter:
 
 @contextlib.contextmanager
 def _locked(path: Path, title: str) -> Generator[None]:
-    """Keep other processes from fetching the same files. The system frees the lock when the process ends."""
+    """Keep other processes from downloading the same files. The system frees the lock when the process ends."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:
         try:
@@ -269,16 +275,16 @@ def gguf_file(found: Sequence[Place]) -> Path:
 
 
 def _copy_texts(found: Sequence[Place], folder: Path) -> None:
-    """Copy a fetched model's other files into its folder: the licence belongs to the model."""
+    """Copy the other files of a downloaded model into its folder, because its licence should stay with it."""
     for place in found:
         if not place.file.path.lower().endswith(".gguf") and not (folder / place.final.name).exists():
             shutil.copyfile(place.final, folder / place.final.name)
 
 
 def folder_of(source: Path, models: Path, name: str) -> Path:
-    """Return the folder for the model of a GGUF file: one that it became already, or one that does not exist.
+    """Return the folder for the model of a GGUF file: an existing conversion of this file, or a new path.
 
-    `name`: the file's name for people, as Ollama's files have hashes for names.
+    `name` is the file's name for the user, because Ollama's files are named by hashes.
     """
     from worker.gguf.conversion import inspect, record_of
 
@@ -294,7 +300,7 @@ def folder_of(source: Path, models: Path, name: str) -> Path:
 
 
 def folder_name(name: str) -> str:
-    """Return a name for the folder of a GGUF model's name. The list of models leaves none of these out."""
+    """Return the name of the folder for a GGUF model with this name. The search for models finds all such folders."""
     stem = re.sub(r"(-\d{5}-of-\d{5})?\.gguf$", "", name, flags=re.IGNORECASE)
     stem = re.sub(r"[^\w .,+=()@&'!~^#-]+", "-", stem).encode()[:_MAX_NAME_BYTES].decode(errors="ignore")
     stem = re.sub(r"\.(partial|incomplete)$", r"-\1", stem.strip(" .-"), flags=re.IGNORECASE)

@@ -1,4 +1,4 @@
-"""The queue of models that are fetched or converted, each by a process of its own: one of each kind at a time.
+"""The queue of downloads and conversions. Each runs in a process of its own, one of each kind at a time.
 
 Every entry is kept in a file, so what was interrupted is there again, paused, when Bough starts. The queue knows
 neither Qt nor the network: changes are reported by a callback, in the thread where they arise.
@@ -43,15 +43,15 @@ from worker.sentence import Sentence, received
 _log = logging.getLogger(__name__)
 
 _SILENCE_S = 3.0
-"""A process that sends nothing for this long does not respond."""
+"""A process that has sent nothing for this time counts as not responding."""
 _STARTING_SILENCE_S = 15.0
 _SILENT = Sentence("Its process does not respond. Wait, or pause it and resume it: the finished part is kept.")
 _SPEED_S = 5.0
-"""The time over which speed is averaged."""
+"""The time over which the speed is averaged."""
 
 
 class FetchQueue:
-    """The queue. Its methods may be called in any thread and do not wait for the network. Must be closed."""
+    """The queue. Its methods may be called in any thread and never wait for the network. Must be closed."""
 
     def __init__(
         self,
@@ -67,7 +67,8 @@ class FetchQueue:
         """`on_change` is called after every change of `fetches`, in any thread.
 
         `report` is called here with a sentence on each entry of an earlier start that can't be read.
-        `begins_empty`: leave the entries of earlier starts alone.
+        `report` is called here with a sentence about each entry of an earlier start that can't be read.
+        `begins_empty` means that the entries of earlier starts are ignored.
         """
         self._models = places.models
         self._jobs = FetchJobs(places, report)
@@ -77,12 +78,12 @@ class FetchQueue:
         self._first_wait_s = first_wait_s
         self._changed = threading.Condition(threading.RLock())
         self._processes: dict[str, BaseProcess] = {}
-        """Those that run, by their entries' ids."""
+        """The running processes by the ids of their entries."""
         self._running: set[str] = set()
-        """The ids of the entries that the threads follow."""
+        """The ids of the entries that the threads are working on."""
         self._is_closed = False
         self._threads: dict[bool, threading.Thread] = {}
-        """One for fetches and one for conversions of local files, which do not wait for each other."""
+        """One thread for downloads and one for conversions of local files, which do not wait for each other."""
         self._fetches: list[Fetch] = [] if begins_empty else self._jobs.load()
 
     @property
@@ -96,7 +97,7 @@ class FetchQueue:
         return next((fetch for fetch in self.fetches if fetch.id == id_), None)
 
     def add(self, model: RemoteModel | LocalGguf) -> Fetch:
-        """Put a model at the end, or resume it where it is. The files of a model on the hub may be unknown."""
+        """Add a model at the end of the queue, or resume its entry. The files of a model on the hub may be unknown."""
         with self._changed:
             # Which of a repository's models is fetched may have been decided later.
             known = next((fetch for fetch in self._fetches if fetch.model.key == model.key), None)
@@ -112,13 +113,13 @@ class FetchQueue:
         return found
 
     def pause(self, id_: str) -> None:
-        """Stop an entry until it is resumed, also after a restart. The finished part is kept."""
+        """Pause an entry until it is resumed, even across restarts. The finished part is kept."""
         self._stop(id_)
         with self._changed:
             self._jobs.save(self._fetches)
 
     def resume(self, id_: str) -> None:
-        """Let an entry that is paused or failed go on when its turn comes."""
+        """Let an entry that is paused or has failed continue when its turn comes."""
         with self._changed:
             fetch = self.fetch(id_)
             if fetch is None or fetch.state in {"running", "landed"}:
@@ -134,7 +135,7 @@ class FetchQueue:
         self._on_change()
 
     def cancel(self, id_: str) -> int:
-        """Remove an entry with what has come; return the bytes freed. A model that has landed stays."""
+        """Remove an entry and its files; return the number of bytes freed. A model that is complete stays."""
         self._stop(id_)
         with self._changed:
             fetch = self.fetch(id_)
@@ -146,7 +147,7 @@ class FetchQueue:
         return freed
 
     def move(self, id_: str, position: int) -> None:
-        """Give an entry another position, from 0. A running one goes on."""
+        """Give an entry another position, from 0. An entry that is running continues to run."""
         with self._changed:
             fetch = self.fetch(id_)
             if fetch is None:
@@ -157,7 +158,7 @@ class FetchQueue:
         self._on_change()
 
     def run_next(self, id_: str) -> None:
-        """Let a waiting entry be the next one of its kind."""
+        """Move a waiting entry before all other waiting entries of its kind."""
         with self._changed:
             fetch = self.fetch(id_)
             first = None if fetch is None else self._first_queued(is_local=fetch.is_local)
@@ -166,7 +167,10 @@ class FetchQueue:
             self.move(id_, self._fetches.index(first))
 
     def wait(self, id_: str, timeout_s: float | None = None) -> Fetch | None:
-        """Wait until an entry is paused, has failed or landed; return it, or None if it was removed or time ran out."""
+        """Wait until an entry is paused, has failed or is complete, and return the entry.
+
+        Return None if the entry was removed or the time is over.
+        """
         with self._changed:
             self._changed.wait_for(lambda: (fetch := self.fetch(id_)) is None or fetch.is_over, timeout_s)
             fetch = self.fetch(id_)
@@ -224,7 +228,7 @@ class FetchQueue:
         return next((one for one in self._fetches if one.state == "queued" and one.is_local == is_local), None)
 
     def _next(self, *, is_local: bool) -> Fetch | None:
-        """Wait for an entry whose turn it is; None if the queue is closed."""
+        """Wait for the next entry to run, and return it; None if the queue is closed."""
         with self._changed:
             self._changed.wait_for(lambda: self._is_closed or self._first_queued(is_local=is_local) is not None)
             fetch = self._first_queued(is_local=is_local)
@@ -326,7 +330,7 @@ class FetchQueue:
         self._on_change()
 
     def _note_end(self, id_: str, end: Landed | FetchFailed | None) -> None:
-        """Note how a process has ended: None means that it was killed."""
+        """Update the entry of a process that has ended. An `end` of None means that the process was killed."""
         with self._changed:
             self._processes.pop(id_, None)
             fetch = self.fetch(id_)
@@ -367,11 +371,11 @@ class _Speed:
 
     @property
     def still_s(self) -> float:
-        """For how long the number has been the same."""
+        """For how many seconds the number of bytes has not changed."""
         return time.monotonic() - self._moved_s
 
     def after(self, phase: Phase, num_bytes: int) -> float | None:
-        """Note how many bytes are here now; return the speed, None if it is not known yet."""
+        """Note the number of bytes so far; return the speed in bytes per second, or None if it is not known yet."""
         now = time.monotonic()
         if phase != self._phase:
             self._phase = phase

@@ -1,4 +1,4 @@
-"""Estimates how much memory a model takes, and whether it fits. Pure functions; see `machine_memory.py` for the limit.
+"""Estimates how much memory a model needs, and whether it fits. Pure functions; `machine_memory.py` finds the limit.
 
 The parts are the weights as they are loaded, keys and values, and what a prompt's chunk needs besides. On a CPU all
 numbers are float32, and the attention scores of a whole chunk are in memory at once. The constants were measured with
@@ -16,40 +16,40 @@ from worker.memory import PLANNED_TOKENS, Needs, chosen_form
 from worker.sentence import Sentence, joined
 
 DEFAULT_CONTEXT = 8192
-"""Tokens that a model should have room for, if nothing else is asked for."""
+"""The context length in tokens for which models are judged by default."""
 _CHUNK = 512
-"""Tokens of a prompt that are read at once, see `worker/decoding/chunk.py`."""
+"""The number of prompt tokens that are processed at once, see `worker/decoding/chunk.py`."""
 _STEP = 256
-"""Keys and values grow by this many tokens."""
+"""Arrays of keys and values grow by this many tokens."""
 _STRIDE = 1024
-"""After this many tokens, states that can't be trimmed are copied."""
+"""States that can't be trimmed are copied every this many tokens."""
 _PROCESS_BYTES = 140_000_000
-"""Python, MLX and the other libraries, and the process for chat templates."""
+"""The memory of Python, MLX and the other libraries, and of the process for chat templates."""
 _TOKENIZER_FACTOR = 6
-"""The memory that a tokenizer takes, by the size of its file."""
+"""A tokenizer needs this many times the size of its file."""
 _TOKEN_BYTES = 60
-"""For each token in a tokenizer's file."""
+"""The size of one token's entry in a tokenizer's file."""
 _WIDE = 6
-"""Arrays as wide as the feed-forward layer that exist at once."""
+"""The number of arrays with the width of the feed-forward layer that exist at once."""
 _EXPERT_WIDE = 3
-"""Arrays of the experts' results that exist at once."""
+"""The number of arrays with the experts' results that exist at once."""
 _ANSWER_TOKENS = 512
-"""Tokens that each of several answers is expected to have."""
+"""The expected number of tokens in each of several answers."""
 _WASTE = 0.25
-"""Keys and values move as they grow. On a CPU, this part of them stays with the process as holes between arrays."""
+"""Growing arrays of keys and values are moved. On a CPU, this fraction of their size is lost between arrays."""
 _GROUP = 64
-"""Quantized keys and values that share a scale and a bias."""
+"""The number of quantized keys or values that share a scale and a bias."""
 _MIN_CONTEXT = 1024
 _USUAL_NUMBERS_PER_TOKEN = 65_536
-"""Keys and values of a model with 8 billion parameters."""
+"""Keys and values per token in a model with 8 billion parameters, as a count of numbers."""
 _USUAL_PARAMETERS = 8e9
 _LEAST_BYTES = 32 << 20
 _SMALLEST_BITS = 4.5
-"""With scales and biases, the fewest bits in which models are still good."""
+"""The fewest bits per parameter, with scales and biases, in which models are still good."""
 
 
 def shape_of_model(model: LocalModel | RemoteModel) -> Shape | None:
-    """Return what is known of a model's shape, or a guess by its size; None if nothing is known."""
+    """Return what is known about a model's shape, or a guess from its size; None if nothing is known."""
     shape = model.shape
     if shape is not None and shape.weights_bytes and shape.layers:
         return shape
@@ -92,9 +92,9 @@ def need(
     num_answers: int = 1,
     extra_bytes: int = 0,
 ) -> Need:
-    """Return how much memory a model takes at its peak, when the context has `context_length` tokens.
+    """Return how much memory a model needs at its peak, when the context has `context_length` tokens.
 
-    `num_answers`: how many answers are written side by side at the end of it. `extra_bytes`: see `extra_of`.
+    `num_answers` answers are generated side by side at the end of the context. For `extra_bytes` see `extra_of`.
     """
     is_unpacked = memory.on_cpu and shape.packed_numbers > 0 and _is_unpacked(shape, memory)
     weights = _weights_bytes(shape, memory, is_unpacked=is_unpacked)
@@ -115,7 +115,7 @@ def need(
 
 
 def process_bytes(shape: Shape) -> int:
-    """Return what a worker's process takes besides its arrays."""
+    """Return the memory in bytes that a worker's process needs besides its arrays."""
     return _PROCESS_BYTES + _TOKENIZER_FACTOR * (shape.tokenizer_bytes or _TOKEN_BYTES * shape.vocab_size)
 
 
@@ -129,10 +129,11 @@ def extra_of(
     num_answers: int = 1,
     weights_bytes: int = 0,
 ) -> int:
-    """Return how much more (or less) the arrays of a worker took than estimated.
+    """Return how many bytes more (or less) the arrays of a worker took than estimated.
 
     `peak_bytes`: the most that they took while the first prompt after a load was answered, which had `num_tokens`
-    tokens with its answer. `weights_bytes`: the weights as they lay in memory then; 0: they are estimated, too.
+    `peak_bytes` is the maximum during the first answer after loading; prompt and answer had `num_tokens` tokens.
+    `weights_bytes` is the size that the weights had in memory; 0 means that it is estimated, too.
     """
     is_unpacked = memory.on_cpu and shape.packed_numbers > 0 and _is_unpacked(shape, memory)
     weights = weights_bytes or _weights_bytes(shape, memory, is_unpacked=is_unpacked)
@@ -140,10 +141,10 @@ def extra_of(
 
 
 def _kv_of_answers(shape: Shape, memory: Memory, num_tokens: int, kv_bits: KvBits, num_answers: int) -> int:
-    """Return the bytes of keys, values and states while several answers are written.
+    """Return the bytes of keys, values and states while several answers are generated.
 
     Answers share the prompt's keys and values in layers with plain attention and full precision. In other layers each
-    has its own. The prompt cache holds the prompt's once more.
+    has its own. The prompt cache holds another copy for the prompt.
     """
     whole = kv_bytes(shape, memory, num_tokens, kv_bits)
     if num_answers == 1:
@@ -160,20 +161,20 @@ def _is_plain(layer: LayerMemory) -> bool:
 
 
 def answering_bytes(shape: Shape, memory: Memory, num_tokens: int, kv_bits: KvBits, num_answers: int) -> int:
-    """Return what reading a prompt or writing its answers takes besides the weights, whichever is more."""
-    # There is always room for the next tokens.
+    """Return the bytes besides the weights for processing a prompt or for generating its answers, whichever is more."""
+    # The arrays always have room for the next tokens.
     one = kv_bytes(shape, memory, num_tokens + _STEP, kv_bits)
     all_answers = _kv_of_answers(shape, memory, num_tokens, kv_bits, num_answers)
     return max(one + _activation_bytes(shape, memory, num_tokens), all_answers)
 
 
 def wasted_bytes(shape: Shape, memory: Memory, num_tokens: int, kv_bits: KvBits = 16) -> int:
-    """Return what a worker's process keeps beside its arrays after keys and values have grown to a length."""
+    """Return the bytes that are lost between arrays after keys and values have grown to `num_tokens` tokens."""
     return int(_WASTE * kv_bytes(shape, memory, num_tokens, kv_bits)) if memory.on_cpu else 0
 
 
 def _is_unpacked(shape: Shape, memory: Memory) -> bool:
-    """Return whether the worker unpacks quantized weights, by its own rule."""
+    """Return whether the worker would unpack quantized weights, by the same rule as the worker's."""
     weights = 4 * shape.num_parameters
     numbers = sum(layer.num_layers * layer.numbers_per_token for layer in shape.layers)
     return chosen_form(Needs(weights, 4 * PLANNED_TOKENS * numbers), memory.available_bytes).form == "unpacked"
@@ -188,7 +189,7 @@ def _weights_bytes(shape: Shape, memory: Memory, *, is_unpacked: bool) -> int:
 
 
 def _reading_bytes(shape: Shape, memory: Memory, weights: int, *, is_unpacked: bool) -> int:
-    """Return what is in memory at the peak of loading, when a weight exists in two forms."""
+    """Return the bytes in memory at the peak of loading, when one weight exists in two forms."""
     if not memory.on_cpu:
         return weights
     if not is_unpacked:
@@ -217,7 +218,7 @@ def kv_bytes(shape: Shape, memory: Memory, num_tokens: int, kv_bits: KvBits = 16
 
 
 def _activation_bytes(shape: Shape, memory: Memory, num_tokens: int) -> int:
-    """Return what reading a chunk needs at the end of a prompt."""
+    """Return the bytes that processing the last chunk of a prompt needs."""
     rows = min(_CHUNK, num_tokens)
     size = 4 if memory.on_cpu else 2
     experts = _EXPERT_WIDE * shape.num_experts * shape.hidden_size
@@ -241,9 +242,9 @@ def fit(
     num_answers: int = 1,
     extra_bytes: int = 0,
 ) -> Fit:
-    """Return whether a model fits into memory, with the numbers and what would fit instead.
+    """Return whether a model fits into memory, with the numbers, and advice if it does not.
 
-    `extra_bytes`: how much more (or less) it took than estimated when it was measured, see `extra_of`.
+    `extra_bytes` is how much more (or less) than estimated the model took when it was measured, see `extra_of`.
     """
     found = need(
         shape,
@@ -270,9 +271,9 @@ def fit(
 def refusal(
     shape: Shape, memory: Memory, *, context_length: int, kv_bits: KvBits = 16, extra_bytes: int = 0
 ) -> Sentence | None:
-    """Say why a model can't be loaded on this machine, whatever other programs take; None if it can be.
+    """Return why a model can't be loaded even if no other program takes memory; None if it can be loaded.
 
-    `context_length`: the model's own; less is enough to load it.
+    `context_length` is the model's own. A model can be loaded even if only a shorter context fits.
     """
     # Closing other programs could free all of it.
     alone = structs.replace(memory, available_bytes=memory.total_bytes)
@@ -299,7 +300,10 @@ def refusal(
 def refusal_now(
     shape: Shape, memory: Memory, *, context_length: int, kv_bits: KvBits = 16, extra_bytes: int = 0
 ) -> Sentence | None:
-    """Say that a model would not fit into the memory that is free now, even with a short context; None if it would."""
+    """Return why a model would not fit into the memory that is free now, even with a short context.
+
+    None means that it would fit.
+    """
     shortest = min(context_length, _MIN_CONTEXT)
     found = need(shape, memory, context_length=shortest, kv_bits=kv_bits, extra_bytes=extra_bytes)
     if found.total_bytes <= memory.available_bytes:
@@ -313,7 +317,7 @@ def refusal_now(
 
 
 def verdict_of(num_bytes: int, memory: Memory) -> Verdict:
-    """Return whether this many bytes fit."""
+    """Return whether this many bytes fit into memory."""
     if num_bytes <= memory.available_bytes:
         return "fits"
     return "tight" if num_bytes <= memory.total_bytes else "too_big"
@@ -334,7 +338,7 @@ def _numbers(found: Need, memory: Memory) -> Sentence:
 
 
 def _advice(shape: Shape, memory: Memory, found: Need, extra_bytes: int) -> Sequence[Sentence]:
-    """Return what would fit into the memory that is free, the easiest first."""
+    """Return advice on what would fit into the free memory, the easiest first."""
     if found.num_answers > 1:
         one = need(shape, memory, context_length=found.context_length, kv_bits=found.kv_bits, extra_bytes=extra_bytes)
         if one.total_bytes <= memory.available_bytes:
@@ -370,7 +374,7 @@ def _smaller(shape: Shape, memory: Memory) -> Sentence:
 def longest_context(
     shape: Shape, memory: Memory, *, kv_bits: KvBits = 16, num_answers: int = 1, extra_bytes: int = 0
 ) -> int:
-    """Return the longest context that fits into the free memory, a multiple of 256 tokens; 0 if none does."""
+    """Return the longest context in tokens that fits into the free memory, a multiple of 256; 0 if none fits."""
     low, high = 0, 1 << 14
     while low < high:
         middle = (low + high + 1) // 2

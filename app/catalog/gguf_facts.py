@@ -1,4 +1,4 @@
-"""The facts that a GGUF file states in the beginning of its header, without its tokens and tensors."""
+"""Reads facts from the beginning of a GGUF file's header, without reading its tokens and tensors."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _FILE_TYPES = {
     37: "TQ2_0",
     38: "MXFP4",
 }
-"""By `general.file_type`, llama.cpp's name of a mixture of quantizations."""
+"""llama.cpp's names for mixtures of quantizations, by `general.file_type`."""
 _BITS = {
     "F32": 32.0,
     "F16": 16.0,
@@ -72,7 +72,7 @@ _BITS = {
     "Q2_K_S": 3.0,
     "MXFP4": 4.4,
 }
-"""Bits of each parameter in files of such a type, on average."""
+"""The average bits per parameter in files of these types."""
 _USUAL_BITS = 4.5
 _KIND = re.compile(
     r"(?:^|[-_.])(I?Q\d_(?:K(?:_[A-Z]{1,2})?|\d|X{1,2}S|[SM]|NL)|BF16|F16|F32|FP16|FP32|MXFP4|TQ\d_0)(?=[-_.]|$)",
@@ -84,12 +84,12 @@ _FOREIGN = frozenset({"clip", "whisper", "bert", "nomic-bert", "nomic-bert-moe",
     *("modern-bert", "neo-bert", "eurobert", "t5", "t5encoder", "gemma-embedding", "wavtokenizer-dec", "flux", "sd1"),
     *("sdxl", "sd3", "ltxv", "wan", "hyvid", "aura", "cosmos", "lumina2", "qwen_image"),
 }
-"""Architectures that write no text: they read images or sound, embed text, or draw."""
+"""Architectures that do not generate text: they read images or sound, embed text, or draw."""
 _FOREIGN_NAME = re.compile(r"(?:^|[-_.])(?:mmproj|imatrix|vocab|lora|adapter|control-vector)(?=[-_.])", re.IGNORECASE)
 
 
 class GgufFacts(NamedTuple):
-    """A GGUF file's facts; empty texts, None and 0 mean that it does not state them."""
+    """The facts in a GGUF file. Empty texts, None and 0 mean that the file does not state a fact."""
 
     title: str
     architecture: str
@@ -103,20 +103,20 @@ class GgufFacts(NamedTuple):
 
 
 def is_chat_file(name: str) -> bool:
-    """Return whether a GGUF file of this name could be meant for chats."""
+    """Return whether a GGUF file of this name could be a chat model."""
     return not _FOREIGN_NAME.search(name)
 
 
 def kind_in(name: str) -> str:
-    """Return the quantization that a file's name mentions; empty if there is none."""
+    """Return the quantization that a file's name mentions; empty if it mentions none."""
     found = _KIND.search(name)
     return {"FP16": "F16", "FP32": "F32"}.get(found[1].upper(), found[1].upper()) if found else ""
 
 
 def read_facts(path: Path, num_bytes: int, name: str = "") -> GgufFacts | None:
-    """Read a file's facts; None if it is no chat model. Raises a `SentenceError` if it can't be read.
+    """Read the facts in a file; None if it is not a chat model. Raises a `SentenceError` if it can't be read.
 
-    `num_bytes`: the size of all parts. `name`: the file's name, if its path does not have it.
+    `num_bytes` is the size of all parts. `name` is the file's name if its path is a hash.
     """
     said = read_head(path)
     architecture = clean_name(said.text("general.architecture"))
@@ -148,7 +148,7 @@ def read_facts(path: Path, num_bytes: int, name: str = "") -> GgufFacts | None:
 
 
 def _config(said: Metadata, architecture: str) -> Mapping[str, Any]:
-    """Return the values of a config.json on which the memory depends."""
+    """Return the values on which the memory depends, under the names that a config.json has for them."""
 
     def value(name: str) -> int | None:
         found = said.values.get(f"{architecture}.{name}")
@@ -174,7 +174,7 @@ def _config(said: Metadata, architecture: str) -> Mapping[str, Any]:
 
 
 def _size(label: str) -> int:
-    """Return the number of parameters that a label such as "8x7B" or "135M" states; 0 if it states none."""
+    """Return the number of parameters in a label such as "8x7B" or "135M"; 0 if the label has none."""
     found = _SIZE.fullmatch(label)
     return int(int(found[1] or 1) * float(found[2]) * _SCALES[found[3].upper()]) if found else 0
 
@@ -186,7 +186,7 @@ def _repo(said: Metadata) -> str:
 
 
 def is_convertible(architecture: str) -> bool:
-    """Return whether Bough can make a model folder of GGUF files of an architecture."""
+    """Return whether Bough can convert GGUF files of an architecture."""
     from worker.gguf.architectures import ARCHITECTURES
 
     return architecture in ARCHITECTURES

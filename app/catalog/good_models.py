@@ -1,6 +1,6 @@
 """A short list of good first models, from `resources/good_models.json`, and the best of them for this machine's memory.
 
-The sizes in the list are rounded. The hub states the exact ones before a model is fetched.
+The sizes in the list are rounded. The hub gives the exact sizes before a model is downloaded.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from app.catalog.fit import need, shape_of_model
 from worker.sentence import Sentence
 
 _CONTEXT = 4096
-"""Tokens for which a recommended model has room."""
+"""The context length in tokens with which a recommended model must fit into memory."""
 _SPARE = 1.25
-"""A recommended model leaves a fifth of the free memory to other programs."""
+"""The fraction of the free memory that a recommended model may need. The rest is for other programs."""
 _NOTES = {
     "quick": Sentence("Quick on any computer: for trying things out, and for short, simple tasks."),
     "short": Sentence("Small and quick: for short questions, summaries and drafts."),
@@ -43,7 +43,7 @@ class _Listed(Struct, forbid_unknown_fields=True):
     licence: str
     context_length: int
     config: dict[str, Any]
-    """The values of config.json on which the memory depends."""
+    """The values of the model's config.json on which its memory depends."""
     is_quick_on_cpu: bool = False
 
 
@@ -54,14 +54,14 @@ def _listed() -> tuple[_Listed, ...]:
 
 
 def good_models() -> Sequence[RemoteModel]:
-    """Return the models of the list, the smallest and quickest first. Nothing is asked of the hub."""
+    """Return the models of the list, the smallest and fastest first. The hub is not asked."""
     return [_model(listed) for listed in _listed()]
 
 
 def best_that_fits(memory: Memory, gone: Collection[str] = ()) -> RemoteModel | None:
-    """Return the best model of the list that fits into the free memory; None if none does.
+    """Return the best model of the list that fits into the free memory; None if none fits.
 
-    `gone`: repositories that are no longer on the hub. On a CPU only models that are quick enough there are chosen.
+    `gone` are repositories that are no longer on the hub. On a CPU, only models that are fast enough there are chosen.
     """
     # Within this, a CPU also decides whether it unpacks the weights.
     free = replace(memory, available_bytes=int(memory.available_bytes / _SPARE))

@@ -26,14 +26,14 @@ from worker.sentence import Sentence
 
 PAGE_SIZE = 30
 _MAX_HITS = 100
-"""The most hits of a page that are listed. A server that sends more was not asked for them."""
+"""The number of hits per page. If a server sends more, the rest is ignored."""
 TIMEOUT_S = 10.0
-"""How long to wait for a connection, and for each piece of an answer. An answer may take twice as long."""
+"""How long to wait for a connection, and for each piece of a response. A whole response may take twice as long."""
 _MAX_CONFIG_BYTES = 8 << 20
 _HEAD_BYTES = 1 << 18
-"""The values at the beginning of a GGUF file, and sometimes a chat template, have a few thousand."""
+"""The values at the beginning of a GGUF file, and sometimes a chat template, have a few thousand bytes."""
 _MAX_ANSWER_BYTES = 32 << 20
-"""The details of repositories with thousands of files have a tenth of this."""
+"""The maximum size of a response. The details of repositories with thousands of files need a tenth of it."""
 _FIRST_AUTHOR = "mlx-community"
 _NOTE = "token_in_keyring"
 
@@ -41,16 +41,16 @@ _LISTED = ("downloads", "gated", "gguf", "lastModified", "safetensors", "sha", "
 
 
 class Hits(Struct, frozen=True):
-    """A page of a search."""
+    """A page of search results."""
 
     models: tuple[RemoteModel, ...] = ()
-    """Without their files. A GGUF repository is one hit, whatever it contains."""
+    """The models found, without their files. A GGUF repository is one hit, even if it contains several models."""
     more: tuple[str, ...] = ()
-    """Continues the search, see `Hub.search_more`; empty at the end."""
+    """The address of the next page, for `Hub.search_more`; empty on the last page."""
 
 
 class Hub:
-    """The hub that HF_ENDPOINT names, or huggingface.co."""
+    """The hub: the server that HF_ENDPOINT names, or huggingface.co."""
 
     def __init__(
         self,
@@ -60,9 +60,9 @@ class Hub:
         data: Path | None = None,
         timeout_s: float = TIMEOUT_S,
     ) -> None:
-        """`endpoint`: the address of another hub. `tokens`: None for the user's own.
+        """`endpoint` is the address of another hub. `tokens` of None means the user's own token.
 
-        `data`: Bough's folder, where a file says whether the keyring has a token; None: it may have one.
+        `data` is Bough's data folder, where a file says whether the keyring has a token; None means that it may.
         """
         self.endpoint = (endpoint or os.environ.get("HF_ENDPOINT") or "https://huggingface.co").rstrip("/")
         self.tokens = tokens or Tokens(self.endpoint, data / _NOTE if data else None)
@@ -77,9 +77,9 @@ class Hub:
         }  # fmt: skip
 
     def search(self, words: str) -> Hits:
-        """Return the models whose repository's name contains all words, or the most fetched ones without words.
+        """Return the models whose repository's name contains all words; without words, the most downloaded ones.
 
-        Those of mlx-community come first, then other MLX models, then GGUF models; each kind by downloads.
+        Models of mlx-community come first, then other MLX models, then GGUF models; each kind sorted by downloads.
         Raises `HubError`.
         """
         common: dict[str, Any] = {"sort": "downloads", "limit": PAGE_SIZE, "expand": list(_LISTED)}
@@ -98,9 +98,10 @@ class Hub:
         return self._pages([(address, None) for address in hits.more])
 
     def details(self, repo: str, revision: str = "") -> tuple[RemoteModel, ...]:
-        """Return the models in a repository, with the files to fetch: one in MLX format, or all its GGUF models.
+        """Return the models in a repository with the files to download: one model in MLX format, or all GGUF models.
 
-        `revision`: a commit, a branch or a tag; empty for the newest commit. Raises `HubError`, also if there is none.
+        `revision` is a commit, a branch or a tag; empty means the newest commit. Raises `HubError`, also if the
+        repository has no model.
         """
         if not REPO_NAME.fullmatch(repo):
             raise HubError(
@@ -131,7 +132,7 @@ class Hub:
             return models
 
     def _with_facts(self, models: tuple[RemoteModel, ...]) -> tuple[RemoteModel, ...]:
-        """Add what the models' own files say. Raises `HubError`."""
+        """Return the models with the facts from their own files. Raises `HubError`."""
         first = models[0]
         address = f"{self.endpoint}/{first.repo}/resolve/{first.revision or 'main'}"
         if first.format == "mlx":
@@ -162,9 +163,9 @@ class Hub:
     def _get(
         self, address: str, parameters: Mapping[str, Any] | None, repo: str = "", *, max_bytes: int = 0
     ) -> tuple[bytes, str]:
-        """Return an answer's body, and the address of the next page (empty without one). Raises `HubError`.
+        """Return the body of a response, and the address of the next page (empty if there is none).
 
-        `max_bytes`: so much of the body is enough; 0 means all.
+        `max_bytes` is how much of the body is read; 0 means all. Raises `HubError`.
         """
         if self.is_offline:
             raise offline()
@@ -212,16 +213,16 @@ class Hub:
 
 
 def best_of(models: Sequence[RemoteModel]) -> RemoteModel:
-    """Return the model of a repository that is fetched if the user chose none: of GGUF, the one nearest to 4 bits."""
+    """Return the model of a repository to use by default. Among GGUF models it is the one nearest to 4 bits."""
     ranks = ("Q4_K_M", "Q4_K_S", "Q4_0", "Q4_1", "Q4_K_L", "Q5_K_M", "Q5_K_S", "Q8_0", "Q6_K", "BF16", "F16", "FP16")
     order = {name: rank for rank, name in enumerate(ranks)}
     return min(models, key=lambda model: order.get(model.quantization, len(ranks)))
 
 
 def model_of_key(text: str) -> RemoteModel | None:
-    """Return the model that a user names: "owner/name", "owner/name:file.gguf", or the address of its page.
+    """Return the model that the user names: "owner/name", "owner/name:file.gguf", or the address of its page.
 
-    None if the text names none. Nothing is known of the model but its name.
+    None means that the text does not name a model. The result has only the model's name.
     """
     path = re.sub(r"^https?://[^/]+/", "", text.strip()).rstrip("/")
     repo, _, gguf = path.partition(":")
@@ -233,5 +234,5 @@ def model_of_key(text: str) -> RemoteModel | None:
 
 
 def only(models: Iterable[RemoteModel], gguf: str) -> RemoteModel | None:
-    """Return the model with this GGUF file; None without one."""
+    """Return the model that has this GGUF file; None if there is none."""
     return next((model for model in models if model.gguf == gguf), None)

@@ -1,4 +1,4 @@
-"""Failures of the hub as sentences for the user. No sentence holds a token or a signed address."""
+"""Failures of the hub as sentences for the user. No sentence contains a token or a signed address."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class HubError(SentenceError):
     """The hub could not be used; the sentence says what happened and what to do."""
 
     def __init__(self, sentence: Sentence, kind: Kind, *, wait_s: float | None = None) -> None:
-        """`wait_s`: after how many seconds the server wants to be asked again; None if it names no time."""
+        """`wait_s` is after how many seconds the server wants to be asked again; None if it does not say."""
         super().__init__(sentence)
         self.kind = kind
         self.wait_s = wait_s
@@ -71,7 +71,7 @@ def unreachable(endpoint: str, error: BaseException) -> HubError:
 
 
 def refused(endpoint: str, repo: str, status: int, headers: Mapping[str, str], *, has_token: bool) -> HubError:
-    """Return the failure that an answer's status (from 400) and headers mean. `repo` is empty for a search."""
+    """Return the failure for a response with this status (400 or more) and headers. `repo` is empty for a search."""
     code = headers.get("X-Error-Code", "")
     site = host(endpoint)
     if code == "GatedRepo" or (repo and status == 403):
@@ -119,7 +119,7 @@ def refused(endpoint: str, repo: str, status: int, headers: Mapping[str, str], *
 
 
 def invalid(endpoint: str) -> HubError:
-    """Return the failure of an answer that is not one of a hub."""
+    """Return the failure for a response that can't come from a hub."""
     return HubError(
         Sentence(
             "{host} does not answer like a hub for models. Check HF_ENDPOINT and the proxy, then try again.",
@@ -130,7 +130,7 @@ def invalid(endpoint: str) -> HubError:
 
 
 def host(endpoint: str) -> str:
-    """Return the name of a hub for people."""
+    """Return the name of a hub as the user sees it."""
     return urlsplit(endpoint).netloc.rpartition("@")[2] or endpoint
 
 
@@ -155,7 +155,7 @@ def _reason(error: BaseException) -> str:
 
 
 def _wait_s(headers: Mapping[str, str]) -> float | None:
-    """Return the time to wait that an answer names: huggingface_hub reads the header of the hub."""
+    """Return the waiting time in a response's headers, in seconds, as huggingface_hub reads it; None without one."""
     from huggingface_hub.utils import parse_ratelimit_headers
 
     limits = parse_ratelimit_headers(headers)

@@ -24,7 +24,7 @@ _PART = ".bough.incomplete"
 
 @dataclass(frozen=True)
 class Place:
-    """Where a file lies: its first bytes in `part` while it is fetched, then the whole in `final`."""
+    """The paths of a file: `part` during the download, `final` once it is complete."""
 
     file: RemoteFile
     part: Path
@@ -32,7 +32,7 @@ class Place:
 
     @property
     def num_bytes(self) -> int:
-        """How many of its bytes are here."""
+        """The number of bytes that have been downloaded."""
         for path in (self.final, self.part):
             with contextlib.suppress(OSError):
                 return min(path.stat().st_size, self.file.num_bytes)
@@ -40,14 +40,17 @@ class Place:
 
 
 def main_revision(repository: Path) -> str:
-    """Return the commit of the branch main in a repository's folder. Raises `OSError` and `ValueError`."""
+    """Return the commit of the branch `main` in a repository's folder.
+
+    Raises `OSError` or `ValueError` if there is no such commit or it can't be read.
+    """
     return read_regular(repository / "refs" / "main", _MAX_REVISION_BYTES).decode("ascii").strip()
 
 
 def places(model: RemoteModel, cache: Path, folder: Path) -> list[Place]:
-    """Return where the files of a model lie. Files of the same content have one place.
+    """Return the paths of a model's files. Files with the same content have the same paths.
 
-    `cache`: the Hugging Face cache, for MLX models. `folder`: the job's own, for GGUF files.
+    `cache` is the Hugging Face cache, for MLX models. `folder` is the folder of the job, for GGUF files.
     """
     found: dict[Path, Place] = {}
     in_hub = HubFolder(model.repo, cache, model.revision)
@@ -65,14 +68,14 @@ class HubFolder:
     """The folder of one repository."""
 
     def __init__(self, repo: str, cache: Path, revision: str = "") -> None:
-        """`revision`: the commit whose files are meant."""
+        """`revision` is the commit whose files to use."""
         self._revision = revision
         name = f"models--{repo.replace('/', '--')}"
         self.path = cache / name
         self.lock = cache / ".locks" / name / "bough.lock"
 
     def blob(self, file: RemoteFile) -> Path:
-        """Return where the content of a file lies."""
+        """Return the path of a file's content."""
         name = file.sha256 or file.blob_id
         if not name:  # some mirrors name no hashes
             import hashlib
@@ -81,20 +84,21 @@ class HubFolder:
         return self.path / "blobs" / name
 
     def part(self, file: RemoteFile) -> Path:
-        """Return where the first bytes of a file lie while it is fetched."""
+        """Return the path of a file's content during the download."""
         blob = self.blob(file)
         return blob.with_name(blob.name + _PART)
 
     @property
     def snapshot(self) -> Path:
-        """The folder of all files."""
+        """The folder with all files of the commit."""
         return self.path / "snapshots" / self._revision
 
     def publish(self, files: Iterable[RemoteFile]) -> Path:
-        """Show fetched files as the repository's newest commit; return their folder. Raises `OSError`.
+        """Make downloaded files visible as the repository's newest commit; return their folder. Raises `OSError`.
 
         Files appear in an order in which a reader never takes the folder for a whole model too early: config.json is
-        the last one, and the name of the commit follows.
+        The files appear in an order in which no program takes the folder for a complete model too early: config.json
+        is the last file, and the name of the commit follows.
         """
         folder = self.snapshot
         for file in sorted(files, key=lambda file: (file.path == "config.json", file.path)):
@@ -107,7 +111,7 @@ class HubFolder:
         return folder
 
     def discard(self, files: Iterable[RemoteFile]) -> int:
-        """Remove the unfinished and unused files of a fetch that was cancelled; return the bytes freed."""
+        """Remove the unfinished and unused files of a cancelled download; return the number of bytes freed."""
         freed = 0
         used = {path.resolve() for path in self.path.glob("snapshots/**/*") if path.is_symlink()}
         for file in files:
@@ -126,7 +130,7 @@ class HubFolder:
 
 
 def _link(blob: Path, path: Path) -> None:
-    """Let a snapshot's path lead to a blob, or move the blob there if the file system has no links."""
+    """Link a path in a snapshot to a blob, or move the blob there if the file system has no links."""
     with contextlib.suppress(OSError):
         if path.samefile(blob):
             return

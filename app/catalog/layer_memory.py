@@ -1,7 +1,8 @@
-"""The memory that a model's layers take for each token, from its config.json. Independent of MLX.
+"""The memory that a model's layers need for each token, computed from its config.json. Independent of MLX.
 
 It follows the caches that mlx-lm makes for its architectures: plain attention keeps keys and values of all tokens,
-sliding windows those of the latest ones, latent attention a short vector, and recurrent layers one state.
+The rules are those of the caches in mlx-lm: plain attention keeps the keys and values of all tokens, a sliding window
+those of the latest tokens, latent attention a short vector for each token, and a recurrent layer one state.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ _KINDS: Mapping[str, _Kind] = {
     **dict.fromkeys(("full_attention", "attention"), "full"),
     **dict.fromkeys(("linear_attention", "mamba", "conv", "conv_mixer", "recurrent"), "state"),
 }
-"""By the names in `layer_types`."""
+"""The kind of a layer's cache for each name in `layer_types`."""
 _EVERY_NTH = {"gemma3": 6, "gemma3_text": 6, "cohere2": 4, "gpt_oss": 2, "olmo3": 4}
-"""By architecture, which layers see the whole text: every n-th one. All others see a window. config.json may differ."""
+"""For these architectures, every n-th layer sees the whole text, the others a window. config.json may say otherwise."""
 _ALL_STATES = frozenset({"mamba", "mamba2", "falcon_mamba", "rwkv7"})
 _EXPANDED_LATENT = frozenset({"deepseek_v2", "minicpm3", "youtu_llm"})
 """Architectures with latent attention that nevertheless keep keys and values of each head."""
@@ -34,18 +35,18 @@ _SAME_HEADS = frozenset({"gpt2", "gpt_neox", "gptj", "phixtral", "qwen", "talkie
 
 
 class _Config:
-    """The values of a configuration, under the different names that architectures give them."""
+    """Reads values of a configuration. Architectures have different names for the same value."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self.values = values
         self.model_type = str(values.get("model_type", ""))
 
     def number(self, *names: str, default: int = 0) -> int:
-        """Return the first of some values that is a positive integer."""
+        """Return the first of these values that is a positive integer, else `default`."""
         return next((number for name in names if (number := _number(self.values.get(name)))), default)
 
     def list(self, name: str) -> list[object]:
-        """Return a list, or the letters of a text; empty without one."""
+        """Return a list, or the letters of a text as a list; empty if the value is missing."""
         value = self.values.get(name)
         return list(cast("list[object] | str", value))[:_MAX_LAYERS] if isinstance(value, list | str) else []
 
@@ -91,7 +92,7 @@ class _Config:
 
 
 def text_config(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the values of the text model, which models with vision have in a nested configuration."""
+    """Return the configuration of the text model, which is nested in the configuration of models with vision."""
     for name in ("text_config", "llm_config", "language_config"):
         nested = config.get(name)
         if isinstance(nested, dict):
@@ -102,7 +103,7 @@ def text_config(config: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def layers_of(config: Mapping[str, Any]) -> tuple[LayerMemory, ...]:
-    """Return the memory of a model's layers, equal ones together; empty if the configuration says too little."""
+    """Return the memory of a model's layers, equal layers together; empty if the configuration says too little."""
     counts: dict[LayerMemory, int] = {}
     for layer in _layers(_Config(text_config(config))):
         if layer.numbers_per_token or layer.fixed_numbers:
@@ -216,7 +217,7 @@ def _full(config: _Config, index: int) -> LayerMemory:
 
 
 def _numbers(config: _Config, index: int) -> int:
-    """Return the numbers of keys and values that a layer without a window keeps for each token."""
+    """Return the count of numbers that a layer without a window keeps for each token."""
     heads, width = config.num_kv_heads, config.head_dim
     latent = config.number("kv_lora_rank")
     if latent:
@@ -242,7 +243,7 @@ def _numbers(config: _Config, index: int) -> int:
 
 
 def _index(config: _Config, index: int) -> LayerMemory:
-    """Return the keys by which some models choose the tokens to attend to."""
+    """Return the memory of the additional keys with which some models choose the tokens to attend to."""
     if config.number("kv_lora_rank") and config.number("index_head_dim"):
         return LayerMemory(numbers_per_token=2 * config.number("index_head_dim"))
     sparse = config.nested("sparse_attention_config")
@@ -268,7 +269,7 @@ def _windowed(config: _Config) -> LayerMemory:
 
 
 def _state_numbers(config: _Config) -> int:
-    """Return the size of a recurrent layer's state."""
+    """Return the count of numbers in a recurrent layer's state."""
     hidden = config.hidden_size
     match config.model_type:
         case "lfm2" | "lfm2_moe" | "lfm2-vl":
@@ -299,7 +300,7 @@ def _state_numbers(config: _Config) -> int:
 
 
 def _delta_numbers(config: _Config) -> int:
-    """Return the state's size of a layer with the gated delta rule; 0 for other layers."""
+    """Return the count of numbers in the state of a layer with the gated delta rule; 0 for other layers."""
     nested = config.nested("linear_attn_config")
     heads, width = nested.number("num_heads"), nested.number("head_dim")
     if heads:
@@ -320,5 +321,5 @@ def _mamba2_numbers(config: _Config) -> int:
 
 
 def _number(value: object) -> int:
-    """Return a positive integer of a sensible size; 0 for other values."""
+    """Return the value if it is a positive integer of a plausible size; else 0."""
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= _MAX_NUMBER else 0

@@ -1,4 +1,4 @@
-"""The memory of this machine that models can use: that of the GPU, what macOS lets it keep, or the computer's."""
+"""The memory of this machine that models can use: the GPU's, macOS's limit for the GPU, or the computer's."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from worker.memory import free_bytes, limit_bytes
 _TIMEOUT_S = 5.0
 _MIB = 1 << 20
 _LARGE_BYTES = 36 << 30
-"""macOS lets the GPU keep three quarters of more memory than this, and two thirds of less."""
+"""macOS lets the GPU use three quarters of the memory on machines with more than this, else two thirds."""
 
 
 def _run(command: list[str]) -> str:
-    """Return what a program prints; empty if it fails."""
+    """Return the output of a program; empty if the program fails."""
     try:
         return subprocess.run(
             command, capture_output=True, check=True, text=True, timeout=_TIMEOUT_S, stdin=subprocess.DEVNULL
@@ -37,14 +37,14 @@ def _has_cuda() -> bool:
 
 @dataclass(frozen=True)
 class Probe:
-    """Asks this machine. Tests describe other machines with it."""
+    """The questions to this machine. Tests replace the answers to describe other machines."""
 
     platform: str = sys.platform
     run: Callable[[list[str]], str] = _run
-    """Returns what a program prints."""
+    """Returns the output of a program."""
     has_cuda: Callable[[], bool] = _has_cuda
     total: Callable[[], int] = limit_bytes
-    """The memory that a process may take, in bytes."""
+    """Returns the memory that a process may take, in bytes."""
     free: Callable[[], int] = free_bytes
     machine: Callable[[], int] = lambda: int(psutil.virtual_memory().total)
 
@@ -52,7 +52,7 @@ class Probe:
 def machine_memory(probe: Probe | None = None, reusable_bytes: int = 0) -> Memory:
     """Return the memory that a model could use now. It may take a tenth of a second.
 
-    `reusable_bytes`: what the loaded model takes, which is free again before another one is read.
+    `reusable_bytes` is the memory of the loaded model, which is freed before another model is loaded.
     """
     asked = probe or Probe()
     found = _unified(asked) if asked.platform == "darwin" else _gpu(asked)

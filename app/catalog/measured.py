@@ -1,4 +1,4 @@
-"""The memory and speeds measured with each model on this machine. Kept in a small file among Bough's data."""
+"""Stores the memory and the speeds that were measured with each model on this machine, in a small file."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ _MAX_BYTES = 1 << 20
 _MAX_MODELS = 200
 _MIN_PROMPT = 64
 _MIN_ANSWER = 16
-"""Shorter prompts and answers tell little of the speed."""
+"""Prompts and answers with fewer tokens than this are too short to measure the speed."""
 _MIN_PEAK_TOKENS = 128
 
 
 class Measured(Struct, frozen=True, kw_only=True):
-    """The measurements of one model. None: not measured."""
+    """The measurements of one model. None means that a value was not measured."""
 
     weights_bytes: int = 0
-    """The weights as they are loaded."""
+    """The size of the weights in memory."""
     peak_bytes: int | None = None
-    """The most that all arrays took while the first prompt after a load was answered."""
+    """The maximum that all arrays took during the first answer after loading."""
     peak_tokens: int = 0
-    """The tokens of that prompt and its answer."""
+    """The number of tokens in the prompt and the answer of that measurement."""
     peak_kv_bits: KvBits = 16
-    """The precision of the cache then."""
+    """The precision of the cache in that measurement."""
     prompt_tokens_per_s: float | None = None
     answer_tokens_per_s: float | None = None
 
     def extra_bytes(self, shape: Shape, memory: Memory) -> int:
-        """Return how much more (or less) memory answers took than `fit.py` estimates; 0 if that is not measured."""
+        """Return how many bytes more (or less) answers took than `fit.py` estimates; 0 if that was not measured."""
         from app.catalog.fit import extra_of
 
         if self.peak_bytes is None:
@@ -57,13 +57,13 @@ class Measured(Struct, frozen=True, kw_only=True):
 
 
 class Answered(Struct, frozen=True, kw_only=True):
-    """A worker's report on an answer that has ended."""
+    """A worker's report about an answer that has ended."""
 
     is_first: bool
-    """Whether it is the first one since the model was loaded, so that nothing else was in memory."""
+    """Whether this is the first answer since the model was loaded, so that nothing else was in memory."""
     prefilled_tokens: int
     num_tokens: int
-    """The tokens of the prompt and of the answer."""
+    """The number of tokens in the prompt and the answer."""
     generated_tokens: int
     prefill_ms: float
     answer_tokens_per_s: float
@@ -72,14 +72,17 @@ class Answered(Struct, frozen=True, kw_only=True):
 
 
 class Measurements:
-    """The measurements of all models, by the names that `load_model` takes. Nothing is raised."""
+    """The measurements of all models, by their names for `load_model`. No errors are raised."""
 
     def __init__(self, file: Path | None, report: Callable[[Sentence], None] = lambda _: None) -> None:
-        """`file` None: they are kept until Bough ends. `report` is called, in any thread, if the file is damaged."""
+        """A `file` of None keeps the measurements only until Bough ends.
+
+        `report` is called, in any thread, if the file is damaged.
+        """
         self._file = file
         self._report = report
         self._known: dict[str, Measured] | None = None
-        """None before the file was read."""
+        """The measurements by model; None before the file was read."""
         self._writer = LatestWriter(self._write)
 
     def close(self) -> None:
@@ -90,12 +93,12 @@ class Measurements:
         return self._all.get(name, Measured())
 
     def note_loaded(self, name: str, weights_bytes: int) -> None:
-        """Note the size of a model that was loaded. If it has changed, the other measurements are dropped."""
+        """Note the size of a model that was loaded. If the size has changed, its other measurements are dropped."""
         if self.of(name).weights_bytes != weights_bytes:
             self._set(name, Measured(weights_bytes=weights_bytes))
 
     def note_answer(self, name: str, answer: Answered) -> None:
-        """Note an answer of a model. Speeds are averages in which the last answer counts half."""
+        """Note an answer of a model. The speeds are running averages in which the last answer counts half."""
         found = self.of(name)
         if answer.prefilled_tokens >= _MIN_PROMPT and answer.prefill_ms > 0:
             speed = 1000 * answer.prefilled_tokens / answer.prefill_ms

@@ -1,6 +1,6 @@
 """Finds the models on this machine: Bough's own, those of other programs, and those in folders that the user added.
 
-Reads file names and headers only, and copies nothing. Folders of others are never written.
+Only file names and headers are read, and nothing is copied. Folders of other programs are never written.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from worker.regular_file import read_regular
 from worker.sentence import Sentence, SentenceError, verbatim
 
 _MAX_DEPTH = 6
-"""Folders within folders that are searched. LM Studio has two: the owner and the repository."""
+"""How many levels of folders are searched. LM Studio has two: the owner and the repository."""
 _MAX_ENTRIES = 300_000
-"""The most files and folders that one search looks at, so that it ends even in a user's home folder."""
+"""The maximum number of files and folders in one search, so that it ends even in a user's home folder."""
 _MAX_MANIFEST_BYTES = 1 << 20
 _SKIPPED = re.compile(r"\.|node_modules$|__pycache__$|.*\.(?:partial|incomplete)$")
-"""Folders without models: hidden ones, and unfinished downloads and conversions."""
+"""Matches folders that are not searched: hidden folders, unfinished downloads and conversions."""
 _PART = re.compile(r"-(\d{5})-of-(\d{5})\.gguf$", re.IGNORECASE)
 _PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 _DIGEST = re.compile(r"sha256[:-]([0-9a-f]{64})")
@@ -47,14 +47,14 @@ class _Manifest(Struct):
 
 
 class _Listing(NamedTuple):
-    """The names in a folder."""
+    """The names of the files and folders in a folder."""
 
     files: dict[str, os.stat_result]
     folders: list[str]
 
 
 def find_models(roots: Sequence[Root]) -> Iterator[LocalModel]:
-    """Yield the models in some folders as they are found, each once. Nothing is raised."""
+    """Yield the models in these folders as they are found, each once. No errors are raised."""
     search = _Search()
     for root in roots:
         match root.layout:
@@ -67,7 +67,7 @@ def find_models(roots: Sequence[Root]) -> Iterator[LocalModel]:
 
 
 def model_at(path: Path) -> LocalModel | None:
-    """Return the model in a folder or a GGUF file that the user opens; None if there is none."""
+    """Return the model in a folder or GGUF file that the user opens; None if there is none."""
     root = Root(path, "added")
     if path.is_dir():
         return next(_Search(max_depth=0).below(root), None)
@@ -87,7 +87,7 @@ def model_named(name: str) -> LocalModel | None:
 
 
 class _Search:
-    """One search. It enters each folder once, so loops of links end."""
+    """One search. It enters each folder only once, so links can't lead to an endless loop."""
 
     def __init__(self, max_depth: int = _MAX_DEPTH) -> None:
         self._max_depth = max_depth
@@ -95,7 +95,7 @@ class _Search:
         self._num_left = _MAX_ENTRIES
 
     def below(self, root: Root) -> Iterator[LocalModel]:
-        """Yield the models in a folder and in the folders in it."""
+        """Yield the models in a folder and in its subfolders."""
         waiting = [(root.path, 0)]
         while waiting:
             folder, depth = waiting.pop()
@@ -109,9 +109,9 @@ class _Search:
                 waiting += [(folder / name, depth + 1) for name in inner]
 
     def in_hub(self, root: Root, only: str = "") -> Iterator[LocalModel]:
-        """Yield the models in a cache of huggingface_hub: of each repository, the revision that is used.
+        """Yield the models in a cache of huggingface_hub, one revision of each repository.
 
-        `only`: the folder of a repository; empty for all.
+        `only` is the name of the folder of one repository; empty means all.
         """
         for name in [only] if only else self._listed(root.path).folders:
             owner, _, rest = name.removeprefix("models--").partition("--")
@@ -133,7 +133,7 @@ class _Search:
                 yield from self.ggufs(root, snapshot / folder, list(inner.files), repo=repo)
 
     def in_ollama(self, root: Root) -> Iterator[LocalModel]:
-        """Yield Ollama's models. A manifest names the files, which lie in another folder under their hashes."""
+        """Yield Ollama's models. A manifest lists the files, which are in another folder and named by their hashes."""
         seen: set[Path] = set()
         for manifest in sorted(self._manifests(root.path / "manifests")):
             found = _ollama_model(manifest, root)
@@ -153,7 +153,7 @@ class _Search:
                 waiting += [(path / name, depth + 1) for name in listing.folders]
 
     def ggufs(self, root: Root, folder: Path, names: Sequence[str], *, repo: str = "") -> Iterator[LocalModel]:
-        """Yield the models of the GGUF files in a folder, split ones as one."""
+        """Yield the models of the GGUF files in a folder. The parts of a split file are one model."""
         splits: dict[tuple[str, str], list[str]] = {}
         for name in sorted(names):
             if name.lower().endswith(".gguf") and gguf_facts.is_chat_file(name):
@@ -173,7 +173,7 @@ class _Search:
                 yield found
 
     def _listed(self, folder: Path) -> _Listing:
-        """Return what is in a folder; nothing if it can't be read or was listed before. Broken links are left out."""
+        """Return the contents of a folder without broken links; empty if it can't be read or was listed before."""
         listing = _Listing({}, [])
         try:
             status = folder.stat()
@@ -200,14 +200,17 @@ class _Search:
 
 
 def _repo_of(folder: Path, root: Root, depth: int) -> str:
-    """Return the repository that a folder is named after: LM Studio and Bough lay models out as owner/name."""
+    """Return the repository from a folder's path, because LM Studio and Bough store models as owner/name."""
     if depth != 2 or root.source not in {"lm_studio", "bough"}:
         return ""
     return f"{folder.parent.name}/{folder.name}"
 
 
 def _snapshot(repo: Path) -> tuple[Path | None, bool]:
-    """Return the folder of a repository's files in the hub's cache, and whether it is that of the branch main."""
+    """Return the snapshot folder of a repository in the hub's cache, and whether it is the snapshot of `main`.
+
+    Without a snapshot of the branch `main`, it is the newest one. The folder is None if there is none.
+    """
     try:
         revision = main_revision(repo)
         if _REVISION.fullmatch(revision) and (repo / "snapshots" / revision).is_dir():
@@ -224,7 +227,7 @@ def _snapshot(repo: Path) -> tuple[Path | None, bool]:
 def _folder_model(
     folder: Path, files: dict[str, os.stat_result], root: Root, *, name: str = "", repo: str = ""
 ) -> LocalModel | None:
-    """Return the model in a folder; None if it holds no model for chats."""
+    """Return the model in a folder; None if the folder has no chat model."""
     has_weights = any(file.endswith(".safetensors") for file in files)
     has_pickles = any(file.endswith(_PICKLES) for file in files)
     if "config.json" not in files or not (has_weights or has_pickles or "model.safetensors.index.json" in files):
@@ -290,7 +293,7 @@ def _gguf_model(
     problem: Sentence | None = None,
     is_named_by_hash: bool = False,
 ) -> LocalModel | None:
-    """Return the model in GGUF files; None if they hold none for chats. `title` also tells the quantization."""
+    """Return the model in GGUF files; None if they have no chat model. `title` may also contain the quantization."""
     path = paths[0]
     found = None
     num_bytes = modified_ns = 0
@@ -340,7 +343,7 @@ def _gguf_model(
 
 
 def _ollama_model(manifest: Path, root: Root) -> LocalModel | None:
-    """Return the model of a manifest; None if it is no chat model or not on this machine."""
+    """Return the model of a manifest; None if it is not a chat model, or is not on this machine."""
     host, namespace, model, tag = manifest.parts[-4:]
     try:
         found = msgspec.json.decode(read_regular(manifest, _MAX_MANIFEST_BYTES), type=_Manifest)
@@ -369,7 +372,7 @@ def _ollama_model(manifest: Path, root: Root) -> LocalModel | None:
 
 
 def _blobs(folder: Path, manifest: _Manifest, kind: str) -> list[Path]:
-    """Return the paths of a manifest's layers of a kind."""
+    """Return the paths of the layers of one kind in a manifest."""
     digests = (_DIGEST.fullmatch(layer.digest) for layer in manifest.layers if layer.mediaType == _LAYER + kind)
     return [folder / f"sha256-{digest[1]}" for digest in digests if digest]
 

@@ -16,12 +16,12 @@ from worker.regular_file import read_regular
 _MAX_POINTER_BYTES = 1 << 14
 
 Layout: TypeAlias = Literal["folders", "hub", "ollama"]
-"""`folders`: models anywhere below. `hub`: the cache of huggingface_hub. `ollama`: manifests and blobs."""
+"""`folders` means models in any subfolder, `hub` a cache of huggingface_hub, `ollama` Ollama's manifests and blobs."""
 
 
 @dataclass(frozen=True)
 class Root:
-    """A folder in which models are searched."""
+    """A folder to search for models."""
 
     path: Path
     source: Source
@@ -36,9 +36,9 @@ def usual_roots(
     home: Path | None = None,
     platform: str = sys.platform,
 ) -> list[Root]:
-    """Return the folders in which Bough and other programs keep models, each once. Some of them may not exist.
+    """Return the folders in which Bough and other programs keep models, each once. Some folders may not exist.
 
-    `models`: Bough's own folder. `added`: the folders that the user added.
+    `models` is Bough's own folder. `added` are the folders that the user added.
     """
     home = home or _home()
     variables = _Environment(environment, home)
@@ -60,7 +60,7 @@ def usual_roots(
 
 
 def hub_cache(*, environment: Mapping[str, str] = os.environ, home: Path | None = None) -> Path:
-    """Return the folder in which huggingface_hub keeps what it downloads."""
+    """Return the folder in which huggingface_hub keeps its downloads."""
     home = home or _home()
     variables = _Environment(environment, home)
     cache = variables.path("XDG_CACHE_HOME") or home / ".cache"
@@ -74,12 +74,12 @@ class _Environment:
     home: Path
 
     def path(self, name: str) -> Path | None:
-        """Return the absolute path in a variable; None without one."""
+        """Return the absolute path in an environment variable; None if it has none."""
         return _path(os.path.expandvars(self.values.get(name, "")), self.home)
 
 
 def _of_lm_studio(home: Path) -> list[Path]:
-    """Return LM Studio's folders: of each home that it had, and the one that its settings name."""
+    """Return LM Studio's folders: those of its older and newer versions, and the folder in its settings."""
     homes = [home / ".lmstudio", home / ".cache" / "lm-studio"]
     try:
         pointed = _path(read_regular(home / ".lmstudio-home-pointer", _MAX_POINTER_BYTES).decode("utf-8").strip(), home)
@@ -96,7 +96,7 @@ def _of_lm_studio(home: Path) -> list[Path]:
 
 
 def _of_ollama(home: Path, variables: _Environment) -> list[Path]:
-    """Return Ollama's folders: the user's, and that of its system service."""
+    """Return Ollama's folders: the folder in OLLAMA_MODELS, the user's, and those of the system service."""
     chosen = variables.path("OLLAMA_MODELS")
     usual = [home / ".ollama" / "models", Path("/usr/share/ollama/.ollama/models"), Path("/var/lib/ollama/models")]
     return usual if chosen is None else [chosen, *usual]
@@ -108,7 +108,7 @@ def _of_llama_cpp(home: Path, cache: Path, variables: _Environment, platform: st
 
 
 def _layout(folder: Path) -> Layout:
-    """Return how models lie in a folder that the user added."""
+    """Return the layout of a folder that the user added."""
     try:
         if (folder / "manifests").is_dir() and (folder / "blobs").is_dir():
             return "ollama"
@@ -120,7 +120,7 @@ def _layout(folder: Path) -> Layout:
 
 
 def _path(text: str, home: Path) -> Path | None:
-    """Return an absolute path; None for other texts."""
+    """Return `text` as an absolute path; None if it is not one. `~` means `home`."""
     if not text or "\0" in text:
         return None
     if text == "~" or text.startswith("~/"):

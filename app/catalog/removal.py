@@ -1,4 +1,4 @@
-"""Deletes a model of Bough's own folder or of the Hugging Face cache. Other programs' models stay."""
+"""Deletes a model from Bough's own folder or the Hugging Face cache. Other programs' models are never deleted."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from worker.sentence import Sentence, SentenceError
 
 
 class RemovalError(SentenceError):
-    """A model can't be deleted; the sentence says why, and what is left."""
+    """A model can't be deleted. The sentence says why, and what is left."""
 
 
 def remove(model: LocalModel, *, models: Path, cache: Path) -> int:
-    """Delete a model; return the bytes freed. Raises `RemovalError`.
+    """Delete a model; return the number of bytes freed. Raises `RemovalError`.
 
-    `models`: Bough's own folder. `cache`: the Hugging Face cache, in which all commits of the repository are deleted.
+    `models` is Bough's own folder. `cache` is the Hugging Face cache, where all commits of the repository are deleted.
     """
     path = _to_remove(model, models, cache)
     lock = HubFolder(model.repo, cache).lock if model.source == "hub" else None
@@ -30,7 +30,10 @@ def remove(model: LocalModel, *, models: Path, cache: Path) -> int:
 
 @contextlib.contextmanager
 def _not_fetched(lock: Path | None, model: LocalModel) -> Generator[None]:
-    """Keep a repository from being fetched meanwhile. Raises `RemovalError` if it is fetched now."""
+    """Keep other processes from downloading a repository meanwhile.
+
+    Raises `RemovalError` if it is being downloaded now.
+    """
     if lock is None or not lock.exists():
         yield
         return
@@ -74,7 +77,7 @@ def _remove(model: LocalModel, path: Path, cache: Path) -> int:
 
 
 def _to_remove(model: LocalModel, models: Path, cache: Path) -> Path:
-    """Return the folder or file to delete. It lies inside one of the two folders, whatever the model's names say."""
+    """Return the folder or file to delete. It is always inside one of the two folders, even if names are malicious."""
     if model.source == "bough":
         inside, path = models, model.path
     elif model.source == "hub" and model.repo:
@@ -99,7 +102,7 @@ def _refused(model: LocalModel) -> RemovalError:
 
 
 def _num_bytes(path: Path) -> int:
-    """Return the size of all files below a path; links are not followed."""
+    """Return the size of all files below a path. Links are not followed."""
     if path.is_symlink() or not path.is_dir():
         with contextlib.suppress(OSError):
             return path.lstat().st_size

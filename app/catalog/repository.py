@@ -1,4 +1,4 @@
-"""A repository as the hub describes it, and the models in it: which files they need, and what is known of them."""
+"""A repository as the hub describes it, and the models in it, with their files and facts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ REPO_NAME = re.compile(r"(?!.*(?:\.\.|--))\w[\w.-]{0,95}/\w[\w.-]{0,95}", re.ASC
 _MLX_BITS = re.compile(r"(?:^|[-_.])(\d)[-_]?bits?(?=[-_.]|$)", re.IGNORECASE)
 _PART = re.compile(r"-(\d{5})-of-(\d{5})(?=\.gguf$)", re.IGNORECASE)
 _BYTES_OF = {"F64": 8, "I64": 8, "F32": 4, "I32": 4, "U32": 4, "F16": 2, "BF16": 2, "I16": 2, "U16": 2}
-"""The bytes of a number, by its name in safetensors; all others have one byte."""
+"""The bytes per number for each type name in safetensors. Other types have one byte."""
 _TEXTS = ("config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json", "chat_template.json")
 _MORE_TEXTS = re.compile(
     r"(?:special_tokens_map|added_tokens|vocab|model\.safetensors\.index|processor_config|preprocessor_config)\.json"
@@ -30,15 +30,15 @@ _MORE_TEXTS = re.compile(
     re.IGNORECASE | re.ASCII,
 )
 UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-"""The errors of reading JSON from elsewhere."""
+"""The errors that reading JSON from a server may raise."""
 _MAX_COUNT = 1 << 44
-"""The most of any count: the sums of those that an answer can hold stay within 64 bits."""
+"""The maximum of any count, so that sums of all counts in a response stay within 64 bits."""
 _MAX_PATH = 500
 _WEIGHTS = re.compile(r"model[\w.-]*\.safetensors", re.ASCII)
 
 
 class Repository(Struct):
-    """A repository as the hub describes it. Values that are none of the expected kind are as if they were missing."""
+    """A repository as the hub describes it. Values of an unexpected type are treated as missing."""
 
     id: str
     sha: str = ""
@@ -47,17 +47,17 @@ class Repository(Struct):
     updated_ms: int | None = None
     tags: Sequence[str] = ()
     num_parameters: int | None = None
-    """This and the next two are read from its GGUF files; None if they do not say."""
+    """This and the next two come from the repository's GGUF files; None if they do not have the value."""
     architecture: str = ""
     context_length: int | None = None
     counts: Mapping[str, int] = {}
-    """How many numbers of each type its safetensors have."""
+    """The number of parameters of each type in the repository's safetensors files."""
     files: Sequence[RemoteFile] = ()
-    """Without those whose paths could lead out of a folder, or whose sizes are unknown."""
+    """The files, except those whose paths could lead out of a folder or whose sizes are unknown."""
 
 
 def read_repository(text: bytes | msgspec.Raw) -> Repository:
-    """Read a description. Raises one of `UNREADABLE` if it is not one, or names no repository."""
+    """Parse the description of a repository. Raises one of `UNREADABLE` if the text is not one."""
     found = msgspec.json.decode(text, type=dict[str, Any])
     name = found.get("id")
     if not isinstance(name, str):
@@ -93,12 +93,12 @@ def _text(value: object) -> str:
 
 
 def _count(value: object) -> int | None:
-    """Return a number of bytes, parameters or the like; None if it is no sensible one."""
+    """Return the value if it is a plausible count of bytes, parameters or the like; else None."""
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MAX_COUNT else None
 
 
 def with_config(model: RemoteModel, text: bytes) -> RemoteModel:
-    """Add what an MLX model's config.json says."""
+    """Return an MLX model with the facts in its config.json."""
     try:
         found = msgspec.json.decode(text, type=dict[str, Any])
     except UNREADABLE:
@@ -124,7 +124,7 @@ def with_config(model: RemoteModel, text: bytes) -> RemoteModel:
 
 
 def with_head(models: Sequence[RemoteModel], head: bytes) -> Iterator[RemoteModel]:
-    """Add what the beginning of one of the GGUF files of a repository says to all its models."""
+    """Yield the GGUF models of a repository with the facts in the beginning of one of their files."""
     with tempfile.NamedTemporaryFile(suffix=".gguf") as file:
         file.write(head)
         file.flush()
@@ -154,7 +154,7 @@ def with_head(models: Sequence[RemoteModel], head: bytes) -> Iterator[RemoteMode
 
 
 def hit_of(raw: msgspec.Raw) -> RemoteModel | None:
-    """Return a hit; None if it is of no use."""
+    """Return the model of a search hit; None if Bough can't use it."""
     try:
         found = read_repository(raw)
     except UNREADABLE:
@@ -186,7 +186,7 @@ def models_in(found: Repository) -> tuple[RemoteModel, ...]:
 
 
 def _is_complete(parts: Sequence[RemoteFile]) -> bool:
-    """Return whether all parts of a split file are there."""
+    """Return whether no part of a split file is missing."""
     named = [_PART.search(file.path) for file in parts]
     return all(part is None or int(part[2]) == len(parts) for part in named)
 
@@ -217,7 +217,7 @@ def _file(sibling: Mapping[str, object]) -> RemoteFile | None:
 
 
 def _model(found: Repository, format_: Format, files: tuple[RemoteFile, ...] = (), stem: str = "") -> RemoteModel:
-    """Return a model. `stem`: the path of its GGUF file, without the number of its part."""
+    """Return a model. `stem` is the path of its GGUF file without the number of the part."""
     tags = found.tags
     num_parameters = num_bytes = context_length = None
     quantization = architecture = ""
@@ -257,7 +257,7 @@ def _model(found: Repository, format_: Format, files: tuple[RemoteFile, ...] = (
 
 
 def _packed_bits(found: Repository) -> int | None:
-    """Return the bits of quantized weights that the name or a tag says; None if they are not quantized."""
+    """Return the bits of quantized weights from the repository's name or tags; None if they are not quantized."""
     if found.counts and "U32" not in found.counts:
         return None
     named = [_MLX_BITS.search(text) for text in (found.id.rpartition("/")[2], *found.tags)]

@@ -1,4 +1,4 @@
-"""The sampling that a model's own files suggest, in generation_config.json."""
+"""The sampling settings that a model's generation_config.json suggests."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NAMES = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty")
 
 
 class SamplingDefaults(Struct, frozen=True, kw_only=True):
-    """The suggested values; None where the model suggests none."""
+    """The suggested values. None means that the model does not suggest a value."""
 
     temperature: float | None = None
     top_p: float | None = None
@@ -29,16 +29,16 @@ class SamplingDefaults(Struct, frozen=True, kw_only=True):
     repetition_penalty: float | None = None
 
     unused: tuple[str, ...] = ()
-    """The suggestions whose values make no sense, or the name of the file if it can't be read."""
+    """The names of suggestions with invalid values, or the name of the file if it can't be read."""
 
     def applied_to(self, sampling: Sampling) -> Sampling:
-        """Return a sampling with the suggested values in place of its own."""
+        """Return `sampling` with its values replaced by the suggested ones."""
         values = {name: value for name in _NAMES if (value := getattr(self, name)) is not None}
         return msgspec.structs.replace(sampling, **values)
 
 
 def sampling_defaults(name: str) -> SamplingDefaults:
-    """Return what the model of this name suggests. Reads small files; nothing is raised."""
+    """Return the suggestions of the model with this name. Reads small files; no errors are raised."""
     file = _file_of(name)
     try:
         found = _parsed(read_regular(file, _MAX_BYTES))
@@ -63,7 +63,7 @@ def sampling_defaults(name: str) -> SamplingDefaults:
 
 
 def _parsed(data: bytes) -> dict[str, Any]:
-    """Parse a JSON object. NaN becomes a text. Raises `ValueError` and `RecursionError`."""
+    """Parse a JSON object. NaN becomes a string. Raises `ValueError` or `RecursionError` if it is invalid."""
     try:
         found: object = msgspec.json.decode(data)
     except msgspec.DecodeError:
@@ -74,7 +74,7 @@ def _parsed(data: bytes) -> dict[str, Any]:
 
 
 def _usable(key: str, value: object) -> float | int:
-    """Return a value as `Sampling` takes it. Raises `ValueError` for others."""
+    """Return a value in the form that `Sampling` needs. Raises `ValueError` if it is invalid."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError("it is not a number")  # noqa: TRY004 (see above)
     if key == "top_k" and int(value) == value:
@@ -85,7 +85,7 @@ def _usable(key: str, value: object) -> float | int:
 
 
 def written_ns(name: str) -> int:
-    """Return when the file with the suggestions was written; 0 without one."""
+    """Return when the file with the suggestions was written, in nanoseconds; 0 if there is no file."""
     try:
         return _file_of(name).stat().st_mtime_ns
     except (OSError, ValueError):
@@ -97,7 +97,7 @@ def _file_of(name: str) -> Path:
 
 
 def _folder_of(name: str) -> Path:
-    """Return the folder of a model by the name that `load_model` takes; it may not exist."""
+    """Return the folder of a model by its name for `load_model`. The folder may not exist."""
     path = Path(name)
     if path.is_absolute():
         return path

@@ -1,4 +1,4 @@
-"""Whether an answer of a loaded model fits into memory, and what would fit instead. Pure functions, as in `fit.py`."""
+"""Estimates whether an answer of a loaded model fits into memory, and what would. Pure functions, as in `fit.py`."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ _MIN_PROMPT = 512
 
 
 class Loaded(Struct, frozen=True, kw_only=True):
-    """A loaded model, as its answers need it."""
+    """The facts about a loaded model that determine how much memory its answers need."""
 
     shape: Shape
     weights_bytes: int
-    """The weights as they lie in memory."""
+    """The size of the weights in memory."""
     context_length: int
     kv_bits: KvBits = 16
     extra_bytes: int = 0
-    """How much more (or less) its answers took than estimated, see `fit.extra_of`."""
+    """How many bytes more (or less) than estimated its answers took, see `fit.extra_of`."""
 
 
 def shortage(model: Loaded, memory: Memory, asked: Asked) -> Shortage | None:
-    """Return how an answer would not fit; None if it does.
+    """Return why an answer would not fit into memory; None if it fits.
 
-    `memory`: as it is now, so that the model and what it keeps is not free.
+    `memory` is the state now, in which the model and its cache already take memory.
     """
     needed = _more_bytes(model, memory, asked)
     if needed <= memory.available_bytes:
@@ -69,13 +69,13 @@ def shortage(model: Loaded, memory: Memory, asked: Asked) -> Shortage | None:
 
 
 def _more_bytes(model: Loaded, memory: Memory, asked: Asked) -> int:
-    """Return what is taken in addition to what is in memory already."""
+    """Return the bytes that the answer needs in addition to what is in memory already."""
     here = kv_bytes(model.shape, memory, asked.num_kept, model.kv_bits) if asked.num_kept else 0
     return _answering_bytes(model, memory, asked) - here
 
 
 def _whole_bytes(model: Loaded, memory: Memory, asked: Asked) -> int:
-    """Return what the model takes in all, if nothing else is kept."""
+    """Return the bytes that the model and the answer need together if nothing else is cached."""
     return model.weights_bytes + process_bytes(model.shape) + _answering_bytes(model, memory, asked)
 
 

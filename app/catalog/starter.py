@@ -1,4 +1,4 @@
-"""The starter: SmolLM2-135M-Instruct, a small real model to begin with, as a folder among Bough's models."""
+"""The starter, a small real model to begin with: SmolLM2-135M-Instruct, as a folder among Bough's models."""
 
 from __future__ import annotations
 
@@ -12,33 +12,36 @@ from worker.protocol import STARTER, STARTER_FOLDER, STARTER_ON_HUB
 
 TITLE = "SmolLM2"
 NUM_MILLIONS = 135
-"""The number of its parameters."""
+"""The number of the starter's parameters."""
 ON_HUB = RemoteModel(repo=STARTER_ON_HUB, title=TITLE, num_bytes=271_000_000)
 """The same model on the hub, with weights in bfloat16."""
 
 _SAMPLING = {"temperature": 0.2, "top_p": 0.9}
-"""Its makers recommend this, but its GGUF file does not say so. At higher temperatures a model so small goes astray."""
+"""The sampling that the starter's authors recommend, which its GGUF file lacks.
+
+At higher temperatures, a model this small writes nonsense.
+"""
 
 
 def starter_path(models: Path) -> Path:
-    """Return the starter's folder in Bough's models folder, whether it is there or not."""
+    """Return the path of the starter's folder in Bough's models folder. The folder may not exist."""
     return models / STARTER_FOLDER
 
 
 def full_name(name: str, models: Path) -> str:
-    """Return the name of a model as windows and conversations have it: for "starter", its folder or its repository."""
+    """Return the name under which conversations store a model. For "starter" that is its folder or repository."""
     return str(find_starter(models) or STARTER_ON_HUB) if name == STARTER else name
 
 
 def find_starter(models: Path) -> Path | None:
-    """Return the starter's folder in Bough's models folder; None if it is not there."""
+    """Return the starter's folder in Bough's models folder; None if it does not exist."""
     folder = starter_path(models)
     # A conversion gives a folder its final name when all of it is there.
     return folder if (folder / "config.json").is_file() else None
 
 
 def convert_starter(gguf: Path, models: Path) -> Iterator[float]:
-    """Make the starter's folder from its GGUF file. Yield the fraction that is done. Raises `WorkerError`."""
+    """Convert the starter's GGUF file to its folder. Yield the fraction that is done. Raises `WorkerError`."""
     # Reads large libraries.
     from worker.gguf.conversion import convert
 

@@ -1,7 +1,8 @@
-"""The user's token for gated and private models: found where it is, or kept in the system's keyring.
+"""The user's access token for gated and private models: finds an existing token, or keeps one in the system's keyring.
 
 A token of the environment (HF_TOKEN) and that of an existing login (`hf auth login`) stay where they are. One that is
-typed in Bough is kept in the system's keyring. It is never written to a file, a log, an address or an argument.
+A token in the environment (HF_TOKEN) or of an existing login (`hf auth login`) stays where it is. A token that the user
+types in Bough is kept in the system's keyring. It is never written to a file, a log, an address or an argument.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _SERVICE = "Bough"
 _log = logging.getLogger(__name__)
 
 TokenSource: TypeAlias = Literal["environment", "typed", "login", "none"]
-"""`typed`: in Bough. `login`: of huggingface_hub, which reads and refreshes it itself."""
+"""`typed` means in Bough, `login` a login of huggingface_hub, which reads and refreshes the token itself."""
 
 
 class TokenError(SentenceError):
@@ -29,9 +30,9 @@ class Tokens:
     """The token of one hub. Its methods may wait for the keyring: call them in a thread."""
 
     def __init__(self, endpoint: str, note: Path | None = None) -> None:
-        """`note`: a file that says whether the keyring has a token; None: it may always have one.
+        """`note` is a file that says whether the keyring has a token; None means that it may have one.
 
-        Without it, a keyring that is locked would ask users for its password who have no token.
+        Without this file, a locked keyring would ask even users without a token for their password.
         """
         self._note = note
         # A token for one hub must not be sent to another one.
@@ -41,7 +42,10 @@ class Tokens:
 
     @property
     def token(self) -> str | None:
-        """The token to send; None lets huggingface_hub use the environment's, or that of a login, if there is one."""
+        """The token to send.
+
+        None lets huggingface_hub use a token in the environment or of a login, if there is one.
+        """
         if _of_environment():
             return None
         if not self._is_read:
@@ -50,7 +54,7 @@ class Tokens:
 
     @property
     def source(self) -> TokenSource:
-        """Where the token comes from that is sent."""
+        """The source of the token that is sent."""
         if _of_environment():
             return "environment"
         if self.token is not None:
@@ -85,7 +89,7 @@ class Tokens:
         return None
 
     def forget(self) -> None:
-        """Remove the token that the user typed. Those of the environment and of a login stay."""
+        """Remove the token that the user typed. Tokens in the environment or of a login are kept."""
         self._of_this_run, self._is_read = None, True
         import keyring
         from keyring.errors import KeyringError

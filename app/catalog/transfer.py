@@ -1,4 +1,4 @@
-"""Fetches one file: its bytes from HTTP or Xet, on from those that are here, checked against its hash."""
+"""Downloads one file over HTTP or Xet, resumes a partial download, and checks the file's hash."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from worker.sentence import Sentence
 _log = logging.getLogger(__name__)
 
 _MAX_TRIES = 6
-"""The most connections in a row that may bring no byte."""
+"""The download fails after this many connections in a row that bring no byte."""
 _MAX_WAIT_S = 30.0
 _MAX_ASKED_WAIT_S = 300.0
-"""Where a server wants a longer pause, the fetch fails with its sentence, and the user decides."""
+"""If a server asks for a longer pause, the download fails with a sentence about it, and the user decides."""
 _CHECK_BYTES = 1 << 20
 _XET_LIMITS = {
     "telemetry.enabled": False,
@@ -38,29 +38,29 @@ _XET_LIMITS = {
     "reconstruction.download_buffer_limit": 256 << 20,
     "reconstruction.min_prefetch_buffer": 64 << 20,
 }
-"""By default hf_xet waits for minutes, keeps gigabytes in memory, and reports how it is used."""
+"""Settings for hf_xet, which by default waits for minutes, keeps gigabytes in memory, and reports its usage."""
 
 
 class WrongBytesError(Exception):
-    """A file's bytes are not those of its hash."""
+    """The content of a file does not match its hash."""
 
 
 class _NotInXetError(Exception):
-    """The hub offers a file through HTTP alone."""
+    """The hub offers a file only over HTTP."""
 
 
 @dataclass
 class Connection:
-    """How a process reaches the hub. Several files may be fetched with it at once."""
+    """The settings with which a process connects to the hub. Several files may be downloaded with them at once."""
 
     endpoint: str
     token: str | None
     stall_s: float
     first_wait_s: float
     wait: Callable[[Sentence, float], None]
-    """Reports a failure that passes, and waits for some seconds."""
+    """Reports a temporary failure, and waits for this many seconds."""
     use_xet: bool = True
-    """Becomes false after Xet's first failure."""
+    """Whether to use Xet. False after Xet's first failure."""
 
     def headers(self) -> dict[str, str]:
         from huggingface_hub.utils import build_hf_headers
@@ -74,7 +74,7 @@ class Connection:
 
 
 class Transfer:
-    """Fetches one file to its place. Only a file that is complete and right gets its final name."""
+    """Downloads one file to its place. The file gets its final name only once it is complete and its hash is right."""
 
     def __init__(self, connection: Connection, repo: str, revision: str, place: Place) -> None:
         self._connection = connection
@@ -84,10 +84,10 @@ class Transfer:
         self._part = place.part
         self._final = place.final
         self.num_bytes = 0
-        """How many bytes of the file are here."""
+        """The number of bytes that have been downloaded."""
 
     def run(self) -> None:
-        """Fetch the file if it is not here. Raises `HubError` and `OSError`."""
+        """Download the file unless it exists. Raises `HubError` or `OSError` if that fails."""
         if self._final.is_file() and self._final.stat().st_size == self._file.num_bytes:
             self.num_bytes = self._file.num_bytes
             return
@@ -109,7 +109,7 @@ class Transfer:
         self._part.replace(self._final)
 
     def _fetch(self, *, use_xet: bool) -> None:
-        """Fetch the bytes that lack, and compare all with the file's hash. Raises `WrongBytesError`."""
+        """Download the missing bytes, and check the hash of the file. Raises `WrongBytesError` if it does not match."""
         with self._part.open("ab", buffering=0) as out, closing(_Check(self._part, self._file)) as check:
             self.num_bytes = check.available_bytes = out.tell()
             num_failures = 0
@@ -138,7 +138,7 @@ class Transfer:
             raise unreachable(self._connection.endpoint, ConnectionError("the connection ended too early"))
 
     def _pause(self, error: HubError, num_failures: int) -> None:
-        """Wait before the next try; raise the error if there is none."""
+        """Wait before the next attempt. Raise `error` if no further attempt would help."""
         wait_s = error.wait_s
         if wait_s is None:
             wait_s = min(_MAX_WAIT_S, self._connection.first_wait_s * 2 ** max(0, num_failures - 1))
@@ -147,7 +147,7 @@ class Transfer:
         self._connection.wait(error.sentence, wait_s)
 
     def _pieces(self, offset: int, *, use_xet: bool) -> Iterator[bytes]:
-        """Yield the file's bytes from an offset. Raises `HubError`."""
+        """Yield the file's content from `offset` on, in pieces. Raises `HubError`."""
         if use_xet and self._connection.use_xet and self._file.sha256:
             try:
                 yield from xet_pieces(self._connection, self._address, offset)
@@ -211,7 +211,7 @@ class Transfer:
 
 
 def xet_pieces(connection: Connection, address: str, offset: int) -> Generator[bytes]:
-    """Yield a file's bytes from an offset through Xet. Raises `_NotInXetError`, and whatever hf_xet raises."""
+    """Yield a file's content from `offset` on over Xet. Raises `_NotInXetError`, or any error of hf_xet."""
     # It has no stubs.
     from hf_xet import XetConfig, XetFileInfo, XetSession  # pyright: ignore[reportAttributeAccessIssue]
     from huggingface_hub import get_hf_file_metadata
@@ -242,7 +242,7 @@ def _is_same_site(address: str, endpoint: str) -> bool:
 
 
 def _begin_of(content_range: str) -> int:
-    """Return the position at which a range begins, of a header such as "bytes 100-199/200"."""
+    """Return the first position in a header such as "bytes 100-199/200"."""
     found = re.match(r"bytes (\d+)-", content_range)
     if found is None:
         raise WrongBytesError
@@ -250,12 +250,12 @@ def _begin_of(content_range: str) -> int:
 
 
 class _Check:
-    """Computes a growing file's hash in a thread, as fast as the file grows."""
+    """Computes the hash of a file in a thread while the file is being downloaded."""
 
     def __init__(self, path: Path, file: RemoteFile) -> None:
         self._file = file
         self.available_bytes = 0
-        """How many bytes of the file may be read."""
+        """The number of bytes of the file that may be read."""
         self._hash: Any = hashlib.sha256()
         if file.blob_id:
             self._hash = hashlib.sha1(f"blob {file.num_bytes}\0".encode(), usedforsecurity=False)  # git's
@@ -265,7 +265,7 @@ class _Check:
         self._thread.start()
 
     def is_right(self) -> bool:
-        """Wait until the whole file is read; return whether it has its hash, or has none."""
+        """Wait until the whole file is read; return False if it has a known hash that does not match."""
         self._thread.join()
         return self._hash.hexdigest() in {self._file.sha256, self._file.blob_id} or not (
             self._file.sha256 or self._file.blob_id
