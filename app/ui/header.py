@@ -12,7 +12,7 @@ from typing_extensions import override
 
 from app.answers.sessions import GUIDE, ModelInUse
 from app.numbers import counted
-from app.ui.parts.buttons import FittingButton
+from app.ui.parts.buttons import FittingButton, give_menu
 from app.ui.parts.labels import ElidedLabel, as_label, as_tool_tip
 from app.ui.theme import Theme, icon, scaled
 
@@ -54,14 +54,12 @@ class Header(QFrame):
         self.menu_button = QToolButton()
         self.menu_button.setAccessibleName(self.tr("Menus"))
         self.menu_button.setToolTip(self.tr("Menus"))
-        self.menu_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self.menu_button.setMenu(all_menus)
+        give_menu(self.menu_button, all_menus)
         self.menu_button.setVisible(False)
         self.model_button = FittingButton()
         self.model_button.setObjectName("action")
         self.model_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-        self.model_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self.model_button.setMenu(models)
+        give_menu(self.model_button, models)
         self.cancel_button = QToolButton()
         self.cancel_button.setAccessibleName(self.tr("Stop loading the model"))
         self.cancel_button.setToolTip(self.tr("Stop loading the model"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
@@ -138,9 +138,9 @@ class Welcome(QScrollArea):
         for label in (self._title, self._text, self._about, self._about_questions):
             label.setWordWrap(True)
         self.model_button = _choice_button()
-        self.model_button.clicked.connect(self._choose_model)
+        self.model_button.toggled.connect(self._choose_model)
         self.guide_button = _choice_button(self.tr("Ask the guide about Bough"))
-        self.guide_button.clicked.connect(lambda: self.model_chosen.emit(GUIDE))
+        self.guide_button.toggled.connect(self._choose_guide)
         page = QWidget()
         page.setObjectName("page")
         column = QVBoxLayout(page)
@@ -195,8 +195,9 @@ class Welcome(QScrollArea):
         self._about_questions.setVisible(answering != GUIDE)
         name = self.tr("{model} (small, real)").format(model=STARTER_TITLE) if is_starter else model_label(model)
         self.model_button.show_text(self.tr("Chat with {model}").format(model=name))
-        self.model_button.setChecked(answering != GUIDE)
-        self.guide_button.setChecked(answering == GUIDE)
+        for button, is_chosen in ((self.model_button, answering != GUIDE), (self.guide_button, answering == GUIDE)):
+            with QSignalBlocker(button):
+                button.setChecked(is_chosen)
         if answering == GUIDE:
             about = self.tr("The guide is a tiny model that knows only Bough. It speaks English.")
         elif is_starter:
@@ -227,8 +228,13 @@ class Welcome(QScrollArea):
         offer.fit(self._width_of_questions)
         return offer
 
-    def _choose_model(self) -> None:
-        self.model_chosen.emit(self._model)
+    def _choose_model(self, is_chosen: bool) -> None:
+        if is_chosen:
+            self.model_chosen.emit(self._model)
+
+    def _choose_guide(self, is_chosen: bool) -> None:
+        if is_chosen:
+            self.model_chosen.emit(GUIDE)
 
     def set_theme(self, theme: Theme) -> None:
         self._leaf.setPixmap(icon("leaf", theme.accent).pixmap(scaled(32), scaled(32)))

@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 from app.model.generation_settings import EXAMPLES, AnswerFormat, FormatKind
 from app.sentences import translated
 from app.ui.composer.display_names import format_name
+from app.ui.parts.buttons import give_menu
 from app.ui.parts.labels import as_label, quiet_label
 from app.ui.parts.layouts import FlowLayout
 from app.ui.parts.popover import Popover
@@ -72,8 +73,7 @@ class FormatPopover(Popover):
         self.examples.setObjectName("chip")
         self.examples.setText(self.tr("Examples") + " ▾")
         self.examples.setToolTip(self.tr("Start with an example"))
-        self.examples.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self.examples.setMenu(QMenu(self.examples))
+        give_menu(self.examples, QMenu(self.examples))
         self.column.addWidget(self.examples, 0, Qt.AlignmentFlag.AlignLeft)
         self.kinds[self._kind].setChecked(True)
         self._show_kind()

@@ -34,6 +34,7 @@ from app.model.search_filters import (
 )
 from app.sentences import translated
 from app.ui.dialogs.search_hits import HitList
+from app.ui.parts.buttons import give_menu
 from app.ui.parts.labels import as_label, quiet_label
 from app.ui.parts.layouts import FlowLayout
 from app.ui.parts.overlay import Overlay
@@ -333,9 +334,8 @@ class SearchChips(QWidget):
         chip = QToolButton()
         chip.setObjectName("chip")
         chip.setToolTip(name)
-        chip.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         chip.setToolButtonStyle(_BESIDE)
-        chip.setMenu(QMenu(chip))
+        give_menu(chip, QMenu(chip))
         return chip
 
 

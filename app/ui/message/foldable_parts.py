@@ -48,7 +48,9 @@ class FoldablePart(QWidget):
         self._frame: QFrame | None = None
         self.text: MessageText | None = None
         self.button = FoldButton(theme)
-        self.button.clicked.connect(self._on_clicked)
+        # Screen readers toggle it without a click.
+        self.button.toggled.connect(self._on_toggled)
+        self._is_open = False
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 6)
         column.setSpacing(2)
@@ -59,9 +61,10 @@ class FoldablePart(QWidget):
 
     @property
     def is_open(self) -> bool:
-        return self.button.isChecked()
+        return self._is_open
 
     def set_open(self, is_open: bool) -> None:
+        self._is_open = is_open
         self.button.setChecked(is_open)
         if is_open and self._frame is None:
             self._frame = QFrame()
@@ -89,9 +92,10 @@ class FoldablePart(QWidget):
         """Add the widgets of the frame to its layout."""
         raise NotImplementedError
 
-    def _on_clicked(self) -> None:
-        self.set_open(self.button.isChecked())
-        self.toggled.emit(self.button.isChecked())
+    def _on_toggled(self, is_open: bool) -> None:
+        if is_open != self._is_open:
+            self.set_open(is_open)
+            self.toggled.emit(is_open)
 
 
 class ThoughtView(FoldablePart):

@@ -36,6 +36,7 @@ from app.ui.models.entry import (
 from app.ui.models.memory_bar import MemoryBar
 from app.ui.models.model_settings_form import ModelSettingsForm
 from app.ui.models.page_parts import Confirmation, Facts, TemplateFold, TokenForm
+from app.ui.parts.buttons import give_menu
 from app.ui.parts.labels import ElidedLabel, quiet_label
 from app.ui.parts.layouts import FlowLayout, scrolled
 from app.ui.theme import Theme, icon, scaled
@@ -80,10 +81,9 @@ class ModelPage(QWidget):
         self.title = ElidedLabel()
         self.title.setObjectName("title")
         self.more_button = _tool_button(self.tr("More"), self.tr("More"))
-        self.more_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self._menu = QMenu(self.more_button)
         self._menu.aboutToShow.connect(self._fill_menu)
-        self.more_button.setMenu(self._menu)
+        give_menu(self.more_button, self._menu)
         self.line = QLabel()
         self.variants = QComboBox()
         self.variants.setAccessibleName(self.tr("Quantization"))

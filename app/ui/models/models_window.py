@@ -40,7 +40,7 @@ from app.ui.models.model_entries import ModelEntries
 from app.ui.models.model_list import ModelList
 from app.ui.models.model_page import ModelPage
 from app.ui.models.model_settings_form import ModelSettingsForm
-from app.ui.parts.buttons import EnterKey
+from app.ui.parts.buttons import EnterKey, give_menu
 from app.ui.parts.file_drops import FileDrops
 from app.ui.parts.labels import quiet_label
 from app.ui.theme import Theme, icon, scaled
@@ -84,8 +84,7 @@ class ModelsWindow(QDialog):
         self.add_button.setMinimumSize(_BUTTON_PX, _BUTTON_PX)
         self.add_button.setAccessibleName(self.tr("Open a model, or add a folder"))
         self.add_button.setToolTip(self.tr("Open a model, or add a folder"))
-        self.add_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self.add_button.setMenu(self._new_add_menu())
+        give_menu(self.add_button, self._new_add_menu())
         self._said = ""
         """The result of the last action, shown below the list until the next action or search."""
         self.list = ModelList(theme)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, QSize, Qt
 from PySide6.QtGui import QFont, QKeyEvent, QResizeEvent, QTextLayout, QTextOption
-from PySide6.QtWidgets import QAbstractButton, QPushButton, QSizePolicy, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QAbstractButton, QMenu, QPushButton, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.ui.parts.labels import as_label
@@ -206,6 +206,12 @@ class EnterKey(QObject):
                 focus.click()
                 return True
         return super().eventFilter(watched, event)
+
+
+def give_menu(button: QToolButton, menu: QMenu) -> None:
+    """Let a press of the button open a menu. With Qt's own mode for that, screen readers could not open it."""
+    button.setMenu(menu)
+    button.pressed.connect(button.showMenu)
 
 
 def claim_escape(event: QEvent) -> bool:

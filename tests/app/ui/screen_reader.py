@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from PySide6.QtGui import QAccessible, QAccessibleActionInterface, QAccessibleInterface
-from PySide6.QtWidgets import QAbstractButton, QMenu, QWidget
+from PySide6.QtWidgets import QAbstractButton, QMenu, QMenuBar, QWidget
 from pytestqt.qtbot import QtBot
 
 from tests.waiting import PATIENCE_MS
@@ -34,18 +34,30 @@ def press(bot: QtBot, root: QWidget, name: str) -> None:
     actions, button = interface.actionInterface(), interface.object()
     assert actions is not None
     assert isinstance(button, QAbstractButton)
+    action = _first(actions)
+    if action != QAccessibleActionInterface.pressAction():
+        actions.doAction(action)
+        return
     # Qt shows the button pressed for a moment.
     with bot.waitSignal(button.clicked, timeout=PATIENCE_MS):
-        actions.doAction(_first(actions))
+        actions.doAction(action)
 
 
-def choose(menu: QMenu, text: str) -> None:
-    """Choose an entry of an open menu."""
-    entries = found(menu, QAccessible.Role.MenuItem)
-    names = {known.split("\t")[0]: known for known in entries}
-    actions = entries[names[text]].actionInterface()
+def choose(menu: QMenu | QMenuBar, text: str) -> None:
+    """Choose an entry of an open menu, or open a menu of a menu bar."""
+    entries = QAccessible.queryAccessibleInterface(menu)
+    children = [entries.child(number) for number in range(entries.childCount())]
+    names = {child.text(QAccessible.Text.Name).split("\t")[0]: child for child in children if child is not None}
+    assert text in names, [*names]
+    actions = names[text].actionInterface()
     assert actions is not None
     actions.doAction(_first(actions))
+
+
+def focused(root: QWidget) -> str:
+    """Return the name of the row that has the focus in a list."""
+    row = QAccessible.queryAccessibleInterface(root).focusChild()
+    return "" if row is None else row.text(QAccessible.Text.Name)
 
 
 def write(root: QWidget, name: str, text: str) -> None:
@@ -58,7 +70,7 @@ def _buttons(root: QWidget) -> dict[str, QAccessibleInterface]:
     roles = QAccessible.Role
     return {
         name: each
-        for role in (roles.Button, roles.ButtonMenu, roles.CheckBox, roles.RadioButton)
+        for role in (roles.Button, roles.ButtonMenu, roles.ButtonDropDown, roles.CheckBox, roles.RadioButton)
         for name, each in found(root, role).items()
     }
 

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Callable
+from typing import Literal, TypeVar
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QMenu, QWidget
 
+from app.ui.menus import label
 from tests.app.ui import screen_reader
 from tests.app.ui.conftest import User
 from tests.long import in_long_runs
 from tests.waiting import PATIENCE_MS
+
+_W = TypeVar("_W", bound=QWidget)
 
 Way = Literal["mouse", "keys", "reader"]
 ALL: tuple[Way, ...] = ("mouse", "keys", "reader")
 
 each_way = pytest.mark.parametrize("way", ALL)
 _MAX_STEPS = 120
+_LONGEST_MS = 20_000
+"""A dialog that nothing closes is closed after this time, so that the test fails and does not hang."""
 
 
 def mostly(way: Way) -> pytest.MarkDecorator:
@@ -84,25 +90,77 @@ def button(root: QWidget, name: str) -> QAbstractButton:
     return found[0]
 
 
+def while_open(user: User, kind: type[_W], act: Callable[[_W], object], opens: Callable[[], object]) -> None:
+    """Call `opens`, which may return only after the widget that it opens has closed, and `act` on that widget."""
+    failures: list[BaseException] = []
+    timer = QTimer(interval=5)
+
+    def look() -> None:
+        found = [one for one in QApplication.topLevelWidgets() if isinstance(one, kind) and one.isVisible()]
+        if found:
+            timer.stop()
+            QTimer.singleShot(_LONGEST_MS, found[0], found[0].close)
+            try:
+                act(found[0])
+            except BaseException as failure:  # noqa: BLE001 (it is raised below)
+                failures.append(failure)
+                found[0].close()
+
+    timer.timeout.connect(look)
+    timer.start()
+    opens()
+    user.bot.waitUntil(lambda: not timer.isActive(), timeout=PATIENCE_MS)
+    if failures:
+        raise failures[0]
+
+
+def choose_from(user: User, way: Way, root: QWidget, name: str, *texts: str) -> None:
+    """Press the button with this name, and choose an entry of its menu as `choose` does."""
+    while_open(user, QMenu, lambda _menu: choose(user, way, *texts), lambda: press(user, way, root, name))
+
+
+def from_menu(user: User, way: Way, title: str, text: str) -> None:
+    """Choose an entry of the menu bar; by keys alone with its shortcut."""
+    bar, menu = user.window.menuBar(), user.window.menus.menu(title)
+    match way:
+        case "mouse":
+            user.bot.mouseClick(bar, Qt.MouseButton.LeftButton, pos=bar.actionGeometry(menu.menuAction()).center())
+            choose(user, way, text)
+        case "keys":
+            user.window.activateWindow()
+            user.bot.waitUntil(user.window.isActiveWindow, timeout=PATIENCE_MS)
+            action = next(one for one in menu.actions() if label(one) == text)
+            QTest.keySequence(focus(user), action.shortcut())
+        case "reader":
+            screen_reader.choose(bar, title)
+            choose(user, way, text)
+
+
 def choose(user: User, way: Way, *texts: str) -> None:
     """Choose an entry of the open menu, by its text; before it those of the menus that lead there."""
     for text in texts:
-        user.bot.waitUntil(lambda: isinstance(QApplication.activePopupWidget(), QMenu), timeout=PATIENCE_MS)
-        menu = QApplication.activePopupWidget()
-        assert isinstance(menu, QMenu)
-        action = _entry(menu, text)
+        user.bot.waitUntil(lambda text=text: bool(_entries(text)), timeout=PATIENCE_MS)
+        menu, action = _entries(text)[0]
         match way:
             case "mouse":
                 user.bot.mouseClick(menu, Qt.MouseButton.LeftButton, pos=menu.actionGeometry(action).center())
             case "keys":
                 while menu.activeAction() is not action:
-                    keys(user, "Down")
-                keys(user, "Right" if action.menu() else "Return")
+                    user.bot.keyClick(menu, Qt.Key.Key_Down)
+                user.bot.keyClick(menu, Qt.Key.Key_Right if action.menu() else Qt.Key.Key_Return)
             case "reader":
                 screen_reader.choose(menu, text)
+    # An entry that a screen reader presses leaves its menu open.
+    while isinstance(left := QApplication.activePopupWidget(), QMenu):
+        left.close()
 
 
-def _entry(menu: QMenu, text: str) -> QAction:
-    found = [one for one in menu.actions() if one.isVisible() and one.text().replace("&", "").split("\t")[0] == text]
-    assert found, f"There is no entry {text!r}"
-    return found[0]
+def _entries(text: str) -> list[tuple[QMenu, QAction]]:
+    """Return the entries with this text in the menu that is open."""
+    menu = QApplication.activePopupWidget()
+    actions = menu.actions() if isinstance(menu, QMenu) else []
+    return [
+        (menu, one)
+        for one in actions
+        if isinstance(menu, QMenu) and one.isVisible() and one.text().replace("&", "").split("\t")[0] == text
+    ]

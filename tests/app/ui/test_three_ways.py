@@ -1,0 +1,319 @@
+"""The operations of the window by mouse, by keys alone, and through the accessibility tree."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pypdf import PdfReader
+from PySide6.QtCore import QEvent, QMimeData, QPoint, Qt, QUrl
+from PySide6.QtGui import QAccessible, QContextMenuEvent, QDragEnterEvent, QDropEvent, QHelpEvent
+from PySide6.QtPrintSupport import QPrintDialog
+from PySide6.QtWidgets import QApplication, QFileDialog, QLineEdit, QToolTip, QWidget
+
+from app.answers.sessions import GUIDE
+from app.ui.composer.sampling_panel import SamplingPanel
+from app.ui.composer.writing_field import WritingField
+from app.ui.dialogs.project_window import ProjectWindow
+from app.ui.pages import Welcome
+from app.ui.parts.popover import Popover
+from app.ui.theme import theme
+from tests.app.ui import screen_reader
+from tests.app.ui.conftest import User
+from tests.app.ui.ways import (
+    Way,
+    button,
+    choose,
+    choose_from,
+    each_way,
+    focus,
+    from_menu,
+    keys,
+    mostly,
+    name_of,
+    press,
+    tab_to,
+    while_open,
+)
+from tests.waiting import PATIENCE_MS
+
+
+@pytest.fixture
+def narrow(user: User) -> User:
+    """A user of a window with 360 pixels of width, whose menus are in one button."""
+    user.window.resize(360, 700)
+    user.bot.waitUntil(user.window.sidebar.isHidden, timeout=PATIENCE_MS)
+    return user
+
+
+# --- a narrow window -----------------------------------------------------------------------------------------
+
+
+@each_way
+def test_the_menus_of_a_narrow_window_are_in_one_button(narrow: User, way: Way) -> None:
+    window = narrow.window
+    assert not window.menuBar().isVisible()
+    was_checked = window.action("tokens").isChecked()
+    choose_from(narrow, way, window.header, "Menus", "View", "Tokens")
+    assert window.action("tokens").isChecked() is not was_checked
+    window.action("tokens").trigger()
+
+
+@each_way
+def test_the_sidebar_over_a_narrow_page_opens_a_conversation_and_goes(narrow: User, way: Way) -> None:
+    store, window = narrow.application.store, narrow.window
+    conversation, _ = store.create_conversation("Trees", "", "What is a branch?")
+    narrow.controller.program.conversations.changed.emit()
+    press(narrow, way, window.header, "Show the sidebar")
+    rows = window.sidebar.list
+    assert window.sidebar.isVisible()
+    assert focus(narrow) is rows
+    assert name_of(button(window.header, "Hide the sidebar"))
+    match way:
+        case "mouse":
+            place = rows.visualRect(rows.rows.index_of(conversation.id)).center()
+            narrow.bot.mouseClick(rows.viewport(), Qt.MouseButton.LeftButton, pos=place)
+        case "keys":
+            narrow.bot.keyClicks(rows, "Trees")
+            keys(narrow, "Return")
+        case "reader":
+            while screen_reader.focused(rows) != "Trees":
+                keys(narrow, "Down")
+            keys(narrow, "Return")
+    opened = narrow.controller.shown.conversation
+    assert opened is not None
+    assert opened.id == conversation.id
+    assert not window.sidebar.isVisible()
+    assert button(window.header, "Show the sidebar")
+
+
+# --- below an answer -----------------------------------------------------------------------------------------
+
+
+@each_way
+def test_the_figure_of_an_answer_shows_all_figures_in_a_tool_tip_and_in_a_panel(user: User, way: Way) -> None:
+    answer = user.ask("What is a branch?")
+    figure = user.view(answer.id).footer.figure
+    assert figure is not None
+    name = name_of(figure)
+    assert name.endswith("tokens/s")
+    if way == "mouse":
+        QApplication.sendEvent(figure, QHelpEvent(QEvent.Type.ToolTip, QPoint(4, 4), figure.mapToGlobal(QPoint(4, 4))))
+        assert "tokens, " in QToolTip.text()
+    if way == "keys":
+        user.view(answer.id).text.setFocus(Qt.FocusReason.TabFocusReason)
+        tab_to(user, name)
+        assert "tokens, " in QToolTip.text()
+    if way == "reader":
+        described = screen_reader.found(user.view(answer.id), QAccessible.Role.Button)[name]
+        assert "tokens, " in described.text(QAccessible.Text.Description)
+    press(user, way, user.view(answer.id), name)
+    panel = QApplication.activePopupWidget()
+    assert isinstance(panel, Popover)
+    (text,) = (one for one in screen_reader.found(panel, QAccessible.Role.StaticText) if "first word" in one)
+    assert "tokens, " in text
+    assert name_of(focus(user)) == text
+    keys(user, "Esc")
+    assert QApplication.activePopupWidget() is None
+
+
+@each_way
+def test_the_menu_at_a_message_has_at_most_nine_entries(user: User, way: Way) -> None:
+    first = user.ask("What is a branch?")
+    user.press(first.id, "r")
+    answer = user.answer()
+    view = user.view(answer.id)
+    view.text.setFocus(Qt.FocusReason.TabFocusReason)
+    press(user, way, view, "More actions")
+    menu = QApplication.activePopupWidget()
+    assert menu is not None
+    assert 5 < len(screen_reader.found(menu, QAccessible.Role.MenuItem)) <= 9
+    choose(user, way, "Star")
+    assert user.controller.shown.message(answer.id).starred_ms is not None
+
+
+# --- sampling ------------------------------------------------------------------------------------------------
+
+
+@each_way
+def test_the_folded_parts_of_sampling_open_and_fold(user: User, way: Way) -> None:
+    press(user, way, user.window.composer, "Sampling")
+    panel = QApplication.activePopupWidget()
+    assert isinstance(panel, SamplingPanel)
+    spins = screen_reader.found(panel, QAccessible.Role.SpinBox)
+    assert set(spins) == {"Temperature", "Top-p", "Top-k", "Maximum tokens", "Answers at once"}
+    press(user, way, panel, "Advanced")
+    assert "Min-p" in screen_reader.found(panel, QAccessible.Role.SpinBox)
+    assert screen_reader.found(panel, QAccessible.Role.CheckBox)["Advanced"].state().checked
+    press(user, way, panel, "Advanced")
+    assert "Min-p" not in screen_reader.found(panel, QAccessible.Role.SpinBox)
+    panel.close()
+
+
+# --- first page ----------------------------------------------------------------------------------------------
+
+
+def test_a_screen_reader_chooses_who_answers_on_the_first_page(user: User) -> None:
+    welcome = Welcome(theme("light"))
+    user.bot.addWidget(welcome)
+    welcome.show_choices(GUIDE, "another", is_starter=False)
+    welcome.show()
+    with user.bot.waitSignal(welcome.model_chosen) as chosen:
+        screen_reader.press(user.bot, welcome, "Chat with another")
+    assert chosen.args == ["another"]
+
+
+# --- files, in the dialogs of the system ---------------------------------------------------------------------
+
+
+def _fill(user: User, way: Way, path: Path, accept: str, dialog: QFileDialog | QPrintDialog) -> None:
+    """Type a path into a dialog and accept it."""
+    field = dialog.findChild(QLineEdit, "fileNameEdit" if isinstance(dialog, QFileDialog) else "filename")
+    assert isinstance(field, QLineEdit)
+    dialog.activateWindow()
+    user.bot.waitUntil(dialog.isActiveWindow, timeout=PATIENCE_MS)
+    match way:
+        case "mouse":
+            user.bot.mouseClick(field, Qt.MouseButton.LeftButton)
+            _type(user, field, path)
+            user.bot.mouseClick(button(dialog, accept), Qt.MouseButton.LeftButton)
+        case "keys":
+            while not field.hasFocus():
+                keys(user, "Tab")
+            _type(user, field, path)
+            user.bot.keyClick(field, Qt.Key.Key_Return)
+        case "reader":
+            field.setFocus()
+            _type(user, field, path)
+            keys(user, "Tab")
+            screen_reader.press(user.bot, dialog, accept)
+
+
+def _type(user: User, field: QLineEdit, path: Path) -> None:
+    if field.completer() is not None:
+        # Completions would open while it is typed, and take the next click.
+        field.setText(str(path))
+        return
+    field.selectAll()
+    user.bot.keyClicks(field, str(path))
+
+
+@each_way
+def test_settings_go_to_one_file_and_come_from_one(user: User, way: Way, tmp_path: Path) -> None:
+    preferences, file = user.controller.program.preferences, tmp_path / "mine.json"
+    preferences.change(text_percent=110)
+    while_open(
+        user,
+        QFileDialog,
+        lambda dialog: _fill(user, way, file, "Save", dialog),
+        lambda: from_menu(user, way, "File", "Export settings…"),
+    )
+    assert file.exists()
+    preferences.change(text_percent=100)
+    while_open(
+        user,
+        QFileDialog,
+        lambda dialog: _fill(user, way, file, "Open", dialog),
+        lambda: from_menu(user, way, "File", "Import settings…"),
+    )
+    assert preferences.settings.text_percent == 110
+    assert "settings before import" in user.window.banner.label.text()
+    preferences.change(text_percent=100)
+
+
+@mostly("keys")
+def test_a_branch_is_printed(user: User, way: Way, tmp_path: Path) -> None:
+    user.ask("What is a branch?")
+    file = tmp_path / "branch.pdf"
+    while_open(
+        user,
+        QPrintDialog,
+        lambda dialog: _fill(user, way, file, "Print", dialog),
+        lambda: from_menu(user, way, "File", "Print branch…"),
+    )
+    user.bot.waitUntil(user.window.banner.isVisible, timeout=PATIENCE_MS)
+    assert "sent to the printer" in user.window.banner.label.text()
+    assert "What is a branch?" in " ".join(PdfReader(file).pages[0].extract_text().split())
+
+
+# --- projects ------------------------------------------------------------------------------------------------
+
+
+def _write(user: User, way: Way, page: ProjectWindow, name: str, text: str) -> None:
+    match way:
+        case "mouse":
+            fields = [field for field in page.findChildren(QWidget) if field.isVisible() and name_of(field) == name]
+            field = next(field for field in fields if isinstance(field, QLineEdit | WritingField))
+            target = field.viewport() if isinstance(field, WritingField) else field
+            user.bot.mouseClick(target, Qt.MouseButton.LeftButton)
+            user.bot.keyClicks(field, text)
+        case "keys":
+            user.bot.keyClicks(tab_to(user, name), text)
+        case "reader":
+            screen_reader.write(page, name, text)
+
+
+@each_way
+def test_a_project_is_made_and_opened_again(user: User, way: Way, tmp_path: Path) -> None:
+    folder, file = f"Garden of {way}", tmp_path / "notes.txt"
+    file.write_text("Apples are red.")
+    from_menu(user, way, "File", "New project…")
+    page = _project_page(user)
+    _write(user, way, page, "Name", folder)
+    _write(user, way, page, "Instructions", "Be brief.")
+    while_open(
+        user,
+        QFileDialog,
+        lambda dialog: _fill(user, way, file, "Open", dialog),
+        lambda: press(user, way, page, "Add files…"),
+    )
+    user.bot.waitUntil(lambda: len(page.files.files) == 1, timeout=PATIENCE_MS)
+    if way == "mouse":
+        # Another one is dropped.
+        other = tmp_path / "more.txt"
+        other.write_text("Pears are green.")
+        data = QMimeData()
+        data.setUrls([QUrl.fromLocalFile(str(other))])
+        how = (Qt.DropAction.CopyAction, data, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier)
+        for event in (QDragEnterEvent(QPoint(5, 5), *how), QDropEvent(QPoint(5, 5), *how)):
+            QApplication.sendEvent(page, event)
+        assert [one.name for one in page.files.files] == ["notes.txt", "more.txt"]
+    page.activateWindow()
+    user.bot.waitUntil(page.isActiveWindow, timeout=PATIENCE_MS)
+    press(user, way, page, "Save")
+    user.bot.waitUntil(lambda: not page.isVisible(), timeout=PATIENCE_MS)
+    project = user.controller.program.projects.get(folder)
+    assert project is not None
+    assert project.instructions == "Be brief."
+    assert user.controller.project.folder == folder
+    # Its section in the sidebar has a menu.
+    user.window.activateWindow()
+    rows = user.window.sidebar.list
+    index = next(one for row in range(rows.rows.rowCount()) if (one := rows.rows.index(row, 0)).data() == folder)
+    if way == "mouse":
+        place = rows.visualRect(index).center()
+        reason = QContextMenuEvent.Reason.Mouse
+        QApplication.sendEvent(rows.viewport(), QContextMenuEvent(reason, place, rows.viewport().mapToGlobal(place)))
+    else:
+        user.bot.waitUntil(user.window.isActiveWindow, timeout=PATIENCE_MS)
+        tab_to(user, "Conversations")
+        while screen_reader.focused(rows) != folder:
+            keys(user, "Up")
+        keys(user, "Menu")
+    choose(user, way, "Project…")
+    again = _project_page(user)
+    assert again.folder == folder
+    press(user, way, again, "Cancel")
+    user.window.activateWindow()
+    user.controller.program.projects.remove(folder)
+
+
+def _project_page(user: User) -> ProjectWindow:
+    def pages() -> list[ProjectWindow]:
+        return [page for page in user.window.findChildren(ProjectWindow) if page.isVisible()]
+
+    user.bot.waitUntil(lambda: bool(pages()), timeout=PATIENCE_MS)
+    (page,) = pages()
+    page.activateWindow()
+    user.bot.waitUntil(page.isActiveWindow, timeout=PATIENCE_MS)
+    return page
