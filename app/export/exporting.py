@@ -1,7 +1,7 @@
-"""Exports: one conversation, several in one file, or a folder of files, and the preview shown before.
+"""Exports one conversation, several in one file, or a folder of files, and makes the preview.
 
-A file is written whole or not at all. When the export of a folder is cancelled or fails, the files made so far are
-removed; it never replaces a file that was there before.
+A file is written completely or not at all. When the export of a folder is cancelled or fails, the files made so far are
+removed. The export of a folder never replaces an existing file.
 """
 
 from __future__ import annotations
@@ -64,12 +64,12 @@ class ExportRequest(Struct, frozen=True, kw_only=True):
 
     @property
     def is_folder(self) -> bool:
-        """Whether it makes several files."""
+        """Whether the export makes several files."""
         return not self.scope.is_one and self.format not in ONE_FILE
 
 
 class ExportProgress(NamedTuple):
-    """How much is written, counted in messages of one conversation or in conversations."""
+    """The progress of an export: messages of a single conversation, or conversations."""
 
     done: int
     total: int
@@ -113,7 +113,7 @@ def export_together(
 ) -> Generator[files.Progress]:
     """Write many conversations to one file and yield how many are done.
 
-    Each conversation is read when its turn comes. Raises `OSError`, and `ValueError` for a format that holds one
+    Each conversation is read just before it is written. Raises `OSError`, and `ValueError` for a format that holds one
     conversation per file.
     """
     if format_ not in ONE_FILE:
@@ -186,7 +186,7 @@ def _export_folder(store: Store, request: ExportRequest, folder: Path) -> Genera
 
 
 def make_preview(store: Store, request: ExportRequest, pixels_per_px: float) -> Generator[None, None, Preview]:
-    """Return the beginning of the file. It yields in between, so that the caller can cancel."""
+    """Return the beginning of the file. Yields in between, so that the caller can cancel."""
     excerpt = next(_excerpts(store, request.scope, []), None)
     yield
     if excerpt is None:
@@ -223,7 +223,7 @@ def _pieces(excerpts: Iterable[Excerpt], format_: Format, options: Options) -> I
 
 
 def _excerpts(store: Store, scope: Scope, problems: list[Sentence]) -> Iterator[Excerpt]:
-    """Read each conversation when its turn comes; one that was moved to the trash meanwhile is left out."""
+    """Yield each conversation, read just before. Conversations that were moved to the trash meanwhile are left out."""
     for conversation_id in scope.conversation_ids:
         try:
             excerpt = _excerpt(store, scope, conversation_id)

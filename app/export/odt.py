@@ -1,4 +1,4 @@
-"""Conversations as ODT, for word processors; Qt draws their formulas and decodes their pictures."""
+"""Exports conversations as ODT, for word processors. Qt draws formulas and decodes pictures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages of a paper document: their layout, and painting them into a PDF or a picture."""
+"""Lays out the pages of a paper document, and paints them into a PDF or a picture."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class FirstPage(Struct, frozen=True):
 
     picture: QImage
     is_all: bool
-    """Whether it is the only page."""
+    """Whether the document has only this page."""
 
 
 def lay_out(document: PaperDocument) -> Generator[None]:
@@ -85,7 +85,7 @@ def _blocks(document: PaperDocument) -> Iterator[QTextBlock]:
 
 
 def keep_headings_with_text(document: PaperDocument) -> None:
-    """Move headings at the end of a page to the next one, in a document that is laid out."""
+    """Move headings at the end of a page to the next page, in a document that is laid out."""
     height = document.pageSize().height()
     layout = document.documentLayout()
     heading: QTextBlock | None = None
@@ -114,8 +114,8 @@ def _middle_of_first_line(layout: QAbstractTextDocumentLayout, block: QTextBlock
 def split_blocks_at_pages(document: PaperDocument) -> None:
     """Split blocks that continue on another page, in a document that is laid out.
 
-    When Qt paints a block from its middle on, it also paints the line before. That line is clipped, but is in the PDF's
-    text twice.
+    When Qt paints a block from its middle on, it also paints the line before. That line is clipped, but occurs twice in
+    the PDF's text.
     """
     height = document.pageSize().height()
     layout = document.documentLayout()
@@ -127,7 +127,7 @@ def split_blocks_at_pages(document: PaperDocument) -> None:
         page = -1
         for number in range(lines.lineCount()):
             line = lines.lineAt(number)
-            # A line is on the page on which its middle is.
+            # A line belongs to the page that contains its middle.
             its_page = int((top + line.y() + line.height() / 2) // height)
             if its_page > page >= 0:
                 starts.append(block.position() + line.textStart())

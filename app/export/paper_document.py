@@ -1,6 +1,6 @@
-"""Conversations as Qt documents for paper: light colours, sizes in pixels of 1/96 inch, formulas and pictures.
+"""Writes conversations into Qt documents for paper: light colours, sizes in pixels of 1/96 inch, formulas, pictures.
 
-Nothing is fetched: a picture is shown if its data are in the message.
+Nothing is downloaded: a picture is shown only if its data are in the message.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _MAX_WIDE_COLUMNS = 6
 """A table with more columns has smaller text."""
 _PLACEHOLDER = "\u200b"
 _LONG_RUN = re.compile(r"\S{5000}(?=\S)")
-"""Qt needs long to lay out longer runs of characters without a space."""
+"""Long sequences of characters without a space, which Qt is slow to lay out."""
 _NOT_SHOWN = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 65534, 65535), "�")
 
 
@@ -76,7 +76,7 @@ class PaperDocument(QTextDocument):
         self.formulas: dict[str, Formula] = {}
         self.marks: list[Mark] = []
         self.written: Callable[[int], None] = lambda _start: None
-        """Called after something was written, with its start."""
+        """Called after a text was written, with its start position."""
         self.setUndoRedoEnabled(False)
         self.setDocumentMargin(0)
         font = QFontDatabase.systemFont(QFontDatabase.SystemFont.GeneralFont)
@@ -103,12 +103,12 @@ class PaperDocument(QTextDocument):
         return picture_of(url) or QImage()
 
     def show_pictures(self) -> None:
-        """Draw formulas and pictures; the layout must not be replaced afterwards."""
+        """Draw formulas and pictures. The document's layout must not be replaced afterwards."""
         self.documentLayout().registerHandler(QTextFormat.ObjectTypes.ImageObject.value, _Pictures(self))
 
 
 def picture_of(url: str) -> QImage | None:
-    """Return the picture in a `data:` address, or None."""
+    """Return the picture in a `data:` address; None if there is none."""
     head, _, data = url.partition(",")
     if not head.startswith("data:image/"):
         return None
@@ -281,7 +281,7 @@ def _plain(text: str) -> str:
 
 
 def break_long_runs(document: QTextDocument, start: int) -> None:
-    """Insert a zero-width space into each long run without a space after `start`, so that Qt can break the line."""
+    """Insert zero-width spaces into long sequences without a space after `start`, so that Qt can break the line."""
     edit = QTextCursor(document)
     edit.beginEditBlock()
     block = document.findBlock(start)
@@ -300,7 +300,10 @@ def break_long_runs(document: QTextDocument, start: int) -> None:
 
 
 class _Pictures(QPyTextObject):
-    """Draws pictures, and formulas as vectors with their source under them, invisible, for selection and search."""
+    """Draws pictures and formulas.
+
+    Formulas are vector graphics over their source as invisible text, so that they can be selected and searched.
+    """
 
     def __init__(self, document: PaperDocument) -> None:
         super().__init__(document)
@@ -314,7 +317,7 @@ class _Pictures(QPyTextObject):
         return min(1.0, max(room, 1.0) / found.width_px)
 
     def _blanks_px(self, found: Formula, scale: float) -> tuple[float, float]:
-        """Return the space above and below a formula.
+        """Return the space above and below a formula, in pixels.
 
         Qt centres a picture on the middle of the letters; the space moves the formula to the baseline.
         """

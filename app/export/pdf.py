@@ -1,4 +1,4 @@
-"""Conversations as PDF, with page numbers, selectable text and an outline of all messages."""
+"""Exports conversations as PDF, with page numbers, selectable text and an outline of all messages."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def pdf(excerpt: Excerpt, options: Options, path: Path) -> Generator[Progress]:
     total = 2 * len(excerpt.messages)
     for done in fill(document, excerpt, options):
         yield Progress(done, total)
-    # In memory first, since Qt does not report a full disk.
+    # The PDF is first written to memory, because Qt does not report a full disk.
     painted = QBuffer()
     painted.open(QIODevice.OpenModeFlag.WriteOnly)
     pages = yield from _paint(document, title(excerpt), painted, total)
@@ -76,7 +76,7 @@ def _paint(document: PaperDocument, name: str, device: QIODevice, total: int) ->
 
 
 def _pixels(device: QPagedPaintDevice, dpi: int) -> QSizeF:
-    """Return the size of the part of a page that can be painted."""
+    """Return the size of the printable part of a page, in pixels."""
     return QSizeF(device.width(), device.height()) * (DPI / dpi)
 
 
@@ -107,7 +107,7 @@ def paint_pages(
     numbers: range,
     total: int,
 ) -> Generator[Progress]:
-    """Paint the pages with these numbers, from 0, each with a footer. Raises `OSError`."""
+    """Paint the pages `numbers`, counted from 0, each with a footer. Raises `OSError`."""
     painter = QPainter(device)
     if not painter.isActive():
         raise OSError(None, Sentence("the pages could not be painted"))

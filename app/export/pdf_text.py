@@ -1,8 +1,9 @@
-"""The text of a PDF, so that copying and searching give what was written.
+"""Corrects the text of a PDF, so that copying and searching give the original characters.
 
-Qt's PDF writer maps each glyph to one character, the first that the font draws with it, although several may look the
-same: `name_characters` corrects these maps. It cannot map characters beyond 16 bits, nor any that no font here has:
-`UnmappedCharacters` draws these as shapes over invisible characters of a blank font, which are then mapped instead.
+Qt's PDF writer maps each glyph to the first character that the font draws with it, although several characters may look
+the same: `name_characters` corrects these maps. Qt can't map characters beyond 16 bits, nor characters that are in no
+installed font: `UnmappedCharacters` draws these as shapes over invisible characters of a blank font, which are then
+mapped instead.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ _RADICALS = dict(
 
 _BLANK_FAMILY = "BoughBlank"
 BLANK_FIRST = 0xE000
-"""The first character of the blank font, which has the whole private use area."""
+"""The first character of the blank font, which contains the whole private use area."""
 _BLANK_NUM = 6400
 _BLANK_PX = 12
 
@@ -94,7 +95,7 @@ def name_characters(writer: PdfWriter, text: str, meanings: dict[int, str]) -> N
 
 
 def look_alikes(text: str) -> dict[str, str]:
-    """Return the characters of a text by their normal form."""
+    """Return the characters of a text by their normalised form."""
     return {_normal(letter): letter for letter in sorted(set(text), reverse=True)}
 
 
@@ -147,7 +148,7 @@ class UnmappedCharacters(QPyTextObject):
         return {code: text for text, code in self._codes.items()}
 
     def replace_in(self, start: int) -> None:
-        """Replace them by text objects in the document from `start` on."""
+        """Replace unmapped characters by text objects in the document from `start` on."""
         # One edit block, so that the document is laid out only once.
         edit = QTextCursor(self._document)
         edit.beginEditBlock()
@@ -180,7 +181,7 @@ class UnmappedCharacters(QPyTextObject):
             end = start
 
     def _is_lost(self, character: str) -> bool:
-        """Whether a PDF would lose a character."""
+        """Return whether a PDF would lose a character."""
         found = self._lost.get(character)
         if found is None:
             is_visible = unicodedata.category(character)[0] in "LNPS" and character != _OBJECT_REPLACEMENT
@@ -199,7 +200,10 @@ class UnmappedCharacters(QPyTextObject):
         return found
 
     def _is_picture(self, text: str, font: QFont) -> bool:
-        """Whether a font with pictures draws any of the text. (Asking such a font for a path would change its size.)"""
+        """Return whether a font with pictures draws any of the text.
+
+        Asking such a font for a path would change its size.
+        """
         layout = QTextLayout(text, font)
         layout.beginLayout()
         layout.createLine()
@@ -281,12 +285,12 @@ def _drawn(text: str, font: QFont, size: QSizeF) -> QImage:
 
 
 def replaced_text(look: QTextFormat) -> str:
-    """Return the text that a text object stands for."""
+    """Return the text that a text object replaces."""
     return str(look.property(_TEXT))
 
 
 # --- the blank font -------------------------------------------------------------------------------------------
-# Written by hand, since no library that Bough depends on makes fonts.
+# Written by hand, because no dependency of Bough can make fonts.
 
 _EM = 1000
 _ASCENT = 800

@@ -1,4 +1,4 @@
-"""Prints a conversation on paper, as its PDF looks."""
+"""Prints a conversation with the layout of its PDF."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Conversations as plain Python: the tree, its store, settings and text exports; neither Qt nor a model."""
+"""Conversations as plain Python: the tree, its store, settings, imports and exports. Independent of Qt and models."""

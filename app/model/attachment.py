@@ -1,4 +1,4 @@
-"""Files attached to a message: their text, the parts that were chosen, and the text that the model reads."""
+"""Files attached to a message: their text, the parts that the user chose, and the text that is sent to the model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from app.model.notes import fenced
 from app.model.text import clean
 
 MAX_CHARS = 2_000_000
-"""The limit for all files of one message together."""
+"""The limit for the characters of all files of one message."""
 
 _LANGUAGE = re.compile(r"[a-z0-9+]{1,12}")
 _LANGUAGES = {
@@ -35,16 +35,16 @@ class FilePart(Struct, frozen=True, kw_only=True):
 
 
 class Attachment(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A file attached to a message, with its text at the time of choosing it."""
+    """A file attached to a message, with its text at the time when it was attached."""
 
     name: str
     text: str = ""
     """The whole text; empty if the file has parts."""
     parts: tuple[FilePart, ...] = ()
     num_parts: int = 0
-    """The number of parts of the file. The last ones are not in `parts` if they are too long together."""
+    """The number of parts of the file. If all together are too long, the last ones are not in `parts`."""
     is_cut: bool = False
-    """Whether the parts are lines of one text. If all are chosen, it is sent as it is."""
+    """Whether the parts are lines of one text. If all are chosen, the text is sent unchanged."""
     left_out: tuple[int, ...] = ()
     """The indices of the parts that are not sent."""
 
@@ -66,7 +66,7 @@ class Attachment(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def cleaned(self) -> Attachment:
-        """The same with texts that can be stored and sent."""
+        """This attachment with texts that can be stored and sent."""
         parts = tuple(FilePart(title=clean(part.title), text=clean(part.text)) for part in self.parts)
         return structs.replace(self, name=clean(self.name), text=clean(self.text), parts=parts)
 
@@ -83,7 +83,7 @@ def split_file(message: Message) -> tuple[str, str]:
 
 
 def text_read(message: Message) -> str:
-    """Return the text of a message as the model reads it. A file stands under its name in a code fence."""
+    """Return the text of a message as it is sent to the model. A file is in a code fence below its name."""
     if message.role != "file":
         return message.text
     name, text = split_file(message)

@@ -26,7 +26,7 @@ _VIEWS_AS_TABLES = (
     "SELECT 1 FROM sqlite_master WHERE type = 'view' AND name IN ('conversation', 'choice', 'message', 'piece')"
 )
 _ABANDONED_S = 24 * 3600
-"""An unfinished copy that is older was left by a program that was killed."""
+"""Unfinished copies older than this were left by a program that was killed."""
 
 
 class StoppedError(Exception):
@@ -61,11 +61,11 @@ class Backups:
         return 0
 
     def restrict(self) -> None:
-        """Let only the user read the backups, including those that others can read now."""
+        """Let only the user read the backups, including those that others can read so far."""
         restrict(self.folder, *self.files())
 
     def path_for_replaced(self) -> Path:
-        """Return the path for a store that a backup replaces. Messages deleted later are deleted there, too."""
+        """Return the new path for a store that a backup replaces. Messages deleted later are deleted there, too."""
         make_folder(self.folder)
         return self.folder / f"{self._stem}-{datetime.now(UTC):%Y%m%dT%H%M%S%f}-replaced.sqlite3"
 
@@ -144,7 +144,7 @@ class Backups:
                     file.unlink(missing_ok=True)
 
     def _remove_oldest(self, but: Path) -> None:
-        """Remove the backups that are too many, but neither `but` nor the one with the most messages."""
+        """Remove the surplus backups, but neither `but` nor the one with the most messages."""
         older = [file for file in self.files() if "-before-" in file.name]
         replaced = [file for file in self.files() if "-replaced" in file.name]
         plain = [file for file in self.files() if file not in older and file not in replaced]
@@ -200,7 +200,7 @@ def opened_backup(file: Path) -> sqlite3.Connection:
 
 
 def _refuse_views(connection: sqlite3.Connection) -> None:
-    """Raise `NotSoundError` if a view takes the place of a table: to read it may never end."""
+    """Raise `NotSoundError` if a view takes the place of a table, because reading it may never end."""
     if connection.execute(_VIEWS_AS_TABLES).fetchone():
         raise NotSoundError("a view in place of a table")
 

@@ -1,7 +1,7 @@
-"""The folder of the workers' cache on disk: its size, and emptying it; and the memory of this machine, for its limits.
+"""The folder of the workers' cache on disk: measures and empties it. Also measures this machine's memory.
 
-A worker may be using the folder. It copes with missing files, but its subfolders and the files that it is writing must
-stay.
+A worker may be using the folder. It can handle missing files, but its subfolders and the files that it is writing must
+not be removed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Emptied:
     num_left: int
     """Number of files that could not be removed."""
     why: str = ""
-    """The system's message for one of them."""
+    """The system's error message for one of these files."""
 
 
 class CacheFolder:
@@ -56,7 +56,7 @@ class CacheFolder:
         return None
 
     def restrict(self) -> None:
-        """Let only the user read the files, including those that others can read now."""
+        """Let only the user read the files, including those that others can read so far."""
         restrict(self.folder)
         for entry, _ in self._entries():
             path = Path(entry.path)

@@ -72,7 +72,7 @@ class ConversationTable:
         return sorted(row[0] for row in rows if isinstance(row[0], str))
 
     def model(self, conversation_id: int) -> str:
-        """Return the name of the model that a conversation asks; empty if it has asked none."""
+        """Return the name of the model that a conversation uses; empty if it has used none."""
         rows = self._database.rows("SELECT model FROM conversation WHERE id = ?", (conversation_id,))
         return next((row[0] for row in rows if isinstance(row[0], str)), "")
 
@@ -89,7 +89,7 @@ class ConversationTable:
         self.set(conversation_id, "name", name)
 
     def pin(self, conversation_id: int, *, is_pinned: bool = True) -> None:
-        """Keep a conversation at the top of the list, or no longer."""
+        """Pin a conversation to the top of the list, or unpin it."""
         self.set(conversation_id, "pinned_ms", _now_ms() if is_pinned else None)
 
     def archive(self, conversation_id: int, *, is_archived: bool = True) -> None:
@@ -99,7 +99,7 @@ class ConversationTable:
         self.set(conversation_id, "model", model)
 
     def put_into_folder(self, conversation_id: int, folder: str) -> None:
-        """Put a conversation into a folder; empty: into none.
+        """Put a conversation into a folder; an empty name takes it out of its folder.
 
         A folder exists while it has conversations, or is a project.
         """
@@ -114,13 +114,13 @@ class ConversationTable:
         self.set(conversation_id, "trashed_ms", None)
 
     def choose(self, conversation_id: int, child_ids: Choices) -> None:
-        """Remember the chosen children, by their parents."""
+        """Store the chosen child of each parent."""
         rows = [(conversation_id, parent_id, child_id) for parent_id, child_id in child_ids.items()]
         with self._database.transaction():
             self._database.write_many(_CHOOSE, rows)
 
     def widen(self, conversation_id: int, root_id: MessageId, child_ids: Choices) -> None:
-        """Move the root of a conversation up, so that it can have branches there; `child_ids`: the way down."""
+        """Move the root of a conversation up to `root_id`. `child_ids`: the choices that lead to its old root."""
         with self._database.transaction():
             self.choose(conversation_id, child_ids)
             self._database.write("UPDATE conversation SET root_id = ? WHERE id = ?", (root_id, conversation_id))
@@ -147,14 +147,14 @@ class ConversationTable:
             self._database.write(f"UPDATE conversation SET {column} = ? WHERE id = ?", (value, conversation_id))
 
     def forget_choices(self, conversation_id: int, parent_ids: Iterable[MessageId]) -> None:
-        """Show the newest child of these messages again."""
+        """Delete the choices at these messages, so that their newest children are shown again."""
         self._database.write_many(
             "DELETE FROM choice WHERE conversation_id = ? AND parent_id = ?",
             [(conversation_id, parent_id) for parent_id in parent_ids],
         )
 
     def pin_other_views(self, parent_id: MessageId, conversation_id: int | None) -> None:
-        """Before a child is added to a message, let all other conversations keep showing what they show below it."""
+        """Before a child is added to a message, fix what all other conversations show below this message."""
         self._database.write(_PIN_OTHER_VIEWS, (parent_id, conversation_id))
 
     def mark_used(self, conversation_id: int, parent_id: MessageId) -> None:

@@ -1,7 +1,7 @@
 """Word-by-word differences of two texts. Scripts without spaces are compared character by character.
 
-Words that occur once in each text, in the same order, are matched first (patience diff, after Bram Cohen). Between them
-the longest common subsequence is found. If that would take too long, the whole stretch counts as changed.
+Words that occur once in each text, in the same order, are matched first (patience diff, after Bram Cohen). Between
+these matches the longest common subsequence is found. If that would take too long, the whole stretch counts as changed.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _UNSPACED = (
 _WORD = re.compile(rf"[{_UNSPACED}]|\s+|[^\W{_UNSPACED}]+|.")
 _JOINER = "\u200d"
 _MAX_CELLS = 60_000
-"""The most pairs of words that are compared between two matches."""
+"""The limit for the pairs of words that are compared between two matches."""
 _MAX_ALL_CELLS = 600_000
-"""The most pairs in all, which takes a tenth of a second."""
+"""The limit for all pairs. Comparing that many takes a tenth of a second."""
 
 _T = TypeVar("_T")
 _STEP = 4_000
-"""The words that are looked at between two steps."""
+"""The number of words that are compared in one step."""
 
 
 class Stretch(NamedTuple):
@@ -50,7 +50,7 @@ def differences(left: str, right: str) -> list[Stretch]:
 
 
 def comparison(left: str, right: str) -> Generator[None, None, list[Stretch]]:
-    """Do the same in steps of some milliseconds."""
+    """Like `differences`, but in steps of some milliseconds."""
     one = yield from _words(left)
     other = yield from _words(right)
     runs = yield from _runs(one, other)
@@ -200,7 +200,7 @@ def _unique(words: Sequence[str], length: int) -> Generator[None, None, dict[tup
 
 
 def _longest_rising(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the longest subsequence of pairs with rising second numbers; the first ones rise already.
+    """Return the longest subsequence of pairs with rising second numbers. The first numbers of `pairs` rise.
 
     This is patience sorting: `tops[n]` is the smallest number on which a subsequence of n + 1 pairs can end.
     """

@@ -1,4 +1,4 @@
-"""Puts a store's log on the disk in a thread, because a busy disk takes hundreds of milliseconds."""
+"""Flushes a store's log to the disk in a thread, because a busy disk takes hundreds of milliseconds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from worker.sentence import Sentence
 
 
 class Flusher:
-    """Flushes what one connection has written, in the order of its changes. A change has the number of its flush."""
+    """Flushes the changes of one connection in their order. A change has the number of the flush that includes it."""
 
     def __init__(self, store: Path) -> None:
         self.on_asked: Callable[[], None] = lambda: None
@@ -27,19 +27,19 @@ class Flusher:
         self.num_done = 0
         """All changes up to this number are on the disk."""
         self.problem: Sentence | None = None
-        """Why the last attempt failed; None if it did not."""
+        """Why the last attempt failed; None if it succeeded."""
         self._store = store
         self._log = store.with_name(f"{store.name}-wal")
         self._writer = LatestWriter(self._write)
         self._numbers: dict[MessageId, int] = {}
-        """The messages that are perhaps not on the disk."""
+        """The messages that may not be on the disk yet, with the number of their flush."""
 
     def note(self, message_id: MessageId) -> None:
         """Count a message as waiting until the next flush is done."""
         self._numbers[message_id] = self.num_asked + 1
 
     def flush(self) -> None:
-        """Begin to put all changes on the disk. After a failure this tries again in another way."""
+        """Start to flush all changes. After a failure, this tries another way."""
         self.num_asked += 1
         self._writer.put(self.num_asked)
         self.on_asked()
@@ -49,13 +49,13 @@ class Flusher:
         return max((self._numbers.get(message_id, 0) for message_id in message_ids), default=0)
 
     def waiting(self, up_to: int | None = None) -> set[MessageId]:
-        """Return the messages that are perhaps not on the disk, of the changes up to a number; None means all."""
+        """Return the messages that may not be on the disk yet, of flushes up to `up_to`; None means all flushes."""
         done = self.num_done
         self._numbers = {message_id: number for message_id, number in self._numbers.items() if number > done}
         return {message_id for message_id, number in self._numbers.items() if up_to is None or number <= up_to}
 
     def close(self) -> None:
-        """Wait for the disk."""
+        """Wait until the flushes that were begun have ended."""
         self.on_asked = self.on_ended = lambda: None
         self._writer.finish()
 
@@ -80,7 +80,7 @@ class Flusher:
 
 
 def _flush(log: Path) -> None:
-    # If the log is gone, the background work on the store says so.
+    # If the log is missing, the background work on the store reports it.
     with contextlib.suppress(FileNotFoundError):
         handle = os.open(log, os.O_RDONLY)
         try:

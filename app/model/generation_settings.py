@@ -46,7 +46,7 @@ class AnswerFormat(Struct, frozen=True, kw_only=True):
 
     @property
     def constraint(self) -> Constraint:
-        """The format for the worker. Invalid ones are passed on; the worker refuses them with a reason."""
+        """The format for the worker. Invalid formats are passed on; the worker refuses them with a reason."""
         match self.kind:
             case "choice":
                 return Constraint(kind="choice", value=[line for line in self.text.split("\n") if line.strip()])
@@ -68,13 +68,13 @@ class GenerationSettings(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The options of hooks, by their names. Those of inactive hooks are kept."""
     draft: Draft = "auto"
     thinking: bool | None = None
-    """Whether a model with a switch for it thinks before it answers. None means the default of its template."""
+    """Whether a model that has a switch for thinking thinks before it answers. None means its template's default."""
     template_options: dict[str, Any] = {}
     """More options of the chat template."""
     n: Annotated[int, Meta(ge=1, le=64)] = 1
     """The number of answers to each question."""
     models: tuple[str, ...] = ()
-    """The models that answer each question, one after another; fewer than two mean that of the conversation."""
+    """The models that answer each question, one after another. With fewer than two, the conversation's answers."""
     top_logprobs: Annotated[int, Meta(ge=0, le=20)] = 0
     preset: str = ""
     """The name of the preset that was chosen last; settings may have been changed since."""
@@ -96,7 +96,7 @@ class GenerationSettings(Struct, frozen=True, kw_only=True, omit_defaults=True):
         )
 
     def record_to_continue(self, record: Record, overflow: Overflow) -> Record:
-        """Return the record of an answer that continues with these settings; its prompt and its format stay."""
+        """Return the record of an answer that continues with these settings. Its prompt and its format are kept."""
         earlier = Earlier(end=len(record.token_ids), seed=record.seed, sampling=record.sampling)
         return structs.replace(
             record,
@@ -136,7 +136,7 @@ class GenerationSettings(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Preset(Struct, frozen=True, kw_only=True):
-    """Generation settings with a name. A built-in preset sets only how tokens are sampled, a saved one everything."""
+    """Generation settings with a name. A built-in preset sets only the sampling, a saved one all settings."""
 
     name: Annotated[str, Meta(min_length=1)]
     generation: GenerationSettings = field(name="asking")
@@ -178,7 +178,7 @@ def current_preset(presets: Iterable[Preset], generation: GenerationSettings) ->
 
 
 def with_preset(presets: Sequence[Preset], name: str, generation: GenerationSettings) -> tuple[Preset, ...]:
-    """Return the presets with these settings saved under a name, new or not."""
+    """Return the presets, with these settings saved under `name`. A preset of this name is replaced."""
     preset = Preset(name=name, generation=structs.replace(generation, preset=""))
     if find_preset(presets, name) is None:
         return (*presets, preset)

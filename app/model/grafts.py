@@ -1,7 +1,7 @@
-"""Imported conversations: inserted into the store's tables as a whole, and removed again. Independent of files.
+"""Inserts imported conversations into the store's tables as a whole, and removes them again. Independent of files.
 
-A graft has ids of its own. An empty store keeps them. Otherwise all ids of one file are moved up by the same number, so
-that conversations still share the same messages.
+A graft is an imported conversation, with the ids of its file. An empty store keeps the ids. Otherwise the same number
+is added to all ids of one file, so that conversations still share the same messages.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Graft(Struct, frozen=True, kw_only=True):
     folder: str = ""
     archived_ms: int | None = None
     project: Project | None = None
-    """The project of its folder, used unless the folder is one already."""
+    """The project of its folder. Ignored if the folder already is a project."""
     id: int | None = None
     """The wanted id, used if it is free; None means any id."""
 
@@ -72,7 +72,7 @@ class Grafts:
         self._database = database
         self._openings: dict[bytes, list[int]] | None = None
         self._projects: dict[int, str] = {}
-        """The folders that became projects, by the conversations that brought them."""
+        """The folders that became projects, by the imported conversations that caused it."""
 
     def offset(self) -> int:
         """Return the number to add to the ids of a new file so that all of them are free."""
@@ -82,7 +82,7 @@ class Grafts:
         return rows[0][0]
 
     def add(self, grafts: Sequence[Graft], offset: int | None = None) -> list[int]:
-        """Add conversations, all or none. Return their ids. `offset` None means that they share no messages."""
+        """Add conversations, all or none. Return their ids. `offset`: None means that they share no messages."""
         with self._database.durably():
             added = [self._add(graft, offset) for graft in grafts]
         for graft, conversation_id in zip(grafts, added, strict=True):
@@ -127,7 +127,7 @@ class Grafts:
         self._openings = None
 
     def move_to_trash(self, conversation_ids: Sequence[int]) -> None:
-        """Move imported conversations to the trash, which a full disk still has room for."""
+        """Move imported conversations to the trash, which needs little disk space."""
         with self._database.durably():
             self._database.write(
                 "UPDATE conversation SET trashed_ms = ? WHERE id IN (SELECT value FROM json_each(?))",
@@ -172,7 +172,7 @@ class Grafts:
         return conversation_id
 
     def _can_move(self, graft: Graft, offset: int) -> bool:
-        """Whether moving all ids by the same number leaves parents before children, and nothing else in their way."""
+        """Return whether adding `offset` to all ids keeps parents before children, and gives only free ids."""
         if not all(
             0 < message.id <= _MAX_ID - offset and (message.parent_id is None or message.parent_id < message.id)
             for message in graft.messages
@@ -212,7 +212,7 @@ class Grafts:
 
 
 def prints(messages: Iterator[Message] | Sequence[Message]) -> Iterator[bytes]:
-    """Yield a digest of each message and all messages above it, independent of ids. Parents must come first."""
+    """Yield for each message a digest of it and all messages above it, independent of ids. Parents must come first."""
     seen: dict[MessageId | None, bytes] = {None: b""}
     times: dict[bytes, int] = {}
     for message in messages:
@@ -253,7 +253,7 @@ def _digest(*parts: str) -> bytes:
 
 
 def _row(message: Message, moved: dict[MessageId, MessageId]) -> tuple[object, ...]:
-    # An answer that streamed when it was exported will not end here.
+    # An answer that was streaming when it was exported will never end here.
     state = "stopped" if message.state == "streaming" else message.state
     record = message.record
     return (

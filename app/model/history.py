@@ -1,7 +1,7 @@
 """The undo history of a tree. Each step holds the state from before it.
 
-Undoing a step restores that state; the state it replaces is the step to redo. Choosing another version to look at is
-not a step, because nothing changes.
+Undoing a step restores that state; the state it replaces is the step to redo. Choosing another version to show is not a
+step, because no message changes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""JSON text that grows, laid out with one member a line. Independent of Qt."""
+"""Lays out growing JSON text with one member per line. Independent of Qt."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import Literal, TypeAlias
 
 MAX_CHARS = 30_000
-"""The text behind this many characters is shown as it was written."""
+"""Text after this many characters is shown unchanged."""
 
 _BEGINNING = re.compile(r"""\s*(?:\{\s*"|\[\s*(?:[\[{"]|-?\d[\d.eE+-]*\s*,))""")
 """Hardly any other text begins like this."""
@@ -31,7 +31,7 @@ class NotJsonError(ValueError):
 
 
 class JsonLayout:
-    """Lays out JSON as it comes. Only the white space between tokens changes, and text that was laid out stays."""
+    """Lays out JSON as it comes. Only white space between tokens changes, and text that was laid out never changes."""
 
     def __init__(self) -> None:
         self._expected: _Expected = "value"
@@ -42,7 +42,7 @@ class JsonLayout:
         self._is_in_string = self._is_escaped = self._is_key = False
         self._num_read = self._num_shown = 0
         self._places: list[tuple[int, int, int]] = []
-        """The beginning of each piece as it is shown, its beginning in the source, and its length."""
+        """For each piece: its start in the shown text, its start in the source, and its length."""
 
     @property
     def is_whole(self) -> bool:
@@ -51,7 +51,7 @@ class JsonLayout:
         return self._expected == "nothing" or (is_scalar and not self._is_in_string)
 
     def feed(self, text: str) -> str:
-        """Return what is shown for the next part of the source. Raises `NotJsonError`."""
+        """Return the text to show for the next part of the source. Raises `NotJsonError`."""
         out: list[str] = []
         at = 0
         end = min(len(text), MAX_CHARS - self._num_read)
@@ -63,7 +63,7 @@ class JsonLayout:
         return "".join(out)
 
     def source_position(self, num_shown: int) -> int:
-        """Return how many characters of the source are shown by this many characters."""
+        """Return how many characters of the source the first `num_shown` shown characters represent."""
         index = bisect_right(self._places, num_shown, key=itemgetter(0)) - 1
         if index < 0:
             return 0
@@ -188,9 +188,9 @@ class JsonLayout:
 
 
 def begun_json(text: str, *, is_certain: bool = False) -> tuple[JsonLayout, str] | None:
-    """Return the layout of a text that is JSON or its beginning, and what is shown; None for other texts.
+    """Return the layout of a text that is JSON or its beginning, and the text to show; None for other texts.
 
-    `is_certain`: it was asked for as JSON, so a first bracket or a number is enough.
+    `is_certain`: JSON was requested, so a bracket or a number at the beginning is enough.
     """
     if not is_certain and text.lstrip()[:1] not in {"{", "["}:
         return None
@@ -204,5 +204,5 @@ def begun_json(text: str, *, is_certain: bool = False) -> tuple[JsonLayout, str]
 
 
 def may_become_json(text: str) -> bool:
-    """Whether a short beginning may still turn out to be JSON."""
+    """Return whether a short text may still become JSON."""
     return len(text) <= 64 and text.lstrip()[:1] in {"", "{", "["}

@@ -1,7 +1,7 @@
-"""Requests of other programs, kept as conversations: a request continues the tree in which its history stands.
+"""Stores requests of other programs as conversations: a request continues the tree that contains its history.
 
-Each turn is found by a key, which is the hash of everything up to this turn. Its messages form a chain; all ids from
-the first to the last are theirs.
+Each turn is found by a key, which is the hash of everything up to this turn. Its messages form a chain with consecutive
+ids.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class NewMessage(NamedTuple):
 
 
 class KeptTurn(Struct, frozen=True):
-    """A turn as a chain of messages. `key` is the same for the same turn behind the same history."""
+    """A turn as a chain of messages. `key` is the same for the same turn after the same history."""
 
     key: str
     messages: Sequence[NewMessage]
@@ -53,17 +53,17 @@ class KeptRequest(Struct, frozen=True, kw_only=True):
     folder: str
     model: str
     generation: GenerationSettings
-    """Its settings, for answers that the user asks for in the same conversation."""
+    """The request's settings, for answers that the user generates in the same conversation."""
 
 
 class Kept(NamedTuple):
-    """Where a request was kept."""
+    """Where a request was stored."""
 
     conversation_id: int
     messages: Sequence[Message]
-    """The new ones, parents first."""
+    """The new messages, parents first."""
     choices: Choices
-    """The messages among them that the conversation shows from now on."""
+    """The choices with which the conversation shows the new messages."""
 
 
 class _Turn(NamedTuple):
@@ -89,15 +89,15 @@ class KeptRequests:
         self._preparations = preparations
 
     def conversation_of(self, request: KeptRequest) -> tuple[int, MessageId] | None:
-        """Return the conversation that a request continues, and the message where it begins to differ from it.
+        """Return the conversation that a request continues, and the message below which the request differs.
 
-        None if it would be a new conversation.
+        None if the request would begin a new conversation.
         """
         known = self._known(request.history)
         return (known[-1].conversation_id, known[-1].last_id) if known else None
 
     def keep(self, request: KeptRequest, *, is_chosen: bool = True) -> Kept:
-        """Store the turns that are not there yet, and the answers. `is_chosen`: the conversation shows them."""
+        """Store the turns that are not stored yet, and the answers. `is_chosen`: the conversation shows them."""
         with self._database.durably():
             known = self._known(request.history)
             if not known:
@@ -125,7 +125,7 @@ class KeptRequests:
             return Kept(conversation_id, added, choices)
 
     def _with_ids_of_calls(self, known: _Turn, turn: KeptTurn) -> list[Message]:
-        """Give the calls of a stored answer the ids under which its client knows them; return what changed."""
+        """Give the tool calls of a stored answer the ids that its client uses. Return the changed messages."""
         if not any(record is not None and record.sent is not None and record.sent.call for *_, record in turn.messages):
             return []
         changed: list[Message] = []
@@ -146,9 +146,9 @@ class KeptRequests:
         is_chosen: bool,
         replaces: bool,
     ) -> list[Message]:
-        """Add a turn below a message, and note which messages are chosen.
+        """Add a turn below a message, and add the choices that show it to `choices`. Return the new messages.
 
-        `replaces`: it is found by its key, even if another one was before.
+        `replaces`: the turn is found by its key from now on, even if another turn had this key.
         """
         added: list[Message] = []
         parent_id = above_id
@@ -168,7 +168,7 @@ class KeptRequests:
         return added
 
     def _is_there(self, turn: KeptTurn, above_id: MessageId) -> bool:
-        """Return whether a turn is stored below a message with the same tokens. Then that one is continued."""
+        """Return whether the same turn with the same tokens is stored below a message, so that it can be continued."""
         found = self._found([turn]).get(turn.key)
         if found is None or found.above_id != above_id:
             return False
@@ -176,9 +176,9 @@ class KeptRequests:
         return one is not None and other is not None and (one.token_ids, one.sent) == (other.token_ids, other.sent)
 
     def _known(self, history: Sequence[KeptTurn]) -> list[_Turn]:
-        """Return the turns after the system prompt that are stored, up to the first that is not.
+        """Return the stored turns after the system prompt, up to the first that is not stored.
 
-        Many conversations have the same system prompt; each has its own.
+        Many conversations have equal system prompts, but each has a message of its own.
         """
         found = self._found(history[1:])
         known: list[_Turn] = []

@@ -1,4 +1,4 @@
-"""Tells an empty store that lost its conversations from one that never had any, or whose user deleted them all.
+"""Finds out whether an empty store lost its conversations, never had any, or had all of them deleted by the user.
 
 Conversations that the user deletes are later removed from the backups, too. Until then the table `erased` lists them.
 A conversation that is in a backup, but neither in the store nor in that table, was lost.
@@ -15,7 +15,7 @@ from app.model.backups import UNREADABLE, Backups, opened_backup, refuse_unsound
 
 
 def has_conversations(connection: sqlite3.Connection) -> bool:
-    """Whether a store has any conversation or message, the trash included."""
+    """Return whether a store has any conversation or message, the trash included."""
     if not _has_table(connection, "conversation"):
         return False
     found = connection.execute("SELECT EXISTS (SELECT 1 FROM conversation) OR EXISTS (SELECT 1 FROM message)")
@@ -23,21 +23,21 @@ def has_conversations(connection: sqlite3.Connection) -> bool:
 
 
 def had_conversations(connection: sqlite3.Connection) -> bool:
-    """Whether a store, which now may be empty, ever had a conversation."""
+    """Return whether a store, which may be empty now, ever had a conversation."""
     if not _has_table(connection, "sqlite_sequence"):
         return False
     return connection.execute("SELECT 1 FROM sqlite_sequence WHERE name = 'conversation'").fetchone() is not None
 
 
 def erased_ids(connection: sqlite3.Connection) -> set[int]:
-    """Return the conversations that the user deleted and that may still be in backups."""
+    """Return the ids of conversations that the user deleted and that may still be in backups."""
     if not _has_table(connection, "erased"):
         return set()
     return {row[0] for row in connection.execute("SELECT conversation_id FROM erased")}
 
 
 def have_more(backups: Backups, erased: Container[int] = ()) -> bool:
-    """Whether a backup has a conversation that the user did not delete."""
+    """Return whether a backup has a conversation that the user did not delete."""
     for file in backups.files():
         with contextlib.suppress(*UNREADABLE), contextlib.closing(opened_backup(file)) as connection:
             if any(row[0] not in erased for row in connection.execute("SELECT id FROM conversation")):
@@ -59,7 +59,7 @@ def to_show(backups: Backups) -> Iterator[Path]:
 
 
 def is_lost(connection: sqlite3.Connection, backups: Backups) -> bool:
-    """Whether a readable store has lost its conversations. If it can't be read, it has not lost them."""
+    """Return whether a readable store has lost its conversations; False for a store that can't be read."""
     with contextlib.suppress(*UNREADABLE):
         return not has_conversations(connection) and have_more(backups, erased_ids(connection))
     return False

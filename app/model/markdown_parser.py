@@ -1,4 +1,4 @@
-"""Markdown as chat models write it, as tokens: tables, strikethrough, formulas, footnotes and bare links.
+"""Parses Markdown as chat models write it: with tables, strikethrough, formulas, footnotes and bare links.
 
 The window and the exports parse all Markdown here. HTML is shown as text. No text is lost: very deeply nested lists and
 quotes are shown as plain text.
@@ -21,7 +21,7 @@ from mdit_py_plugins.footnote import footnote_plugin
 _ADDRESS = re.compile(r"(?<![a-zA-Z0-9@/])https?://[^\s<>\"“”「」，。、；：！？（）【】《》]{1,2000}", re.IGNORECASE)
 _HOST = re.compile(r"https?://[\w\[]", re.IGNORECASE)
 _TRAILING = ".,;:!?'*_~`|"
-"""Characters that end the sentence rather than the address."""
+"""Characters at the end of an address that belong to the sentence."""
 _PAIRS = {")": "(", "]": "[", "}": "{"}
 
 
@@ -68,7 +68,7 @@ def _text(like: Token, content: str, level: int | None = None) -> Token:
 
 
 def _without_punctuation(address: str) -> str:
-    """Return an address without trailing punctuation. A closing bracket belongs to it if it was opened in it."""
+    """Return an address without trailing punctuation. A closing bracket is kept if it was opened inside the address."""
     while address:
         last = address[-1]
         opening = _PAIRS.get(last)
@@ -101,7 +101,7 @@ def as_written(token: Token) -> str:
 
 
 def with_marks(latex: str, opening: str) -> str:
-    """Return LaTeX with the mark before it and the one after it."""
+    """Return LaTeX with its opening mark and the closing mark that belongs to it."""
     return f"{opening}{latex}{_CLOSINGS.get(opening, opening)}"
 
 
@@ -135,7 +135,7 @@ def _closed(text: str, start: int, closing: str) -> tuple[int, str] | None:
 
 
 def _dollars(text: str, pos: int) -> tuple[int, str] | None:
-    """Do the same for single dollars, except for prices such as “$5 and $6” and dollars next to words."""
+    """Like `_closed` for single dollars, except for prices such as “$5 and $6” and dollars next to words."""
     before, after = text[pos - 1 : pos], text[pos + 1 : pos + 2]
     if before.isalnum() or not after or after.isspace():
         return None
@@ -190,12 +190,12 @@ NOTE_MARK = "note_mark"
 """The type of a token for a reference to a footnote; its content is the footnote's name."""
 
 _DEPTHS = (20, 100)
-"""The maximum nesting of blocks, tried in turn. A larger one is slower for text that only looks nested."""
+"""Limits for the nesting of blocks, tried in turn. A larger limit is slower for text that only looks nested."""
 _NOTE_MARK = re.compile(r"\[\^([^\]\s]{1,40})\]")
 
 
 def _link_if_closed(state: StateInline, silent: bool) -> bool:
-    """Look for a link only where its text may end: markdown-it reads the text once for each bracket in it."""
+    """Look for a link only if its text may end: markdown-it would read the text once for each bracket in it."""
     if state.src[state.pos] != "[" or state.src.find("]", state.pos) < 0:
         return False
     return link(state, silent)
@@ -226,7 +226,7 @@ def _note_mark(state: StateInline, silent: bool) -> bool:
 
 
 _PARSERS = {depth: _new_parser(depth) for depth in _DEPTHS}
-"""Shared by all documents, because a text's state is in the environment passed to `parse`."""
+"""Shared by all documents. The state of a text is in the environment that is passed to `parse`."""
 _FLAT_PARSER = _new_parser().disable(["list", "blockquote"])
 
 

@@ -19,7 +19,7 @@ Role: TypeAlias = Literal["root", "system", "user", "assistant", "note", "file"]
 """`root` is the parent of the system prompts, which can have siblings, too; it has no text.
 
 A `note` is, for example, a tool call or its result, or a picture that was imported with a question. Its first line is
-its label. It is shown folded. No model reads it unless its record has `sent`.
+its label. It is shown folded, and not sent to models unless its record has `sent`.
 
 A `file` is an attached file above its question, and a part of the same turn. Its first line is the file's name.
 """
@@ -63,7 +63,7 @@ class Sampling(Struct, frozen=True, gc=False, kw_only=True):
     frequency_penalty: Annotated[float, Meta(ge=-100, le=100)] = 0.0
     penalty_context: Annotated[int, Meta(ge=1, le=4096)] = 20
     """The penalties apply to tokens among this many last ones."""
-    # Only requests of other programs have these two; the window offers neither.
+    # Only requests of other programs set the next two fields; the window has no controls for them.
     penalty_covers: Literal["all", "new"] = "all"
     logit_bias: dict[Annotated[int, Meta(ge=0, le=2**31 - 1)], Annotated[float, Meta(ge=-100, le=100)]] = {}
     max_tokens: Annotated[int, Meta(ge=1, le=2**63 - 1)] = 1024
@@ -120,18 +120,18 @@ class Earlier(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
 
 
 class HookRecord(Struct, frozen=True, gc=False, kw_only=True):
-    """The calls of one hook while an answer was written."""
+    """The calls of one hook while an answer was generated."""
 
     name: str
     calls: int = 0
     total_ms: float = 0.0
     longest_ms: float = 0.0
     is_off: bool = False
-    """Whether it was switched off because it was too slow too often."""
+    """Whether the hook was switched off because it was too slow too often."""
 
 
 class Tool(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
-    """A tool that answers may call. `parameters` is the JSON schema of its arguments."""
+    """A tool that the model may call. `parameters` is the JSON schema of its arguments."""
 
     name: str
     description: str = ""
@@ -139,7 +139,7 @@ class Tool(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
 
 
 class ToolCall(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
-    """A call of a tool."""
+    """A tool call."""
 
     name: str
     arguments: dict[str, Any] = {}
@@ -147,32 +147,33 @@ class ToolCall(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
 
 
 class Sent(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
-    """The form of a message in a request of another program, where its role and its text do not show it.
+    """The form in which a message is sent to the model, if its role and text do not determine it.
 
-    Such a message is a turn of its own, also if it is empty or follows another one of its role.
+    Used for requests of other programs. Such a message is a separate turn, even if it is empty or follows a message of
+    the same role.
     """
 
     role: Literal["", "tool", "system"] = ""
     """The role of a note that is a turn: a tool's result, or a system text after the beginning."""
     call_id: str = ""
-    """The call that a tool's result belongs to."""
+    """The id of the call to which a tool's result belongs."""
     name: str = ""
-    """The tool whose result it is."""
+    """The name of the tool that returned the result."""
     call: ToolCall | None = None
-    """A note that is a call of the answer above it."""
+    """The tool call of the answer above, if the message is a note for one; else None."""
     num_calls: int = 0
-    """The number of notes below this answer that are its calls."""
+    """The number of notes below this answer that are its tool calls."""
     content: str | None = None
-    """An answer without its reasoning and calls; None: its text."""
+    """The text of an answer without its reasoning and calls; None: the message's text."""
     reasoning: str = ""
     written: str | None = None
-    """An answer with its reasoning and calls as the model wrote it; None: its text."""
+    """The text of an answer with its reasoning and calls, as the model generated it; None: the message's text."""
     token_ids: tuple[int, ...] = ()
     """The tokens of `written`; empty: those of the record."""
 
 
 class Record(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
-    """How an answer was made. `token_ids` are the tokens of the whole turn as the model wrote and read it.
+    """How an answer was generated. `token_ids` are the tokens of the whole turn, as the model processed them.
 
     Empty fields are not stored; they mean that the value is not known.
     """
@@ -183,7 +184,7 @@ class Record(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     versions: dict[str, str] = {}
     """The versions of these libraries, by name."""
     chunk_tokens: int = 0
-    """The model read the prompt in chunks of this many tokens; 0 if the number is not known."""
+    """The prompt was processed in chunks of this many tokens; 0 if unknown."""
     token_ids: tuple[int, ...] = ()
     token_chars: tuple[int, ...] = ()
     """The number of characters of the text that end with each token; empty if not known."""
@@ -192,7 +193,7 @@ class Record(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     logprobs: tuple[float | None, ...] = ()
     """The log-probability of each token, None if it is not known; empty if none were requested."""
     alternatives: tuple[tuple[Alternative, ...], ...] = ()
-    """The alternatives to each token, likeliest first; empty if none were requested."""
+    """The alternatives to each token, most likely first; empty if none were requested."""
     top_logprobs: Annotated[int, Meta(ge=0, le=20)] = 0
     """The number of alternatives that were requested; 0 means no log-probabilities either."""
     constraint: Constraint | None = None
@@ -207,7 +208,7 @@ class Record(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     kv_bits: int | None = None
     """The precision of the cache; None means full precision."""
     thought_marks: ThoughtMarks | None = None
-    """The marks of its reasoning that the user named; None means the usual ones."""
+    """The marks of reasoning that the user set for the model; None means the usual marks."""
     sampling: Sampling = Sampling()
     overflow: Overflow = "fail"
     seed: int | None = None
@@ -220,28 +221,28 @@ class Record(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     error_parts: SentenceParts | None = None
     """The same sentence for translation; older versions of Bough did not store it."""
     notices: tuple[SentenceParts, ...] = ()
-    """Sentences about text of the prompt that the model's files left out or changed; each is once in a branch."""
+    """Sentences about text of the prompt that the model's files left out or changed. Each occurs once in a branch."""
     ended_ms: int = 0
-    """When it ended, in milliseconds since 1970; 0 if it has not, or if the time is not known."""
+    """When the answer ended, in milliseconds since 1970; 0 if it has not ended, or if the time is not known."""
     figures: Figures = Figures()
     client: str = ""
-    """The program whose request it answered; empty: the user's."""
+    """The program whose request was answered; empty for the user's own questions."""
     read_again: str = ""
-    """Why a part of that request's prompt was read again; empty if none was.
+    """Why a part of that request's prompt was processed again; empty if no part was.
 
     "tools", "system text" or "message 3 (user)" is the first part that had changed since the program's last request.
-    "not kept": none had changed, but the cache did not have it.
+    "not kept": no part had changed, but the cache did not have it.
     """
     dropped: tuple[str, ...] = ()
-    """The user's rules that left something out of that request."""
+    """The user's rules that removed a part of that request."""
     tools: tuple[Tool, ...] = ()
     """The tools that the answers below this system prompt may call."""
     tool_choice: Literal["auto", "none", "required"] = "auto"
-    """Whether the answer could call one, or had to."""
+    """Whether the model could call tools, or had to."""
     named_tool: str = ""
-    """The tool that it had to call; empty if it had a choice."""
+    """The tool that the model had to call; empty if it had a choice."""
     calls_once: bool = False
-    """Whether it could call one tool only."""
+    """Whether the answer could contain only one tool call."""
     sent: Sent | None = None
     is_of_project: bool = False
     """Whether this system prompt or file came from the project of its conversation."""
@@ -252,7 +253,7 @@ class Record(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
 
 
 def with_error(record: Record | None, error: Sentence | None) -> Record:
-    """Return the record of an answer that failed, was interrupted (None: by the user), or could not be read."""
+    """Return `record` for an answer that failed or was interrupted. `error`: the reason; None: the user stopped it."""
     text, parts = (None, None) if error is None else (str(error), error.parts)
     return structs.replace(record or Record(), error=text, error_parts=parts, reason=None, stop=None)
 
@@ -263,13 +264,13 @@ def numbered(record: Record, number: int) -> Record:
 
 
 def without_tokens(record: Record) -> Record:
-    """Return a record without tokens, for a text of which not all tokens are known."""
+    """Return a record without tokens, for a text whose tokens are not all known."""
     record = without_written(record)
     return structs.replace(record, token_ids=(), token_chars=(), origins="", logprobs=(), alternatives=(), earlier=())
 
 
 def without_written(record: Record) -> Record:
-    """Return the record of an answer that was edited or continued: its text is now all of it."""
+    """Return the record of an answer that was edited or continued, so that only its text is sent."""
     is_as_sent = record.sent is not None and not (record.sent.role or record.sent.call)
     return structs.replace(record, sent=None) if is_as_sent else record
 
@@ -282,11 +283,11 @@ class SampledToken(Struct, frozen=True, gc=False, array_like=True):
     logprob: float | None = None
     alternatives: tuple[Alternative, ...] = ()
     num_chars: int = 0
-    """The number of characters of the answer that end with it."""
+    """The number of characters of the answer that end with this token."""
 
 
 def with_sampled(record: Record, sampled: Sequence[SampledToken]) -> Record:
-    """Return a record with more tokens at the end. They may have a little more text than has streamed."""
+    """Return a record with more tokens at the end, which may spell a little more text than has streamed."""
     if not sampled:
         return record
     num = len(record.token_ids)
@@ -321,9 +322,9 @@ class Message(Struct, frozen=True, gc=False, kw_only=True):
     name: str = ""
     """The name of the branch that begins here."""
     starred_ms: int | None = None
-    """When it was starred; None if it is not."""
+    """When the message was starred, in milliseconds since 1970; None if it is not starred."""
     pinned_ms: int | None = None
-    """When the branch through it was pinned here; None if it is not."""
+    """When the branch through this message was pinned here; None if it is not pinned."""
 
 
 class Conversation(Struct, frozen=True, kw_only=True):
@@ -335,8 +336,8 @@ class Conversation(Struct, frozen=True, kw_only=True):
     created_ms: int
     updated_ms: int
     pinned_ms: int | None = None
-    """When it was pinned to the top of the list; None if it is not."""
+    """When the conversation was pinned to the top of the list; None if it is not pinned."""
     folder: str = ""
-    """The path of its folder, with slashes; empty if it is in none."""
+    """The path of the conversation's folder, with slashes; empty without a folder."""
     archived_ms: int | None = None
-    """When it was archived; None if it is not."""
+    """When the conversation was archived; None if it is not archived."""

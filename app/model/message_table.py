@@ -1,8 +1,8 @@
 """The table of messages, and the table of what streams into them.
 
 Streamed text is appended to a table of its own, so that a long message is not written again with each token. Reading
-copes with damage: a message that can't be read is replaced by one that says so. Its row stays as it is, and all others
-are read.
+tolerates damage: a message that can't be read is replaced by one that says so. Its row is not changed, and all other
+rows are read.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _tokens_decoder = msgspec.json.Decoder(tuple[SampledToken, ...])
 
 
 class StreamedText(Struct):
-    """The text and tokens that a message has grown by."""
+    """The text and tokens that were appended to a message."""
 
     text: str = ""
     sampled: tuple[SampledToken, ...] | None = ()
     """None means that not all tokens of the text are known."""
 
     def append_to(self, message: Message) -> Message:
-        """Return the stored message with this appended."""
+        """Return the stored message with this text and these tokens appended."""
         record = message.record
         if record is not None:
             is_known = self.sampled is not None and (record.token_ids or not message.text)
@@ -51,10 +51,10 @@ class MessageTable:
         self._database = database
         self._problems: list[Sentence] = []
         self.flusher: Flusher | None = None
-        """Counts the changed messages until they are on the disk."""
+        """Tracks the changed messages until they are on the disk."""
 
     def take_problems(self) -> list[Sentence]:
-        """Return what could not be read since the last call, as sentences."""
+        """Return sentences about messages that could not be read since the last call."""
         problems, self._problems = self._problems, []
         return problems
 
@@ -126,7 +126,7 @@ class MessageTable:
         """Hide messages with everything below them, or show them again.
 
         Emptying the trash deletes hidden messages. A conversation whose root is below a hidden message still shows it.
-        Messages that were hidden before keep their time; messages that are being deleted are not changed.
+        Messages that are already hidden keep the time of hiding; messages that are being deleted are not changed.
         """
         pruned_ms = _now_ms() if is_pruned else None
         with self._database.durably():
@@ -197,7 +197,7 @@ class MessageTable:
             self.flusher.note(message_id)
 
     def _streamed(self) -> dict[MessageId, StreamedText]:
-        """Return what each message has grown by since it was last written as a whole."""
+        """Return the text and tokens appended to each message since it was last written as a whole."""
         found: dict[MessageId, StreamedText] = {}
         for message_id, text, tokens in self._database.rows("SELECT message_id, text, tokens FROM piece ORDER BY id"):
             grown = found.setdefault(message_id, StreamedText())

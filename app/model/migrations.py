@@ -188,11 +188,11 @@ CREATE TABLE project (
 _DEFINITION = re.compile(r"^(CREATE|DROP) (?:VIRTUAL )?(TABLE|TRIGGER|VIEW) (\w+).*", re.MULTILINE | re.DOTALL)
 
 MIGRATIONS = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH, _SIXTH, _SEVENTH, _EIGHTH)
-"""Their text must never change: `flaws` compares the triggers and views of a store with it."""
+"""The text of a migration must never change: `flaws` compares the triggers and views of a store with it."""
 
 
 def migrate(database: sqlite3.Connection, steps: Sequence[str] | None = None) -> None:
-    """Apply the missing migrations in one transaction, even if another program tries the same."""
+    """Apply the missing migrations in one transaction, so that other programs can safely try it at the same time."""
     steps = MIGRATIONS if steps is None else steps
     if version_of(database) == len(steps):
         return
@@ -233,7 +233,8 @@ def definitions(version: int) -> Mapping[tuple[str, str], str]:
 def flaws(database: sqlite3.Connection) -> list[str]:
     """Return which tables, triggers and views are missing, and which triggers and views Bough did not make.
 
-    Those are programs, which may change messages or never end. Views that take the place of no table do nothing.
+    Triggers and views are programs, which may change messages or never end. Views that do not replace a table are
+    harmless.
     """
     expected = definitions(version_of(database))
     rows = database.execute("SELECT type, name, sql FROM sqlite_master WHERE type IN ('table', 'trigger', 'view')")

@@ -17,13 +17,13 @@ class ModelSettings(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The settings of one model."""
 
     system_prompt: _Text = ""
-    """For new conversations."""
+    """The system prompt of new conversations with the model."""
     stop: tuple[Annotated[str, Meta(min_length=1)], ...] = ()
     """More stop strings for new conversations."""
     kv_bits: Literal[4, 8, 16] | None = None
-    """The precision of its cache; 16 means full precision, None that of the settings."""
+    """The precision of the model's cache in bits; 16 means full precision, None that of the general settings."""
     thought_marks: ThoughtMarks = ("", "")
-    """For a model with other marks than the usual ones. If the second is empty, they are not used."""
+    """The marks of a model's reasoning, if they are unusual. If the second is empty, the usual marks are used."""
     notes: _Text = ""
 
     @property
@@ -40,5 +40,5 @@ class ModelSettings(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def own_marks(self) -> ThoughtMarks | None:
-        """The marks of its reasoning; None means the usual ones."""
+        """The marks of the model's reasoning; None means the usual marks."""
         return self.thought_marks if self.thought_marks[1] else None

@@ -1,4 +1,4 @@
-"""An open conversation: its tree and its choices. Changes go to the store first."""
+"""An open conversation: its tree and its choices. Changes are written to the store first."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class OpenConversation:
     """One conversation with its visible branch. Methods that change it raise `StoreError`."""
 
     def __init__(self, store: Store, conversation: Conversation, history: History | None = None) -> None:
-        """`history` has the steps from when it was open before."""
+        """`history` has the steps from the last time that the conversation was open; None means no steps."""
         self._store = store
         self.conversation = conversation
         self.history = History() if history is None else history
@@ -81,12 +81,12 @@ class OpenConversation:
     ) -> Message:
         """Add a question below its files, and choose it; return the question.
 
-        `project_files` are those of its project, which stand above its own.
+        `project_files` are the files of the project, which are above the question's own files.
         """
         self._widen_to(parent_id)
         added = self._store.add_question(self.conversation.id, parent_id, text, files, project_files)
         if self._step is not None:
-            # Hiding the topmost one hides all.
+            # Hiding the topmost message hides all.
             self._step.choices.setdefault(parent_id, chosen(self._choices, parent_id))
             self._step.hide.append(added[0].id)
         for message in added:
@@ -133,7 +133,7 @@ class OpenConversation:
             self._take_choices({parent_id: message_id})
 
     def read_name(self) -> None:
-        """Read the name of the conversation again, unless it is in the trash."""
+        """Update the name of the conversation from the store, unless it is in the trash."""
         with contextlib.suppress(KeyError):
             self.conversation = self._store.conversations.get(self.conversation.id)
 
@@ -216,7 +216,7 @@ class OpenConversation:
         return self._reveal(step)
 
     def redo(self) -> MessageId | None:
-        """Redo the last undone step; return the same as `undo`."""
+        """Redo the last undone step. Returns the same as `undo`."""
         step = self.history.to_redo
         if step is None:
             return None
@@ -252,7 +252,7 @@ class OpenConversation:
         return back
 
     def _read(self) -> None:
-        """Read everything from the store again."""
+        """Read the whole conversation from the store again."""
         self.conversation = self._store.conversations.get(self.conversation.id)
         self._tree = Tree(self._store.messages.shown_by(self.conversation.id), self.conversation.root_id)
         self._choices = self._store.conversations.choices(self.conversation.id)
@@ -275,7 +275,7 @@ class OpenConversation:
         return place
 
     def _widen_to(self, parent_id: MessageId) -> None:
-        """Move the root up to this message if it is above, so that its children are branches of this conversation."""
+        """If a message is above the root, make it the root, so that its children are branches of this conversation."""
         line = [message.id for message in self._tree.lineage(self._tree.root_id)]
         if parent_id not in line[:-1]:
             return

@@ -1,4 +1,4 @@
-"""Files that only the user may read, whatever the umask says and whatever modes they had; a thread writes them."""
+"""Files that only the user may read, whatever the umask or their former modes. Also writes files in a thread."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 RETRY_MS = 5000
-"""The interval at which to try again to write what could not be written."""
+"""The interval after which a failed write is tried again."""
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 _T = TypeVar("_T")
 
 
 def restrict(*paths: Path) -> None:
-    """Take all rights to these files and folders from everyone but their owner.
+    """Let only the owner use these files and folders.
 
     Missing files are skipped, and so are those whose mode can't be changed: some file systems have no modes.
     """
@@ -62,7 +62,7 @@ class LatestWriter(Generic[_T]):
         self._thread: threading.Thread | None = None
 
     def put(self, value: _T) -> None:
-        """Write this instead of what is still to be written."""
+        """Write `value` next. A value that still waits is dropped."""
         with self._lock:
             self._next = [value]
             if self._thread is None:

@@ -1,4 +1,4 @@
-"""The table of unsent texts and generation settings, by conversation."""
+"""The table of the unsent texts and generation settings of each conversation."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ ON CONFLICT (conversation_id) DO UPDATE SET unsent = excluded.unsent, asking = e
 
 
 class Prepared(Struct, frozen=True, kw_only=True):
-    """The unsent texts and the settings of one conversation. `generation` None means the default settings."""
+    """The unsent texts and the settings of one conversation. `generation`: None means the default settings."""
 
     unsent: Unsent = NOTHING
     generation: GenerationSettings | None = None
 
 
 class Preparations:
-    """The preparations in one store; conversation None is the empty page. Methods raise `StoreError`."""
+    """The preparations in one store. A conversation id of None means the empty page. Methods raise `StoreError`."""
 
     def __init__(self, database: Database, folder: Path) -> None:
-        """`folder`: for what is set aside."""
+        """`folder`: where stored texts with invalid parts are kept."""
         self._database = database
         self._folder = folder
 
     def get(self, conversation_id: int | None, report: Callable[[Sentence], object] = lambda _: None) -> Prepared:
         """Return the preparation of a conversation, without invalid parts.
 
-        The stored text is then kept in a file beside the store, and `report` is called with a sentence about it.
+        If parts are invalid, the stored text is kept in a file beside the store, and `report` gets a sentence about it.
         """
         row_id = conversation_id or _EMPTY_PAGE
         rows = self._database.rows("SELECT unsent, asking FROM preparation WHERE conversation_id = ?", (row_id,))
@@ -59,7 +59,7 @@ class Preparations:
         return Prepared()
 
     def _set_aside(self, conversation_id: int | None, stored: object, valid: Prepared, names: str) -> Sentence:
-        """Write what was stored to a file, and store the valid part instead. Return a sentence about it."""
+        """Write the stored text to a file, and store the valid part instead. Return a sentence about it."""
         name = f"unsent-{conversation_id or _EMPTY_PAGE}-{time.time_ns()}.damaged"
         file = self._folder / name
         if self._database.why_read_only:

@@ -1,4 +1,4 @@
-"""A file lock that tells whether other programs have the same store open. It ends with its process."""
+"""A file lock that shows whether other programs have the same store open. It is released when its process ends."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Presence:
 
     @contextlib.contextmanager
     def alone(self) -> Generator[bool]:
-        """Yield whether no other program has the store open. If so, no other can open it inside the block."""
+        """Yield whether no other program has the store open. If True, no other can open it inside the block."""
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

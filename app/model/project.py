@@ -1,7 +1,8 @@
 """Projects: the instructions, files, model and sampling that the conversations of a folder have in common.
 
-A branch keeps the instructions and files that it began with. A first question that is asked or edited after the project
-changed begins a new branch, below a new version of the system prompt with the project's present instructions and files.
+A branch keeps the instructions and files with which it began. A first question that is asked or edited after the
+project changed begins a new branch, below a new version of the system prompt with the project's present instructions
+and files.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ class Project(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The beginning that the new conversations of a folder share. The folder's path is its name."""
 
     instructions: str = ""
-    """The system prompt. If it is empty, conversations begin with that of their model."""
+    """The system prompt. If it is empty, conversations begin with the system prompt of their model."""
     files: tuple[Attachment, ...] = ()
     model: str = ""
     """Empty: the model that is chosen for new conversations."""
@@ -30,7 +31,7 @@ class Project(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def file_texts(self) -> list[str]:
-        """The texts of the messages of the role `file` with which its conversations begin."""
+        """The texts of the messages of the role `file` with which the project's conversations begin."""
         return [file_message(file) for file in self.files]
 
     @property
@@ -50,14 +51,14 @@ class Beginning(NamedTuple):
 
     system: Message
     project_files: list[str]
-    """The texts of the files that it has from its project."""
+    """The texts of the files that came from the project."""
     own_files: list[str]
     """The texts of the files that were attached to the first question."""
     question: Message | None
 
 
 def beginning_of(path: Sequence[Message]) -> Beginning | None:
-    """Return the beginning of a branch; None if it has none of the usual form, as some imports do."""
+    """Return the beginning of a branch; None if it does not have the usual form, as in some imports."""
     messages = [message for message in path if message.role != "root"]
     if not messages or messages[0].role != "system":
         return None

@@ -24,7 +24,7 @@ class Projects:
     """The projects of one store. A folder without one is an ordinary folder. Methods raise `StoreError`."""
 
     def __init__(self, database: Database, folder: Path) -> None:
-        """`folder`: for what is set aside."""
+        """`folder`: where stored texts with invalid parts are kept."""
         self._database = database
         self._folder = folder
 
@@ -34,7 +34,7 @@ class Projects:
         return [row[0] for row in rows if isinstance(row[0], str)]
 
     def get(self, folder: str, report: Callable[[Sentence], object] = lambda _: None) -> Project | None:
-        """Return a project without its invalid parts; None if the folder is none.
+        """Return a project without its invalid parts; None if the folder is not a project.
 
         If parts are invalid, the stored text is kept in a file beside the store, and `report` gets a sentence about it.
         """
@@ -53,19 +53,19 @@ class Projects:
             self._database.write(_PUT, (folder, _encoded(project)))
 
     def add(self, folder: str, project: Project) -> bool:
-        """Make a folder a project unless it is one; return whether it became one."""
+        """Make a folder a project unless it is one. Return whether it became one."""
         with self._database.durably():
             return add_project(self._database, folder, project)
 
     def remove(self, folder: str) -> None:
-        """Let a folder be an ordinary one. Its conversations stay as they are."""
+        """Make a project an ordinary folder again. Its conversations are not changed."""
         with self._database.durably():
             self._database.write("DELETE FROM project WHERE folder = ?", (folder,))
 
     def rename(self, folder: str, name: str) -> None:
-        """Rename a folder, with its conversations and its project; empty takes the conversations out of it.
+        """Rename a folder, with its conversations and its project. An empty name takes the conversations out of it.
 
-        A project that has the name already stays as it is, and gets the conversations.
+        If a project has that name already, it is not changed, and gets the conversations.
         """
         if folder == name:
             return
@@ -76,7 +76,7 @@ class Projects:
             self._database.write("DELETE FROM project WHERE folder = ?", (folder,))
 
     def _set_aside(self, folder: str, stored: str, valid: Project, names: str) -> Sentence:
-        """Write what was stored to a file, and store the valid part instead. Return a sentence about it."""
+        """Write the stored text to a file, and store the valid part instead. Return a sentence about it."""
         file = self._folder / f"project-{time.time_ns()}.damaged"
         if self._database.why_read_only:
             return Sentence(
@@ -103,7 +103,7 @@ class Projects:
 
 
 def add_project(database: Database, folder: str, project: Project) -> bool:
-    """Make a folder a project unless it is one; return whether it became one. To be called in a transaction."""
+    """Make a folder a project unless it is one. Return whether it became one. To be called in a transaction."""
     if database.rows("SELECT 1 FROM project WHERE folder = ?", (folder,)):
         return False
     database.write(_PUT, (folder, _encoded(project)))

@@ -36,12 +36,12 @@ def visible(where: str) -> str:
 
 
 def without(where: str, pruned: str) -> str:
-    """The same with pruned messages, but without those in `pruned`, an SQL expression of a JSON array."""
+    """Like `visible`, but with pruned messages, except those in `pruned`, an SQL expression of a JSON array."""
     return _WALKS.format(where=where, seen=f"WHERE message.id NOT IN (SELECT value FROM json_each({pruned}))")
 
 
 def with_pruned(where: str) -> str:
-    """The same with all pruned messages."""
+    """Like `visible`, but with all pruned messages."""
     return _WALKS.format(where=where, seen="")
 
 
@@ -59,7 +59,7 @@ def encoded(record: Record | None) -> bytes | None:
 
 
 def message_in(row: tuple[Any, ...]) -> tuple[Message, Sentence | None]:
-    """Return the message of a row as far as it can be read, and a sentence about the problem, or None."""
+    """Return the readable part of a row's message, and a sentence about the problem; None without a problem."""
     message_id, parent_id, role, text, state, created_ms, found, name, starred_ms, pinned_ms = row
     problem = None
     record = None

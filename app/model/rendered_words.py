@@ -1,4 +1,4 @@
-"""The words of a Markdown text as a page shows them, without its marks, as plain text."""
+"""Converts Markdown to the words that a page shows, as plain text without marks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from app.model.markdown_parser import DISPLAY, INLINE, NOTE_MARK, definitions, p
 
 _PIECE_CHARS = 4_000
 _MAX_PIECE_CHARS = 30_000
-"""A longer block stays as it was written: it would take too long to parse."""
+"""A longer block is returned unchanged, because parsing it would take too long."""
 _BREAK = re.compile(r"\n[ \t]*\n(?=[^\s\-*+\d>])")
 """A blank line before a line that is neither indented nor in a list or quote."""
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})", re.MULTILINE)
@@ -21,7 +21,7 @@ _INDENT = "  "
 
 
 def rendered_words(source: str) -> Generator[None, None, str]:
-    """Return the words of a text. It is read piece by piece; between them the caller may do something else."""
+    """Return the words of a text. Yields between its pieces, so that the caller can do other work."""
     references = definitions(source)
     words: list[str] = []
     for piece in _pieces(source):
@@ -31,7 +31,7 @@ def rendered_words(source: str) -> Generator[None, None, str]:
 
 
 def _pieces(source: str) -> Iterator[str]:
-    """Cut a text where a new block begins that does not depend on the text above it."""
+    """Split a text where new blocks begin that do not depend on the text above them."""
     start, is_open = 0, False
     end = 0
     for found in _BREAK.finditer(source):
@@ -55,7 +55,7 @@ class _Writer:
     def __init__(self) -> None:
         self.out: list[str] = []
         self._numbers: list[int | None] = []
-        """The number of the next item of each open list; None for one with bullets."""
+        """The number of the next item of each open list; None for lists with bullets."""
         self._marker = ""
         """The marker of the item that begins."""
         self._is_tight = False

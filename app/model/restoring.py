@@ -25,7 +25,7 @@ Reason: TypeAlias = Literal["daily", "update", "restore"]
 
 
 class Backup(Struct, frozen=True, kw_only=True):
-    """One backup. Its state and number of conversations are known once it was checked."""
+    """One backup. Its state and number of conversations are known after it was checked."""
 
     file: Path
     made_ms: int
@@ -46,9 +46,9 @@ def listed(store: Path) -> Generator[list[Backup], None, list[Backup]]:
 
 
 def restore(store: Path, backup: Path) -> Path:
-    """Replace a store that no program has open by a sound backup. Return the new path of the replaced store.
+    """Replace a store, which no program has open, with a sound backup. Return the new path of the replaced store.
 
-    Raises `StoreError`; then nothing has changed.
+    If it raises `StoreError`, nothing has changed.
     """
     try:
         presence = Presence(store.with_suffix(".lock"))

@@ -1,4 +1,4 @@
-"""Full-text search over the messages of all branches. It changes nothing but the index, which can be rebuilt."""
+"""Full-text search in the messages of all branches. Changes only the index, which can be rebuilt."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from app.model.search_index import Query, excerpt, parse_query
 from app.model.thoughts import without_marks
 
 _NUM_RANKED = 500
-"""Only the newest matches are ranked, so that a letter that is in every message stays cheap."""
+"""Only this many of the newest matches are ranked, so that searching for a letter in every message stays fast."""
 
 _MAX_ID = 2**63 - 1
 
@@ -49,9 +49,9 @@ class Hit(Struct, frozen=True, kw_only=True):
     message: Message
     conversation: Conversation
     path: tuple[MessageId, ...]
-    """The ids from the topmost message down to it."""
+    """The ids from the topmost message down to the matching one."""
     version: int
-    """Its number among its siblings, from 1."""
+    """The message's number among its siblings, from 1."""
     num_versions: int
     excerpt: str
     marks: tuple[tuple[int, int], ...]
@@ -65,9 +65,9 @@ class Search:
         self._database = database
 
     def find(self, typed: str, filters: Filters = NO_FILTERS, *, limit: int = 20) -> list[Hit]:
-        """Return the messages of all branches that match what is typed, best first; raises `StoreError`.
+        """Return the messages of all branches that match `typed`, best first. Raises `StoreError`.
 
-        If nothing is typed, all messages that pass the filters match; without filters too, none.
+        If `typed` is empty, all messages that pass the filters match; without any filters, none.
         """
         try:
             return self._find(typed, filters, limit)

@@ -54,7 +54,7 @@ def split_query(typed: str) -> SearchQuery:
 
 
 def valid_filters(typed: str) -> dict[Key, str]:
-    """Return the valid filters; of several with the same key the last one counts."""
+    """Return the valid filters. If a key occurs several times, its last filter counts."""
     given: dict[Key, str] = {}
     for found in _WORD.finditer(typed):
         key, value = _key(found), _value(found)
@@ -70,7 +70,7 @@ def valid_marks(typed: str) -> set[Mark]:
 
 
 def with_mark(typed: str, mark: Mark, *, is_wanted: bool) -> str:
-    """Return the query with this mark once at its end, or without it. Other marks stay."""
+    """Return the query with this mark once at its end, or without it. Other marks are kept."""
     left = _WORD.sub(lambda found: "" if _key(found) == "is" and _value(found).lower() == mark else found[0], typed)
     rest = " ".join(left.split())
     return f"{rest} is:{mark}".strip() if is_wanted else rest
@@ -112,7 +112,7 @@ def _is_valid(key: Key, value: str) -> bool:
 
 
 def _day_ms(typed: str) -> int | None:
-    """Return the local start of a day; None if it is invalid."""
+    """Return the start of a day in local time, in milliseconds since 1970; None if `typed` is not a day."""
     try:
         begins = datetime.strptime(typed, "%Y-%m-%d").astimezone()
         return int(begins.timestamp() * 1000)

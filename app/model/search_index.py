@@ -1,7 +1,7 @@
-"""Text as the search index stores it, and the parsing of queries. Independent of the database.
+"""Prepares text for the search index, and parses queries. Independent of the database.
 
-Scripts without spaces (Chinese, Japanese, Thai and others, and Korean, whose words have endings) are indexed one
-character a word. A query in them is a phrase, so any run of characters can be found. docs/decisions.md says why the
+Scripts without spaces (Chinese, Japanese, Thai and others, and Korean, whose words have endings) are indexed with each
+character as a word. A query in them is a phrase, so any run of characters can be found. docs/decisions.md says why the
 index does not use trigrams.
 """
 
@@ -26,7 +26,7 @@ _UNSPACED = (
     "]"
 )
 _POINTS = "[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670]+"
-"""Optional vowel points of Hebrew and Arabic, and the Arabic stroke that only lengthens words."""
+"""Optional vowel points of Hebrew and Arabic, and the Arabic tatweel, which only lengthens words."""
 _FORMS = "[\uf900-\ufaff\ufb00-\ufdff\ufe70-\ufefc\uff00-\uffef]+"
 """Compatibility forms: ligatures, letters of full or half width."""
 _TYPED = r'"([^"]*)("?)|(\S+)'
@@ -65,7 +65,7 @@ def indexed(text: str) -> str | None:
 def parse_query(typed: str) -> Query:
     """Parse a query: words (the last may be unfinished), "phrases", prefix*.
 
-    Symbols that belong to no word, such as `->`, must occur as written.
+    Symbols outside words, such as `->`, must occur as written.
     """
     terms: list[Term] = []
     for found in re.finditer(_TYPED, typed):

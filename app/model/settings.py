@@ -28,7 +28,7 @@ ConversationId: TypeAlias = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 _Pixel: TypeAlias = Annotated[int, Meta(ge=-100_000, le=100_000)]
 _Extent: TypeAlias = Annotated[int, Meta(ge=1, le=100_000)]
 Size: TypeAlias = Annotated[int, Meta(ge=0, le=2**63 - 1)]
-"""Bytes."""
+"""A size in bytes."""
 Theme: TypeAlias = Literal["system", "light", "dark"]
 
 Motion: TypeAlias = Literal["system", "less"]
@@ -39,17 +39,17 @@ MAX_MODELS = 1000
 _MAX_DRAFT_MODELS = 64
 MAX_UNLOAD_MINUTES = 24 * 60
 MIN_TEXT_PERCENT = 80
-"""In percent of the default size."""
+"""The smallest text size, in percent of the default size."""
 MAX_TEXT_PERCENT = 150
 
 
 class CacheSettings(Struct, frozen=True, kw_only=True):
-    """Settings of the cache of what models have read. None means that the worker chooses."""
+    """Settings of the prompt cache. None means that the worker chooses."""
 
     limit_bytes: Size | None = None
     """The limit in memory."""
     disk_limit_bytes: Size | None = None
-    """The limit on disk, for all models together. 0 means that nothing is kept on disk."""
+    """The limit on disk, for all models together. 0 means that nothing is stored on disk."""
     kv_bits: Literal[4, 8] | None = None
     """None means full precision."""
 
@@ -68,7 +68,7 @@ class LocalApiSettings(Struct, frozen=True, kw_only=True):
     aliases: Annotated[tuple[Name, ...], Meta(max_length=64)] = ()
     """Patterns of names that mean the loaded model."""
     drop_rules: Annotated[tuple[Name, ...], Meta(max_length=64)] = ()
-    """Regular expressions for parts that are left out of requests."""
+    """Regular expressions for text that is removed from requests."""
 
 
 class WindowPlace(Struct, frozen=True, kw_only=True):
@@ -96,7 +96,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     model_folders: Annotated[tuple[Name, ...], Meta(max_length=64)] = ()
     """Folders that the user added, in which models are searched."""
     unload_after_minutes: Annotated[int, Meta(ge=0, le=MAX_UNLOAD_MINUTES)] = 0
-    """The model is unloaded after this long without an answer. 0 means that it stays."""
+    """The model is unloaded after this many minutes without an answer. 0 means never."""
     generation: GenerationSettings = field(default=GenerationSettings(), name="asking")
     """The settings of conversations that have none of their own."""
     presets: Annotated[tuple[Preset, ...], Meta(max_length=1000)] = ()
@@ -110,13 +110,13 @@ class Settings(Struct, frozen=True, kw_only=True):
     tokens_visible: bool = False
     """Whether the tokens of answers are tinted. If so, alternatives are requested with each answer."""
     all_figures: bool = False
-    """Whether all that an answer cost stands below it, and not one figure."""
+    """Whether all figures of an answer's cost are shown below it, not only one."""
     language: Name = ""
     """A language code; empty means the language of the system."""
     text_percent: Annotated[int, Meta(ge=MIN_TEXT_PERCENT, le=MAX_TEXT_PERCENT)] = 100
     motion: Motion = "system"
     has_conversations: bool = False
-    """Whether the store had conversations when Bough was closed. Bough reports at its start if they are gone."""
+    """Whether the store had conversations when Bough was closed. At its start, Bough reports missing ones."""
     last_conversation: ConversationId | None = None
     windows: Annotated[tuple[WindowPlace, ...], Meta(max_length=16)] = ()
     """The windows that were open when Bough was closed, the first one first."""
@@ -140,7 +140,7 @@ class Settings(Struct, frozen=True, kw_only=True):
         )
 
     def without_model(self, model: str) -> Settings:
-        """Return the settings after a model was deleted: it is offered no longer, and not loaded at the next start."""
+        """Return the settings after a model was deleted: it is neither offered nor loaded at the next start."""
         return structs.replace(
             self,
             model="guide" if self.model == model else self.model,
@@ -150,12 +150,12 @@ class Settings(Struct, frozen=True, kw_only=True):
         )
 
     def with_draft(self, model: str, draft: str) -> Settings:
-        """Return the settings with another draft model for a model; empty if it should have none."""
+        """Return the settings with another draft model for a model; an empty name means no draft model."""
         drafts = {name: other for name, other in self.draft_models.items() if name != model}
         return structs.replace(self, draft_models=_latest(drafts | {model: draft}) if draft else drafts)
 
     def with_model_settings(self, model: str, settings: ModelSettings) -> Settings:
-        """Return the settings with other ones for a model. Beyond `MAX_MODELS`, the oldest are dropped."""
+        """Return the settings with new settings for a model. Beyond `MAX_MODELS` models, the oldest are dropped."""
         others = {name: one for name, one in self.of_models.items() if name != model}
         entries = [*others.items(), *([(model, settings)] if settings != ModelSettings() else [])]
         return structs.replace(self, of_models=dict(entries[-MAX_MODELS:]))
@@ -223,8 +223,8 @@ def save_settings(path: Path, settings: Settings) -> None:
 def write_atomically(path: Path, data: bytes, *, is_own: bool = False, waits: bool = True) -> None:
     """Replace the file at `path`, or leave it unchanged. Raises `OSError`.
 
-    `is_own`: only the user may read it; otherwise it gets the usual permissions of the user's files.
-    `waits`: until it is on the disk, so that it survives a power failure.
+    `is_own`: only the user may read the file; otherwise it gets the usual permissions of the user's files. `waits`:
+    wait until the file is on the disk, so that it survives a power failure.
     """
     temporary = path.with_name(f".bough-{os.urandom(8).hex()}")
     try:

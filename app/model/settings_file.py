@@ -1,4 +1,4 @@
-"""Settings, presets and hooks in one file, for another computer. Reading it changes nothing."""
+"""Exports settings, presets and hooks to one file, for use on another computer. Reading the file changes nothing."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ _KEPT_FIELDS = frozenset(
         "folded_sections",
     }
 )
-"""Settings that belong to this computer: they are neither written nor taken. Who may use the local API is one."""
+"""Settings of this computer, which are neither written nor taken over, such as who may use the local API."""
 
 _HookText = Annotated[str, Meta(max_length=_MAX_HOOK_CHARS)]
 
 
 class SettingsFileError(SentenceError):
-    """A file can't be read as settings, or not be written; nothing was changed."""
+    """A file can't be read as settings, or can't be written. Nothing was changed."""
 
 
 class _File(Struct, frozen=True, kw_only=True):
@@ -60,7 +60,7 @@ class ReadSettings(Struct, frozen=True):
 
     @property
     def changes(self) -> dict[str, Any]:
-        """The settings to take over, by their fields. No hook is switched on by them; presets name theirs."""
+        """The settings to take over, by field. They switch no hooks on; presets contain the names of their hooks."""
         taken = {name: getattr(self.settings, name) for name in structs.asdict(self.settings) if _is_taken(name)}
         taken["generation"] = structs.replace(self.settings.generation, hooks=())
         return taken
@@ -138,9 +138,9 @@ def read_settings_file(path: Path) -> ReadSettings:
 
 
 def add_hooks(hooks: dict[str, str], folder: Path) -> list[str]:
-    """Write hooks into a folder. Return the names of those that were left out: others with their names are there.
+    """Write hooks into a folder. Return the names of hooks that were skipped because different ones have these names.
 
-    Raises `SettingsFileError`; then no hook was added.
+    If it raises `SettingsFileError`, no hook was added.
     """
     here = _read_hooks(folder)
     new = {name: text for name, text in hooks.items() if name not in here and not (folder / name).exists()}
@@ -160,7 +160,7 @@ def add_hooks(hooks: dict[str, str], folder: Path) -> list[str]:
 
 
 def merged(now: Settings, read: ReadSettings, without_hooks: Iterable[str] = ()) -> dict[str, Any]:
-    """Return the changes to the present settings: presets are added, and replace those with their names.
+    """Return the changes to the present settings: presets are added, and replace presets of the same names.
 
     `without_hooks`: names of hooks that the presets should not use.
     """

@@ -1,4 +1,4 @@
-"""The store: all conversations in one SQLite database. It gives messages their ids.
+"""The store: all conversations in one SQLite database. It assigns the ids of messages.
 
 Messages form one forest with parent links only. A conversation reaches the messages below its root and the line above
 its root; a message that no conversation reaches is deleted. Messages that the user wrote are on the disk when `add`
@@ -37,7 +37,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _TIMEOUT_MS = 1000
-"""How long to wait while another program writes. The window is frozen meanwhile."""
+"""How long to wait while another program writes. The window is blocked during this time."""
 
 TRASH_KEPT_MS = 30 * 24 * 3600 * 1000
 """Anything that has been in the trash for longer is deleted when the program starts."""
@@ -60,9 +60,9 @@ def _repairing_index(method: Callable[Concatenate[Store, P], R]) -> Callable[Con
 
 
 class Store:
-    """One database of conversations. The public tables hold everything that concerns one of them alone.
+    """One database of conversations. Operations on a single table are methods of the public tables.
 
-    Every method, of the tables too, raises `StoreError` if the file can't be used.
+    Every method, also of the tables, raises `StoreError` if the file can't be used.
     """
 
     def __init__(
@@ -75,8 +75,8 @@ class Store:
     ) -> None:
         """Open the database at `path`, or create it.
 
-        `read_only_because`: why it could not be opened for writing. Then everything that is readable is opened, and
-        no error is raised. `was_used`: whether the database is known to have had conversations. Raises `LostError`
+        `read_only_because`: why it could not be opened for writing. If given, everything that is readable is opened,
+        and no error is raised. `was_used`: whether the database is known to have had conversations. Raises `LostError`
         if it has lost them.
         """
         self.path = path
@@ -110,7 +110,7 @@ class Store:
         self.kept_requests = KeptRequests(self._database, self.messages, self.conversations, self.preparations)
         """Requests of other programs."""
         self.flusher: Flusher | None = None
-        """Puts changes on the disk in the background; None: each change waits until it is on the disk."""
+        """Flushes changes to the disk in the background; None: each change waits until it is on the disk."""
 
     def close(self) -> None:
         if self.flusher is not None:
@@ -120,7 +120,7 @@ class Store:
             self._presence.close()
 
     def flush_in_background(self) -> None:
-        """No longer wait for the disk: a change is on it once the flusher has done what was asked of it by then."""
+        """Stop waiting for the disk. From now on, a change is on the disk after the flush that includes it."""
         self.flusher = self.messages.flusher = Flusher(self.path)
         self._database.flush_later = self.flusher.flush
 
@@ -167,7 +167,7 @@ class Store:
         record: Record | None = None,
         is_chosen: bool = True,
     ) -> Message:
-        """Add a message, and choose it in this conversation unless told otherwise; it is on the disk on return."""
+        """Add a message, and choose it in this conversation if `is_chosen`. It is on the disk on return."""
         with self._database.durably():
             self.conversations.pin_other_views(parent_id, conversation_id if is_chosen else None)
             message = self.messages.insert(parent_id, role, text, state, record)
@@ -186,7 +186,7 @@ class Store:
     ) -> list[Message]:
         """Add a question below its files, and choose it; return the messages. They are on the disk on return.
 
-        `project_files` are those of its project, which stand above its own.
+        `project_files` are the files of the project, which are above the question's own files.
         """
         with self._database.durably():
             self.conversations.pin_other_views(parent_id, conversation_id)
@@ -282,8 +282,8 @@ class Store:
     ) -> tuple[Conversation, Message]:
         """Add a conversation with its system prompt, first question and model; return it and the question.
 
-        `files` are the texts of the messages above the question, of the role `file`; those of its project stand above
-        them. `project_files` None: its folder is no project.
+        `files` are the texts of the messages of the role `file` above the question; those of its project are above
+        them. `project_files`: None means that its folder is not a project.
         """
         with self._database.durably():
             root = self.messages.insert(None, "root", "")
@@ -303,7 +303,7 @@ class Store:
 
     @_repairing_index
     def keep_request(self, request: KeptRequest, *, is_chosen: bool = True) -> Kept:
-        """Keep a request of another program; see `KeptRequests.keep`."""
+        """Store a request of another program; see `KeptRequests.keep`."""
         return self.kept_requests.keep(request, is_chosen=is_chosen)
 
     # --- deleting ------------------------------------------------------------------------------------------
@@ -311,15 +311,15 @@ class Store:
     def empty_trash(self) -> int:
         """Permanently delete everything in the trash that no other conversation reaches; return the number of messages.
 
-        Many messages are hidden at once and deleted later, by `Upkeep`. It also removes what is left of them in the
-        search index, the log, the backups and the cache of models. Raises `StoreError` if another program has the
-        store open, because that program may show or restore what is in the trash.
+        Many messages are hidden at once and deleted later, by `Upkeep`. It also removes their traces from the search
+        index, the log, the backups and the prompt cache. Raises `StoreError` if another program has the store open,
+        because that program may show or restore what is in the trash.
         """
         with self._alone_to_delete():
             return self._empty_trash(_END_OF_TIME_MS)
 
     def delete_permanently(self, conversation_ids: Iterable[int], branch_ids: Iterable[MessageId] = ()) -> int:
-        """Delete these conversations and pruned branches, as far as they are in the trash; as `empty_trash`."""
+        """Permanently delete these conversations and pruned branches, if they are in the trash; see `empty_trash`."""
         conversations, branches = set(conversation_ids), set(branch_ids)
         with self._alone_to_delete():
             return self._delete(

@@ -21,7 +21,7 @@ def escaped(text: str) -> str:
 
 
 def unescaped(text: str) -> str:
-    """Undo `escaped`. A backslash before any other character stays."""
+    """Undo `escaped`. A backslash before any other character is kept."""
     return re.sub(r"\\([\\ntr])", lambda found: _UNESCAPED[found.group(1)], text)
 
 

@@ -1,4 +1,4 @@
-"""Finds the reasoning that a model wrote before its answer, with the marks of all common model families."""
+"""Finds a model's reasoning before its answer, by the marks of all common model families."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Thought(NamedTuple):
 
 
 def thought_of(message: Message) -> Thought | None:
-    """Return the thought of an answer; None without one, and for other messages."""
+    """Return the thought of an answer; None if it has none, and for other messages."""
     record = message.record
     return None if message.role != "assistant" else split_thought(message.text, record and record.thought_marks)
 
@@ -49,7 +49,7 @@ def thought_of(message: Message) -> Thought | None:
 def split_thought(text: str, own: ThoughtMarks | None = None) -> Thought | None:
     """Return the thought at the beginning of a text; None if there is none.
 
-    `own`: the marks that the user named for the model, which are looked for first.
+    `own`: the marks that the user set for the model, which are tried first.
     """
     start = len(text) - len(text.lstrip())
     pairs = itertools.chain([own] if own is not None and own[1] else [], _MARKS.items())
@@ -62,7 +62,7 @@ def split_thought(text: str, own: ThoughtMarks | None = None) -> Thought | None:
             if end < 0:
                 return Thought(text[begin:].strip("\n"), len(text), is_closed=False)
             return Thought(text[begin:end].strip("\n"), _answer_start(text, end + len(closing)), is_closed=True)
-    # Most texts have none; the quick check avoids a search line by line.
+    # Most texts have no mark; this quick check avoids a search line by line.
     found = _UNOPENED.search(text) if any(mark in text for mark in _UNOPENED_ENDS) else None
     if found is None:
         return None

@@ -1,7 +1,7 @@
 """Names conversations after their first exchange, by simple rules and without a model.
 
-A model would have to read the exchange again, small models often miss the point, and the name would change with each
-try. The question's own words are available at once, and are what the user will look for.
+A model would have to process the exchange again, small models often miss the point, and each attempt would give another
+name. The question's own words are available at once, and are what the user will look for.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _MAX_CHARS = 2_000
 """Only this many characters are examined, because later text seldom names the topic."""
 # `re` compiles these at their first use: with the first answer, not at the start.
 _FILE = r"(?m)^(\S[^\n]{0,200}\.\w{1,8}):\n\n(?=```)"
-"""The name of an attached file; as older conversations have it in their questions."""
+"""The name of an attached file, in the form that questions of older conversations contain."""
 _FENCE = r"(?ms)^\s*(```|~~~).*?(^\s*\1|\Z)"
 _MARKS = r"^[\s#>*+\-–—•]+|[*_`]{2,}|`"
 _HEADING = r"(?m)^\s*#{1,6}\s+(.+?)\s*#*\s*$"

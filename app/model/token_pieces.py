@@ -1,4 +1,4 @@
-"""The tokens of an answer as parts of its text, with probabilities and origins. Values only."""
+"""The tokens of an answer as parts of its text, with probabilities and origins. Only data."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from msgspec import Struct, structs
 from app.model.message import ORIGINS, Alternative, Message, Record, SampledToken
 
 _MAX_BITS = 8.0
-"""The surprise of one of 256 equally likely tokens, which counts as 1."""
+"""The surprise in bits that counts as 1: that of one of 256 equally likely tokens."""
 
 
 class TokenPiece(Struct, frozen=True):
@@ -36,7 +36,7 @@ class TokenPiece(Struct, frozen=True):
 
     @property
     def choices(self) -> tuple[Alternative, ...]:
-        """The tokens that were possible here, likeliest first, including this one."""
+        """The tokens that were possible here, most likely first, including this one."""
         if any(other.id == self.id for other in self.alternatives):
             return self.alternatives
         return (*self.alternatives, Alternative(self.id, "", self.logprob))

@@ -39,7 +39,7 @@ def delete_marked(connection: sqlite3.Connection, is_stopped: Callable[[], bool]
     marked = [row[0] for row in connection.execute(MARKED)]
     if not marked:
         return 0
-    # If another program has started a conversation there meanwhile, it keeps what it shows.
+    # If another program has started a conversation there meanwhile, its messages are kept.
     shown = connection.execute(f"{visible(_ROOTED_THERE)} SELECT id FROM reached", (json.dumps(marked),))
     kept = {row[0] for row in shown}
     doomed = [message_id for message_id in reversed(marked) if message_id not in kept]
@@ -68,7 +68,7 @@ def _delete(connection: sqlite3.Connection, message_ids: Sequence[MessageId]) ->
 
 
 _MAX_AT_ONCE = 1000
-"""At most this many messages are deleted at once; more are deleted in the background."""
+"""At most this many messages are deleted immediately; more are deleted in the background."""
 
 _GIVEN = "id IN (SELECT value FROM json_each(?1))"
 
@@ -88,7 +88,7 @@ WITH RECURSIVE line (id, height) AS (
 
 
 class TrashItem(Struct, frozen=True, kw_only=True):
-    """A conversation in the trash, or a branch (then `message_id` is its topmost message) of one that is not."""
+    """A conversation in the trash, or a pruned branch, whose topmost message is `message_id`."""
 
     conversation_id: int
     name: str
@@ -98,7 +98,7 @@ class TrashItem(Struct, frozen=True, kw_only=True):
     """The beginning of the branch."""
     trashed_ms: int = 0
     num_messages: int = 0
-    """The messages that are permanently deleted with it, if only it is deleted."""
+    """How many messages are permanently deleted if only this entry is deleted."""
 
 
 class Trash:
@@ -108,7 +108,7 @@ class Trash:
         self._database = database
 
     def listed(self) -> Generator[list[TrashItem], None, list[TrashItem]]:
-        """Return the entries, last deleted first. Yield the entries counted so far after each one."""
+        """Return the entries, most recently deleted first. Yield the entries so far after each was counted."""
         found = sorted((*self._conversations(), *self._branches()), key=lambda one: -one.trashed_ms)
         for index, one in enumerate(found):
             is_branch = one.message_id is not None
@@ -120,7 +120,7 @@ class Trash:
     def counted(
         self, conversation_ids: Collection[int], branch_ids: Collection[MessageId]
     ) -> Generator[None, None, int]:
-        """Return how many messages are permanently deleted with these entries; yield once before looking it up."""
+        """Return how many messages are permanently deleted with these entries. Yield once before the slow part."""
         yield
         return len(self.doomed(conversation_ids, branch_ids))
 
@@ -141,7 +141,8 @@ class Trash:
     def delete(self, conversation_ids: Collection[int], branch_ids: Collection[MessageId]) -> int:
         """Permanently delete entries; call it in a transaction. Return how many messages are deleted.
 
-        Many are only marked, which hides them at once; `delete_marked` deletes them in the background.
+        If there are many, they are only marked, which hides them at once; `delete_marked` deletes them in the
+        background.
         """
         doomed = self.doomed(conversation_ids, branch_ids)
         trashed = [(conversation_id,) for conversation_id in conversation_ids]

@@ -1,4 +1,4 @@
-"""The messages that one conversation reaches, as a tree; every walk is total over orphans and cycles."""
+"""The messages that one conversation reaches, as a tree. Every method ends, even with orphans and cycles."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Tree:
         return self._children.get(message_id, ())
 
     def siblings(self, message_id: MessageId) -> Sequence[MessageId]:
-        """Return the ids of a message and its siblings, oldest first; itself alone in the shared past."""
+        """Return the ids of a message and its siblings, oldest first. A message of the shared past has no siblings."""
         parent_id = self._messages[message_id].parent_id
         if parent_id is None or message_id in self._shared:
             return (message_id,)

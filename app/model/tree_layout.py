@@ -2,7 +2,7 @@
 
 A message's row is its distance from the top, so nothing moves down when something is added beside it. Each branch goes
 straight down in one lane, and the oldest version continues the lane of its parent. Its siblings stand to its right in
-their order, those further up further right. So a choice of another version moves nothing: `path` only marks the visible
+their order, those further up further right. So choosing another version moves nothing: `path` only marks the visible
 branch. No line crosses a dot or another line.
 """
 
@@ -21,7 +21,7 @@ MAX_BESIDE = 6
 
 
 class Spot(NamedTuple):
-    """The position of a message, or of folded siblings; their `id` is minus their parent's."""
+    """The position of a message, or of folded siblings, whose `id` is minus their parent's."""
 
     lane: int
     row: int
@@ -44,18 +44,18 @@ class TreeLayout:
         wanted: Collection[MessageId] = (),
         unfolded: Collection[MessageId] = (),
     ) -> None:
-        """`wanted` messages are never folded, nor chosen ones, nor those with a star, a pin or a name.
+        """`wanted` messages, chosen ones, and those with a star, a pin or a name are never folded.
 
         All children of the parents in `unfolded` are shown.
         """
         self.rows: list[list[Spot]] = []
         """The spots of each row, from left to right."""
         self.path: list[MessageId] = [message.id for message in tree.path(choices) if message.role != "root"]
-        """The visible branch: one message a row, from the top."""
+        """The visible branch: one message for each row, from the top."""
         self._on_path = set(self.path)
         self.num_lanes = 0
         self.num_branches = 0
-        """Without the folded ones."""
+        """The number of branches, without folded ones."""
         self._spots: dict[int, Spot] = {}
         self._tree = tree
         self._choices = choices
@@ -98,7 +98,7 @@ class TreeLayout:
         return self._spots[self.path[row]] if row < len(self.path) else None
 
     def within(self, row: int, first_lane: int, last_lane: int) -> Sequence[Spot]:
-        """Return a row's spots in these lanes, and the next one to the right, whose line may cross them."""
+        """Return a row's spots in these lanes, and the next spot to the right, whose line may cross them."""
         spots = self.rows[row]
         begin = bisect_left(spots, (first_lane,))
         return spots[begin : bisect_left(spots, (last_lane + 1,), begin) + 1]
@@ -132,7 +132,7 @@ class TreeLayout:
     def grow(self, message_id: MessageId) -> bool:
         """Add a message that is the first child at the end of the visible branch.
 
-        If that could move others, return False and change nothing: a new layout is needed.
+        If that could move other messages, return False and change nothing: a new layout is needed.
         """
         leaf = self.leaf
         if leaf is None or list(self._tree.children(leaf.id)) != [message_id]:

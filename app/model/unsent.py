@@ -21,7 +21,7 @@ class Unsent(Struct, frozen=True, kw_only=True, omit_defaults=True):
     text: str = ""
     attachments: tuple[Attachment, ...] = ()
     system_prompt: str | None = None
-    """The system prompt of a conversation that has not begun; None means that of the model's settings."""
+    """The system prompt of a conversation that has not begun; None means the system prompt of the model's settings."""
     edits: tuple[Edit, ...] = ()
 
     @property
@@ -34,7 +34,7 @@ class Unsent(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return next((edit.text for edit in self.edits if edit.message_id == message_id), None)
 
     def with_edit(self, message_id: int, text: str | None) -> Unsent:
-        """Return the same with this text in the open editor of a message; None means without one."""
+        """Return these contents with `text` in the open editor of a message; None means no open editor."""
         others = tuple(edit for edit in self.edits if edit.message_id != message_id)
         edits = others if text is None else (*others, Edit(message_id=message_id, text=text))
         return structs.replace(self, edits=edits)

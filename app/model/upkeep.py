@@ -1,7 +1,7 @@
-"""Background work on a store, in a thread of its own: backups, checks, and permanent deletion.
+"""Background work on a store, in a separate thread: backups, checks, and permanent deletion.
 
-It has its own connection and never locks the store for longer than a moment. All work can be stopped and started again:
-the store itself records what is still to be erased.
+It has its own connection, and never locks the store for more than some milliseconds. All work can be stopped and
+started again: the store itself records what is still to be erased.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _PATIENCE_S = 10.0
 
 
 class Upkeep:
-    """The thread, which runs until `close`. It calls `report`, with a sentence, if something is wrong."""
+    """The thread, which runs until `close`. It calls `report` with a sentence about each problem."""
 
     def __init__(self, store: Path, cache_folder: CacheFolder, report: Callable[[Sentence], None]) -> None:
         self._path = store
@@ -119,7 +119,7 @@ class Upkeep:
     # --- erasing -------------------------------------------------------------------------------------------
 
     def _erase(self, connection: sqlite3.Connection) -> bool:
-        """Erase deleted messages from all copies. Return whether nothing of them is left."""
+        """Erase deleted messages from all copies. Return whether all of them are erased."""
         delete_marked(connection, lambda: self._is_stopped)
         self._stop_if_asked()
         erased = connection.execute("SELECT id, message_id, conversation_id FROM erased").fetchall()
@@ -135,9 +135,9 @@ class Upkeep:
                 break
             num_pages = _MERGE_PAGES
         (is_busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-        # Remove everything that models have read. Those files hold token ids and know no messages. Finding a message's
-        # ids would need the model's tokenizer and template, which may have changed, and a missed one would be text that
-        # was promised to be gone. Whatever is removed needlessly is read again.
+        # Remove the whole prompt cache. Its files hold token ids, but no ids of messages. Finding a message's tokens
+        # would need the model's tokenizer and template, which may have changed, and a missed message would be text that
+        # should have been erased. Prompts that were removed needlessly are processed again.
         emptied = self._cache_folder.empty()
         self._backups.erase(
             [number for _, number, _ in erased if number is not None],
@@ -157,7 +157,7 @@ class Upkeep:
     # --- backups -------------------------------------------------------------------------------------------
 
     def _back_up(self, connection: sqlite3.Connection) -> None:
-        """Make a backup if the last one is old, and check the backup, because the store itself is in use."""
+        """Make a backup if the last one is old. Checks the backup rather than the store, which is in use."""
         newest = self._backups.newest_time()
         if self._is_damaged:
             return
@@ -194,7 +194,7 @@ class Upkeep:
 
 
 def _begin_log(connection: sqlite3.Connection) -> None:
-    """Begin the log, or begin it again. The change that does so waits for the disk, and the window should not."""
+    """Start a new log here: the first change of a log waits for the disk, which the window should not do."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     # A file that was emptied meanwhile has none, and must not be written.
     if version:

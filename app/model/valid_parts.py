@@ -1,4 +1,4 @@
-"""Reads JSON of which only a part may be valid: that part is used, and the rest is named."""
+"""Reads JSON that may be partly invalid: uses the valid part, and lists the names of the rest."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def parsed(data: bytes) -> object:
 
 
 def decoded(text: str | None, kind: type[_S], name: str, left_out: list[str]) -> _S | None:
-    """Return the valid part of a stored value; None without one. `left_out` gets the names of the other parts."""
+    """Return the valid part of a stored value; None if there is none. `left_out` gets the names of other parts."""
     if text is None:
         return None
     try:
@@ -45,7 +45,7 @@ def decoded(text: str | None, kind: type[_S], name: str, left_out: list[str]) ->
 
 
 def with_valid_fields(kind: type[_S], found: object, within: str, left_out: list[str]) -> _S:
-    """Return a `kind` with the valid fields of `found`. Others have their defaults; `left_out` gets their names.
+    """Return a `kind` with the valid fields of `found`. Others get their defaults; their names are added to `left_out`.
 
     `within`: the name of the field that holds `found`; empty for a whole file.
     """

@@ -1,1 +1,1 @@
-"""Conversations as files that others read: one format a module; no window."""
+"""Exports conversations to files, one format in each module. Independent of Qt."""

@@ -1,7 +1,7 @@
-"""`.bough` files: complete conversations as readable JSON, described in docs/bough-file.md.
+"""Exports `.bough` files: complete conversations as readable JSON, described in docs/bough-file.md.
 
-Each message is a line, sorted by age. Each conversation is complete: messages that it shares with another one, as forks
-do, are in both, with the same ids.
+Each message is a line, sorted by age. Each conversation is complete: messages that it shares with another conversation,
+such as a fork, are in both, with the same ids.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def bough_file(excerpts: Iterable[Excerpt]) -> Iterator[Piece]:
 
 
 def _project(excerpt: Excerpt, written: set[str]) -> dict[str, Any]:
-    """Return the project of a conversation's folder as a field; nothing if an earlier conversation has it."""
+    """Return the project of a conversation's folder as a field; empty if an earlier conversation has the field."""
     folder = excerpt.conversation.folder
     if excerpt.project is None or folder in written:
         return {}

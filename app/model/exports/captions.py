@@ -51,7 +51,7 @@ def heading(message: Message) -> str:
 
 
 def when(ms: int) -> str:
-    """Return a time to the minute."""
+    """Format a time to the minute."""
     try:
         return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC")
     except (ValueError, OverflowError, OSError):
@@ -83,7 +83,7 @@ def split_reasoning(message: Message) -> AnswerParts:
 
 
 def is_folded(message: Message) -> bool:
-    """Whether a message is a note or an attached file: a label, and content that is not part of the talk."""
+    """Return whether a message is a note or an attached file: a label, with content that is shown folded."""
     return message.role in {"note", "file"}
 
 
@@ -107,7 +107,7 @@ def text_of(message: Message, options: Options) -> str:
 
 
 def is_shown(message: Message, options: Options) -> bool:
-    """Whether a message is exported: not the root, nor an empty or unwanted system prompt."""
+    """Return whether a message is exported: not the root, nor an empty or unwanted system prompt."""
     if message.role == "system":
         return options.system_prompts and bool(message.text.strip())
     return message.role != "root"
@@ -123,13 +123,13 @@ def shown_sections(excerpt: Excerpt, options: Options) -> list[Section]:
 
 
 def branch_title(excerpt: Excerpt, section: Section, number: int) -> str:
-    """Return the title of a branch; the first one, which the conversation shows, has none."""
+    """Return the title of a branch; empty for the first branch, which the conversation shows."""
     after = "" if section.parent_id is None else f", after “{first_words(excerpt.tree[section.parent_id])}”"
     return f"Branch {number}{after}"
 
 
 def statistics(message: Message) -> str:
-    """Return an answer's settings, token counts and times in one line; "" for other messages."""
+    """Return an answer's settings, token counts and times in one line; empty for other messages."""
     record = message.record
     if message.role != "assistant" or record is None:
         return ""

@@ -46,9 +46,9 @@ class Excerpt:
         path: Sequence[Message],
         project: Project | None = None,
     ) -> None:
-        """`messages` whose parents are not among them are at the top; `path` holds the visible ones, from the top.
+        """`messages` without a parent among them are at the top. `path`: the visible messages, from the top.
 
-        `project` is that of its folder; None if it is no project.
+        `project` is that of the conversation's folder; None if the folder is not a project.
         """
         self.conversation = conversation
         self.project = project
@@ -69,7 +69,7 @@ class Excerpt:
         return [message.id for message in self.messages if not self.tree.children(message.id)]
 
     def sections(self) -> Iterator[Section]:
-        """Yield the visible branch, then the branches that fork from it, and so on; each message once, without root."""
+        """Yield the visible branch, then the branches that fork from it, and so on. Each message is in one section."""
         shown = {message.id for message in self.path}
         done: set[MessageId] = set()
         # The visible branch comes first, then the others by age.
@@ -82,7 +82,7 @@ class Excerpt:
                 current = next((child for child in children if child in shown), children[-1])
                 done.add(current)
                 line.append(self.tree[current])
-            # Pushed from the lowest up, so that the highest fork comes next, and its older branch first.
+            # Pushed from the lowest fork up, so that the highest fork comes next, and its older branch first.
             for message in reversed(line):
                 pending += [child for child in reversed(self.tree.children(message.id)) if child not in done]
             if section := [message for message in line if message.role != "root"]:

@@ -1,6 +1,6 @@
-"""Files of exports: their formats and names, and how they are written, piece by piece, whole or not at all.
+"""Writes the files of exports, piece by piece, completely or not at all. Also their formats and names.
 
-Light to import: the window's start and the command line need the formats' names.
+Quick to import, because the window's start and the command line need the formats' names.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)", re.IGNORECASE)
 _TEMPORARY = re.compile(r"\.bough-[0-9a-f]{16}")
 _ABANDONED_AFTER_S = 24 * 60 * 60
 _MAX_SCANNED = 1_000
-"""Files looked at in a folder, so that an export into a folder with thousands of files is not slower."""
+"""The most files of a folder that are searched for abandoned ones, so that large folders do not slow exports down."""
 
 
 class Piece(NamedTuple):
@@ -80,12 +80,12 @@ def file_name(name: str, suffix: str, taken: set[str]) -> str:
 
 @contextlib.contextmanager
 def whole_file(path: Path) -> Generator[BinaryIO]:
-    """Open a file that replaces `path` once all of it is on the disk; on an error `path` stays as it was.
+    """Open a file that replaces `path` once it is completely on the disk. After an error, `path` is unchanged.
 
     Raises `OSError`.
     """
     _remove_abandoned(path.parent)
-    # Made beside it with the default mode, so that it gets the permissions of the user's other files.
+    # Created in the same folder with the default mode, so that it gets the permissions of the user's other files.
     temporary = path.with_name(f".bough-{secrets.token_hex(8)}")
     try:
         with temporary.open("xb") as file:
@@ -111,7 +111,7 @@ def _remove_abandoned(folder: Path) -> None:
 
 
 def written(path: Path, pieces: Iterable[Piece], num_messages: int) -> Generator[Progress]:
-    """Write a file and yield the progress; closing the generator early leaves no file. Raises `OSError`."""
+    """Write a file and yield the progress. If the generator is closed early, no file is left. Raises `OSError`."""
     done = 0
     with whole_file(path) as file:
         for piece in pieces:

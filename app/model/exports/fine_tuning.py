@@ -1,7 +1,7 @@
-"""Branches as JSON Lines for fine-tuning: OpenAI's chat format, ShareGPT's, and preferences between siblings.
+"""Exports branches as JSON Lines for fine-tuning: OpenAI's chat format, ShareGPT's, and preferences.
 
-A branch ends at its last answer, and is left out if it has none. Messages that branches share are encoded once, and
-only one branch is in memory.
+A branch ends at its last answer, and is left out if it has none. Shared messages are encoded once, and only one branch
+is in memory.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def sharegpt_records(excerpt: Excerpt, options: Options) -> Iterator[Piece]:
 
 
 def preference_records(excerpt: Excerpt, options: Options) -> Iterator[Piece]:
-    """Yield a line for each answer that is not the shown one of its siblings: `{"prompt", "chosen", "rejected"}`."""
+    """Yield a line for each answer with a sibling that is shown instead: `{"prompt", "chosen", "rejected"}`."""
     line = _Line(excerpt, options, _openai_turn, is_prompt=True)
     for message in excerpt.messages:
         answers = [answer for child in excerpt.tree.children(message.id) if _is_answer(answer := excerpt.tree[child])]
@@ -60,12 +60,12 @@ class _Step(NamedTuple):
 
 
 class _Line:
-    """The path from the top to a message. Moving to another message keeps the part that both share."""
+    """The path from the top to a message. Moving to another message keeps the common part of both paths."""
 
     def __init__(
         self, excerpt: Excerpt, options: Options, encode: Callable[[Message, Options], str], *, is_prompt: bool = False
     ) -> None:
-        """A prompt also includes answers that failed or are empty, since messages follow them."""
+        """`is_prompt`: also include answers that failed or are empty, because messages follow them."""
         self._excerpt, self._options, self._encode, self._is_prompt = excerpt, options, encode, is_prompt
         self._steps: list[_Step] = []
         self._indices: dict[MessageId, int] = {}
@@ -77,7 +77,7 @@ class _Line:
         return self._steps[num_steps - 1].message.id if num_steps else None
 
     def turns(self) -> str:
-        """Return the messages on the path as JSON; of a branch, up to its last answer."""
+        """Return the messages on the path as JSON: all for a prompt, those up to the last answer for a branch."""
         num_steps = len(self._steps) if self._is_prompt else self._steps[-1].num_to_answer
         return ",".join([step.turn for step in self._steps[:num_steps] if step.turn])
 
@@ -134,7 +134,7 @@ def _branches(
 
 
 def _is_answer(message: Message) -> bool:
-    """Whether a message is an answer to learn from, not an empty, failed or unfinished one."""
+    """Return whether a message is a complete answer, not an empty, failed or unfinished one."""
     return message.role == "assistant" and bool(message.text.strip()) and message.state not in {"failed", "streaming"}
 
 

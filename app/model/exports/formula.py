@@ -1,4 +1,4 @@
-"""LaTeX formulas as SVG, drawn by ziamath. Independent of documents."""
+"""Draws LaTeX formulas as SVG with ziamath. Independent of documents."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ENVIRONMENT = re.compile(r"\\(begin|end)\s*\{\s*([A-Za-z]+)\*?\s*\}")
 _KNOWN = re.compile(
     r"align(?:ed)?|array|cases|displaymath|equation|gather(?:ed)?|math|multline|split|(?:small|[pbBvV])?matrix"
 )
-"""Environments that ziamath supports; it would draw only the content of others."""
+"""Environments that ziamath supports. Of others, it would draw only the content."""
 _LIKE_ALIGN = re.compile(r"\\(begin|end)\s*\{(?:(?:alignat|alignedat|eqnarray|flalign)\*?|aligned)\}(?:\s*\{\d+\})?")
 _VIEW_BOX = re.compile(r'viewBox="(\S+) (\S+) (\S+) (\S+)"')
 
@@ -34,7 +34,7 @@ class Formula(NamedTuple):
 
 @lru_cache(maxsize=2048)
 def formula(latex: str, size_px: float, colour: str, *, is_inline: bool) -> Formula | None:
-    """Return a formula as a picture; None if it can't be drawn, so that its source must be shown."""
+    """Return a formula as a picture; None if it can't be drawn, in which case the caller shows its source."""
     if len(latex) > _MAX_CHARACTERS or not _are_braces_closed(latex):
         return None
     plain = _simplified(_without_numbers(latex))
@@ -53,7 +53,7 @@ def formula(latex: str, size_px: float, colour: str, *, is_inline: bool) -> Form
 
 
 def _are_braces_closed(latex: str) -> bool:
-    """Whether all braces are paired; ziamath would draw the formula without the others."""
+    """Return whether all braces are paired. ziamath would silently leave out unpaired ones."""
     depth = 0
     for brace in re.findall(r"[{}]", _ESCAPE.sub("", latex)):
         depth += 1 if brace == "{" else -1

@@ -20,7 +20,7 @@ _MAX_CHARACTERS = 200_000
 
 
 class Stretch(NamedTuple):
-    """A piece of code with one look; `kind` is a key of `code_looks`, or empty."""
+    """A piece of code with a single look; `kind` is a key of `code_looks`, or empty."""
 
     text: str
     kind: str
@@ -42,7 +42,7 @@ def theme(scheme: Literal["light", "dark"]) -> dict[str, str]:
 
 
 def stretches(code: str, language: str) -> list[Stretch]:
-    """Return `code` in pieces; as one piece without a kind if its language is unknown or it is very long."""
+    """Split `code` into pieces. If its language is unknown or it is very long, it is one piece without a kind."""
     if not language or len(code) > _MAX_CHARACTERS:
         return [Stretch(code, "")]
     try:

@@ -1,7 +1,7 @@
-"""Conversations as a single HTML file without scripts or network access; branches fold.
+"""Exports conversations as an HTML file without scripts or network access; branches can be folded.
 
-HTML in messages is shown as text. Formulas are SVG pictures with hidden source for copying and screen readers. Pictures
-are shown if their data are in the message.
+HTML in messages is shown as text. Formulas are SVG pictures with their source as hidden text, for copying and screen
+readers. Pictures are shown if their data are in the message.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _code(scheme: Literal["light", "dark"]) -> str:
 
 
 def _sections(excerpt: Excerpt, options: Options) -> Iterator[Piece]:
-    """Yield all sections; a branch is folded into the section that it forks from."""
+    """Yield all sections. A branch is folded into the section from which it forks."""
     sections = shown_sections(excerpt, options)
     shown = {message.id for section in sections for message in section.messages}
     forks: dict[MessageId | None, list[Section]] = {}

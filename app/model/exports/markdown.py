@@ -1,4 +1,4 @@
-"""Conversations as Markdown documents with unchanged texts, which Bough can import again.
+"""Exports conversations as Markdown documents with unchanged texts, which Bough can import.
 
 A document is the conversation's name, then each message under a heading that names its role. If this is ambiguous (a
 text contains such headings, leaves a fence open, or begins with empty lines) or there are several branches, comments
@@ -98,7 +98,7 @@ def _nearest_parent(message: Message, excerpt: Excerpt, exported: set[MessageId]
 
 
 def _is_plain(sections: list[Section], texts: list[str]) -> bool:
-    """Whether a document without comments can be imported unchanged."""
+    """Return whether a document without comments can be imported unchanged."""
     return all(message.role in ROLES for section in sections for message in section.messages) and all(
         text
         and not text.startswith("\n")

@@ -1,4 +1,4 @@
-"""An ODT file: its parts, filled into the templates in resources/exports, and the styles that its text needs."""
+"""Writes an ODT file: fills its parts and styles into the templates in resources/exports."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import BinaryIO, NamedTuple
 
 from app.model.exports.highlighting import theme
 
-# Sizes that odt-styles.xml has, too.
+# Sizes that odt-styles.xml contains, too.
 TEXT_MM = 170
 """The width of the text on a page."""
 INDENT_MM = 8
@@ -98,7 +98,7 @@ def margins(top_mm: float = 0, bottom_mm: float = 0, left_mm: float = 0) -> Prop
 
 
 class AutomaticStyles:
-    """The styles of single places in a document; equal ones are made once."""
+    """Styles that differ from a common style at single places of a document. Equal styles are created once."""
 
     def __init__(self) -> None:
         self._xml: list[str] = []

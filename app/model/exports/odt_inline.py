@@ -1,4 +1,4 @@
-"""The inline content of an ODT text's paragraphs, as XML."""
+"""Writes the inline content of an ODT text's paragraphs as XML."""
 
 from __future__ import annotations
 

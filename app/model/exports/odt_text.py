@@ -1,4 +1,4 @@
-"""The text of an ODT export: messages and their Markdown as paragraphs, lists and tables.
+"""Writes the text of an ODT export: messages and their Markdown as paragraphs, lists and tables.
 
 Every paragraph has the direction of its first letter. Indentation is a property of each paragraph, so that programs
 that treat lists differently show the same.
@@ -32,10 +32,10 @@ from app.model.text import is_right_to_left
 
 _CHARACTER_MM, _SMALL_CHARACTER_MM, _CELL_PADDING_MM = 2.1, 1.7, 5.0
 _MAX_WORD_CHARACTERS = (16, 12, 9, 7, 5)
-"""The room for a word in each column of a table; the more columns, the less."""
+"""The letters of a word that fit in a column, for tables with one column, two columns, and so on."""
 _MAX_LINE_CHARACTERS = 80
 _MIN_LONG_NUMBER = 100
-"""List numbers from here on need more room than the indentation."""
+"""List numbers from this one on need more space than the indentation."""
 
 
 class OdtText:
@@ -118,7 +118,7 @@ class OdtText:
         if depth and style == "Formula":
             properties["fo:text-align"] = "left"
         if depth and style == "Quotations":
-            # The border would move in and out with the list.
+            # Otherwise the border would follow the list's indentation.
             properties["fo:border"] = "none"
         if self._follows_list and not depth and not level:
             properties = {**margins(2.5, BELOW_MM.get(style, 0)), **properties}
@@ -135,7 +135,7 @@ class OdtText:
 
     @property
     def _left_mm(self) -> float:
-        """The indentation, at most half the width of the text."""
+        """The indentation in mm, at most half the width of the text."""
         return min((self._lists.depth + self._num_quotes) * INDENT_MM, TEXT_MM / 2)
 
     def _body_style(self, *, is_tight: bool) -> str:
@@ -208,7 +208,7 @@ class OdtText:
                 pass
 
     def _take_footnote_label(self) -> str:
-        """Return the label of a footnote that begins here, once."""
+        """Return the label of a footnote that begins here, and clear it."""
         label, self._footnote_label = self._footnote_label, ""
         return f"{note_mark(label)} " if label else ""
 
@@ -280,8 +280,8 @@ def _direction(text: str) -> Properties:
 def column_widths(cells: Sequence[Sequence[str]], room: float, *, character: float, padding: float) -> list[float]:
     """Return the width of each column of a table.
 
-    Columns are as wide as their longest lines if `room` allows, else they share it. `character` is the width of a
-    character, `padding` that of a cell's padding; all have the same unit.
+    Columns are as wide as their longest lines if `room` is enough; otherwise they share `room`. `character` is the
+    width of a character, `padding` that of a cell's padding; all have the same unit.
     """
     columns = list(zip(*cells, strict=True))
     words = [max((_num_columns(word) for cell in column for word in cell.split()), default=1) for column in columns]
@@ -311,21 +311,21 @@ class _OpenList(Struct):
     style: str
     start: int | None
     name: str = ""
-    """The XML id of its last element; empty if there is none yet."""
+    """The XML id of the list's last element; empty if there is none yet."""
     is_open: bool = False
     item: str = ""
-    """The open element of its current item."""
+    """The open element of the current item."""
     number: int = 0
-    """The number of its current item."""
+    """The number of the current item."""
     is_labelled: bool = True
-    """Whether its current item already has its bullet or number."""
+    """Whether the current item already has its bullet or number."""
 
 
 class _OpenLists:
     """The nested lists around the current place.
 
-    Their elements are opened only when something is written into them, and again after a table, which ODT does not
-    allow in lists.
+    Their elements are opened only when content is written into them. They are closed before a table, which ODT does not
+    allow in lists, and opened again after it.
     """
 
     def __init__(self, pieces: list[str]) -> None:
@@ -343,7 +343,7 @@ class _OpenLists:
 
     @property
     def hanging_mm(self) -> float:
-        """The distance from the bullet or number to the item's text."""
+        """The distance from the bullet or number to the item's text, in mm."""
         current = self._lists[-1]
         if current.style == "Bullets" or current.number < _MIN_LONG_NUMBER:
             return INDENT_MM - 2
@@ -383,7 +383,7 @@ class _OpenLists:
         return is_labelled
 
     def leave(self) -> None:
-        """Close all elements before something that can't be in a list."""
+        """Close all elements before content that is not allowed in a list."""
         for found in reversed(self._lists):
             self._pieces.append(f"</{found.item}>" if found.item else "")
             self._pieces.append("</text:list>" if found.is_open else "")

@@ -17,30 +17,30 @@ _WHOLE_TAG = HTML_SEQUENCES[-1][0]
 """Opens the only kind of HTML block that can't interrupt a paragraph."""
 _BLANK = re.compile(r"^[ \t]*$", re.MULTILINE)
 _BREAK = re.compile(r"^[ \t]*\n(?=[^ \t\n])", re.MULTILINE)
-"""An empty line before one without indentation: no list, quote or paragraph goes on after it."""
+"""An empty line before a line without indentation. No list, quote or paragraph continues after it."""
 _LIST = re.compile(r"^[ >]*(?:[-+*]|\d{1,9}[.)])(?:[ \t]|$)", re.MULTILINE)
 _MIN_PARSED = 2_000
-"""At least this many characters are parsed at a time, where only a parser can tell."""
+"""Where a parser is needed, at least this many characters are parsed at a time."""
 
 
 class _Opened(NamedTuple):
     """A block outside lists and quotes."""
 
     end: re.Pattern[str]
-    """Matches in the line that ends it."""
+    """Matches in the line that ends the block."""
     closing: str | None
-    """A line that ends it; None if an empty line does."""
+    """A line that ends the block; None if an empty line ends it."""
 
 
 _TO_BLANK = _Opened(_BLANK, None)
 
 
 class _Unsure:
-    """Only a parser can tell whether a line opens a block."""
+    """It takes a parser to decide whether a line opens a block."""
 
 
 def end_of_open_block(text: str) -> str | None:
-    """Return the line that closes what the text leaves open outside lists and quotes; None if nothing is open."""
+    """Return the line that closes the block that a text leaves open outside lists and quotes; None if none is open."""
     if "```" not in text and "~~~" not in text and "<" not in text:
         return None
     text = text.replace("\r\n", "\n").replace("\r", "\n")
@@ -79,7 +79,7 @@ def _next_line(text: str, position: int) -> int:
 
 
 def _opened(text: str, found: re.Match[str], *, is_first: bool) -> _Opened | _Unsure | None:
-    """Return the block that a line outside lists opens; `is_first`: no paragraph can be open before it."""
+    """Return the block that a line outside lists opens. `is_first`: no paragraph can be open before the line."""
     if found[2] is not None:
         return _fence(found[2])
     end = text.find("\n", found.start())
@@ -106,7 +106,7 @@ def _html(line: str) -> _Opened | None:
 
 
 def _open_at_end(text: str) -> _Opened | None:
-    """Return the block that a text leaves open, as a parser sees it."""
+    """Parse a text, and return the block that it leaves open."""
     parser = MarkdownIt("commonmark")
     parser.core.ruler.disable("inline")
     last = parser.parse(f"{text}\n\n## what follows")[-1]

@@ -1,4 +1,4 @@
-"""Conversations as plain text; messages are unchanged."""
+"""Exports conversations as plain text, with unchanged messages."""
 
 from __future__ import annotations
 

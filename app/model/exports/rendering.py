@@ -1,4 +1,4 @@
-"""Markdown as HTML. Subclasses decide how tables, code, formulas and pictures look."""
+"""Renders Markdown as HTML. Subclasses decide how tables, code, formulas and pictures look."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ from app.model.markdown_parser import DISPLAY, INLINE, NOTE_MARK, parsed
 
 _OPTIONS = MarkdownIt("js-default").options
 _DIRECTED = frozenset({"bullet_list_open", "ordered_list_open", "blockquote_open"})
-"""Elements with marks at the side where their text begins."""
+"""Elements with bullets, numbers or a bar at the side where their text begins."""
 _BOX = re.compile(r"\[([ xX])\]\s")
 
 
 class MarkdownRenderer(RendererHTML):
     """Renders Markdown as HTML; HTML in the Markdown is shown as text.
 
-    Methods whose names do not begin with `render` are markdown-it's rules: each renders the tokens of its name.
+    Methods whose names do not begin with `render` are markdown-it's rules: each renders the tokens of the type in its
+    name.
     """
 
     def __init__(self) -> None:
@@ -66,7 +67,7 @@ class MarkdownRenderer(RendererHTML):
             case "link_open":
                 token.attrSet("rel", "noreferrer")
             case "th_open" | "td_open" if "style" in token.attrs:
-                # Qt knows this attribute, but not the style.
+                # Qt supports this attribute, but not the style.
                 token.attrSet("align", str(token.attrs.pop("style")).removeprefix("text-align:"))
             case kind if kind in _DIRECTED:
                 token.attrSet("dir", "auto")
@@ -124,7 +125,7 @@ def _number(label: str) -> str:
 
 
 def boxed(tokens: list[Token]) -> list[Token]:
-    """Replace the boxes of task lists by characters that look like boxes, which screen readers know."""
+    """Replace the boxes of task lists by box characters, which screen readers can read."""
     for item, paragraph, inline in zip(tokens, tokens[1:], tokens[2:], strict=False):
         if item.type == "list_item_open" and paragraph.type == "paragraph_open" and inline.children:
             first = inline.children[0]

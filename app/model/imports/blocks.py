@@ -1,4 +1,4 @@
-"""Parts of other programs' messages: JSON values of uncertain types, reasoning, tool calls and files as notes."""
+"""Converts parts of other programs' messages: JSON values of uncertain types, reasoning, tool calls, and files."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def formatted(value: Json) -> str:
 
 
 class AttachedFile(NamedTuple):
-    """A file of an export that belongs to a message."""
+    """A file in an export that belongs to a message."""
 
     name: str
     data: bytes
@@ -85,7 +85,7 @@ def no_files(_file_id: str) -> None:
 
 
 def with_reasoning(reasoning: str, text: str) -> str:
-    """Return an answer with its reasoning in `<think>` tags before it, as models write it."""
+    """Return an answer after its reasoning in `<think>` tags, as models write it."""
     return f"<think>\n{reasoning.strip()}\n</think>\n\n{text}" if reasoning.strip() else text
 
 
@@ -135,7 +135,7 @@ def file_note(name: str, data: bytes, remarks: Counter[Sentence]) -> str:
 
 
 def file_text(name: str, words: str, remarks: Counter[Sentence]) -> str:
-    """Return a text file as part of its message, since the model has read it."""
+    """Return a text file as a part of its message, because the model has processed it."""
     remarks[KEPT_ATTACHMENTS] += 1
     return f"File: {name or 'without a name'}\n\n{fenced(words)}"
 

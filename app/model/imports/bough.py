@@ -1,4 +1,4 @@
-"""Reads Bough's own files, `.bough`. Conversations come back unchanged, with their ids if these are free."""
+"""Reads Bough's own files, `.bough`. Conversations are restored unchanged, with their ids if these are free."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def conversation(item: dict[str, Json], remarks: Counter[Sentence]) -> Graft:
 
 
 def _project(found: Json, remarks: Counter[Sentence]) -> Project | None:
-    """Read the project of a conversation's folder; None without one."""
+    """Read the project of a conversation's folder; None if there is none."""
     if found is None:
         return None
     left_out: list[str] = []

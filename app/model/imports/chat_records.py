@@ -81,7 +81,7 @@ def _message(theirs: dict[str, Json], remarks: Counter[Sentence]) -> ForeignMess
 
 
 def _preference(item: dict[str, Json], remarks: Counter[Sentence]) -> ForeignConversation:
-    """Read a question with two answers; the chosen one is shown."""
+    """Read a question with two answers. The chosen answer is shown."""
     prompt = blocks.chained(_messages(_turns(item.get("prompt"), "user"), remarks))
     last = prompt[-1].id if prompt else None
     messages = list(prompt)

@@ -1,4 +1,4 @@
-"""Conversations of other programs in a common form, and their conversion to Bough's. Independent of the programs.
+"""A common form for conversations of other programs, and its conversion to Bough's. Independent of the programs.
 
 Tool calls, tool results, other roles and pictures become notes: messages that keep their position, are labelled by
 their first line, and are not sent to a model. Nothing is left out.
@@ -59,7 +59,7 @@ class ForeignConversation(Struct, kw_only=True):
 def grafted(conversation: ForeignConversation, now_ms: int) -> Graft:
     """Return a conversation as Bough's, with the same branches. Raises `UnreadableError` if it has no messages.
 
-    Every message is in it once: one whose parent is missing moves to the top, and cycles are cut.
+    Every message is included once. A message whose parent is missing moves to the top, and cycles are cut.
     """
     if not conversation.messages:
         raise UnreadableError(Sentence("it has no messages"))
@@ -169,7 +169,7 @@ def _ordered(conversation: ForeignConversation) -> tuple[list[int | None], list[
 
 def _cycles(parents: list[int | None]) -> Iterable[int]:
     """Return one index of each cycle."""
-    # 0: not seen; 1: on the current line of parents; 2: done.
+    # 0: not seen; 1: in the current chain of parents; 2: done.
     state = bytearray(len(parents))
     found: list[int] = []
     for start in range(len(parents)):

@@ -22,7 +22,7 @@ from worker.sentence import Sentence
 _BATCH_MESSAGES = 4_000
 """Messages per transaction: some tenths of a second in which no other program can write."""
 _PRINT_BYTES = 8
-"""Bytes remembered of a message's fingerprint; there may be millions of messages."""
+"""How many bytes of a message's fingerprint are kept; there may be millions of messages."""
 _RESERVED_BYTES = 2 << 20
 _MAX_PROBLEMS = 1_000
 
@@ -37,14 +37,14 @@ class Progress(NamedTuple):
 
 
 class Twin(NamedTuple):
-    """A conversation that is in the store already: its name in the file, and its name in the store."""
+    """A conversation that is already in the store: its name in the file, and its name in the store."""
 
     name: str
     there: str
 
 
 class Summary(Struct, kw_only=True):
-    """The result of an import, or of a plan."""
+    """The result of an import or a planned import."""
 
     programs: Counter[str] = field(default_factory=Counter[str])
     """The number of conversations by the program that they come from."""
@@ -52,7 +52,7 @@ class Summary(Struct, kw_only=True):
     num_messages: int = 0
     num_branches: int = 0
     twins: list[Twin] = field(default_factory=list[Twin])
-    """Conversations that are in the store already and were left out."""
+    """Conversations that are already in the store, and were left out."""
     problems: list[Problem] = field(default_factory=list[Problem])
     """Files and conversations that can't be imported."""
     num_more_problems: int = 0
@@ -166,11 +166,14 @@ class _Writer:
         self._offset = self._store.grafts.offset()
 
     def is_waiting(self, graft: Graft) -> bool:
-        """Whether a conversation with the same opening waits to be written."""
+        """Return whether a conversation with the same opening waits to be written."""
         return opening(graft) in self._openings
 
     def planned_twin(self, graft: Graft) -> str | None:
-        """Return the name of a planned conversation with all messages of `graft`; if there is none, plan `graft`."""
+        """Return the name of a planned conversation with all messages of `graft`; None if there is none.
+
+        In that case `graft` is planned.
+        """
         key = opening(graft)
         self._openings.add(key)
         ours = {found[:_PRINT_BYTES] for found in prints(graft.messages)}

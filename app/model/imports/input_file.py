@@ -1,4 +1,4 @@
-"""Opens a file that the user named, unless reading it would never end."""
+"""Opens a file that the user chose, unless reading it would never end."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from app.model.imports.foreign import UnreadableError
 from worker.sentence import Sentence
 
 _WRITER_S = 3.0
-"""How long a pipe may be without a program that writes into it."""
+"""How long to wait for a program that writes into a pipe."""
 _POLL_S = 0.05
 
 
 def opened(path: Path) -> BinaryIO:
-    """Open a file, or a pipe that a program writes into. Raises `OSError`, `UnreadableError`."""
+    """Open a file, or a pipe into which a program writes. Raises `OSError` or `UnreadableError`."""
     # Opening a device may already do something.
     _check(path.stat().st_mode)
     # Otherwise opening a pipe would wait for a writer.
@@ -47,7 +47,7 @@ def _check(mode: int) -> None:
 
 
 def _first_bytes(descriptor: int) -> bytes:
-    """Return what can be read from a pipe now; empty if its writer has written nothing yet."""
+    """Return the bytes that can be read from a pipe now; empty if its writer has written nothing yet."""
     ends_s = time.monotonic() + _WRITER_S
     while True:
         try:

@@ -1,4 +1,4 @@
-"""JSON values from a file of any size, one by one. No more than one value is in memory.
+"""Reads JSON values from a file of any size, one by one. Only one value is in memory at a time.
 
 ijson parses, in C where its backend is installed. `ijson.items` would be shorter, but the cost of each of its events
 grows with the depth of the value, so a deeply nested tree of messages would take minutes.
@@ -22,7 +22,7 @@ Json: TypeAlias = Any
 
 _CHUNK_BYTES = 1 << 16
 _MAX_ITEM_BYTES = (256 << 20) + 1
-"""The size limit of one conversation, since each is held in memory as a whole."""
+"""The size limit of one conversation, because a whole conversation is in memory."""
 _MAX_WORD_BYTES = 1_000
 """Longer words are text such as base64, not numbers."""
 _WORD = b"+-.0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"
@@ -46,7 +46,7 @@ _MAX_DIGITS = len(str(_MAX_INT))
 
 
 class CountedFile:
-    """A file that reports the bytes that are read."""
+    """A file that reports how many bytes are read."""
 
     def __init__(self, file: IO[bytes], advance: Callable[[int], None]) -> None:
         self._file = file
@@ -56,7 +56,7 @@ class CountedFile:
         self._item_begins = 0
 
     def end_item(self) -> None:
-        """Note that a conversation was read to its end."""
+        """Note that a conversation was read completely."""
         self._item_begins = self.num_bytes
 
     def peek(self, size: int) -> bytes:
@@ -90,7 +90,7 @@ class CountedFile:
 
 
 class MendedJson:
-    """A JSON file in which the mistakes that other programs make are mended.
+    """A JSON file that corrects mistakes of other programs while it is read.
 
     Bytes that are not UTF-8 and escapes of lone surrogates become U+FFFD. NaN and the infinities become null. Numbers
     too large for 64 bits become strings, since C parsers refuse them.
@@ -100,7 +100,7 @@ class MendedJson:
         self._file = file
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._rest = b""
-        """Bytes to mend together with the next chunk."""
+        """Bytes to correct together with the next chunk."""
         self._is_in_string = False
 
     def read(self, size: int = -1) -> bytes:
@@ -162,10 +162,10 @@ def _is_too_large(number: bytes) -> bool:
 
 
 def json_values_in(file: CountedFile, num_levels: int) -> Iterator[Json]:
-    """Yield the values that are `num_levels` deep.
+    """Yield the values at the nesting depth `num_levels`.
 
-    0 stands for all values of the file, 1 for the elements of its array, 2 for those of its array `conversations`.
-    Raises `ijson.JSONError` where the file is damaged.
+    0: all values of the file; 1: the elements of its array; 2: the elements of its array `conversations`. Raises
+    `ijson.JSONError` where the file is damaged.
     """
     depth, key, is_inside = 0, "", num_levels == 0
     builder = ijson.ObjectBuilder()

@@ -66,7 +66,7 @@ def _message(
     for found in steps:
         step = object_of(found)
         if text_of(step.get("type")) != "contentBlock":
-            # Status lines of its window.
+            # Status lines of LM Studio's window.
             remarks[Sentence("status lines of LM Studio, left out")] += 1
             continue
         model = text_of(object_of(step.get("genInfo")).get("identifier")) or model

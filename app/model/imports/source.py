@@ -1,4 +1,4 @@
-"""Conversations in files, folders and archives, one at a time.
+"""Finds conversations in files, folders and archives, one at a time.
 
 A conversation's program is recognised by the fields of its JSON, so the file's name does not matter. A file that is cut
 off or damaged yields the conversations before the damage.
