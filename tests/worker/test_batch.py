@@ -39,6 +39,8 @@ NOT_SHARED = NOT_BATCHED | {
     *("recurrent_gemma", "baichuan_m1", "falcon_h1"),
 }
 
+_BATCHED = [name for name in ARCHITECTURES if name not in NOT_BATCHED]
+
 
 def forward(model: nn.Module, tokens: mx.array, layers: Layers) -> mx.array:
     return cast("Any", model)(tokens, cache=layers)[:, -1, :]
@@ -60,7 +62,7 @@ def assert_agree(one: mx.array, other: mx.array) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    [*every_third([name for name in ARCHITECTURES if name not in NOT_BATCHED], 2), *every_third(sorted(NOT_BATCHED))],
+    [*every_third(_BATCHED, 2), *every_third(sorted(NOT_BATCHED))],
 )
 def test_can_batch_knows_which_architectures_can_be_batched(name: str):
     model = build_random_model(ARCHITECTURES[name], vocab_size=VOCAB_SIZE)
@@ -69,7 +71,7 @@ def test_can_batch_knows_which_architectures_can_be_batched(name: str):
     )
 
 
-@pytest.mark.parametrize("name", every_third([name for name in ARCHITECTURES if name not in NOT_BATCHED]))
+@pytest.mark.parametrize("name", [*every_third(_BATCHED[::2]), *in_long_runs(_BATCHED[1::2])])
 def test_rows_that_join_and_leave_equal_single_sequences_and_continue_in_the_cache(name: str):
     """Every few steps a row joins or leaves, beyond the length of windows. The rows that left are continued alone."""
     rng = Random(len(name))

@@ -34,7 +34,7 @@ from worker.language_model import release
 from worker.layers import num_bytes_in, stacks_of
 
 
-@pytest.fixture(scope="module", params=KINDS)
+@pytest.fixture(scope="module", params=[*KINDS[1::2], *in_long_runs(KINDS[::2])])
 def model(request: pytest.FixtureRequest) -> nn.Module:
     return build_random_model(ARCHITECTURES[request.param], vocab_size=VOCAB_SIZE)
 

@@ -29,7 +29,7 @@ from worker.text.vocabulary import Vocabulary
 Made = tuple[Family, ChatTemplate, Vocabulary]
 
 
-@pytest.fixture(scope="module", params=FAMILIES, ids=lambda family: family.name)
+@pytest.fixture(scope="module", params=[*FAMILIES[::2], *in_long_runs(FAMILIES[1::2])], ids=lambda family: family.name)
 def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Made:
     return request.param, *chat_template_of(request.param, tmp_path_factory.mktemp(request.param.name))
 
