@@ -87,7 +87,7 @@ class ModelNotices(QObject):
         self._notices.post(
             Notice(
                 Sentence(
-                    "This model has no chat template, so messages reach it as plain text: it may go on with the text "
+                    "This model has no chat template, so messages reach it as plain text: it may continue the text "
                     "instead of answering. A plain template marks who says what, and where a message ends."
                 ),
                 action=UsePlainTemplate(name),

@@ -261,8 +261,8 @@ class Program(QObject):
             self.notices.post(
                 Notice(
                     Sentence(
-                        "{file} could not be written ({error}), so the model goes on without a template. "
-                        "Check that you may write to this folder, then try again.",
+                        "{file} could not be written ({error}), so the model still has no template. Check that you "
+                        "may write to this folder, then try again.",
                         file=error.filename or self.templates.folder,
                         error=error.strerror or error,
                     ),

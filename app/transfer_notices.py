@@ -78,10 +78,12 @@ class TransferNotices(QObject):
             self._notices.end("interrupted")
             return
         if len(found) == 1:
-            text = Sentence("{model} was on its way when Bough ended. The finished part is kept.", model=found[0].title)
+            text = Sentence(
+                "{model} was not finished when Bough closed. The finished part is kept.", model=found[0].title
+            )
         else:
             text = Sentence(
-                "{num_models} models were on their way when Bough ended. The finished parts are kept.",
+                "{num_models} models were not finished when Bough closed. The finished parts are kept.",
                 num_models=len(found),
             )
         self._notices.post(Notice(text, action=ResumeTransfers(keys), cause="interrupted"))
@@ -97,7 +99,7 @@ class TransferNotices(QObject):
         self._said = {key: said for key, said in before.items() if key in failed}
         for key, (title, why) in failed.items():
             if key not in self._seen and not (is_start or self._num_windows or self._is_followed(key)):
-                self._said[key] = Sentence("{model} did not come: {why}", model=title, why=why)
+                self._said[key] = Sentence("{model} could not be downloaded or converted: {why}", model=title, why=why)
         self._seen = set(failed)
         if self._said == before:
             return

@@ -75,7 +75,7 @@ _PARTING_S = 0.25
 """After a shutdown, the server replies for this long to questions that came before it."""
 
 _IN_USE = Sentence("This `request_id` is already in use. Choose another one for each command.")
-_SHUTTING_DOWN = Sentence("The worker is shutting down. Start a new one.")
+_SHUTTING_DOWN = Sentence("The model process is shutting down. Start a new one.")
 
 
 class Server:

@@ -545,8 +545,8 @@ def how_weights_lie(weights: WeightForm) -> Sentence | None:
             )
         case "packed":
             return Sentence(
-                "Its weights stay quantized, which is slower on a CPU: unpacked they need {needed_bytes} of memory, "
-                "and {free_bytes} was free.",
+                "Its weights stay quantized, which is slower on a CPU. Unpacked, they would need {needed_bytes} of "
+                "memory, but only {free_bytes} was free.",
                 needed_bytes=weights.needed_bytes,
                 free_bytes=weights.free_bytes,
             )

@@ -35,7 +35,7 @@ class ChatTemplates:
         except (OSError, ValueError) as error:
             self._report(
                 Sentence(
-                    "The chat template that you chose for “{model}” can't be read ({error}), so the model goes on "
+                    "The chat template that you chose for “{model}” can't be read ({error}), so the model runs "
                     "without one. The file is {file}. Choose a template again on the model's page.",
                     model=name,
                     error=error,

@@ -84,7 +84,7 @@ def check(model: LocalModel) -> Generator[Checking, None, Checked]:
         else:
             problems.append(
                 Sentence(
-                    "{file} is damaged: it is not what its hash says. Remove the model, and fetch it again.",
+                    "{file} is damaged: its content does not match its hash. Remove the model, and download it again.",
                     file=file.path,
                 )
             )
@@ -175,11 +175,11 @@ def _tried(model: LocalModel) -> Generator[Checking, None, Sentence | None]:
 
 def summary(checked: Checked) -> Sentence:
     """Return a sentence about a check that found no problems."""
-    loaded = Sentence("It loads and answers.") if checked.is_loaded else Sentence("Its header can be read.")
+    loaded = Sentence("It loads and answers.") if checked.is_loaded else Sentence("The file's header can be read.")
     if not checked.num_hashed:
         return loaded
     hashed = Sentence(
-        "Files with the content of their hashes: {num_files} ({hashed_bytes}).",
+        "Files whose content matches their hash: {num_files} ({hashed_bytes}).",
         num_files=checked.num_hashed,
         hashed_bytes=checked.hashed_bytes,
     )

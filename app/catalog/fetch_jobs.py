@@ -147,8 +147,8 @@ class FetchJobs:
     def _set_aside(self, path: Path, why: str) -> None:
         self._report(
             Sentence(
-                "A model that was on its way can't be resumed, because its entry can't be read ({error}). "
-                "The entry is kept as {file}. Fetch or convert the model again.",
+                "An unfinished model can't be resumed, because its entry can't be read ({error}). The entry is kept "
+                "as {file}. Download or convert the model again.",
                 error=why,
                 file=set_aside(path) or path,
             )

@@ -262,7 +262,7 @@ def _locked(path: Path, title: str) -> Generator[None]:
         except OSError:
             raise HubError(
                 Sentence(
-                    "Another Bough is fetching or converting {title} now. Wait until it has finished.", title=title
+                    "Another Bough is downloading or converting {title} now. Wait until it has finished.", title=title
                 ),
                 "busy",
             ) from None

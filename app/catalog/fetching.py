@@ -313,7 +313,7 @@ class FetchQueue:
                     if num_bytes != fetch.num_bytes:
                         waiting = None
                     elif speed.still_s > self._stall_s and waiting is None:
-                        waiting = Sentence("No data has arrived for a while. If this goes on, pause and resume.")
+                        waiting = Sentence("No data has arrived for a while. If this continues, pause and resume.")
                     fetch = replace(
                         fetch,
                         phase=phase,
@@ -356,9 +356,12 @@ class FetchQueue:
 def _ended(fetch: Fetch) -> Sentence:
     if fetch.is_local:
         return Sentence(
-            "The process that converted this has ended. The finished weight files are kept. Resume the conversion."
+            "The process that converted this model has ended. The finished weight files are kept. Resume the "
+            "conversion."
         )
-    return Sentence("The process that fetched this has ended. The part that has arrived is kept. Resume the download.")
+    return Sentence(
+        "The process that downloaded this model has ended. The part that has arrived is kept. Resume the download."
+    )
 
 
 class _Speed:

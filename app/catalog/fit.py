@@ -286,8 +286,8 @@ def refusal(
     return joined(
         [
             Sentence(
-                "This model takes {need_bytes} of memory, {weights_bytes} of it for its weights, and models can use "
-                "{total_bytes} here. It was not loaded.",
+                "This model takes {need_bytes} of memory, {weights_bytes} of it for its weights, but models can use "
+                "only {total_bytes} here. It was not loaded.",
                 need_bytes=needed.total_bytes,
                 weights_bytes=needed.weights_bytes,
                 total_bytes=memory.total_bytes,
@@ -309,7 +309,7 @@ def refusal_now(
     if found.total_bytes <= memory.available_bytes:
         return None
     return Sentence(
-        "This model takes at least {need_bytes} of memory, and {available_bytes} are free. It was not loaded. "
+        "This model takes at least {need_bytes} of memory, but only {available_bytes} are free. It was not loaded. "
         "Close other programs first, or choose a smaller model.",
         need_bytes=found.total_bytes,
         available_bytes=memory.available_bytes,

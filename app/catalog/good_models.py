@@ -29,7 +29,9 @@ _NOTES = {
     "everyday": Sentence("For everyday questions, summaries and drafts; it reads long texts."),
     "most": Sentence("For most work, also with code; it can think before it answers."),
     "long": Sentence("For difficult questions, longer texts and code; it can think before it answers."),
-    "experts": Sentence("For difficult work; quick for its size, because it uses a tenth of itself for each token."),
+    "experts": Sentence(
+        "For difficult work; quick for its size, because only a tenth of its parameters is used for each token."
+    ),
     "difficult": Sentence("The best of this list; quick for its size, but it needs much memory."),
 }
 

@@ -39,8 +39,8 @@ def offline() -> HubError:
     """Return the failure of a request that a setting forbids."""
     return HubError(
         Sentence(
-            "HF_HUB_OFFLINE is set, so Bough does not ask the hub. Models on this computer can be used. "
-            "To search and fetch, start Bough without this variable."
+            "HF_HUB_OFFLINE is set, so Bough does not ask the hub. Models on this computer can be used. To search "
+            "and download, start Bough without this variable."
         ),
         "offline",
     )
@@ -90,7 +90,7 @@ def refused(endpoint: str, repo: str, status: int, headers: Mapping[str, str], *
                 host=site,
             )
             if has_token
-            else Sentence("{host} wants to know who asks. Enter an access token, then try again.", host=site)
+            else Sentence("{host} requires you to log in. Enter an access token, then try again.", host=site)
         )
         return HubError(sentence, "refused")
     if status == 429:
@@ -137,14 +137,14 @@ def host(endpoint: str) -> str:
 def _gated(page: str, repo: str, *, has_token: bool) -> Sentence:
     if has_token:
         return Sentence(
-            "The owner of {repo} decides who may fetch it, and your account may not yet. "
-            "Open {page}, ask for access, then try again.",
+            "The owner of {repo} decides who may download it, and your account may not yet. Open {page}, ask for "
+            "access, then try again.",
             repo=repo,
             page=page,
         )
     return Sentence(
-        "The owner of {repo} decides who may fetch it. Open {page}, log in and ask for access; "
-        "then enter an access token of your account in Bough.",
+        "The owner of {repo} decides who may download it. Open {page}, log in and ask for access; then enter an "
+        "access token of your account in Bough.",
         repo=repo,
         page=page,
     )

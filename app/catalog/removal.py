@@ -43,7 +43,8 @@ def _not_fetched(lock: Path | None, model: LocalModel) -> Generator[None]:
         except OSError:
             raise RemovalError(
                 Sentence(
-                    "{title} is being fetched now, so nothing was deleted. Cancel the download first, then try again.",
+                    "{title} is being downloaded now, so nothing was deleted. Cancel the download first, then try "
+                    "again.",
                     title=model.title,
                 )
             ) from None

@@ -37,7 +37,7 @@ def shortage(model: Loaded, memory: Memory, asked: Asked) -> Shortage | None:
     is_too_large = _whole_bytes(model, memory, asked) > memory.total_bytes
     if asked.num_answers > 1 and is_too_large:
         numbers = Sentence(
-            "{num_answers} answers at once take {need_bytes} of memory with the model, and models can use "
+            "{num_answers} answers at once take {need_bytes} of memory with the model, but models can use only "
             "{total_bytes} here.",
             num_answers=asked.num_answers,
             need_bytes=_whole_bytes(model, memory, asked),
@@ -45,22 +45,22 @@ def shortage(model: Loaded, memory: Memory, asked: Asked) -> Shortage | None:
         )
     elif is_too_large:
         numbers = Sentence(
-            "{num_tokens} tokens, answer included, take {need_bytes} of memory with the model, and models can use "
-            "{total_bytes} here.",
+            "{num_tokens} tokens, answer included, take {need_bytes} of memory with the model, but models can use "
+            "only {total_bytes} here.",
             num_tokens=asked.num_tokens,
             need_bytes=_whole_bytes(model, memory, asked),
             total_bytes=memory.total_bytes,
         )
     elif asked.num_answers > 1:
         numbers = Sentence(
-            "{num_answers} answers at once take {need_bytes} more memory, and {available_bytes} are free.",
+            "{num_answers} answers at once take {need_bytes} more memory, but only {available_bytes} are free.",
             num_answers=asked.num_answers,
             need_bytes=needed,
             available_bytes=memory.available_bytes,
         )
     else:
         numbers = Sentence(
-            "{num_tokens} tokens, answer included, take {need_bytes} more memory, and {available_bytes} are free.",
+            "{num_tokens} tokens, answer included, take {need_bytes} more memory, but only {available_bytes} are free.",
             num_tokens=asked.num_tokens,
             need_bytes=needed,
             available_bytes=memory.available_bytes,

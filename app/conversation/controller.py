@@ -383,7 +383,7 @@ class Controller(QObject):
             asked = Asked(num_tokens=num_tokens + settings.sampling.max_tokens, num_answers=number)
             found = self.program.supply.shortage(name, asked)
             if found is not None and found.is_too_large:
-                why = Sentence("{why} Nothing was asked, and your text is kept.", why=found.sentence)
+                why = Sentence("{why} Nothing was sent to the model, and your text is kept.", why=found.sentence)
                 self._notices.post(Notice(why, "danger", action=AllowLargeAnswers(name)))
                 return True
         return False

@@ -210,15 +210,15 @@ class Banner(QWidget):
             case Undo() | UndoDelete() | UndoArchive() | UndoDeleteProject():
                 return self.tr("Undo")
             case AskWithProject():
-                return self.tr("Ask again with it")
+                return self.tr("Ask again with project")
             case ChatWith():
                 return self.tr("Chat")
             case LoadAnyway():
-                return self.tr("Load it anyway")
+                return self.tr("Load anyway")
             case FreeMemory():
                 return self.tr("Free memory first")
             case AllowLargeAnswers():
-                return self.tr("Allow it")
+                return self.tr("Allow")
             case UsePlainTemplate():
                 return self.tr("Use a plain template")
             case AskGuide():

@@ -70,7 +70,7 @@ class FetchOffer(QWidget):
         transfer, model = offer.transfer, offer.model
         is_under_way = transfer is not None and transfer.state in {"queued", "running"}
         size = "" if model.num_bytes is None else f" ({sized(model.num_bytes)})"
-        self.button.show_text(self.tr("Fetch {model}").format(model=f"{model.title}{size}"))
+        self.button.show_text(self.tr("Download {model}").format(model=f"{model.title}{size}"))
         self.button.setVisible(not is_under_way)
         self.cancel_button.setVisible(is_under_way)
         fraction = None if transfer is None else transfer.fraction
@@ -94,8 +94,8 @@ class FetchOffer(QWidget):
         if transfer.state not in {"queued", "running"}:
             return ""
         if transfer.fraction is None:
-            return self.tr("Fetching {model}…").format(model=title)
-        text = self.tr("Fetching {model}: {percent} %").format(
+            return self.tr("Downloading {model}…").format(model=title)
+        text = self.tr("Downloading {model}: {percent} %").format(
             model=title, percent=counted(int(transfer.fraction * 100))
         )
         left_s = transfer.seconds_left

@@ -67,23 +67,23 @@
         <translation>Jedes Programm in Ihrem Netz, das den Schlüssel hat, kann Anfragen senden. Die Verbindung ist nicht verschlüsselt: Andere im Netz können den Schlüssel, die Anfragen und die Antworten mitlesen.</translation>
     </message>
     <message>
-        <source>Names that mean the loaded model</source>
+        <source>Aliases for the loaded model</source>
         <translation>Aliasnamen für das geladene Modell</translation>
     </message>
     <message>
-        <source>Parts left out of requests</source>
-        <translation>Was aus Anfragen weggelassen wird</translation>
+        <source>Text to leave out of requests</source>
+        <translation>Aus Anfragen wegzulassender Text</translation>
     </message>
     <message>
         <source>Apply</source>
         <translation>Anwenden</translation>
     </message>
     <message>
-        <source>This ends the requests that are being answered.</source>
-        <translation>Anfragen, die gerade beantwortet werden, werden dadurch beendet.</translation>
+        <source>This cancels the requests that are being answered.</source>
+        <translation>Anfragen, die gerade beantwortet werden, werden dadurch abgebrochen.</translation>
     </message>
     <message>
-        <source>One on each line, for programs that insist on their own names; * stands for any text.</source>
+        <source>One per line, for programs that insist on their own model names; * stands for any text.</source>
         <translation>Einer pro Zeile, für Programme mit fest eingestellten Modellnamen; * steht für beliebigen Text.</translation>
     </message>
     <message>
@@ -156,7 +156,7 @@
         <translation>{tokens} gelesen</translation>
     </message>
     <message>
-        <source>first word {seconds} s</source>
+        <source>first word after {seconds} s</source>
         <translation>erstes Wort nach {seconds} s</translation>
     </message>
     <message>
@@ -168,8 +168,8 @@
         <translation>{size} Arbeitsspeicher</translation>
     </message>
     <message>
-        <source>ended before “{stop}”</source>
-        <translation>endete vor „{stop}“</translation>
+        <source>ended before the stop string “{stop}”</source>
+        <translation>endete vor der Stoppsequenz „{stop}“</translation>
     </message>
     <message>
         <source>The prompt had {tokens} tokens: {kept} were in the cache, {read} were read.</source>
@@ -192,7 +192,7 @@
         <translation>Das Modell brauchte mit seinem Cache bis zu {size} Arbeitsspeicher.</translation>
     </message>
     <message>
-        <source>It answered a request of {program}.</source>
+        <source>It answered a request from {program}.</source>
         <translation>Die Antwort ging an {program}.</translation>
     </message>
     <message>
@@ -403,15 +403,15 @@
         <translation>Rückgängig</translation>
     </message>
     <message>
-        <source>Ask again with it</source>
-        <translation>Damit erneut fragen</translation>
+        <source>Ask again with project</source>
+        <translation>Mit Projekt erneut fragen</translation>
     </message>
     <message>
         <source>Chat</source>
         <translation>Chat beginnen</translation>
     </message>
     <message>
-        <source>Load it anyway</source>
+        <source>Load anyway</source>
         <translation>Trotzdem laden</translation>
     </message>
     <message>
@@ -419,7 +419,7 @@
         <translation>Erst Arbeitsspeicher freigeben</translation>
     </message>
     <message>
-        <source>Allow it</source>
+        <source>Allow</source>
         <translation>Zulassen</translation>
     </message>
     <message>
@@ -478,7 +478,7 @@
         <translation>{what} entfernen</translation>
     </message>
     <message>
-        <source>Remove (Delete)</source>
+        <source>Remove (Del)</source>
         <translation>Entfernen (Entf)</translation>
     </message>
     <message>
@@ -739,8 +739,8 @@
         <translation>, {over} zu viele. </translation>
     </message>
     <message>
-        <source>The oldest messages will be left out.</source>
-        <translation>Die ältesten Nachrichten werden weggelassen.</translation>
+        <source>The oldest messages will not be sent to the model.</source>
+        <translation>Die ältesten Nachrichten werden nicht an das Modell gesendet.</translation>
     </message>
     <message>
         <source>The answer would fail: shorten the message, or continue from an earlier one.</source>
@@ -978,8 +978,8 @@
         <translation>Alle Zweige</translation>
     </message>
     <message>
-        <source>This folder</source>
-        <translation>Dieser Ordner</translation>
+        <source>This project</source>
+        <translation>Dieses Projekt</translation>
     </message>
     <message numerus="yes">
         <source>%n conversation(s) in “{folder}”</source>
@@ -1065,7 +1065,7 @@
         <translation>Die Datei enthält Hooks: {names}</translation>
     </message>
     <message>
-        <source>A hook is a program that runs with your rights once you turn it on. Import only hooks you trust.</source>
+        <source>A hook is a program that runs with your permissions once you turn it on. Import only hooks you trust.</source>
         <translation>Ein Hook ist ein Programm, das mit Ihren Rechten läuft, sobald Sie ihn einschalten. Importieren Sie nur Hooks, denen Sie vertrauen.</translation>
     </message>
     <message>
@@ -1101,12 +1101,12 @@
         <translation>Endgültig löschen</translation>
     </message>
     <message>
-        <source>A model is not here yet. Close Bough?</source>
-        <translation>Ein Modell ist noch nicht da. Bough schließen?</translation>
+        <source>A model is not finished yet. Close Bough?</source>
+        <translation>Ein Modell ist noch nicht fertig. Bough schließen?</translation>
     </message>
     <message>
-        <source>The part that came is kept. To go on, start Bough again and choose Resume in the Models window.</source>
-        <translation>Was schon da ist, bleibt erhalten. Um fortzufahren, starten Sie Bough wieder und wählen Sie im Fenster Modelle „Fortsetzen“.</translation>
+        <source>The finished part is kept. To continue, start Bough again and choose Resume in the Models window.</source>
+        <translation>Der fertige Teil bleibt erhalten. Um fortzufahren, starten Sie Bough wieder, und wählen Sie im Fenster „Modelle“ „Fortsetzen“.</translation>
     </message>
     <message>
         <source>Close</source>
@@ -1129,7 +1129,7 @@
         <translation>Name (leer lassen für kein Projekt)</translation>
     </message>
     <message>
-        <source>Your conversations can&apos;t be written now. Free some disk space; Bough then saves the text.</source>
+        <source>Your conversations can&apos;t be saved now. Free some disk space; Bough then saves the text.</source>
         <translation>Ihre Gespräche können gerade nicht gespeichert werden. Schaffen Sie Platz auf dem Datenträger; Bough speichert den Text dann von selbst.</translation>
     </message>
     <message>
@@ -1218,8 +1218,8 @@
         <translation>nicht mehr vorhanden</translation>
     </message>
     <message>
-        <source>other tokens than {model}</source>
-        <translation>andere Token als {model}</translation>
+        <source>different vocabulary from {model}</source>
+        <translation>anderes Vokabular als {model}</translation>
     </message>
 </context>
 <context>
@@ -1251,8 +1251,8 @@
         <translation>Diese Dateien können nicht importiert werden</translation>
     </message>
     <message>
-        <source>{names}: Bough imports {endings} and folders of such files.</source>
-        <translation>{names} kann nicht importiert werden. Bough importiert {endings} und Ordner mit solchen Dateien.</translation>
+        <source>Can&apos;t import {names}. Bough imports {endings} files, and folders that contain them.</source>
+        <translation>{names} kann nicht importiert werden. Bough importiert Dateien mit {endings} und Ordner mit solchen Dateien.</translation>
     </message>
 </context>
 <context>
@@ -1326,8 +1326,8 @@
         <translation>Für Fine-Tuning: die gezeigte Antwort, gepaart mit jeder anderen Version.</translation>
     </message>
     <message>
-        <source>Everything that Bough knows, to import into Bough again.</source>
-        <translation>Alles, was Bough weiß, zum Wiederimport in Bough.</translation>
+        <source>Everything, for importing into Bough again.</source>
+        <translation>Alles, für den erneuten Import in Bough.</translation>
     </message>
 </context>
 <context>
@@ -1341,20 +1341,20 @@
         <translation>Vorschau: die erste Seite</translation>
     </message>
     <message>
-        <source>The whole file.</source>
-        <translation>Die ganze Datei.</translation>
+        <source>This is the whole file.</source>
+        <translation>Das ist die ganze Datei.</translation>
     </message>
     <message>
-        <source>The first page.</source>
-        <translation>Die erste Seite.</translation>
+        <source>Only the first page is shown.</source>
+        <translation>Nur die erste Seite wird gezeigt.</translation>
     </message>
     <message>
         <source>The file would be empty.</source>
         <translation>Die Datei wäre leer.</translation>
     </message>
     <message>
-        <source>The beginning.</source>
-        <translation>Der Anfang.</translation>
+        <source>Only the beginning is shown.</source>
+        <translation>Nur der Anfang wird gezeigt.</translation>
     </message>
 </context>
 <context>
@@ -1487,8 +1487,8 @@
         <translation>{count} Token</translation>
     </message>
     <message>
-        <source>Speed here</source>
-        <translation>Tempo hier</translation>
+        <source>Measured speed</source>
+        <translation>Gemessenes Tempo</translation>
     </message>
     <message>
         <source>Licence</source>
@@ -1526,7 +1526,7 @@
         <translation>Stoppen</translation>
     </message>
     <message>
-        <source>Fetch {model}</source>
+        <source>Download {model}</source>
         <translation>{model} herunterladen</translation>
     </message>
     <message>
@@ -1538,11 +1538,11 @@
         <translation>Das beste Modell, das auf diesen Computer passt:</translation>
     </message>
     <message>
-        <source>Fetching {model}…</source>
+        <source>Downloading {model}…</source>
         <translation>{model} wird heruntergeladen…</translation>
     </message>
     <message>
-        <source>Fetching {model}: {percent} %</source>
+        <source>Downloading {model}: {percent} %</source>
         <translation>{model} wird heruntergeladen: {percent} %</translation>
     </message>
 </context>
@@ -2068,8 +2068,8 @@
         <translation>{} im Cache</translation>
     </message>
     <message>
-        <source>Left out by your rule: {}</source>
-        <translation>Nach Ihrer Regel weggelassen: {}</translation>
+        <source>Left out of the request by your rule: {}</source>
+        <translation>Nach Ihrer Regel aus der Anfrage weggelassen: {}</translation>
     </message>
     <message>
         <source>first token {} s</source>
@@ -2178,8 +2178,8 @@
         <translation>Port</translation>
     </message>
     <message>
-        <source>Models that requests name</source>
-        <translation>Modelle, die Anfragen nennen dürfen</translation>
+        <source>Models for requests</source>
+        <translation>Modelle für Anfragen</translation>
     </message>
     <message>
         <source>Only the loaded one</source>
@@ -2222,16 +2222,16 @@
         <translation>Nur Programme, die den Schlüssel haben, können Anfragen senden, auch von anderen Computern.</translation>
     </message>
     <message>
-        <source>It is being started.</source>
-        <translation>Sie wird gestartet.</translation>
+        <source>The local API is starting.</source>
+        <translation>Die lokale API wird gestartet.</translation>
     </message>
     <message>
-        <source>It comes from the environment variable BOUGH_API_KEY.</source>
-        <translation>Er kommt aus der Umgebungsvariablen BOUGH_API_KEY.</translation>
+        <source>The key comes from the environment variable BOUGH_API_KEY.</source>
+        <translation>Der Schlüssel kommt aus der Umgebungsvariablen BOUGH_API_KEY.</translation>
     </message>
     <message>
-        <source>It is kept in the keyring of your system. A new key makes this one invalid.</source>
-        <translation>Er wird im Schlüsselbund Ihres Systems gespeichert. Ein neuer Schlüssel macht diesen ungültig.</translation>
+        <source>The key is stored in your system&apos;s keyring. A new key makes it invalid.</source>
+        <translation>Der Schlüssel wird im Schlüsselbund Ihres Systems gespeichert. Ein neuer Schlüssel macht ihn ungültig.</translation>
     </message>
     <message>
         <source>Your system&apos;s keyring can&apos;t be used, so Bough makes another key at each start. To choose one, set BOUGH_API_KEY.</source>
@@ -2328,7 +2328,7 @@
         <translation>Ordner anzeigen</translation>
     </message>
     <message>
-        <source>Removes the cache from disk and memory. Your conversations stay.</source>
+        <source>Clears the cache on disk and in memory. Your conversations are kept.</source>
         <translation>Leert den Cache auf dem Datenträger und im Arbeitsspeicher. Ihre Gespräche bleiben erhalten.</translation>
     </message>
     <message>
@@ -2360,8 +2360,8 @@
         <translation>Das geladene Modell unterstützt das nicht und verwendet volle Genauigkeit.</translation>
     </message>
     <message>
-        <source>The loaded model gets up to {}.</source>
-        <translation>Für das geladene Modell bis zu {}.</translation>
+        <source>Up to {} for the loaded model.</source>
+        <translation>Bis zu {} für das geladene Modell.</translation>
     </message>
     <message>
         <source>As much as the model and the memory of this computer allow.</source>
@@ -2917,7 +2917,7 @@
 <context>
     <name>ModelEntries</name>
     <message>
-        <source>On the way</source>
+        <source>In progress</source>
         <translation>In Arbeit</translation>
     </message>
     <message>
@@ -2959,12 +2959,12 @@
         <translation>Quantisierung</translation>
     </message>
     <message>
-        <source>Stop, and remove what has been made; the file stays</source>
-        <translation>Abbrechen und das Umgewandelte entfernen; die Datei bleibt erhalten</translation>
+        <source>Cancel, and remove the converted part; the file is kept</source>
+        <translation>Abbrechen und den umgewandelten Teil entfernen; die Datei bleibt erhalten</translation>
     </message>
     <message>
-        <source>Remove this download and what has come of it</source>
-        <translation>Diesen Download und das schon Geladene entfernen</translation>
+        <source>Cancel this download, and remove the downloaded part</source>
+        <translation>Diesen Download abbrechen und den geladenen Teil entfernen</translation>
     </message>
     <message>
         <source>Chat</source>
@@ -2983,7 +2983,7 @@
         <translation>Erst Arbeitsspeicher freigeben</translation>
     </message>
     <message>
-        <source>End the guide&apos;s process, which starts again when it is asked (Enter)</source>
+        <source>End the guide&apos;s process; it starts again when you ask the guide (Enter)</source>
         <translation>Den Prozess des Guides beenden; er startet wieder, wenn Sie den Guide fragen (Eingabe)</translation>
     </message>
     <message>
@@ -2995,15 +2995,15 @@
         <translation>Umwandeln</translation>
     </message>
     <message>
-        <source>Make a model folder of this file; the file stays (Enter)</source>
+        <source>Make a model folder from this file; the file is kept (Enter)</source>
         <translation>Aus dieser Datei einen Modellordner erstellen; die Datei bleibt erhalten (Eingabe)</translation>
     </message>
     <message>
-        <source>Fetch</source>
+        <source>Download</source>
         <translation>Herunterladen</translation>
     </message>
     <message>
-        <source>Fetch this model from the hub (Enter)</source>
+        <source>Download this model from the hub (Enter)</source>
         <translation>Dieses Modell vom Hub herunterladen (Eingabe)</translation>
     </message>
     <message>
@@ -3035,7 +3035,7 @@
         <translation>Als Nächstes umwandeln</translation>
     </message>
     <message>
-        <source>Fetch next</source>
+        <source>Download next</source>
         <translation>Als Nächstes herunterladen</translation>
     </message>
     <message>
@@ -3047,7 +3047,7 @@
         <translation>Löschen…</translation>
     </message>
     <message>
-        <source>Delete {title} from this computer? This frees {size} and can&apos;t be undone. Your conversations stay.</source>
+        <source>Delete {title} from this computer? This frees {size} and can&apos;t be undone. Your conversations are kept.</source>
         <translation>{title} von diesem Computer löschen? Das gibt {size} frei und kann nicht rückgängig gemacht werden. Ihre Gespräche bleiben erhalten.</translation>
     </message>
     <message>
@@ -3071,11 +3071,11 @@
         <translation>Der fertige Teil bleibt erhalten (Eingabe)</translation>
     </message>
     <message>
-        <source>Go on after the finished part (Enter)</source>
+        <source>Continue after the finished part (Enter)</source>
         <translation>Nach dem fertigen Teil fortsetzen (Eingabe)</translation>
     </message>
     <message>
-        <source>Fetching</source>
+        <source>Downloading</source>
         <translation>Wird heruntergeladen</translation>
     </message>
     <message>
@@ -3122,7 +3122,7 @@
         <translation>Neue Gespräche mit diesem Modell beginnen damit</translation>
     </message>
     <message>
-        <source>In new conversations, answers end before any of these</source>
+        <source>Stop strings for new conversations</source>
         <translation>Stoppsequenzen für neue Gespräche</translation>
     </message>
     <message>
@@ -3162,7 +3162,7 @@
         <translation>{number} Bit</translation>
     </message>
     <message>
-        <source>{model} (suggested)</source>
+        <source>{model} (recommended)</source>
         <translation>{model} (empfohlen)</translation>
     </message>
     <message>
@@ -3178,11 +3178,11 @@
         <translation>{size}: entpackt, was auf einer CPU schneller ist</translation>
     </message>
     <message>
-        <source>{size}: quantized, as {needed} for unpacked weights were not free</source>
+        <source>{size}: quantized, because {needed} for unpacked weights were not free</source>
         <translation>{size}: quantisiert, weil für entpackte Gewichte keine {needed} frei waren</translation>
     </message>
     <message>
-        <source>not used, because the value makes no sense: {names}</source>
+        <source>not used, because the value is invalid: {names}</source>
         <translation>nicht verwendet, weil der Wert ungültig ist: {names}</translation>
     </message>
     <message>
@@ -3190,8 +3190,8 @@
         <translation>Einstellungen</translation>
     </message>
     <message>
-        <source>The texts before and after this model&apos;s reasoning, which is folded in answers. They change what you see, not what the model reads.</source>
-        <translation>Die Zeichenfolgen vor und nach dem Nachdenken dieses Modells, das in Antworten eingeklappt wird. Sie ändern, was Sie sehen, nicht was das Modell liest.</translation>
+        <source>The text before and after this model&apos;s reasoning, which is folded in answers. This changes what you see, not what the model reads.</source>
+        <translation>Der Text vor und nach dem Nachdenken dieses Modells, das in Antworten eingeklappt wird. Das ändert, was Sie sehen, nicht was das Modell liest.</translation>
     </message>
     <message>
         <source>system prompt</source>
@@ -3336,11 +3336,11 @@
         <translation>Ein winziges Modell, das Fragen zu Bough beantwortet. Sonst weiß es nichts.</translation>
     </message>
     <message>
-        <source>A GGUF file. Bough makes a model folder of it; the file stays as it is.</source>
+        <source>A GGUF file. Bough makes a model folder from it; the file stays as it is.</source>
         <translation>Eine GGUF-Datei. Bough erstellt daraus einen Modellordner; die Datei bleibt unverändert.</translation>
     </message>
     <message>
-        <source>It has no chat template: it goes on with a text rather than answering questions.</source>
+        <source>It has no chat template: it continues a text instead of answering questions.</source>
         <translation>Es hat keine Chatvorlage: Es setzt Texte fort, statt Fragen zu beantworten.</translation>
     </message>
     <message>
@@ -3433,7 +3433,7 @@
         <translation>{what} entfernen</translation>
     </message>
     <message>
-        <source>It is searched no longer. Its files stay.</source>
+        <source>It is no longer searched. Its files are kept.</source>
         <translation>Er wird nicht mehr durchsucht. Seine Dateien bleiben erhalten.</translation>
     </message>
     <message>
@@ -3661,7 +3661,7 @@
         <translation>Angeheftete Zweige</translation>
     </message>
     <message>
-        <source>Unpin (Delete)</source>
+        <source>Unpin (Del)</source>
         <translation>Nicht mehr anheften (Entf)</translation>
     </message>
 </context>
@@ -3680,11 +3680,11 @@
         <translation>Diese Antwort abbrechen; Ihre Nachricht bleibt (Esc)</translation>
     </message>
     <message>
-        <source>computes the first word</source>
-        <translation>berechnet das erste Wort</translation>
+        <source>generating the first word</source>
+        <translation>das erste Wort wird erzeugt</translation>
     </message>
     <message>
-        <source>reading {done} of {total}</source>
+        <source>reading {done} of {total} tokens</source>
         <translation>liest {done} von {total} Token</translation>
     </message>
     <message>
@@ -3868,7 +3868,7 @@
         <translation>Dateien</translation>
     </message>
     <message>
-        <source>Every new conversation here begins with them</source>
+        <source>Every new conversation here begins with these files</source>
         <translation>Jedes neue Gespräch hier beginnt mit diesen Dateien</translation>
     </message>
     <message>
@@ -3876,8 +3876,8 @@
         <translation>Modell</translation>
     </message>
     <message>
-        <source>New conversations here ask it</source>
-        <translation>Neue Gespräche hier fragen dieses Modell</translation>
+        <source>The model that answers new conversations here</source>
+        <translation>Das Modell, das in neuen Gesprächen hier antwortet</translation>
     </message>
     <message>
         <source>Sampling</source>
@@ -4020,8 +4020,8 @@
         <translation>Token</translation>
     </message>
     <message>
-        <source>Stored</source>
-        <translation>Gespeichert</translation>
+        <source>Before</source>
+        <translation>Zuvor</translation>
     </message>
     <message>
         <source>Now</source>
@@ -4131,8 +4131,8 @@
         <translation>Häufigkeitsstrafe</translation>
     </message>
     <message>
-        <source>The same, but stronger the more often a token was used.</source>
-        <translation>Ebenso, aber umso stärker, je öfter ein Token verwendet wurde.</translation>
+        <source>Like the presence penalty, but stronger the more often a token was used.</source>
+        <translation>Wie die Präsenzstrafe, aber umso stärker, je öfter ein Token verwendet wurde.</translation>
     </message>
     <message>
         <source>Maximum tokens</source>
@@ -4199,8 +4199,8 @@
         <translation>Vorhergesagte Token, die das Modell auf einmal prüft. Sie ändern das Tempo, nicht die Antwort.</translation>
     </message>
     <message>
-        <source>The answer ends before any of these.</source>
-        <translation>Die Antwort endet vor jeder dieser Stoppsequenzen.</translation>
+        <source>The answer ends before the first of these strings.</source>
+        <translation>Die Antwort endet vor der ersten dieser Zeichenfolgen.</translation>
     </message>
     <message>
         <source>Hooks</source>
@@ -4489,7 +4489,7 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>Der Modellprozess wurde unerwartet beendet ({how}).</translation>
     </message>
     <message>
-        <source>The prompt is empty. Send at least one token of text.</source>
+        <source>The prompt is empty. Enter some text.</source>
         <translation>Der Prompt ist leer. Geben Sie einen Text ein.</translation>
     </message>
     <message>
@@ -4501,7 +4501,7 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>Die Gewichtsdatei {file} ist beschädigt ({error}). Laden Sie sie noch einmal herunter, und öffnen Sie den Ordner dann erneut.</translation>
     </message>
     <message>
-        <source>The worker is shutting down. Start a new one.</source>
+        <source>The model process is shutting down. Start a new one.</source>
         <translation>Der Modellprozess wird gerade beendet. Starten Sie einen neuen.</translation>
     </message>
     <message>
@@ -4533,7 +4533,7 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>die Nachrichten fehlen</translation>
     </message>
     <message>
-        <source>pictures and files, kept with their messages</source>
+        <source>pictures and files, stored with their messages</source>
         <translation>Bilder und Dateien, zusammen mit ihren Nachrichten gespeichert</translation>
     </message>
     <message>
@@ -4573,19 +4573,23 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>{host} nimmt das Zugriffstoken nicht an. Geben Sie ein anderes ein, oder entfernen Sie es: Die meisten Modelle brauchen keines.</translation>
     </message>
     <message>
-        <source>{host} wants to know who asks. Enter an access token, then try again.</source>
+        <source>{host} requires you to log in. Enter an access token, then try again.</source>
         <translation>{host} verlangt eine Anmeldung. Geben Sie ein Zugriffstoken ein, und versuchen Sie es dann noch einmal.</translation>
+    </message>
+    <message>
+        <source>{model} could not be downloaded or converted: {why}</source>
+        <translation>{model} konnte nicht heruntergeladen oder umgewandelt werden: {why}</translation>
     </message>
     <message>
         <source>{model} will not answer: {why}</source>
         <translation>{model} wird nicht antworten: {why}</translation>
     </message>
     <message>
-        <source>{num_answers} answers at once take {need_bytes} more memory, and {available_bytes} are free.</source>
+        <source>{num_answers} answers at once take {need_bytes} more memory, but only {available_bytes} are free.</source>
         <translation>{num_answers} Antworten auf einmal brauchen {need_bytes} mehr Arbeitsspeicher, aber nur {available_bytes} sind frei.</translation>
     </message>
     <message>
-        <source>{num_answers} answers at once take {need_bytes} of memory with the model, and models can use {total_bytes} here.</source>
+        <source>{num_answers} answers at once take {need_bytes} of memory with the model, but models can use only {total_bytes} here.</source>
         <translation>{num_answers} Antworten auf einmal brauchen mit dem Modell {need_bytes} Arbeitsspeicher, aber Modelle können hier nur {total_bytes} verwenden.</translation>
     </message>
     <message>
@@ -4597,11 +4601,11 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>{path} gehört zu einem anderen Programm.</translation>
     </message>
     <message>
-        <source>{path} holds a list of an absurd length ({name}). Choose another file of this model.</source>
+        <source>{path} contains an impossibly long list ({name}). Choose another file of this model.</source>
         <translation>{path} enthält eine unmöglich lange Liste ({name}). Wählen Sie eine andere Datei dieses Modells.</translation>
     </message>
     <message>
-        <source>{path} holds a matrix of an absurd width ({name}). Choose another file of this model.</source>
+        <source>{path} contains an impossibly wide matrix ({name}). Choose another file of this model.</source>
         <translation>{path} enthält eine unmöglich breite Matrix ({name}). Wählen Sie eine andere Datei dieses Modells.</translation>
     </message>
     <message>
@@ -4787,7 +4791,7 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>{file} ist kein JSON-Objekt. Laden Sie das Modell noch einmal herunter.</translation>
     </message>
     <message>
-        <source>{file} does not name a `model_type`, so the architecture is unknown. Choose another model.</source>
+        <source>{file} has no `model_type`, so the architecture is unknown. Choose another model.</source>
         <translation>{file} enthält keinen Eintrag `model_type`, deshalb ist die Architektur unbekannt. Wählen Sie ein anderes Modell.</translation>
     </message>
     <message>
@@ -4865,7 +4869,7 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>Seine Maske muss die Form des Vokabulars haben, ({size},).</translation>
     </message>
     <message>
-        <source>It set the token {token}, but the vocabulary has {num_tokens} tokens.</source>
+        <source>It set token ID {token}, but the vocabulary has only {num_tokens} tokens.</source>
         <translation>Er hat die Token-ID {token} gesetzt, aber das Vokabular hat nur {num_tokens} Token.</translation>
     </message>
     <message>
@@ -4985,18 +4989,6 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>Bough läuft schon ein zweites Mal mit diesen Gesprächen, deshalb wurde nichts wiederhergestellt. Schließen Sie das andere Bough, und stellen Sie die Sicherung dann noch einmal wieder her.</translation>
     </message>
     <message>
-        <source>Banned phrases: takes back a banned phrase before it is complete, and goes on differently.</source>
-        <translation>Verbotene Wendungen: Eine verbotene Wendung wird zurückgenommen, bevor sie vollständig ist, und das Modell schreibt anders weiter.</translation>
-    </message>
-    <message>
-        <source>Banned phrases: takes back a banned phrase before it is complete, and goes on differently.
-
-Compares text, not tokens, and ignores case. A phrase may begin inside a word. Option: `phrases`.</source>
-        <translation>Verbotene Wendungen: Eine verbotene Wendung wird zurückgenommen, bevor sie vollständig ist, und das Modell schreibt anders weiter.
-
-Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wendung darf mitten in einem Wort beginnen. Option: `phrases`.</translation>
-    </message>
-    <message>
         <source>Bough does not know this format</source>
         <translation>Bough kennt dieses Format nicht</translation>
     </message>
@@ -5063,10 +5055,6 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
     <message>
         <source>No model is loaded to run the answer again. Wait until one is, or load one.</source>
         <translation>Es ist kein Modell geladen, das die Antwort erneut ausführen kann. Warten Sie, bis eines geladen ist, oder laden Sie eines.</translation>
-    </message>
-    <message>
-        <source>No repeats: when an answer repeats itself, goes back to the start of the repetition, and goes on differently.</source>
-        <translation>Keine Wiederholungen: Wenn sich eine Antwort wiederholt, schreibt das Modell ab dem Beginn der Wiederholung anders weiter.</translation>
     </message>
     <message>
         <source>None of it could be sampled again.</source>
@@ -5227,7 +5215,7 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
         <translation>Seine quantisierten Gewichte liegen entpackt im Arbeitsspeicher, weil eine CPU damit um ein Mehrfaches schneller rechnet.</translation>
     </message>
     <message>
-        <source>Its weights stay quantized, which is slower on a CPU: unpacked they need {needed_bytes} of memory, and {free_bytes} was free.</source>
+        <source>Its weights stay quantized, which is slower on a CPU. Unpacked, they would need {needed_bytes} of memory, but only {free_bytes} was free.</source>
         <translation>Seine Gewichte bleiben quantisiert, was auf einer CPU langsamer ist. Entpackt bräuchten sie {needed_bytes} Arbeitsspeicher, aber nur {free_bytes} waren frei.</translation>
     </message>
     <message>
@@ -5251,7 +5239,7 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
         <translation>Ein Fehler in Bough hat den Vorgang abgebrochen ({kind}). Der fertige Teil bleibt erhalten. Versuchen Sie es noch einmal.</translation>
     </message>
     <message>
-        <source>Another Bough is fetching or converting {title} now. Wait until it has finished.</source>
+        <source>Another Bough is downloading or converting {title} now. Wait until it has finished.</source>
         <translation>Ein zweites laufendes Bough lädt {title} gerade herunter oder wandelt es um. Warten Sie, bis es fertig ist.</translation>
     </message>
     <message>
@@ -5299,7 +5287,7 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
         <translation>Die neueste unversehrte Sicherung ist {file}.</translation>
     </message>
     <message>
-        <source>The owner of {repo} decides who may fetch it. Open {page}, log in and ask for access; then enter an access token of your account in Bough.</source>
+        <source>The owner of {repo} decides who may download it. Open {page}, log in and ask for access; then enter an access token of your account in Bough.</source>
         <translation>Wer {repo} herunterladen darf, entscheidet der Eigentümer. Öffnen Sie {page}, melden Sie sich an, und bitten Sie um Zugang; geben Sie dann in Bough ein Zugriffstoken Ihres Kontos ein.</translation>
     </message>
     <message>
@@ -5439,16 +5427,6 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
         <translation>Pause bei Unsicherheit: Ein Token, bei dem das Modell unsicher ist, wird noch einmal vorsichtiger gesampelt.</translation>
     </message>
     <message>
-        <source>Uncertain pause: when the model is unsure about a token, samples that token again, more carefully.
-
-A token whose probability is below `threshold` is sampled again at a lower `temperature`, and the second token stands.
-Options: `threshold` (0…1), `temperature`.</source>
-        <translation>Pause bei Unsicherheit: Ein Token, bei dem das Modell unsicher ist, wird noch einmal vorsichtiger gesampelt.
-
-Ein Token mit einer Wahrscheinlichkeit unter `threshold` wird mit niedrigerer `temperature` noch einmal gesampelt, und das zweite
-Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
-    </message>
-    <message>
         <source>You restarted the model process.</source>
         <translation>Sie haben den Modellprozess neu gestartet.</translation>
     </message>
@@ -5545,7 +5523,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>er macht Texte tausendmal so lang oder noch länger</translation>
     </message>
     <message>
-        <source>A model that was on its way can&apos;t be resumed, because its entry can&apos;t be read ({error}). The entry is kept as {file}. Fetch or convert the model again.</source>
+        <source>An unfinished model can&apos;t be resumed, because its entry can&apos;t be read ({error}). The entry is kept as {file}. Download or convert the model again.</source>
         <translation>Ein unfertiges Modell kann nicht fortgesetzt werden, weil sein Eintrag nicht gelesen werden kann ({error}). Der Eintrag bleibt als {file} erhalten. Laden Sie das Modell noch einmal herunter, oder wandeln Sie es noch einmal um.</translation>
     </message>
     <message>
@@ -5589,7 +5567,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Schließen Sie vielleicht andere Programme.</translation>
     </message>
     <message>
-        <source>Files with the content of their hashes: {num_files} ({hashed_bytes}).</source>
+        <source>Files whose content matches their hash: {num_files} ({hashed_bytes}).</source>
         <translation>Dateien, deren Inhalt ihrem Hash entspricht: {num_files} ({hashed_bytes}).</translation>
     </message>
     <message>
@@ -5597,7 +5575,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Für schwierige Fragen, längere Texte und Programmcode; es kann vor der Antwort nachdenken.</translation>
     </message>
     <message>
-        <source>For difficult work; quick for its size, because it uses a tenth of itself for each token.</source>
+        <source>For difficult work; quick for its size, because only a tenth of its parameters is used for each token.</source>
         <translation>Für anspruchsvolle Aufgaben; schnell für seine Größe, weil pro Token nur ein Zehntel der Parameter aktiv ist.</translation>
     </message>
     <message>
@@ -5609,7 +5587,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Für die meisten Aufgaben, auch mit Programmcode; es kann vor der Antwort nachdenken.</translation>
     </message>
     <message>
-        <source>HF_HUB_OFFLINE is set, so Bough does not ask the hub. Models on this computer can be used. To search and fetch, start Bough without this variable.</source>
+        <source>HF_HUB_OFFLINE is set, so Bough does not ask the hub. Models on this computer can be used. To search and download, start Bough without this variable.</source>
         <translation>HF_HUB_OFFLINE ist gesetzt, deshalb fragt Bough nicht beim Hub an. Die Modelle auf diesem Computer sind verfügbar. Starten Sie Bough ohne diese Variable, um zu suchen und herunterzuladen.</translation>
     </message>
     <message>
@@ -5637,8 +5615,8 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Es braucht {need_bytes} Arbeitsspeicher bei einem Kontext von {num_tokens} Token: {weights_bytes} für die Gewichte, {kv_bytes} für den Kontext, {overhead_bytes} für anderes. {available_bytes} von {total_bytes} sind frei.</translation>
     </message>
     <message>
-        <source>Its header can be read.</source>
-        <translation>Ihr Kopf kann gelesen werden.</translation>
+        <source>The file&apos;s header can be read.</source>
+        <translation>Der Kopf der Datei kann gelesen werden.</translation>
     </message>
     <message>
         <source>Its process does not respond. Wait, or pause it and resume it: the finished part is kept.</source>
@@ -5649,7 +5627,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Zurzeit würde kein Modell passen.</translation>
     </message>
     <message>
-        <source>No data has arrived for a while. If this goes on, pause and resume.</source>
+        <source>No data has arrived for a while. If this continues, pause and resume.</source>
         <translation>Seit einer Weile kommen keine Daten. Wenn das so bleibt, pausieren Sie den Vorgang und setzen Sie ihn fort.</translation>
     </message>
     <message>
@@ -5673,7 +5651,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Einige Regeln in den Schemas der Tools können nicht erzwungen werden; ein Aufruf kann sie verletzen: {reason}</translation>
     </message>
     <message>
-        <source>The answer must not go on like this: the tools can&apos;t be called so.</source>
+        <source>The answer can&apos;t continue like this: it would not be a valid tool call.</source>
         <translation>So darf die Antwort nicht weitergehen: Das wäre kein gültiger Tool-Aufruf.</translation>
     </message>
     <message>
@@ -5685,7 +5663,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Die Chatvorlage dieses Modells sieht keine Tools vor; Bough hat sie im Systemprompt beschrieben. Das Modell ruft sie vielleicht weniger zuverlässig auf.</translation>
     </message>
     <message>
-        <source>The chat template that you chose for “{model}” can&apos;t be read ({error}), so the model goes on without one. The file is {file}. Choose a template again on the model&apos;s page.</source>
+        <source>The chat template that you chose for “{model}” can&apos;t be read ({error}), so the model runs without one. The file is {file}. Choose a template again on the model&apos;s page.</source>
         <translation>Die Chatvorlage, die Sie für „{model}“ gewählt haben, kann nicht gelesen werden ({error}); das Modell läuft deshalb ohne Vorlage. Die Datei ist {file}. Wählen Sie auf der Seite des Modells noch einmal eine Vorlage.</translation>
     </message>
     <message>
@@ -5761,7 +5739,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Der Modellprozess wurde mit dem Modell „{model}“ {num_times}-mal nacheinander unerwartet beendet ({how}). Ihre Gespräche sind sicher. Wählen Sie ein anderes Modell, oder fragen Sie den Guide (Hilfe → Guide fragen).</translation>
     </message>
     <message>
-        <source>The owner of {repo} decides who may fetch it, and your account may not yet. Open {page}, ask for access, then try again.</source>
+        <source>The owner of {repo} decides who may download it, and your account may not yet. Open {page}, ask for access, then try again.</source>
         <translation>Wer {repo} herunterladen darf, entscheidet der Eigentümer; Ihr Konto darf es noch nicht. Öffnen Sie {page}, bitten Sie um Zugang, und versuchen Sie es dann noch einmal.</translation>
     </message>
     <message>
@@ -5769,11 +5747,11 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Die Teile dieses Modells gehören nicht zusammen: Laut {path} sind es {count} Tensoren, die Teile enthalten aber {found}. Laden Sie alle Teile noch einmal herunter.</translation>
     </message>
     <message>
-        <source>The process that converted this has ended. The finished weight files are kept. Resume the conversion.</source>
+        <source>The process that converted this model has ended. The finished weight files are kept. Resume the conversion.</source>
         <translation>Der Prozess, der dieses Modell umwandelte, ist nicht mehr da. Die fertigen Gewichtsdateien bleiben erhalten. Setzen Sie die Umwandlung fort.</translation>
     </message>
     <message>
-        <source>The process that fetched this has ended. The part that has arrived is kept. Resume the download.</source>
+        <source>The process that downloaded this model has ended. The part that has arrived is kept. Resume the download.</source>
         <translation>Der Prozess, der dieses Modell herunterlud, ist nicht mehr da. Das schon Geladene bleibt erhalten. Setzen Sie den Download fort.</translation>
     </message>
     <message>
@@ -5837,6 +5815,28 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Der Datenträger hat nicht angenommen, was in {path} geschrieben wurde ({error}). Prüfen Sie den Datenträger.</translation>
     </message>
     <message>
+        <source>Banned phrases: takes back a banned phrase before it is complete, and continues differently.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Banned phrases: takes back a banned phrase before it is complete, and continues differently.
+
+Compares text, not tokens, and ignores case. A phrase may begin inside a word. Option: `phrases`.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>No repeats: when an answer repeats itself, goes back to the start of the repetition, and continues differently.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>No repeats: when an answer repeats itself, goes back to the start of the repetition, and continues differently.
+
+A repetition is a sequence of tokens that occurs `times` times in a row and has at least `fewest` tokens in all. The
+hook keeps its first occurrence and bans the token that began the second one there. Options: `times`, `fewest`,
+`longest` (tokens of one occurrence).</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>The hooks could not be written ({error}). Nothing was changed.</source>
         <translation>Die Hooks konnten nicht geschrieben werden ({error}). Es wurde nichts geändert.</translation>
     </message>
@@ -5893,7 +5893,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Dieses Modell unterstützt keinen {num_bits}-Bit-Cache und verwendet deshalb volle Genauigkeit. Die Antworten sind genauso gut, brauchen aber mehr Arbeitsspeicher. Damit diese Meldung nicht mehr erscheint, wählen Sie auf seiner Seite (Modelle) „Volle Genauigkeit“.</translation>
     </message>
     <message>
-        <source>This model has no chat template, so messages reach it as plain text: it may go on with the text instead of answering. A plain template marks who says what, and where a message ends.</source>
+        <source>This model has no chat template, so messages reach it as plain text: it may continue the text instead of answering. A plain template marks who says what, and where a message ends.</source>
         <translation>Dieses Modell hat keine Chatvorlage und erhält Nachrichten deshalb als reinen Text: Es setzt den Text vielleicht fort, statt zu antworten. Eine einfache Vorlage kennzeichnet, wer was sagt und wo eine Nachricht endet.</translation>
     </message>
     <message>
@@ -5905,12 +5905,19 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Dieses Modell braucht eigenen Programmcode, den Bough nie ausführt. Wählen Sie ein anderes Modell.</translation>
     </message>
     <message>
-        <source>This model takes at least {need_bytes} of memory, and {available_bytes} are free. It was not loaded. Close other programs first, or choose a smaller model.</source>
+        <source>This model takes at least {need_bytes} of memory, but only {available_bytes} are free. It was not loaded. Close other programs first, or choose a smaller model.</source>
         <translation>Dieses Modell braucht mindestens {need_bytes} Arbeitsspeicher, aber nur {available_bytes} sind frei. Es wurde nicht geladen. Schließen Sie erst andere Programme, oder wählen Sie ein kleineres Modell.</translation>
     </message>
     <message>
-        <source>This model takes {need_bytes} of memory, {weights_bytes} of it for its weights, and models can use {total_bytes} here. It was not loaded.</source>
+        <source>This model takes {need_bytes} of memory, {weights_bytes} of it for its weights, but models can use only {total_bytes} here. It was not loaded.</source>
         <translation>Dieses Modell braucht {need_bytes} Arbeitsspeicher, davon {weights_bytes} für seine Gewichte; Modelle können hier aber nur {total_bytes} verwenden. Es wurde nicht geladen.</translation>
+    </message>
+    <message>
+        <source>Uncertain pause: when the model is unsure about a token, samples that token again, more carefully.
+
+A token whose probability is below `threshold` is sampled again at a lower `temperature`, and the second token is kept.
+Options: `threshold` (0…1), `temperature`.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Unsent text or settings of a conversation are invalid and not used: {names}.</source>
@@ -6177,7 +6184,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>unbekannte Felder in Antwortaufzeichnungen ({names})</translation>
     </message>
     <message>
-        <source>unknown fields of messages ({names})</source>
+        <source>unknown message fields ({names})</source>
         <translation>unbekannte Felder in Nachrichten ({names})</translation>
     </message>
     <message>
@@ -6233,7 +6240,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>{file} konnte nicht verwendet werden ({error}). Es wurde nichts geändert.</translation>
     </message>
     <message>
-        <source>{file} could not be written ({error}), so the model goes on without a template. Check that you may write to this folder, then try again.</source>
+        <source>{file} could not be written ({error}), so the model still has no template. Check that you may write to this folder, then try again.</source>
         <translation>{file} konnte nicht geschrieben werden ({error}), deshalb läuft das Modell ohne Vorlage weiter. Prüfen Sie, ob Sie in diesen Ordner schreiben dürfen, und versuchen Sie es dann noch einmal.</translation>
     </message>
     <message>
@@ -6245,7 +6252,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>{file} ist {size_bytes} groß; Bough liest höchstens {limit_bytes}. Laden Sie das Modell noch einmal herunter, oder wählen Sie ein anderes.</translation>
     </message>
     <message>
-        <source>{file} is damaged: it is not what its hash says. Remove the model, and fetch it again.</source>
+        <source>{file} is damaged: its content does not match its hash. Remove the model, and download it again.</source>
         <translation>{file} ist beschädigt: Der Inhalt entspricht nicht seinem Hash. Entfernen Sie das Modell, und laden Sie es noch einmal herunter.</translation>
     </message>
     <message>
@@ -6313,15 +6320,11 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>{host} hat diese Anfrage abgelehnt (HTTP {status}). Es wurde nichts geändert. Suchen Sie nach einer neueren Version von Bough.</translation>
     </message>
     <message>
-        <source>{model} did not come: {why}</source>
-        <translation>{model} konnte nicht heruntergeladen oder umgewandelt werden: {why}</translation>
-    </message>
-    <message>
         <source>{model} can be used now.</source>
         <translation>{model} kann jetzt verwendet werden.</translation>
     </message>
     <message>
-        <source>{model} was on its way when Bough ended. The finished part is kept.</source>
+        <source>{model} was not finished when Bough closed. The finished part is kept.</source>
         <translation>{model} war noch nicht fertig, als Bough beendet wurde. Der fertige Teil bleibt erhalten.</translation>
     </message>
     <message>
@@ -6349,7 +6352,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>{num_missing} der {count} Teile dieses Modells fehlen; der erste ist {file}. Legen Sie alle Teile in {folder}, und versuchen Sie es dann noch einmal.</translation>
     </message>
     <message>
-        <source>{num_models} models were on their way when Bough ended. The finished parts are kept.</source>
+        <source>{num_models} models were not finished when Bough closed. The finished parts are kept.</source>
         <translation>{num_models} Modelle waren noch nicht fertig, als Bough beendet wurde. Die fertigen Teile bleiben erhalten.</translation>
     </message>
     <message>
@@ -6369,11 +6372,11 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>{num_tokens} Token würden passen.</translation>
     </message>
     <message>
-        <source>{num_tokens} tokens, answer included, take {need_bytes} more memory, and {available_bytes} are free.</source>
+        <source>{num_tokens} tokens, answer included, take {need_bytes} more memory, but only {available_bytes} are free.</source>
         <translation>{num_tokens} Token einschließlich der Antwort brauchen {need_bytes} mehr Arbeitsspeicher, aber nur {available_bytes} sind frei.</translation>
     </message>
     <message>
-        <source>{num_tokens} tokens, answer included, take {need_bytes} of memory with the model, and models can use {total_bytes} here.</source>
+        <source>{num_tokens} tokens, answer included, take {need_bytes} of memory with the model, but models can use only {total_bytes} here.</source>
         <translation>{num_tokens} Token einschließlich der Antwort brauchen mit dem Modell {need_bytes} Arbeitsspeicher, aber Modelle können hier nur {total_bytes} verwenden.</translation>
     </message>
     <message>
@@ -6405,16 +6408,16 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>{path} nennt seine Architektur nicht. Wählen Sie die Datei eines Sprachmodells.</translation>
     </message>
     <message>
-        <source>{path} does not say `{key}`. Download the file again, or choose another one.</source>
-        <translation>In {path} fehlt `{key}`. Laden Sie die Datei noch einmal herunter, oder wählen Sie eine andere.</translation>
+        <source>{path} has no value for `{key}`. Download the file again, or choose another one.</source>
+        <translation>{path} enthält keinen Wert für `{key}`. Laden Sie die Datei noch einmal herunter, oder wählen Sie eine andere.</translation>
     </message>
     <message>
-        <source>{path} has a model of a kind that Bough can&apos;t convert (`{key}`). Choose a model in MLX format, or another model.</source>
+        <source>Bough can&apos;t convert the model in {path} (unsupported: `{key}`). Choose a model in MLX format, or another model.</source>
         <translation>Bough kann das Modell in {path} nicht umwandeln (nicht unterstützt: `{key}`). Wählen Sie ein Modell im MLX-Format oder ein anderes Modell.</translation>
     </message>
     <message>
-        <source>{path} has a tokenizer of a kind that Bough can&apos;t convert ({kind}). Choose a model in MLX format, or another model.</source>
-        <translation>{path} enthält einen Tokenizer, den Bough nicht umwandeln kann ({kind}). Wählen Sie ein Modell im MLX-Format oder ein anderes Modell.</translation>
+        <source>Bough can&apos;t convert the tokenizer in {path} (unsupported: {kind}). Choose a model in MLX format, or another model.</source>
+        <translation>Bough kann den Tokenizer in {path} nicht umwandeln (nicht unterstützt: {kind}). Wählen Sie ein Modell im MLX-Format oder ein anderes Modell.</translation>
     </message>
     <message>
         <source>{path} has version {version} of GGUF; Bough reads 2 and 3. Choose a newer file of this model.</source>
@@ -6465,7 +6468,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>{path} enthält für `{key}` einen Wert, den Bough nicht verwenden kann ({value}). Laden Sie die Datei noch einmal herunter oder wählen Sie eine andere.</translation>
     </message>
     <message>
-        <source>{path} splits text into words in a way that Bough can&apos;t do yet ({name}). Choose a model in MLX format, or another model.</source>
+        <source>{path} splits text into words in a way that Bough does not support yet ({name}). Choose a model in MLX format, or another model.</source>
         <translation>{path} teilt Text auf eine Weise in Wörter, die Bough noch nicht unterstützt ({name}). Wählen Sie ein Modell im MLX-Format oder ein anderes Modell.</translation>
     </message>
     <message>
@@ -6473,8 +6476,8 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>{path} speichert den Tensor {name} in einem Format, das Bough nicht lesen kann (Nummer {number}). Wählen Sie eine andere Quantisierung dieses Modells.</translation>
     </message>
     <message>
-        <source>{path} turns positions in a way that Bough can&apos;t do yet ({kind}). Choose a model in MLX format, or another model.</source>
-        <translation>{path} skaliert Positionen auf eine Weise, die Bough noch nicht unterstützt ({kind}). Wählen Sie ein Modell im MLX-Format oder ein anderes Modell.</translation>
+        <source>{path} uses a position encoding that Bough does not support yet ({kind}). Choose a model in MLX format, or another model.</source>
+        <translation>{path} verwendet eine Positionskodierung, die Bough noch nicht unterstützt ({kind}). Wählen Sie ein Modell im MLX-Format oder ein anderes Modell.</translation>
     </message>
     <message>
         <source>{path} was written for big-endian machines. Choose the usual, little-endian file of this model.</source>
@@ -6497,7 +6500,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>{title} gehört zu einem anderen Programm ({path}), deshalb löscht Bough es nicht. Löschen Sie es dort.</translation>
     </message>
     <message>
-        <source>{title} is being fetched now, so nothing was deleted. Cancel the download first, then try again.</source>
+        <source>{title} is being downloaded now, so nothing was deleted. Cancel the download first, then try again.</source>
         <translation>{title} wird gerade heruntergeladen, deshalb wurde nichts gelöscht. Brechen Sie erst den Download ab, und versuchen Sie es dann noch einmal.</translation>
     </message>
     <message>
@@ -6525,8 +6528,8 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>{why} Neuer Text bleibt auf dem Bildschirm und wird so bald wie möglich gespeichert.</translation>
     </message>
     <message>
-        <source>{why} Nothing was asked, and your text is kept.</source>
-        <translation>{why} Es wurde nichts gefragt, und Ihr Text bleibt erhalten.</translation>
+        <source>{why} Nothing was sent to the model, and your text is kept.</source>
+        <translation>{why} An das Modell wurde nichts gesendet, und Ihr Text bleibt erhalten.</translation>
     </message>
     <message>
         <source>{why} You can still read your conversations.</source>
@@ -6551,18 +6554,6 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>“{repo}” does not name a repository. Enter it as owner/name.</source>
         <translation>„{repo}“ ist kein Name eines Repositorys. Geben Sie ihn als Eigentümer/Name ein.</translation>
-    </message>
-    <message>
-        <source>No repeats: when an answer repeats itself, goes back to the start of the repetition, and goes on differently.
-
-A repetition is a sequence of tokens that occurs `times` times in a row and has at least `fewest` tokens in all. The
-hook keeps its first occurrence and bans the token that began the second one there. Options: `times`, `fewest`,
-`longest` (tokens of one occurrence).</source>
-        <translation>Keine Wiederholungen: Wenn sich eine Antwort wiederholt, schreibt das Modell ab dem Beginn der Wiederholung anders weiter.
-
-Eine Wiederholung ist eine Folge von Token, die `times`-mal hintereinander vorkommt und insgesamt mindestens `fewest` Token hat.
-Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das zweite begann. Optionen: `times`, `fewest`,
-`longest` (Token eines Vorkommens).</translation>
     </message>
     <message>
         <source>A JSON schema must be an object in braces.</source>
@@ -6790,8 +6781,8 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
 <context>
     <name>SizeChoice</name>
     <message>
-        <source>{}, at most</source>
-        <translation>höchstens {}</translation>
+        <source>{}, maximum</source>
+        <translation>{}, höchstens</translation>
     </message>
     <message>
         <source>Automatic</source>
@@ -6974,8 +6965,8 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
         <translation>Token verwenden</translation>
     </message>
     <message>
-        <source>It is kept in the system&apos;s keyring, never in a file of Bough.</source>
-        <translation>Es wird im Schlüsselbund des Systems gespeichert, nie in einer Datei von Bough.</translation>
+        <source>The token is stored in your system&apos;s keyring, never in Bough&apos;s own files.</source>
+        <translation>Das Token wird im Schlüsselbund des Systems gespeichert, nie in Dateien von Bough.</translation>
     </message>
 </context>
 <context>
@@ -7058,15 +7049,19 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
         <translation>{model} ist pausiert</translation>
     </message>
     <message>
-        <source>{model} failed. {why}</source>
-        <translation>{model} ist fehlgeschlagen. {why}</translation>
+        <source>The conversion of {model} failed. {why}</source>
+        <translation>Die Umwandlung von {model} ist fehlgeschlagen. {why}</translation>
+    </message>
+    <message>
+        <source>The download of {model} failed. {why}</source>
+        <translation>Der Download von {model} ist fehlgeschlagen. {why}</translation>
     </message>
     <message>
         <source>{model} is being converted: {percent} %</source>
         <translation>{model} wird umgewandelt: {percent} %</translation>
     </message>
     <message>
-        <source>{model} is being fetched: {percent} %</source>
+        <source>{model} is being downloaded: {percent} %</source>
         <translation>{model} wird heruntergeladen: {percent} %</translation>
     </message>
 </context>
@@ -7313,27 +7308,27 @@ Gelöschte Gespräche und entfernte Zweige bleiben 30 Tage hier. So lange könne
 <context>
     <name>WaitingAnswers</name>
     <message>
-        <source>loads {model}: {stage}</source>
+        <source>loading {model}: {stage}</source>
         <translation>{model} wird geladen: {stage}</translation>
     </message>
     <message>
-        <source>waits until {other} has answered, then loads {model}</source>
+        <source>waiting for {other} to answer, then loading {model}</source>
         <translation>wartet, bis {other} geantwortet hat, und lädt dann {model}</translation>
     </message>
     <message>
-        <source>waits for the answer above</source>
+        <source>waiting for the answer above</source>
         <translation>wartet auf die Antwort darüber</translation>
     </message>
     <message>
-        <source>prepares the prompt</source>
+        <source>preparing the prompt</source>
         <translation>bereitet den Prompt vor</translation>
     </message>
     <message>
-        <source>waits for the answer in “{name}”, then loads {model}</source>
+        <source>waiting for the answer in “{name}”, then loading {model}</source>
         <translation>wartet auf die Antwort in „{name}“ und lädt dann {model}</translation>
     </message>
     <message>
-        <source>waits for the answer in “{name}”</source>
+        <source>waiting for the answer in “{name}”</source>
         <translation>wartet auf die Antwort in „{name}“</translation>
     </message>
 </context>
@@ -7383,11 +7378,11 @@ Gelöschte Gespräche und entfernte Zweige bleiben 30 Tage hier. So lange könne
         <translation>Es wurde nichts eingefügt; fügen Sie stattdessen einen Teil ein.</translation>
     </message>
     <message>
-        <source>The text is too long: {chars} characters, with up to {run} in a row without a space. A message can have {most} and {longest}.</source>
-        <translation>Der Text ist zu lang: {chars} Zeichen, davon bis zu {run} ohne Leerzeichen. Eine Nachricht darf {most} Zeichen haben, davon {longest} ohne Leerzeichen.</translation>
+        <source>The text is too long: {chars} characters, with up to {run} in a row without a space. A message can have {most} characters, and {longest} in a row without a space.</source>
+        <translation>Der Text ist zu lang: {chars} Zeichen, davon bis zu {run} ohne Leerzeichen. Eine Nachricht darf {most} Zeichen haben und {longest} ohne Leerzeichen.</translation>
     </message>
     <message>
-        <source>The text is too long: a line has {chars} characters, and can have {most}.</source>
+        <source>The text is too long: a line has {chars} characters, but can have only {most}.</source>
         <translation>Der Text ist zu lang: Eine Zeile hat {chars} Zeichen, darf aber höchstens {most} haben.</translation>
     </message>
 </context>

@@ -120,7 +120,7 @@ def test_a_size_typed_on_the_keyboard_becomes_the_workers_limit(open_bough: Open
     settings = user.open_settings()
     assert user.session.kept is not None
     automatic = user.session.kept.limit_bytes
-    assert f"The loaded model gets up to {size_text(automatic)}" in _texts(settings)
+    assert f"Up to {size_text(automatic)} for the loaded model." in _texts(settings)
     settings.memory_page.memory.focus()
     qtbot.keyClick(settings.focusWidget(), Qt.Key.Key_Down)
     assert settings.memory_page.memory.buttons[1].isChecked()

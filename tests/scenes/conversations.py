@@ -142,7 +142,7 @@ def settings(stage: Stage, number: int) -> QWidget:
 
 
 def draft_models(stage: Stage) -> QWidget:
-    """A draft model with other tokens than the loaded model's, and one that no longer exists."""
+    """A draft model with a different vocabulary from the loaded model's, and one that no longer exists."""
     folder = stage.folder / "a-model-with-a-rather-long-name-4bit"
     folder.mkdir(exist_ok=True)
     tokenizer = {"model": {"vocab": {f"w{number}": number for number in range(300)}}}

@@ -303,7 +303,7 @@ class Steering:
                 return
             if not 0 <= token_id < len(self._vocabulary):
                 why = Sentence(
-                    "It set the token {token}, but the vocabulary has {num_tokens} tokens.",
+                    "It set token ID {token}, but the vocabulary has only {num_tokens} tokens.",
                     token=str(token_id),
                     num_tokens=len(self._vocabulary),
                 )

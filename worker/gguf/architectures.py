@@ -123,8 +123,8 @@ class _Reader:
         """Return the error for a value that mlx-lm's model can't have."""
         return ModelInvalidError(
             Sentence(
-                "{path} has a model of a kind that Bough can't convert (`{key}`). "
-                "Choose a model in MLX format, or another model.",
+                "Bough can't convert the model in {path} (unsupported: `{key}`). Choose a model in MLX format, or "
+                "another model.",
                 path=self.files.paths[0],
                 key=self.key(key),
             )

@@ -202,7 +202,9 @@ class Metadata:
     def _missing(self, key: str) -> ModelInvalidError:
         return ModelInvalidError(
             Sentence(
-                "{path} does not say `{key}`. Download the file again, or choose another one.", path=self.path, key=key
+                "{path} has no value for `{key}`. Download the file again, or choose another one.",
+                path=self.path,
+                key=key,
             )
         )
 

@@ -127,8 +127,8 @@ def _factors(files: GgufFiles, name: str, count: int) -> npt.NDArray[np.float32]
 def _unknown(files: GgufFiles, kind: str) -> ModelInvalidError:
     return ModelInvalidError(
         Sentence(
-            "{path} turns positions in a way that Bough can't do yet ({kind}). "
-            "Choose a model in MLX format, or another model.",
+            "{path} uses a position encoding that Bough does not support yet ({kind}). Choose a model in MLX format, "
+            "or another model.",
             path=files.paths[0],
             kind=kind[:40],
         )

@@ -162,7 +162,7 @@ def _form_of(tensor: Tensor) -> Form:
     if tensor.shape[-1] > _MAX_COLUMNS and not _is_short(tensor):
         raise ModelInvalidError(
             Sentence(
-                "{path} holds a matrix of an absurd width ({name}). Choose another file of this model.",
+                "{path} contains an impossibly wide matrix ({name}). Choose another file of this model.",
                 path=tensor.file,
                 name=tensor.name[:80],
             )
@@ -212,7 +212,7 @@ def _short_values(weight: Weight) -> npt.NDArray[np.float32]:
     if tensor.num_bytes > _MAX_SHORT_BYTES:
         raise ModelInvalidError(
             Sentence(
-                "{path} holds a list of an absurd length ({name}). Choose another file of this model.",
+                "{path} contains an impossibly long list ({name}). Choose another file of this model.",
                 path=tensor.file,
                 name=tensor.name[:80],
             )

@@ -60,8 +60,8 @@ def word_files(said: Metadata) -> dict[str, str]:
         case other:
             raise ModelInvalidError(
                 Sentence(
-                    "{path} has a tokenizer of a kind that Bough can't convert ({kind}). "
-                    "Choose a model in MLX format, or another model.",
+                    "Bough can't convert the tokenizer in {path} (unsupported: {kind}). Choose a model in MLX "
+                    "format, or another model.",
                     path=said.path,
                     kind=str(other)[:40],
                 )
@@ -209,8 +209,8 @@ def _byte_level_parts(said: Metadata, tokens: _Tokens) -> dict[str, Any]:
     if pre_tokenizer is None:
         raise ModelInvalidError(
             Sentence(
-                "{path} splits text into words in a way that Bough can't do yet ({name}). "
-                "Choose a model in MLX format, or another model.",
+                "{path} splits text into words in a way that Bough does not support yet ({name}). Choose a model in "
+                "MLX format, or another model.",
                 path=said.path,
                 name=name[:40],
             )

@@ -288,9 +288,7 @@ def _config(path: Path) -> dict[str, Any]:
     config = cast("dict[str, Any]", found)
     if not isinstance(config.get("model_type"), str):
         raise ModelInvalidError(
-            Sentence(
-                "{file} does not name a `model_type`, so the architecture is unknown. Choose another model.", file=file
-            )
+            Sentence("{file} has no `model_type`, so the architecture is unknown. Choose another model.", file=file)
         )
     return config
 

@@ -79,7 +79,7 @@ class Prompts:
 
     def _not_empty(self, ids: array[int]) -> array[int]:
         if not ids:
-            raise BadRequestError(Sentence("The prompt is empty. Send at least one token of text."))
+            raise BadRequestError(Sentence("The prompt is empty. Enter some text."))
         return ids
 
     def changes(self, prompt: Prompt) -> list[Sentence]:

@@ -296,7 +296,9 @@ class CallConstraint:
         """Return the error that ends an answer whose tool calls can't be completed."""
         if self._state.mode == "call":
             return self._section.failure()
-        return ConstraintInvalidError(Sentence("The answer must not go on like this: the tools can't be called so."))
+        return ConstraintInvalidError(
+            Sentence("The answer can't continue like this: it would not be a valid tool call.")
+        )
 
     # --- tokens --------------------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from worker.sentence import Sentence
 
 KEPT_AS_NOTES = Sentence("tool calls, tool results and messages of other roles, kept as notes")
 NOT_IN_THE_FILE = Sentence("pictures and files that the file does not contain, replaced by placeholders")
-KEPT_ATTACHMENTS = Sentence("pictures and files, kept with their messages")
+KEPT_ATTACHMENTS = Sentence("pictures and files, stored with their messages")
 EMPTY_MESSAGES = Sentence("empty messages, left out")
 
 

@@ -82,7 +82,7 @@ def _project(found: Json, remarks: Counter[Sentence]) -> Project | None:
 def _message(found: dict[str, Json], remarks: Counter[Sentence]) -> Message:
     unknown = found.keys() - _FIELDS
     if unknown:
-        remarks[Sentence("unknown fields of messages ({names})", names=", ".join(sorted(unknown))[:100])] += 1
+        remarks[Sentence("unknown message fields ({names})", names=", ".join(sorted(unknown))[:100])] += 1
     unknown_in_record = object_of(found.get("record")).keys() - _RECORD_FIELDS
     if unknown_in_record:
         names = ", ".join(sorted(unknown_in_record))[:100]

@@ -95,7 +95,7 @@ class Chips(QWidget):
         button.setIconSize(QSize(scaled(_ICON_PX), scaled(_ICON_PX)))
         button.setFixedSize(_BUTTON_PX, _BUTTON_PX)
         button.setAccessibleName(self.tr("Remove {what}").format(what=text))
-        button.setToolTip(self.tr("Remove (Delete)"))
+        button.setToolTip(self.tr("Remove (Del)"))
         button.clicked.connect(partial(self._remove, number))
         button.installEventFilter(self)
         self.buttons.append(button)

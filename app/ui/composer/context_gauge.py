@@ -78,7 +78,7 @@ class ContextGauge(FittingButton):
             return used + self.tr(", {free} free for the answer.").format(free=counted(room.num_free))
         over = self.tr(", {over} too many. ").format(over=counted(1 - room.num_free))
         if self._overflow == "drop_oldest":
-            return used + over + self.tr("The oldest messages will be left out.")
+            return used + over + self.tr("The oldest messages will not be sent to the model.")
         return used + over + self.tr("The answer would fail: shorten the message, or continue from an earlier one.")
 
     def _bar(self, room: Room, colour: str) -> QIcon:

@@ -234,13 +234,15 @@ class SamplingPanel(Popover):
                 Row(
                     self.tr("Frequency penalty"),
                     self.frequency_penalty,
-                    self.tr("The same, but stronger the more often a token was used."),
+                    self.tr("Like the presence penalty, but stronger the more often a token was used."),
                 ),
             ),
         )
         column.addWidget(forms)
         column.addWidget(self._seed_error)
-        column.addWidget(heading(self.tr("Stop strings"), self.tr("The answer ends before any of these.")))
+        column.addWidget(
+            heading(self.tr("Stop strings"), self.tr("The answer ends before the first of these strings."))
+        )
         column.addWidget(self.stop)
 
     def _new_footer(self) -> QHBoxLayout:

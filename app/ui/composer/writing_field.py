@@ -209,14 +209,14 @@ def why_not_editable(text: str) -> str:
         sentence = QCoreApplication.translate(
             "WritingField",
             "The text is too long: {chars} characters, with up to {run} in a row without a space. A message can have "
-            "{most} and {longest}.",
+            "{most} characters, and {longest} in a row without a space.",
         )
         return sentence.format(
             chars=counted(len(text)), run=counted(longest_run), most=counted(_MAX_CHARS), longest=counted(_MAX_RUN)
         )
     if longest_line > _MAX_LINE:
         sentence = QCoreApplication.translate(
-            "WritingField", "The text is too long: a line has {chars} characters, and can have {most}."
+            "WritingField", "The text is too long: a line has {chars} characters, but can have only {most}."
         )
         return sentence.format(chars=counted(longest_line), most=counted(_MAX_LINE))
     return ""

@@ -153,7 +153,7 @@ class DialogCommands(QObject):
             if conversation.folder:
                 within = [one.id for one in conversations if one.folder == conversation.folder]
                 yield Offer(
-                    self.tr("This folder"),
+                    self.tr("This project"),
                     self.tr("%n conversation(s) in “{folder}”", "", len(within)).format(folder=conversation.folder),
                     conversation.folder.rpartition("/")[2],
                     Scope(conversation_ids=tuple(sorted(within))),

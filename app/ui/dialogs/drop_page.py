@@ -90,7 +90,7 @@ class DropPage(QWidget):
         else:
             self.headline.setText(self.tr("These files can't be imported"))
             self.details.setText(
-                self.tr("{names}: Bough imports {endings} and folders of such files.").format(
+                self.tr("Can't import {names}. Bough imports {endings} files, and folders that contain them.").format(
                     names=_names(others), endings=", ".join(SUFFIXES)
                 )
             )

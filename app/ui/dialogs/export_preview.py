@@ -44,11 +44,15 @@ class ExportPreview(QWidget):
         if preview.page is not None:
             self.page.show_picture(preview.page.picture)
             self._pages.setCurrentIndex(1)
-            self.caption.setText(self.tr("The whole file.") if preview.is_all else self.tr("The first page."))
+            self.caption.setText(
+                self.tr("This is the whole file.") if preview.is_all else self.tr("Only the first page is shown.")
+            )
             return
         self.text.setPlainText(preview.text or self.tr("The file would be empty."))
         self._pages.setCurrentIndex(0)
-        self.caption.setText(self.tr("The whole file.") if preview.is_all else self.tr("The beginning."))
+        self.caption.setText(
+            self.tr("This is the whole file.") if preview.is_all else self.tr("Only the beginning is shown.")
+        )
 
     def show_problem(self, why: str) -> None:
         """Say why there is no preview."""

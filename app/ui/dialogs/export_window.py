@@ -325,5 +325,5 @@ def _format_text(format_: Format) -> _FormatText:
             line = translate("Export", "For fine-tuning: the shown answer paired with each other version.")
         case "bough":
             name = translate("Export", "Bough")
-            line = translate("Export", "Everything that Bough knows, to import into Bough again.")
+            line = translate("Export", "Everything, for importing into Bough again.")
     return _FormatText(name, line)

@@ -101,8 +101,8 @@ class ProjectWindow(Sheet):
         for name, tip, field in (
             (self.tr("Name"), "", self.name),
             (self.tr("Instructions"), self.tr("The system prompt of new conversations here"), self.instructions),
-            (self.tr("Files"), self.tr("Every new conversation here begins with them"), self.files),
-            (self.tr("Model"), self.tr("New conversations here ask it"), self.model),
+            (self.tr("Files"), self.tr("Every new conversation here begins with these files"), self.files),
+            (self.tr("Model"), self.tr("The model that answers new conversations here"), self.model),
             (self.tr("Sampling"), self.tr("For conversations here that have no settings of their own"), self.sampling),
         ):
             label = QLabel(name)

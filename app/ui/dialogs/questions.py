@@ -64,7 +64,7 @@ def ask_about_hooks(parent: QWidget, hooks: Sequence[str]) -> bool | None:
     box.setInformativeText(
         QCoreApplication.translate(
             "Dialogs",
-            "A hook is a program that runs with your rights once you turn it on. Import only hooks you trust.",
+            "A hook is a program that runs with your permissions once you turn it on. Import only hooks you trust.",
         )
     )
     role = QMessageBox.ButtonRole
@@ -123,7 +123,7 @@ def ask_close_unsaved(parent: QWidget) -> bool:
         parent,
         QCoreApplication.translate("Dialogs", "Some text is not saved. Close Bough and lose it?"),
         QCoreApplication.translate(
-            "Dialogs", "Your conversations can't be written now. Free some disk space; Bough then saves the text."
+            "Dialogs", "Your conversations can't be saved now. Free some disk space; Bough then saves the text."
         ),
         QCoreApplication.translate("Dialogs", "Close and lose it"),
     )
@@ -137,10 +137,10 @@ def ask_close_fetching(parent: QWidget, models: Sequence[str]) -> bool:
     named = "\n".join(models[:_NUM_NAMED_MODELS]) + ("\n…" if len(models) > _NUM_NAMED_MODELS else "")
     return _ask_close(
         parent,
-        QCoreApplication.translate("Dialogs", "A model is not here yet. Close Bough?"),
+        QCoreApplication.translate("Dialogs", "A model is not finished yet. Close Bough?"),
         QCoreApplication.translate(
             "Dialogs",
-            "The part that came is kept. To go on, start Bough again and choose Resume in the Models window.",
+            "The finished part is kept. To continue, start Bough again and choose Resume in the Models window.",
         )
         + f"\n\n{named}",
         QCoreApplication.translate("Dialogs", "Close"),

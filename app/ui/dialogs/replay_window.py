@@ -100,7 +100,7 @@ class ReplayWindow(Sheet):
         super().reject()
 
     def _show_differences(self, differences: tuple[Difference, ...]) -> None:
-        for column, text in enumerate((self.tr("Token"), self.tr("Stored"), self.tr("Now"))):
+        for column, text in enumerate((self.tr("Token"), self.tr("Before"), self.tr("Now"))):
             self._grid.addWidget(quiet_label(text), 0, column)
         end = self.tr("the end")
         for row, difference in enumerate(differences, 1):

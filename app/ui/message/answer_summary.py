@@ -72,7 +72,9 @@ def statistics(record: Record) -> str:
         )
     if figures.first_word_ms:
         seconds = counted(figures.first_word_ms / 1000, 2)
-        parts.append(QCoreApplication.translate("AnswerSummary", "first word {seconds} s").format(seconds=seconds))
+        parts.append(
+            QCoreApplication.translate("AnswerSummary", "first word after {seconds} s").format(seconds=seconds)
+        )
     if figures.tokens_per_s:
         parts.append(speed_text(figures.tokens_per_s))
     if figures.memory_bytes:
@@ -83,7 +85,9 @@ def statistics(record: Record) -> str:
         parts.append(changed_part(record.read_again))
     if record.stop:
         stop = _escaped(record.stop)
-        parts.append(QCoreApplication.translate("AnswerSummary", "ended before “{stop}”").format(stop=stop))
+        parts.append(
+            QCoreApplication.translate("AnswerSummary", "ended before the stop string “{stop}”").format(stop=stop)
+        )
     return " · ".join((*parts, *_speed_ups(figures), *_hooks(record)))
 
 
@@ -125,7 +129,7 @@ def statistics_in_sentences(record: Record) -> str:
         )
     if record.client:
         sentences.append(
-            QCoreApplication.translate("AnswerSummary", "It answered a request of {program}.").format(
+            QCoreApplication.translate("AnswerSummary", "It answered a request from {program}.").format(
                 program=record.client
             )
         )

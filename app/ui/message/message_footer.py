@@ -93,10 +93,10 @@ class PrefillProgress(QWidget):
         self._last_done = done
         if total - done <= 1:
             # The last token of the prompt is processed together with the answer's first token.
-            self.show_waiting(self.tr("computes the first word"))
+            self.show_waiting(self.tr("generating the first word"))
             return
         start_s, start_done = self._start
-        text = self.tr("reading {done} of {total}").format(done=counted(done), total=counted(total))
+        text = self.tr("reading {done} of {total} tokens").format(done=counted(done), total=counted(total))
         parts = [text, self.tr("{kept} kept").format(kept=counted(kept))] if kept else [text]
         left_s = 0.0
         if done > start_done:

@@ -91,22 +91,22 @@ class WaitingAnswers(QObject):
         if self._controller.program.answers.is_stopping(waiting.id):
             view.show_stopping()
         elif session.state == "loading" and session.name == model:
-            text = self.tr("loads {model}: {stage}").format(model=model_label(model), stage=stage_text(session.stage))
+            text = self.tr("loading {model}: {stage}").format(model=model_label(model), stage=stage_text(session.stage))
             view.show_waiting(text, session.fraction)
         elif shown.is_queued(waiting.id) and other is not None:
-            text = self.tr("waits until {other} has answered, then loads {model}")
+            text = self.tr("waiting for {other} to answer, then loading {model}")
             view.show_waiting(text.format(other=model_label(other), model=model_label(model)))
         elif is_below_another and shown.is_queued(waiting.id):
-            view.show_waiting(self.tr("waits for the answer above"))
+            view.show_waiting(self.tr("waiting for the answer above"))
         elif reading is not None:
             view.show_reading(reading)
         elif name is None:
-            view.show_waiting(self.tr("prepares the prompt"))
+            view.show_waiting(self.tr("preparing the prompt"))
         elif session.name != model:
-            text = self.tr("waits for the answer in “{name}”, then loads {model}")
+            text = self.tr("waiting for the answer in “{name}”, then loading {model}")
             view.show_waiting(text.format(name=name, model=model_label(model)))
         else:
-            view.show_waiting(self.tr("waits for the answer in “{name}”").format(name=name))
+            view.show_waiting(self.tr("waiting for the answer in “{name}”").format(name=name))
 
     def _model_before(self, waiting: Message) -> str | None:
         """Return the model that answers the same question before this one is loaded; None if there is none."""

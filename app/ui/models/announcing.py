@@ -46,7 +46,11 @@ class TransferAnnouncements(QObject):
                 return self.tr("{model} is paused").format(model=transfer.title)
             case "failed":
                 why = "" if transfer.failure is None else translated(transfer.failure)
-                return self.tr("{model} failed. {why}").format(model=transfer.title, why=why).strip()
+                if transfer.phase == "converting":
+                    text = self.tr("The conversion of {model} failed. {why}")
+                else:
+                    text = self.tr("The download of {model} failed. {why}")
+                return text.format(model=transfer.title, why=why).strip()
             case "running":
                 return self._progress(transfer)
 
@@ -55,7 +59,7 @@ class TransferAnnouncements(QObject):
         if transfer.phase == "converting":
             text = self.tr("{model} is being converted: {percent} %")
         else:
-            text = self.tr("{model} is being fetched: {percent} %")
+            text = self.tr("{model} is being downloaded: {percent} %")
         return text.format(model=transfer.title, percent=percent)
 
     def _announce(self, text: str, *, is_urgent: bool = False) -> None:

@@ -83,7 +83,7 @@ def misfit_text(program: Program, name: str) -> str:
         case "gone":
             return QCoreApplication.translate("DraftModels", "no longer there")
         case "other_tokens":
-            return QCoreApplication.translate("DraftModels", "other tokens than {model}").format(
+            return QCoreApplication.translate("DraftModels", "different vocabulary from {model}").format(
                 model=model_label(program.session.name)
             )
         case None:

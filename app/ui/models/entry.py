@@ -294,9 +294,9 @@ def good_for(entry: Entry) -> str:
     if isinstance(model, LocalModel) and model.name == GUIDE:
         return translate("Models", "A tiny model that answers questions about Bough. It knows nothing else.")
     if isinstance(model, LocalModel) and model.format == "gguf":
-        return translate("Models", "A GGUF file. Bough makes a model folder of it; the file stays as it is.")
+        return translate("Models", "A GGUF file. Bough makes a model folder from it; the file stays as it is.")
     if isinstance(model, LocalModel) and not model.has_template:
-        return translate("Models", "It has no chat template: it goes on with a text rather than answering questions.")
+        return translate("Models", "It has no chat template: it continues a text instead of answering questions.")
     billions = (model.num_parameters or 0) / _BILLION
     if not billions:
         return ""

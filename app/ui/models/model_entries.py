@@ -92,7 +92,7 @@ class ModelEntries(QObject):
         local = self._matching([self._local_entry(model) for model in self._program.supply.local_models.all])
         transfers = [self._transfer_entry(transfer) for transfer in self._program.supply.transfers.all]
         self._sections = [
-            (self.tr("On the way"), transfers),
+            (self.tr("In progress"), transfers),
             (self.tr("On this computer"), local),
             self._remote_section(),
         ]

@@ -252,9 +252,9 @@ class ModelPage(QWidget):
     def _show_second(self, entry: Entry) -> None:
         self.second_button.setVisible(entry.transfer is not None)
         if entry.transfer is not None and entry.transfer.source is not None:
-            self.second_button.setToolTip(self.tr("Stop, and remove what has been made; the file stays"))
+            self.second_button.setToolTip(self.tr("Cancel, and remove the converted part; the file is kept"))
         else:
-            self.second_button.setToolTip(self.tr("Remove this download and what has come of it"))
+            self.second_button.setToolTip(self.tr("Cancel this download, and remove the downloaded part"))
 
     def _main_text(self, action: Action | None) -> tuple[str, str]:
         """Return the text and the tool tip of the main button; empty texts for actions that it never offers."""
@@ -264,18 +264,18 @@ class ModelPage(QWidget):
             case "free_memory":
                 return (
                     self.tr("Free memory first"),
-                    self.tr("End the guide's process, which starts again when it is asked (Enter)"),
+                    self.tr("End the guide's process; it starts again when you ask the guide (Enter)"),
                 )
             case "cancel_load":
                 return self.tr("Cancel"), self.tr("Stop loading this model")
             case "convert":
-                return self.tr("Convert"), self.tr("Make a model folder of this file; the file stays (Enter)")
+                return self.tr("Convert"), self.tr("Make a model folder from this file; the file is kept (Enter)")
             case "fetch":
-                return self.tr("Fetch"), self.tr("Fetch this model from the hub (Enter)")
+                return self.tr("Download"), self.tr("Download this model from the hub (Enter)")
             case "pause":
                 return self.tr("Pause"), self.tr("The finished part is kept (Enter)")
             case "resume":
-                return self.tr("Resume"), self.tr("Go on after the finished part (Enter)")
+                return self.tr("Resume"), self.tr("Continue after the finished part (Enter)")
             case "ask_again":
                 return self.tr("Try again"), self.tr("Ask the hub again (Enter)")
             case "unload" | "run_next" | "cancel_transfer" | "delete" | "show_folder" | "open_page" | None:
@@ -310,7 +310,7 @@ class ModelPage(QWidget):
     def _progress_name(self, entry: Entry) -> str:
         if entry.transfer is None:
             return self.tr("Loading")
-        return self.tr("Converting") if entry.transfer.phase == "converting" else self.tr("Fetching")
+        return self.tr("Converting") if entry.transfer.phase == "converting" else self.tr("Downloading")
 
     def _show_memory(self, fit: Fit | None) -> None:
         self.memory_bar.setVisible(fit is not None)
@@ -341,7 +341,7 @@ class ModelPage(QWidget):
         model, transfer = entry.model, entry.transfer
         found: list[tuple[str, Callable[[], object]]] = []
         if transfer is not None and transfer.num_ahead:
-            text = self.tr("Convert next") if transfer.source is not None else self.tr("Fetch next")
+            text = self.tr("Convert next") if transfer.source is not None else self.tr("Download next")
             found.append((text, self._requests("run_next")))
         if entry.presence == "loaded":
             found.append((self.tr("Unload"), self._requests("unload")))
@@ -362,7 +362,7 @@ class ModelPage(QWidget):
         if entry is None or not isinstance(entry.model, LocalModel):
             return
         text = self.tr(
-            "Delete {title} from this computer? This frees {size} and can't be undone. Your conversations stay."
+            "Delete {title} from this computer? This frees {size} and can't be undone. Your conversations are kept."
         )
         if entry.model.source == "hub":
             text += " " + self.tr("Other programs that use the Hugging Face cache lose it, too.")

@@ -89,12 +89,12 @@ class ModelSettingsForm(QWidget):
         grid.setColumnStretch(1, 1)
         rows: Sequence[tuple[str, str, QWidget | QHBoxLayout]] = (
             (self.tr("System prompt"), self.tr("New conversations with this model begin with it"), self.system_prompt),
-            (self.tr("Stop strings"), self.tr("In new conversations, answers end before any of these"), self.stop),
+            (self.tr("Stop strings"), self.tr("Stop strings for new conversations"), self.stop),
             (
                 self.tr("Reasoning"),
                 self.tr(
-                    "The texts before and after this model's reasoning, which is folded in answers. "
-                    "They change what you see, not what the model reads."
+                    "The text before and after this model's reasoning, which is folded in answers. This changes what "
+                    "you see, not what the model reads."
                 ),
                 marks,
             ),
@@ -248,7 +248,7 @@ class ModelSettingsForm(QWidget):
 
     def _draft_text(self, choice: DraftChoice) -> str:
         label = model_label(choice.name)
-        return self.tr("{model} (suggested)").format(model=label) if choice.is_suggested else label
+        return self.tr("{model} (recommended)").format(model=label) if choice.is_suggested else label
 
     def _show_summary(self) -> None:
         """Show a summary of the settings that are set beside the button."""
@@ -284,7 +284,7 @@ class ModelSettingsForm(QWidget):
             case "unpacked":
                 return self.tr("{size}: unpacked, which is faster on a CPU").format(size=size)
             case "packed":
-                return self.tr("{size}: quantized, as {needed} for unpacked weights were not free").format(
+                return self.tr("{size}: quantized, because {needed} for unpacked weights were not free").format(
                     size=size, needed=sized(weights.needed_bytes)
                 )
 
@@ -307,7 +307,7 @@ class ModelSettingsForm(QWidget):
         )
         if not unused:
             return text
-        left_out = self.tr("not used, because the value makes no sense: {names}").format(names=unused)
+        left_out = self.tr("not used, because the value is invalid: {names}").format(names=unused)
         return f"{text}; {left_out}" if text else left_out
 
     # --- changes -------------------------------------------------------------------------------------------

@@ -88,7 +88,7 @@ class Facts(QWidget):
                 self.tr("Context"),
                 self.tr("{count} tokens").format(count=counted(model.context_length)) if model.context_length else "",
             ),
-            (self.tr("Speed here"), entry.speeds),
+            (self.tr("Measured speed"), entry.speeds),
             (self.tr("Licence"), model.licence),
             (self.tr("Architecture"), model.architecture),
         ]
@@ -261,7 +261,7 @@ class TokenForm(QWidget):
     def reset(self) -> None:
         """Clear the field and the sentence below it."""
         self.field.clear()
-        self.note.setText(self.tr("It is kept in the system's keyring, never in a file of Bough."))
+        self.note.setText(self.tr("The token is stored in your system's keyring, never in Bough's own files."))
 
     def say(self, text: str) -> None:
         """Show a sentence below the field."""

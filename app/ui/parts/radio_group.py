@@ -89,7 +89,7 @@ class SizeChoice(RadioGroup):
         self.field.setValue(size)
         self.field.setFixedWidth(scaled(_SPIN_PX))
         self.field.lineEdit().setTextMargins(_FIELD_INSET_PX, 0, _FIELD_INSET_PX, 0)
-        self.field.setAccessibleName(self.tr("{}, at most").format(name))
+        self.field.setAccessibleName(self.tr("{}, maximum").format(name))
         self._shown = self.field.value()
         self.field.valueChanged.connect(self.changed)
         self.add(self.tr("Automatic"))

@@ -56,7 +56,9 @@ def _item(request: LoggedRequest) -> QListWidgetItem:
     ]
     lower = " · ".join(part for part in parts if part)
     item = two_line_item(upper, lower, request.time_ms)
-    rules = [translate("LastRequests", "Left out by your rule: {}").format(rule) for rule in request.dropped]
+    rules = [
+        translate("LastRequests", "Left out of the request by your rule: {}").format(rule) for rule in request.dropped
+    ]
     whole = "\n".join(text for text in (upper, lower, why_read_again(request.read_again), *rules) if text)
     item.setToolTip(as_tool_tip(whole))
     item.setData(Qt.ItemDataRole.AccessibleDescriptionRole, "\n".join((why_read_again(request.read_again), *rules)))

@@ -35,20 +35,20 @@ class AdvancedPart(QWidget):
             ),
         )
         self.network.choose(1 if settings.allows_network else 0)
-        self.aliases = _field(self.tr("Names that mean the loaded model"), settings.aliases, "claude-*")
+        self.aliases = _field(self.tr("Aliases for the loaded model"), settings.aliases, "claude-*")
         self.rules = _field(
-            self.tr("Parts left out of requests"), settings.drop_rules, "x-anthropic-billing-header:.*\\n"
+            self.tr("Text to leave out of requests"), settings.drop_rules, "x-anthropic-billing-header:.*\\n"
         )
         self.problem = QLabel()
         self.problem.setObjectName("failure")
         self.problem.setWordWrap(True)
         self.problem.setVisible(False)
         self.apply = QPushButton(self.tr("Apply"))
-        self.apply.setAccessibleDescription(self.tr("This ends the requests that are being answered."))
+        self.apply.setAccessibleDescription(self.tr("This cancels the requests that are being answered."))
         self.apply.setToolTip(self.apply.accessibleDescription())
         aliases = card(
             self.aliases.accessibleName(),
-            self.tr("One on each line, for programs that insist on their own names; * stands for any text."),
+            self.tr("One per line, for programs that insist on their own model names; * stands for any text."),
             self.aliases,
         )
         rules = card(

@@ -79,7 +79,7 @@ class LocalApiPage(SettingsPage):
         )
         self.port = _port_field(self.tr("Port"), settings.port)
         self._port_card = card(self.tr("Port"), "", _row(self.port))
-        self.models = RadioGroup(self.tr("Models that requests name"))
+        self.models = RadioGroup(self.tr("Models for requests"))
         self.models.add(self.tr("Only the loaded one"), self.tr("Requests for other models get an error."))
         self.models.add(
             self.tr("All models on this computer"),
@@ -195,7 +195,7 @@ class LocalApiPage(SettingsPage):
     def _state_text(self) -> str:
         match self._api.state:
             case "starting":
-                return self.tr("It is being started.")
+                return self.tr("The local API is starting.")
             case "failed":
                 return "" if self._api.problem is None else translated(self._api.problem)
             case "on" | "off":
@@ -204,9 +204,9 @@ class LocalApiPage(SettingsPage):
     def _source_text(self, source: str) -> str:
         match source:
             case "environment":
-                return self.tr("It comes from the environment variable BOUGH_API_KEY.")
+                return self.tr("The key comes from the environment variable BOUGH_API_KEY.")
             case "keyring":
-                return self.tr("It is kept in the keyring of your system. A new key makes this one invalid.")
+                return self.tr("The key is stored in your system's keyring. A new key makes it invalid.")
             case _:
                 return self.tr(
                     "Your system's keyring can't be used, so Bough makes another key at each start. "

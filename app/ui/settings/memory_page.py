@@ -107,7 +107,7 @@ class MemoryPage(SettingsPage):
         show_button.clicked.connect(self._show_folder)
         self.empty_button.clicked.connect(self._program.empty_cache_folder)
         self.empty_button.setAccessibleDescription(
-            self.tr("Removes the cache from disk and memory. Your conversations stay.")
+            self.tr("Clears the cache on disk and in memory. Your conversations are kept.")
         )
         self.empty_button.setToolTip(self.empty_button.accessibleDescription())
         buttons = QHBoxLayout()
@@ -191,7 +191,7 @@ class MemoryPage(SettingsPage):
         kept, cache_settings = self._program.session.kept, self._program.session.cache_settings
         # Both texts have the same height, so the page does not jump when the figure arrives.
         if kept is not None and cache_settings.limit_bytes is None:
-            self.memory.explain(0, self.tr("The loaded model gets up to {}.").format(sized(kept.limit_bytes)))
+            self.memory.explain(0, self.tr("Up to {} for the loaded model.").format(sized(kept.limit_bytes)))
         else:
             self.memory.explain(0, self.tr("As much as the model and the memory of this computer allow."))
         if kept is None:

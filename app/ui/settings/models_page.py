@@ -105,7 +105,7 @@ class ModelsPage(SettingsPage):
         label.show_text(folder)
         button = QPushButton(self.tr("Remove"))
         button.setAccessibleName(self.tr("Remove {what}").format(what=folder))
-        button.setToolTip(self.tr("It is searched no longer. Its files stay."))
+        button.setToolTip(self.tr("It is no longer searched. Its files are kept."))
         button.clicked.connect(partial(self._program.remove_model_folder, folder))
         self.remove_buttons.append(button)
         widget = QWidget()

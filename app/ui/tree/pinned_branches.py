@@ -164,7 +164,7 @@ class PinnedBranches(QListView):
         if event.type() == QEvent.Type.Leave:
             self._hover(QPoint(-1, -1))
         elif isinstance(event, QHelpEvent) and self._hover(event.pos()) and self._delegate.is_on_cross:
-            QToolTip.showText(event.globalPos(), self.tr("Unpin (Delete)"), self)
+            QToolTip.showText(event.globalPos(), self.tr("Unpin (Del)"), self)
             return True
         return super().viewportEvent(event)
 

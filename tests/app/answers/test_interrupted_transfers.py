@@ -28,10 +28,10 @@ def test_interrupted_models_are_said_and_those_that_the_user_paused_are_not(desk
     _interrupt(desk, ONE, HELD, TWO)
     desk.program.supply.report_interrupted_transfers()
     keys = (id_of(ONE), id_of(TWO))
-    text = "2 models were on their way when Bough ended. The finished parts are kept."
+    text = "2 models were not finished when Bough closed. The finished parts are kept."
     assert _said(desk) == [(text, ResumeTransfers(keys))]
     desk.program.supply.transfers.cancel(keys[0])
-    text = "Two was on its way when Bough ended. The finished part is kept."
+    text = "Two was not finished when Bough closed. The finished part is kept."
     assert _said(desk) == [(text, ResumeTransfers(keys[1:]))]
     desk.program.supply.transfers.cancel(keys[1])
     assert _said(desk) == []

@@ -49,7 +49,10 @@ def test_a_changed_file_is_named_and_the_model_is_not_tried(tmp_path: Path) -> N
     checked = _check(_model(tmp_path / "model"), lambda step: stages.append(step.stage))
     assert (checked.num_hashed, checked.hashed_bytes, checked.is_whole, checked.is_loaded) == (1, 2, False, False)
     (problem,) = checked.problems
-    assert problem == f"{changed} is damaged: it is not what its hash says. Remove the model, and fetch it again."
+    assert (
+        problem
+        == f"{changed} is damaged: its content does not match its hash. Remove the model, and download it again."
+    )
     assert set(stages) == {"checking the files"}
 
 
@@ -80,6 +83,6 @@ def test_a_worker_that_dies_during_the_check_is_said(random_llama: Path) -> None
 
 def test_the_summary_says_what_was_checked() -> None:
     checked = Checked(name="a", path=Path("a"))
-    assert summary(checked) == "Its header can be read."
+    assert summary(checked) == "The file's header can be read."
     loaded = Checked(name="a", path=Path("a"), num_hashed=2, hashed_bytes=12, is_loaded=True)
-    assert summary(loaded) == "Files with the content of their hashes: 2 (12 bytes). It loads and answers."
+    assert summary(loaded) == "Files whose content matches their hash: 2 (12 bytes). It loads and answers."

@@ -99,7 +99,7 @@ def test_the_token_goes_to_the_hub_alone(desk: Desk, hub_server: HubServer, tmp_
     refused = fetched(desk)
     assert (refused.state, refused.failure_kind) == ("failed", "gated")
     assert str(refused.failure).startswith(
-        f"The owner of {REPO} decides who may fetch it. Open {hub_server.url}/{REPO}"
+        f"The owner of {REPO} decides who may download it. Open {hub_server.url}/{REPO}"
     )
     (tmp_path / "huggingface").mkdir(exist_ok=True)
     (tmp_path / "huggingface/token").write_text(hub_server.token)  # as `hf auth login` leaves it

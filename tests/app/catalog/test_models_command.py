@@ -195,7 +195,7 @@ def test_check_finds_damage(shell: Shell):
 def test_check_of_a_gguf_file(shell: Shell, tmp_path: Path):
     file = tmp_path / "a.gguf"
     file.write_bytes(gguf_bytes())
-    assert shell.run("check", file) == (0, "a: Its header can be read.\n", "")
+    assert shell.run("check", file) == (0, "a: The file's header can be read.\n", "")
     file.write_bytes(gguf_bytes()[:-20])
     assert "20 bytes are missing" in shell.run("check", file)[2]
 

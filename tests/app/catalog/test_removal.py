@@ -46,7 +46,7 @@ def test_a_repository_that_is_fetched_now_stays(tmp_path: Path) -> None:
     model = _model(folder.snapshot, "hub", "owner/name")
     with folder.lock.open("wb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        with pytest.raises(RemovalError, match="is being fetched now"):
+        with pytest.raises(RemovalError, match="is being downloaded now"):
             remove(model, models=tmp_path / "models", cache=tmp_path / "hub")
     assert folder.snapshot.exists()
     remove(model, models=tmp_path / "models", cache=tmp_path / "hub")

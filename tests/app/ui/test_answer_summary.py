@@ -24,7 +24,7 @@ def test_recorded_figures_are_shown_in_one_line() -> None:
         hook_records=(HookRecord(name="quick", total_ms=11.6), HookRecord(name="slow", total_ms=100, is_off=True)),
     )
     assert statistics(record) == (
-        "1,812 tokens, 1,798 kept · 14 read · first word 0.05 s · 230 tokens/s · 312 MiB memory · "
+        "1,812 tokens, 1,798 kept · 14 read · first word after 0.05 s · 230 tokens/s · 312 MiB memory · "
         "40 of 60 drafted tokens accepted · 3 forced · hooks 112 ms · slow turned off: too slow"
     )
     assert statistics(Record(figures=Figures(prompt_tokens=5))) == "5 tokens, 0 kept"
@@ -33,7 +33,7 @@ def test_recorded_figures_are_shown_in_one_line() -> None:
 @pytest.mark.parametrize(("stop", "shown"), [("###", "###"), ("\n\nQ:", r"\n\nQ:"), ("-" * 30, "-" * 24 + "…")])
 def test_the_stop_string_that_ended_the_answer_is_shown(stop: str, shown: str) -> None:
     record = Record(figures=Figures(prompt_tokens=5), reason="stop", stop=stop)
-    assert statistics(record) == f"5 tokens, 0 kept · ended before “{shown}”"
+    assert statistics(record) == f"5 tokens, 0 kept · ended before the stop string “{shown}”"
 
 
 def test_figures_are_explained_in_sentences() -> None:

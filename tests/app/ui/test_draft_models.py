@@ -150,27 +150,27 @@ def test_unsuitable_and_missing_draft_models_are_disabled_in_the_menu(user: User
     shutil.rmtree(models / "moved away")
     user.window.menus.menu("Models").aboutToShow.emit()
     menu = user.window.menus.menu("Draft model")
-    expected = {"small": True, "unfit (other tokens than large)": False, "moved away (no longer there)": False}
+    expected = {"small": True, "unfit (different vocabulary from large)": False, "moved away (no longer there)": False}
 
     def offered() -> dict[str, bool]:
         return {action.text(): action.isEnabled() for action in menu.actions() if action.toolTip() in names}
 
     user.bot.waitUntil(lambda: offered() == expected, timeout=PATIENCE_MS)
     # The menu shows the same when it is opened again, and so do the settings.
-    assert not _entries(user)["unfit (other tokens than large)"]
+    assert not _entries(user)["unfit (different vocabulary from large)"]
     user.window.action("settings").trigger()
     settings = user.window.findChild(SettingsWindow)
     assert isinstance(settings, SettingsWindow)
     settings.show_page(settings.models)
     buttons = settings.models.drafts.choices.buttons
     assert [button.isEnabled() for button in buttons] == [True, True, False, False]
-    assert buttons[2].accessibleDescription() == f"Other tokens than large · {names[1]}"
+    assert buttons[2].accessibleDescription() == f"Different vocabulary from large · {names[1]}"
     # With another model loaded, other drafts are suitable. A folder that reappears is offered again.
     shutil.copytree(models / "large", models / "moved away")
     program.load_model(names[1])
     _wait_until_loaded(user)
     settings.models.refresh()
-    small, large_one = "small (other tokens than unfit)", "large (other tokens than unfit)"
+    small, large_one = "small (different vocabulary from unfit)", "large (different vocabulary from unfit)"
     user.bot.waitUntil(lambda: {small, large_one} < _entries(user).keys(), timeout=PATIENCE_MS)
     settings.close()
     program.load_model(large)

@@ -180,7 +180,7 @@ def test_without_the_starter_a_button_fetches_it(
         assert session.name == "guide"
         assert not welcome.model_button.isVisible()
         qtbot.waitUntil(lambda: welcome.has_offer, timeout=PATIENCE_MS)
-        assert welcome.offer.button.text().startswith("Fetch SmolLM2")
+        assert welcome.offer.button.text().startswith("Download SmolLM2")
         qtbot.mouseClick(welcome.offer.button, Qt.MouseButton.LeftButton)
         qtbot.waitUntil(lambda: session.name == ON_HUB.repo and session.state == "ready", timeout=PATIENCE_MS)
         assert welcome.model_button.text() == "Chat with SmolLM2 (small, real)"

@@ -349,7 +349,7 @@ def test_the_page_lists_the_last_requests_and_why_something_was_read_again(user:
     assert [row.data(DETAIL).startswith("system text changed · ") for row in rows] == [True, False, False]
     assert " 0 kept" not in rows[1].data(DETAIL)
     assert "The system text had changed since the last request" in rows[0].toolTip()
-    assert r"Left out by your rule: Today is .*\. " in rows[0].toolTip()
+    assert r"Left out of the request by your rule: Today is .*\. " in rows[0].toolTip()
     assert page.requests.accessibleName() == "Last requests"
     # They are there at the next start, too.
     path = user.controller.program.models_folder.parent / "served-requests.jsonl"

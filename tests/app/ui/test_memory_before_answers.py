@@ -64,7 +64,7 @@ def test_a_line_warns_before_what_may_not_fit_and_goes_when_it_fits(
     assert not line.isVisible()
     set_memory(8000, 0)
     assert line.isVisible()
-    assert "and 0 bytes are free" in line.text()
+    assert "but only 0 bytes are free" in line.text()
     assert not composer.allow_button.isVisible()
     # It may still be sent: other programs may give memory back.
     user.bot.keyClick(composer.text, Qt.Key.Key_Return)
@@ -122,4 +122,4 @@ def test_a_continuation_that_can_not_fit_is_refused_too(user: User, set_memory: 
     assert user.controller.shown.siblings(answer.id) == [answer.id]
     assert user.controller.shown.message(answer.id) == answer
     assert len(posted) == 2
-    assert all("Nothing was asked" in notice.text for notice in posted)
+    assert all("Nothing was sent to the model" in notice.text for notice in posted)

@@ -19,11 +19,11 @@ def test_the_remaining_time_follows_the_pace_so_far(qtbot: QtBot):
     progress = PrefillProgress(lambda: next(times))
     qtbot.addWidget(progress)
     progress.show_reading(Reading(3_100, 3_880, 3_100))
-    assert text_of(progress) == "reading 3,100 of 3,880 · 3,100 kept"
+    assert text_of(progress) == "reading 3,100 of 3,880 tokens · 3,100 kept"
     progress.show_reading(Reading(3_360, 3_880, 3_100))
-    assert text_of(progress) == "reading 3,360 of 3,880 · 3,100 kept · about 4 s"
+    assert text_of(progress) == "reading 3,360 of 3,880 tokens · 3,100 kept · about 4 s"
     progress.show_reading(Reading(3_620, 3_880, 3_100))
-    assert text_of(progress) == "reading 3,620 of 3,880 · 3,100 kept · about 2 s"
+    assert text_of(progress) == "reading 3,620 of 3,880 tokens · 3,100 kept · about 2 s"
 
 
 def test_a_long_remaining_time_is_given_in_minutes(qtbot: QtBot):
@@ -32,7 +32,7 @@ def test_a_long_remaining_time_is_given_in_minutes(qtbot: QtBot):
     qtbot.addWidget(progress)
     progress.show_reading(Reading(512, 107_462, 0))
     progress.show_reading(Reading(1_024, 107_462, 0))
-    assert text_of(progress) == "reading 1,024 of 107,462 · about 17 min"
+    assert text_of(progress) == "reading 1,024 of 107,462 tokens · about 17 min"
 
 
 def test_a_remaining_time_below_a_second_is_not_shown(qtbot: QtBot):
@@ -41,7 +41,7 @@ def test_a_remaining_time_below_a_second_is_not_shown(qtbot: QtBot):
     qtbot.addWidget(progress)
     progress.show_reading(Reading(0, 1_000, 0))
     progress.show_reading(Reading(500, 1_000, 0))
-    assert text_of(progress) == "reading 500 of 1,000"
+    assert text_of(progress) == "reading 500 of 1,000 tokens"
 
 
 def test_another_prompt_starts_a_new_estimate(qtbot: QtBot):
@@ -51,35 +51,35 @@ def test_another_prompt_starts_a_new_estimate(qtbot: QtBot):
     progress.show_reading(Reading(0, 1_000, 0))
     progress.show_reading(Reading(900, 1_000, 0))
     progress.show_reading(Reading(0, 1_000, 0))
-    assert text_of(progress) == "reading 0 of 1,000"
+    assert text_of(progress) == "reading 0 of 1,000 tokens"
     progress.show_reading(Reading(100, 1_000, 0))
-    assert text_of(progress) == "reading 100 of 1,000 · about 9 s"
+    assert text_of(progress) == "reading 100 of 1,000 tokens · about 9 s"
 
 
 def test_the_pace_of_earlier_prompts_gives_the_first_estimate(qtbot: QtBot):
     progress = PrefillProgress()
     qtbot.addWidget(progress)
     progress.show_reading(Reading(24, 2_192, 0, tokens_per_s=54.2))
-    assert text_of(progress) == "reading 24 of 2,192 · about 40 s"
+    assert text_of(progress) == "reading 24 of 2,192 tokens · about 40 s"
 
 
 def test_the_line_says_that_only_the_first_word_is_left(qtbot: QtBot):
     progress = PrefillProgress()
     qtbot.addWidget(progress)
     progress.show_reading(Reading(59, 60, 0))
-    assert text_of(progress) == "computes the first word"
+    assert text_of(progress) == "generating the first word"
     assert not progress.isHidden()
 
 
 def test_the_footer_says_which_answer_it_waits_for_and_can_cancel(qtbot: QtBot):
     progress = PrefillProgress()
     qtbot.addWidget(progress)
-    progress.show_waiting("waits for the answer in “Trip plans”")
-    assert text_of(progress) == "waits for the answer in “Trip plans”"
+    progress.show_waiting("waiting for the answer in “Trip plans”")
+    assert text_of(progress) == "waiting for the answer in “Trip plans”"
     # A bar without an end moves all the time.
     assert progress.findChildren(QProgressBar)[0].maximum() == 0
     with qtbot.waitSignal(progress.cancelled, timeout=PATIENCE_MS):
         progress.findChildren(QPushButton)[0].click()
     progress.show_reading(Reading(100, 3_880, 0))
     assert progress.findChildren(QProgressBar)[0].maximum() > 0
-    assert text_of(progress) == "reading 100 of 3,880"
+    assert text_of(progress) == "reading 100 of 3,880 tokens"

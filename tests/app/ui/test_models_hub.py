@@ -79,7 +79,7 @@ def test_a_model_is_found_fetched_and_chatted_with(user: User, window: ModelsWin
     _choose(user, window, key)
     user.bot.waitUntil(lambda: bool(window.page.entry and window.page.entry.variants), timeout=PATIENCE_MS)
     assert window.page.facts.shown["Licence"] == "apache-2.0"
-    assert window.page.main_button.text() == "Fetch"
+    assert window.page.main_button.text() == "Download"
     user.bot.keyClick(window.field, Qt.Key.Key_Return)
     user.bot.waitUntil(lambda: window.list.chosen_key == "local:mlx-community/Tiny-1B-4bit", timeout=PATIENCE_MS)
     # It is listed once, though the hub still has it.
@@ -184,7 +184,7 @@ def test_a_closed_models_window_leaves_the_news_to_the_banner(user: User, window
     user.bot.waitUntil(lambda: user.window.findChild(ModelsWindow) is None, timeout=PATIENCE_MS)
     gone = program.supply.transfers.fetch(RemoteModel(repo="mlx-community/Nothing-1B", title="Nothing-1B"))
     user.bot.waitUntil(lambda: isinstance(banner.action, OpenModels), timeout=PATIENCE_MS)
-    assert "Nothing-1B did not come: mlx-community/Nothing-1B is not on" in banner.label.text()
+    assert "Nothing-1B could not be downloaded or converted: mlx-community/Nothing-1B is not on" in banner.label.text()
     program.supply.transfers.cancel(gone)
     user.bot.waitUntil(banner.isHidden, timeout=PATIENCE_MS)
     program.supply.transfers.fetch(RemoteModel(repo="mlx-community/Late-1B-4bit", title="Late-1B-4bit"))

@@ -193,7 +193,7 @@ def test_tab_goes_from_top_to_bottom(hands: Hands) -> None:
     hands.choose("Duo-GGUF")
     hands.wait(lambda: bool(hands.window.page.entry and hands.window.page.entry.variants))
     left = ["Search models", "Open a model, or add a folder", "Models"]
-    assert hands.walk() == [*left, "More", "Quantization", "Fetch"]
+    assert hands.walk() == [*left, "More", "Quantization", "Download"]
     hands.search("guide")
     assert hands.walk() == [*left, "More", "Chat", "Chat template"]
 
@@ -206,7 +206,7 @@ def test_a_quantization_is_chosen_and_fetched(hands: Hands) -> None:
     assert hands.window.page.variants.currentIndex() == 0
     hands.press(Key.Key_Down)
     assert hands.focus is hands.window.page.variants
-    hands.tab_to("Fetch")
+    hands.tab_to("Download")
     hands.press(Key.Key_Return)
     assert hands.focus is hands.window.page.main_button
     hands.wait(lambda: hands.window.list.chosen_key.endswith("Duo-Q8_0"))
@@ -223,7 +223,7 @@ def test_a_fetch_is_paused_resumed_put_first_and_cancelled(hands: Hands) -> None
     hands.window.field.setFocus()
     hands.choose("Tiny-2")
     assert hands.state("Tiny-2") == "queued"
-    hands.menu_key("Fetch next")
+    hands.menu_key("Download next")
     titles = [transfer.title for transfer in hands.program.supply.transfers.all]
     assert titles == ["Tiny-0", "Tiny-2", "Tiny-1"]
     assert hands.focus is hands.window.list
@@ -261,7 +261,7 @@ def test_progress_is_announced_and_every_control_has_a_name(hands: Hands) -> Non
     hands.hub.bytes_per_s = None
     hands.hub.released.set()
     hands.wait(lambda: hands.window.list.chosen_key == "local:owner/Tiny-2")
-    assert "Tiny-2 is being fetched: 0 %" in heard
+    assert "Tiny-2 is being downloaded: 0 %" in heard
     assert heard[-1] == "Tiny-2 can be used now"
     assert len(heard) == len(set(heard)) <= 7
 

@@ -269,7 +269,7 @@ def test_a_much_smaller_model_with_the_same_tokens_is_suggested_as_the_draft_mod
     user.bot.waitUntil(lambda: form.draft.count() > 1, timeout=PATIENCE_MS)
     offered = [form.draft.itemText(number) for number in range(form.draft.count())]
     assert "Other" not in " ".join(offered)
-    suggested = next(number for number, text in enumerate(offered) if text.endswith("(suggested)"))
+    suggested = next(number for number, text in enumerate(offered) if text.endswith("(recommended)"))
     form.draft.setCurrentIndex(suggested)
     form.draft.activated.emit(suggested)
     assert program.of_models.draft_of(str(folder / "Large")).startswith(str(folder))

@@ -54,7 +54,7 @@ def test_a_line_and_a_moving_bar_say_what_an_answer_waits_for(user: User, asked:
     assert bar is not None
     assert bar.isVisible()
     assert bar.maximum() == 0
-    assert "prepares the prompt" in _texts(user, asked)
+    assert "preparing the prompt" in _texts(user, asked)
     pid = user.application.link.pid
     assert pid is not None
     os.kill(pid, signal.SIGCONT)
@@ -82,7 +82,7 @@ def test_a_follow_up_that_waits_says_so_and_esc_stops_both(user: User, asked: Me
     user.bot.keyClick(user.window.composer.text, Qt.Key.Key_Return)
     below = user.controller.shown.path[-1]
     assert below.id != asked.id
-    user.bot.waitUntil(lambda: "waits for the answer above" in _texts(user, below), timeout=PATIENCE_MS)
+    user.bot.waitUntil(lambda: "waiting for the answer above" in _texts(user, below), timeout=PATIENCE_MS)
     assert user.view(asked.id).text._has_caret  # pyright: ignore[reportPrivateUsage]
     assert not user.view(below.id).text._has_caret  # pyright: ignore[reportPrivateUsage]
     user.bot.keyClick(user.window.composer.text, Qt.Key.Key_Escape)

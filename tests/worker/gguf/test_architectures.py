@@ -45,12 +45,12 @@ def test_text_keeps_its_form(tmp_path: Path) -> None:
     ("name", "changes", "words"),
     [
         ("llama", {"rope.scaling.type": "longrope"}, "(longrope)"),
-        ("llama", {"rope.dimension_count": HEAD // 2}, "(`llama.rope.dimension_count`)"),
-        ("llama", {"attention.value_length": 32}, "(`llama.attention.value_length`)"),
-        ("qwen2", {"attention.key_length": 32}, "(`qwen2.attention.key_length`)"),
-        ("gemma3", {"final_logit_softcapping": 30.0}, "(`gemma3.final_logit_softcapping`)"),
+        ("llama", {"rope.dimension_count": HEAD // 2}, "`llama.rope.dimension_count`)"),
+        ("llama", {"attention.value_length": 32}, "`llama.attention.value_length`)"),
+        ("qwen2", {"attention.key_length": 32}, "`qwen2.attention.key_length`)"),
+        ("gemma3", {"final_logit_softcapping": 30.0}, "`gemma3.final_logit_softcapping`)"),
         ("phi3 long", {"rope.scaling.attn_factor": 2.0}, "(longrope)"),
-        ("olmo2", {"attention.sliding_window": 4096}, "(`olmo2.attention.sliding_window`)"),
+        ("olmo2", {"attention.sliding_window": 4096}, "`olmo2.attention.sliding_window`)"),
         ("qwen3", {"embedding_length": None}, "qwen3.embedding_length"),
     ],
 )
@@ -65,7 +65,7 @@ def test_a_feature_that_the_models_of_mlx_lack_is_refused(
 
 @pytest.mark.parametrize("factors", [[0.0] * 32, [float("nan")] * 32, [1.0, 3.0] * 16, [1.0] * 31])
 def test_odd_factors_of_positions_are_refused(factors: list[float], tmp_path: Path) -> None:
-    with pytest.raises(ModelInvalidError, match="turns positions in a way"):
+    with pytest.raises(ModelInvalidError, match="uses a position encoding"):
         made(replace(RANDOM_MODELS["llama 3.1"], fixed={"rope_freqs": factors}), tmp_path)
 
 

@@ -196,7 +196,7 @@ def test_unknown_fields_from_a_newer_version_are_reported(tmp_path: Path) -> Non
     there = Store(tmp_path / "there" / "c.sqlite3")
     summary = import_all(there, tmp_path / "out.bough")
     assert dict(summary.remarks) == {
-        "unknown fields of messages (mood)": 4,
+        "unknown message fields (mood)": 4,
         "unknown fields of answer records (colour)": 1,
     }
     assert [message.text for message in there.messages.shown_by(1)] == ["", "", "a question", "an answer"]
