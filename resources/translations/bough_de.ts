@@ -5816,17 +5816,19 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
     </message>
     <message>
         <source>Banned phrases: takes back a banned phrase before it is complete, and continues differently.</source>
-        <translation type="unfinished"></translation>
+        <translation>Verbotene Wendungen: Eine verbotene Wendung wird zurückgenommen, bevor sie vollständig ist, und das Modell schreibt anders weiter.</translation>
     </message>
     <message>
         <source>Banned phrases: takes back a banned phrase before it is complete, and continues differently.
 
 Compares text, not tokens, and ignores case. A phrase may begin inside a word. Option: `phrases`.</source>
-        <translation type="unfinished"></translation>
+        <translation>Verbotene Wendungen: Eine verbotene Wendung wird zurückgenommen, bevor sie vollständig ist, und das Modell schreibt anders weiter.
+
+Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wendung darf mitten in einem Wort beginnen. Option: `phrases`.</translation>
     </message>
     <message>
         <source>No repeats: when an answer repeats itself, goes back to the start of the repetition, and continues differently.</source>
-        <translation type="unfinished"></translation>
+        <translation>Keine Wiederholungen: Wenn sich eine Antwort wiederholt, schreibt das Modell ab dem Beginn der Wiederholung anders weiter.</translation>
     </message>
     <message>
         <source>No repeats: when an answer repeats itself, goes back to the start of the repetition, and continues differently.
@@ -5834,7 +5836,11 @@ Compares text, not tokens, and ignores case. A phrase may begin inside a word. O
 A repetition is a sequence of tokens that occurs `times` times in a row and has at least `fewest` tokens in all. The
 hook keeps its first occurrence and bans the token that began the second one there. Options: `times`, `fewest`,
 `longest` (tokens of one occurrence).</source>
-        <translation type="unfinished"></translation>
+        <translation>Keine Wiederholungen: Wenn sich eine Antwort wiederholt, schreibt das Modell ab dem Beginn der Wiederholung anders weiter.
+
+Eine Wiederholung ist eine Folge von Token, die `times`-mal hintereinander vorkommt und insgesamt mindestens `fewest` Token hat.
+Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das zweite begann. Optionen: `times`, `fewest`,
+`longest` (Token eines Vorkommens).</translation>
     </message>
     <message>
         <source>The hooks could not be written ({error}). Nothing was changed.</source>
@@ -5917,7 +5923,10 @@ hook keeps its first occurrence and bans the token that began the second one the
 
 A token whose probability is below `threshold` is sampled again at a lower `temperature`, and the second token is kept.
 Options: `threshold` (0…1), `temperature`.</source>
-        <translation type="unfinished"></translation>
+        <translation>Pause bei Unsicherheit: Ein Token, bei dem das Modell unsicher ist, wird noch einmal vorsichtiger gesampelt.
+
+Ein Token mit einer Wahrscheinlichkeit unter `threshold` wird mit niedrigerer `temperature` noch einmal gesampelt, und das zweite
+Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>Unsent text or settings of a conversation are invalid and not used: {names}.</source>
