@@ -48,7 +48,7 @@ def main() -> int:
         if os.environ["QT_QPA_PLATFORM"] == OFFSCREEN:
             os.environ["QT_QPA_PLATFORM"] = offscreen_of(folder, 3200, 2000)
         qt_application = make_qt_application([])
-        sizes = _SIZES[:3] if qt_application.devicePixelRatio() < 2 else _SIZES[1:]
+        sizes = _SIZES[:3] if qt_application.devicePixelRatio() < 2 else _SIZES[2:]
         for scenes, trees in ((EMPTY, None), (SCENES, (3, 300))):
             stage = Stage(
                 folder / str(len(scenes)),

@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 
 _Action = TypeVar("_Action", bound=NoticeAction)
 
-_MIN_TEXT_PX = 160
+_MIN_TEXT_PX = 240
 """The minimum width of the text beside the button. Where the text would be narrower, the button goes below it."""
 _GAP_PX, _NARROW_GAP_PX = 12, 6
 _MARGINS_PX = 12 + 8

@@ -11,12 +11,14 @@ from app.numbers import counted, sized
 from app.sentences import translated
 from app.ui.parts.buttons import WrappingButton
 from app.ui.parts.cost_text import seconds_text
+from app.ui.parts.labels import balanced_width_px
 
 if TYPE_CHECKING:
     from app.supply.first_models import Offer
     from app.supply.transfers import Transfer
 
 _BAR_STEPS = 1000
+_MIN_TEXT_PX = 200
 
 
 class FetchOffer(QWidget):
@@ -44,7 +46,7 @@ class FetchOffer(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(8)
-        column.addWidget(self._state)
+        column.addWidget(self._state, 0, Qt.AlignmentFlag.AlignHCenter)
         column.addWidget(self._bar)
         for button in (self.button, self.cancel_button):
             column.addWidget(button, 0, Qt.AlignmentFlag.AlignHCenter)
@@ -59,8 +61,9 @@ class FetchOffer(QWidget):
         self.button.wrap(width_px)
         self._state.ensurePolished()
         # `heightForWidth` does not go below the minimum size.
-        self._state.setMinimumHeight(0)
-        self._state.setFixedHeight(self._state.heightForWidth(width_px))
+        self._state.setMinimumSize(0, 0)
+        width = balanced_width_px(self._state.heightForWidth, min(_MIN_TEXT_PX, width_px), width_px)
+        self._state.setFixedSize(width, self._state.heightForWidth(width))
 
     def show_offer(self, offer: Offer | None, *, is_starter: bool) -> None:
         """Show an offer; None hides everything. `is_starter` means that it is the small model to start with."""

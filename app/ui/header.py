@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QCoreApplication, Qt, Signal
+from PySide6.QtCore import QCoreApplication, QEvent, Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QMenu, QToolButton
 from typing_extensions import override
@@ -138,6 +138,13 @@ class Header(QFrame):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._fit()
+
+    @override
+    def event(self, e: QEvent) -> bool:
+        if e.type() == QEvent.Type.LayoutRequest:
+            # A button came or went, or has another size.
+            self._fit()
+        return super().event(e)
 
     def show_model(self, session: ModelInUse) -> None:
         name = model_label(session.name)

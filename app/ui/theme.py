@@ -161,6 +161,11 @@ def scaled(px: float) -> int:
     return round(px * (scale or 1.0))
 
 
+def grown(px: float) -> int:
+    """Return a size in pixels multiplied by the text scale, but not less: some controls do not shrink with the text."""
+    return max(scaled(px), round(px))
+
+
 def scaled_beside(px: int) -> int:
     """Return the width of a panel beside the page.
 

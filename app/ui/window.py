@@ -36,7 +36,7 @@ from app.ui.parts.labels import beginning
 from app.ui.program_commands import ProgramCommands
 from app.ui.sidebar.conversation_commands import ConversationCommands
 from app.ui.sidebar.sidebar import Sidebar
-from app.ui.theme import chosen_theme, set_text_scale
+from app.ui.theme import chosen_theme, scaled_beside, set_text_scale
 from app.ui.transcript.find_commands import FindCommands
 from app.ui.transcript.message_selection import SelectionCommands
 from app.ui.tree.dock_commands import DockCommands, DockPlacement
@@ -354,6 +354,7 @@ class MainWindow(QMainWindow):
         QGuiApplication.setPalette(chosen.palette())
         self.setStyleSheet(chosen.style_sheet())
         self._show_menu_bar()
+        self._fit_docks()
         for themed in (self.menus, self.sidebar, self.header, self.banner, self._pages, self.composer):
             themed.set_theme(chosen)
         if self._tree_dock.made is not None:
@@ -395,10 +396,14 @@ class MainWindow(QMainWindow):
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        is_narrow = event.size().width() < _NARROW_PX
+        self._fit_docks()
+        self._show_menu_bar()
+
+    def _fit_docks(self) -> None:
+        """Let the sidebar and the tree lie over the page where they would leave it too little room."""
+        is_narrow = self.width() < scaled_beside(_NARROW_PX)
         for placement in (self._sidebar_placement, self._dock_placement):
             placement.set_narrow(is_narrow)
-        self._show_menu_bar()
 
     def _show_menu_bar(self) -> None:
         """Show the menu bar, or one button for all menus if the window is too narrow for the bar."""

@@ -192,7 +192,7 @@ class SideBySide(QWidget):
         full = [columns for columns in range(1, max_columns + 1) if number % columns == 0]
         num_columns = max(full) if number <= _FEW_CARDS else -(-number // -(-number // max_columns))
         for index, card in enumerate(self._cards.values()):
-            card.show_whole(self._area.viewport().height() if num_columns == 1 else None)
+            card.show_whole(self._area.viewport().height() if num_columns < number else None)
             self._grid.removeWidget(card)
             self._grid.addWidget(card, index // num_columns, index % num_columns)
         for column in range(self._grid.columnCount()):
@@ -284,7 +284,7 @@ class _Card(QFrame):
         column.addLayout(buttons)
 
     def show_whole(self, room_px: int | None) -> None:
-        """Grow with the answer up to this height; None keeps the least height, where several cards share the room."""
+        """Grow with the answer up to this height; None keeps the least height, in a single row."""
         self._room_px = room_px
         self._fit()
 
@@ -292,7 +292,7 @@ class _Card(QFrame):
         least = _CARD_HEIGHT_PX
         if self._room_px is not None:
             around = self.height() - self._area.height()
-            least = max(least, min(around + self._holder.sizeHint().height(), self._room_px))
+            least = min(around + self._holder.sizeHint().height(), self._room_px)
         if least != self.minimumHeight():
             self.setMinimumHeight(least)
 

@@ -43,7 +43,7 @@ from app.ui.models.model_settings_form import ModelSettingsForm
 from app.ui.parts.buttons import EnterKey, give_menu
 from app.ui.parts.file_drops import FileDrops
 from app.ui.parts.labels import quiet_label
-from app.ui.theme import Theme, icon, scaled
+from app.ui.theme import Theme, grown, icon, scaled
 from worker.sentence import Sentence
 
 _WIDTH_PX, _HEIGHT_PX = 940, 640
@@ -135,7 +135,7 @@ class ModelsWindow(QDialog):
         room = self.screen().availableGeometry()
         self.setMinimumSize(min(_MIN_PX[0], room.width()), min(_MIN_PX[1], room.height()))
         width, height = int(room.width() * _OF_SCREEN), int(room.height() * _OF_SCREEN)
-        self.resize(min(scaled(_WIDTH_PX), width), min(scaled(_HEIGHT_PX), height))
+        self.resize(min(grown(_WIDTH_PX), width), min(grown(_HEIGHT_PX), height))
 
     def _connect(self) -> None:
         FileDrops(self).dropped.connect(self._open_all)

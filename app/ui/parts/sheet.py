@@ -27,7 +27,7 @@ from typing_extensions import override
 from app.archive.archive import Task
 from app.sentences import translated
 from app.ui.parts.labels import quiet_label
-from app.ui.theme import repolish, scaled
+from app.ui.theme import grown, repolish
 
 _OF_SCREEN = 0.9
 _STEPS = 1000
@@ -124,10 +124,10 @@ class Sheet(QDialog):
         """
         room = self.screen().availableGeometry()
         width, height = int(room.width() * _OF_SCREEN), int(room.height() * _OF_SCREEN)
-        self._filling, self._highest_px = filling, min(scaled(height_px), height)
+        self._filling, self._highest_px = filling, min(grown(height_px), height)
         if filling is not None and filling.page is not None:
             filling.page.installEventFilter(self)
-        self.resize(min(scaled(width_px), width), self._highest_px)
+        self.resize(min(grown(width_px), width), self._highest_px)
         if filling is not None:
             # The style's sizes count, which Qt would only ask for when the window is shown.
             for part in (self, *self.findChildren(QWidget)):

@@ -31,7 +31,7 @@ from app.ui.settings.local_api_page import LocalApiPage
 from app.ui.settings.memory_page import MemoryPage
 from app.ui.settings.models_page import ModelsPage
 from app.ui.settings.settings_page import SettingsPage, card
-from app.ui.theme import scaled
+from app.ui.theme import grown, scaled
 
 _WIDTH_PX = 780
 _HEIGHT_PX = 720
@@ -103,7 +103,7 @@ class SettingsWindow(QDialog):
         row.addWidget(self.list)
         row.addLayout(column, 1)
         room = self.screen().availableGeometry()
-        self.resize(min(scaled(_WIDTH_PX), room.width()), min(scaled(_HEIGHT_PX), int(room.height() * _OF_SCREEN)))
+        self.resize(min(grown(_WIDTH_PX), room.width()), min(grown(_HEIGHT_PX), int(room.height() * _OF_SCREEN)))
         self._fit_list()
         self.list.setCurrentRow(0)
         self.list.setFocus()

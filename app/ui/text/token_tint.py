@@ -217,8 +217,13 @@ class TokenLegend(QFrame):
         self._place()
 
     def _place(self) -> None:
-        width = min(self._rows.width_of_one_row, self._over.viewport().width() - 2 * _MARGIN_PX)
-        self.resize(width, self._rows.heightForWidth(width))
+        for label in self.findChildren(QLabel):
+            label.ensurePolished()
+        # The style draws a line around it.
+        around = self.contentsMargins()
+        across, down = around.left() + around.right(), around.top() + around.bottom()
+        width = min(self._rows.width_of_one_row + across, self._over.viewport().width() - 2 * _MARGIN_PX)
+        self.resize(width, self._rows.heightForWidth(width - across) + down)
         self.move(max(_MARGIN_PX, (self._over.width() - self.width()) // 2), _MARGIN_PX)
         self.raise_()
         room_px = 0 if self.isHidden() else self.height() + 2 * _MARGIN_PX
