@@ -209,6 +209,13 @@ _constant_offsets: mx.array | None = None
 """See `keep_factors_of`."""
 
 
+def forget_factors() -> None:
+    """Free the factors that were computed for a model."""
+    global _constant_offsets
+    _turns.clear()
+    _constant_offsets = None
+
+
 def keep_factors_of(offsets: mx.array) -> None:
     """Let `rope` compute the factors of this array of positions only once. The array must not be changed in place."""
     global _constant_offsets

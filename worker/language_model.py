@@ -22,7 +22,7 @@ from tokenizers import Tokenizer
 
 from worker.batch import can_batch, can_share, is_shareable
 from worker.blas import versions_in_use
-from worker.cpu_math import FORM, transpose_once, use_cpu_forms
+from worker.cpu_math import FORM, forget_factors, transpose_once, use_cpu_forms
 from worker.errors import (
     BadRequestError,
     ModelInvalidError,
@@ -361,6 +361,7 @@ def versions() -> dict[str, str]:
 
 def release() -> None:
     """Return the memory of dropped models and caches to the system."""
+    forget_factors()
     gc.collect()
     mx.clear_cache()
 
