@@ -147,7 +147,7 @@ def can_share(forward: Forward, new_layers: Callable[[], Layers]) -> bool:
 
 
 def _alone(forward: Forward, layers: Layers, prefix: list[int], tokens: list[int]) -> mx.array:
-    """Return the logits after each of the tokens that follow `prefix`."""
+    """Process one sequence. Return the logits after each of the tokens that follow `prefix`."""
     forward(mx.array([prefix]), layers)
     return mx.concatenate([forward(mx.array([[token_id]]), layers) for token_id in tokens])
 

@@ -280,7 +280,7 @@ def sandbox_profile(wanted: Collection[str], own: Sequence[Path]) -> str:
     if "network" in wanted:
         rules.append("(deny network*)")
     if "files" in wanted:
-        # `realpath`: the system compares with the path behind all links, such as /private/var.
+        # `realpath`: the system compares with the path after resolving all links, such as /private/var.
         folders = [os.path.realpath(path).replace("\\", "\\\\").replace('"', '\\"') for path in own]
         rules.append("(deny file-write*)")
         rules.append('(allow file-write* (literal "/dev/null") (literal "/dev/dtracehelper"))')

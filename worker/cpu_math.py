@@ -204,9 +204,9 @@ _MOST_POSITION = 1 << 24
 """Above this position, float32 does not have every integer, so results would depend on where a computation starts."""
 _MOST_KINDS = 8
 _turns: dict[_Kind, _Turns] = {}
-"""Most models have one kind, some have two."""
+"""The latest factors by the kind of positions. Most models have one kind, some have two."""
 _constant_offsets: mx.array | None = None
-"""See `keep_factors_of`."""
+"""The array that was passed to `keep_factors_of` last."""
 
 
 def forget_factors() -> None:

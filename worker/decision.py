@@ -53,7 +53,7 @@ class Decision:
     mask: npt.NDArray[np.bool_] | None = None
     """Which tokens may be sampled, shape [vocabulary]. None means all tokens."""
     temperature: float | None = None
-    """None keeps the temperature of the request."""
+    """The temperature for the token; None keeps that of the request."""
     token: int | None = None
     """The token to put here instead of a sampled one."""
     splices: Sequence[Splice] = ()

@@ -67,7 +67,7 @@ class Choice(Value, frozen=True):
     """One finished answer.
 
     `token_ids` spell exactly `text`; the last `num_recut` of them were tokenized again because the text ends inside a
-    token. `turn_token_ids` are the whole turn as the model read it, including a continuation: send them back as
+    token. `turn_token_ids` are the whole turn as the model processed it, including a continuation: send them back as
     `Message.token_ids` in the next request. `turn_token_chars` says how many characters of the turn end with each.
 
     `num_given_chars`: how many characters hooks took back from the end of the continuation. The turn is the
@@ -224,7 +224,7 @@ class ModelLoaded(_Event, tag="model_loaded", frozen=True):
     identity: str = ""
     # Versions of the libraries that compute with it, by name.
     versions: dict[str, str] = {}
-    # Whether its chat template has a switch that lets the model think before it answers.
+    # Whether its chat template has a switch that makes the model think before it answers.
     thinking: bool = False
     # The name of that switch in `template_options` (true: think), and its default.
     thinking_option: str | None = None
@@ -288,7 +288,7 @@ class Retract(_Event, tag="retract", frozen=True):
 
 
 class Forked(_Event, tag="forked", frozen=True):
-    """A new answer that shares the first characters and tokens of `parent`, and the continuation as it is there."""
+    """A new answer that shares the first characters and tokens of `parent`, and the present continuation."""
 
     choice: int
     parent: int

@@ -8,8 +8,8 @@ than the product. The library defines `cblas_sgemm` and nothing else. If it is l
 - For two to eight rows, the library multiplies itself. It reads the matrix once, too, on one core. With more than a few
   cores, OpenBLAS's threads are faster together, so `worker.blas` decides whether to use this.
 
-The code is 507 bytes for x86-64 processors, because a compiler is not at hand where Bough runs. On other processors,
-this module changes nothing.
+The code is 507 bytes for x86-64 processors, because the user's machine may have no compiler. On other processors, this
+module changes nothing.
 """
 
 from __future__ import annotations

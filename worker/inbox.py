@@ -29,7 +29,7 @@ class EndOfInput:
 
 
 class Interrupt:
-    """The worker is asked to end: cancel all running and waiting requests, then end."""
+    """A signal to end: cancel all running and waiting requests, then end."""
 
 
 class Overload(NamedTuple):
@@ -85,7 +85,7 @@ class Inbox:
         return self._items.qsize()
 
     def release(self, command: Command) -> None:
-        """Note that a command has ended, which makes room for others."""
+        """Note that a command has ended, so that the inbox can hold others."""
         self._num_bytes_released += self._sizes.pop(id(command), 0)
 
 

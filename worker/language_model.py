@@ -288,8 +288,8 @@ class LanguageModel:
     def _probe(self) -> mx.array:
         """Process tokens as answers do: one alone; a few at once, then one. Return the logits after the last one.
 
-        This shows shapes and compiles kernels before the first question. Some wrong values in config.json, such as a
-        window of 0 tokens, make a model fail only when it processes several tokens at once.
+        The attempt finds out shapes, and compiles kernels before the first question. Some wrong values in config.json,
+        such as a window of 0 tokens, make a model fail only when it processes several tokens at once.
         """
         for num_tokens in (1, _NUM_PROBED):
             self._layers = self.new_layers()

@@ -183,9 +183,9 @@ def stacks_of(layers: Layers) -> list[Stack]:
 class Undo:
     """Removes from layers all tokens added after this object is made, evaluated or not. The rest keeps its bits.
 
-    It puts the old arrays back, because cutting unevaluated new ones would need their whole computation. But while old
-    and new arrays share memory, MLX must copy it instead of changing it in place. So call `release` before a layer is
-    evaluated: from then on, the new positions of plain attention are cut off instead.
+    It puts the old arrays back, because cutting new arrays that are still lazy would need their whole computation. But
+    while old and new arrays share memory, MLX must copy it instead of changing it in place. So call `release` before a
+    layer is evaluated: from then on, the new positions of plain attention are cut off instead.
     """
 
     def __init__(self, layers: Layers) -> None:

@@ -84,8 +84,8 @@ True
 >>> bool((word(several).weights <= several.weights).all())
 True
 
-**Beam search** finds texts that are likely as a whole, while a greedy generator takes the likeliest token at each step.
-The samples of a prompt are its best beams, best first. Their weights are the log-probabilities of all new tokens:
+**Beam search** finds texts that are likely as a whole, while a greedy generator takes the most likely token at each
+step. The samples of a prompt are its best beams, best first. Their weights are the log-probabilities of all new tokens:
 
 >>> beams = model.beams(width=6, samples=3, max_tokens=5)
 >>> found = beams("A branch is")

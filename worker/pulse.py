@@ -1,7 +1,8 @@
 """The worker's pulse: a thread that reports to the app twice a second what the worker is doing.
 
-These heartbeats let the app tell a slow worker from a stuck one. They have a pipe of their own, so that events never
-delay them. A process sends no heartbeats while it is stopped, or while a call holds Python's lock for seconds.
+With these heartbeats, the app can distinguish a slow worker from a stuck one. They have a pipe of their own, so that
+events never delay them. A process sends no heartbeats while it is stopped, or while a call holds Python's lock for
+seconds.
 """
 
 from __future__ import annotations

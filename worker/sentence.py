@@ -23,7 +23,7 @@ _GIB = 1 << 30
 
 
 class SentenceParts(Struct, frozen=True):
-    """A sentence as it is sent and stored: `template` with names in braces, and the values of these names.
+    """A sentence in the form in which it is sent and stored: `template` with names in braces, and their values.
 
     A name that ends in `_bytes` has an amount of memory or disk as its value.
     """
@@ -40,7 +40,7 @@ class Sentence(str):
 
     template: str
     fields: Mapping[str, str | int]
-    """By their names in the template; a value may be a `Sentence`, too."""
+    """The values by their names in the template. A value may be a `Sentence`, too."""
 
     def __new__(cls, template: LiteralString, /, **fields: object) -> Sentence:
         """Fill in `template`. Integers are counts: give ids as strings, and amounts of bytes a name in `_bytes`."""
@@ -48,7 +48,7 @@ class Sentence(str):
 
     @property
     def parts(self) -> SentenceParts:
-        """The sentence as it is sent and stored."""
+        """The sentence in the form in which it is sent and stored."""
         return SentenceParts(_sendable(self.template), {name: _part(value) for name, value in self.fields.items()})
 
 
@@ -95,7 +95,7 @@ def received(text: str, parts: SentenceParts | UnsetType | None) -> Sentence:
 
 
 def filled(template: str, texts: Mapping[str, str]) -> str:
-    """Put texts where a template names them. Braces around anything else stay as they are."""
+    """Fill a template with `texts`, by name. Braces around any other text are not changed."""
     return _FIELD.sub(lambda field: texts.get(field[1], field[0]), template)
 
 
@@ -151,5 +151,5 @@ def _part(value: str | int) -> str | int | SentenceParts:
 
 
 def _sendable(text: str) -> str:
-    """A hook's words or a file's name may hold halves of characters, which no transport carries."""
+    """Replace halves of characters, which a hook's text or a file's name may contain, but no transport can carry."""
     return text.encode("utf-8", "backslashreplace").decode()

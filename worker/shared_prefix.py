@@ -21,7 +21,7 @@ from mlx_lm.models.cache import BatchKVCache, KVCache
 
 _ORIGINAL: Callable[..., mx.array] = base.quantized_scaled_dot_product_attention
 _BLOCK = 256
-"""In positions. On a CPU, OpenBLAS multiplies short blocks two to three times as fast as one long array."""
+"""Positions in a block. On a CPU, OpenBLAS multiplies such blocks 2 to 3 times as fast as one long array."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class SharedKVCache(BatchKVCache):
 
     @property
     def bits(self) -> None:
-        """Its presence makes mlx-lm pass on the keys unseen."""
+        """Exists because mlx-lm passes on the keys of caches with this attribute without looking at them."""
         if not self.prefixes:
             raise AttributeError("bits")
 

@@ -43,7 +43,7 @@ _NUM_CANDIDATES = 20
 
 
 class Candidate(NamedTuple):
-    """A token that could be here."""
+    """A token that could be at this position."""
 
     token_id: int
     text: str
@@ -146,11 +146,11 @@ class Step:
 
     @cached_property
     def candidates(self) -> list[Candidate]:
-        """The 20 likeliest tokens at this position, best first."""
+        """The 20 most likely tokens at this position, best first."""
         return self.best(_NUM_CANDIDATES)
 
     def best(self, num: int) -> list[Candidate]:
-        """Return the `num` likeliest tokens at this position, best first."""
+        """Return the `num` most likely tokens at this position, best first."""
         logits, mask = self.logits.astype(np.float64), self._sampled.mask
         num = min(num, len(logits))
         ids = np.argpartition(-logits, num - 1)[:num]

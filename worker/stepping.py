@@ -16,7 +16,7 @@ in every answer. Here is a model that only counts. Its vocabulary has eight toke
 ...     return np.eye(8)[(token_ids[-1] + 1) % 8]
 
 The caller writes the loop. After each step it removes the last `num_back` tokens from its sequence, and appends
-`token_ids`, which its model reads next:
+`token_ids`, which its model processes next:
 
 >>> def write(stepping, sequence):
 ...     while stepping.reason is None:
@@ -29,7 +29,7 @@ The caller writes the loop. After each step it removes the last `num_back` token
 >>> write(Stepping(vocabulary, [0], stop=["de"]), [0])
 ('bc', 'stop')
 
-Tokens that a constraint forces come together with the token before them, so that the model can read them at once:
+Tokens that a constraint forces come together with the token before them, so that the model can process them at once:
 
 >>> from worker.text.constraint import Constraints
 >>> from worker.protocol import Constraint

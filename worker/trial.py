@@ -81,7 +81,7 @@ class CrashedError(TrialError):
     def __init__(self, exit_code: int) -> None:
         super().__init__(f"The process ended with the exit code {exit_code}")
         self.exit_code = exit_code
-        """Negative: the signal that ended it."""
+        """The exit code of the process; negative for the signal that ended it."""
 
 
 class StoppedError(TrialError):

@@ -146,7 +146,7 @@ def _blocks_of(array: mx.array) -> list[memoryview]:
 
 
 def _digest(block: memoryview) -> bytes:
-    # This releases Python's lock, so several threads hash while MLX goes on.
+    # This releases Python's lock, so several threads hash while MLX continues.
     return hashlib.sha256(block).digest()
 
 
@@ -167,7 +167,7 @@ def is_finite(array: mx.array) -> bool:
 
 @dataclass
 class _Places:
-    """A packed module, and the paths at which it stands in its model: several if the model uses it several times."""
+    """A packed module, and its paths in the model: several if the model uses it several times."""
 
     module: Packed
     paths: list[str]
@@ -199,7 +199,7 @@ def _needs_of(model: nn.Module, packed: Mapping[str, _Places]) -> Needs:
     weights = sum(array.nbytes for _, array in arrays_of(model))
     for places in packed.values():
         module = places.module
-        # Each number of `scales` stands for a group of weights.
+        # Each number of `scales` belongs to a group of weights.
         weights += 4 * module.scales.size * module.group_size
         weights -= sum(module[name].nbytes for name in ("weight", "scales", "biases") if module.get(name) is not None)
     try:
@@ -259,7 +259,7 @@ class _LinearUnpackedForManyRows(nn.QuantizedLinear):
 
 
 class _EmbeddingUnpackedForManyRows(nn.QuantizedEmbedding):
-    """The same for an embedding that is also the output matrix."""
+    """An embedding that is also the output matrix: unpacks its matrix for each product with many rows."""
 
     def as_linear(self, x: mx.array) -> mx.array:
         if not _has_many_rows(x, self):

@@ -40,7 +40,7 @@ class Job:
 
     path: Path
     conversation_id: int | None
-    """None means the empty page."""
+    """The conversation; None means the empty page, which has none yet."""
     is_wanted: bool = True
 
 

@@ -64,7 +64,7 @@ class LostError(StoreError):
 
 
 class Database:
-    """One connection. Every method raises `StoreError`, and none leaves half a change."""
+    """One connection. Every method may raise `StoreError`, and never leaves a change incomplete."""
 
     def __init__(self, path: Path, connection: sqlite3.Connection, why_read_only: Sentence | None = None) -> None:
         """Call `open` or `open_read_only` instead. `why_read_only` is the reason given to writers; None if writable."""
@@ -72,7 +72,7 @@ class Database:
         self._connection = connection
         self.why_read_only = why_read_only
         self.flush_later: Callable[[], None] | None = None
-        """Called after a change that must survive a power failure; None: the change waits for the disk itself."""
+        """Called after a change that must survive a power failure; None: each such change waits for the disk."""
         # Read text that a broken disk has damaged, rather than refuse it.
         connection.text_factory = _decoded
 

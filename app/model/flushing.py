@@ -20,9 +20,9 @@ class Flusher:
 
     def __init__(self, store: Path) -> None:
         self.on_asked: Callable[[], None] = lambda: None
-        """Called by `flush`."""
+        """Called by `flush`, in its thread."""
         self.on_ended: Callable[[], None] = lambda: None
-        """Called in the thread after each attempt."""
+        """Called in the writing thread after each attempt to flush."""
         self.num_asked = 0
         self.num_done = 0
         """All changes up to this number are on the disk."""

@@ -31,7 +31,7 @@ class Hook(Struct, frozen=True, kw_only=True):
     description: str = ""
     options: list[HookOption] = []
     is_own: bool = False
-    """Whether it is in the user's folder."""
+    """Whether the hook is in the user's folder, and not one of Bough's."""
     problem: str = ""
 
 
@@ -61,7 +61,7 @@ class GenerationSettings(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     sampling: Sampling = Sampling()
     format: AnswerFormat | None = None
-    """None means free text."""
+    """The answer format; None means free text."""
     hooks: tuple[str, ...] = ()
     """The names of the active hooks, in the order in which they are called."""
     hook_options: dict[str, dict[str, Any]] = {}
@@ -170,7 +170,7 @@ def find_preset(presets: Iterable[Preset], name: str) -> Preset | None:
 
 
 def current_preset(presets: Iterable[Preset], generation: GenerationSettings) -> tuple[str, bool]:
-    """Return the name of the preset in use (empty if there is none), and whether settings were changed since."""
+    """Return the name of the preset in use (empty without one), and whether settings differ from it."""
     preset = find_preset(presets, generation.preset)
     if preset is not None:
         return preset.name, preset.apply_to(generation) != generation

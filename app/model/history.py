@@ -89,6 +89,6 @@ class History:
         self._undone.append(step)
 
     def redone(self, step: Step) -> None:
-        """Move the step undone last back to the steps that can be undone, as `step`."""
+        """Move the last undone step back to the steps that can be undone, as `step`."""
         self._undone.pop()
         self._done.append(step)

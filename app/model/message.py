@@ -40,10 +40,12 @@ ORIGINS = {
     "chosen": "c",
 }
 """The origins of tokens, as letters. `recut`: the answer ended inside a token, so its end was tokenized again.
-`given`: it was there before the model continued. `chosen`: the user chose it in place of another token."""
+
+`given`: from text that the model continued. `chosen`: the user chose it instead of another token.
+"""
 
 Draft: TypeAlias = Literal["auto", "tree", "off"]
-"""The source of draft tokens: the draft model if one is loaded, else the tree; other answers in the tree; none."""
+"""The source of draft tokens. `auto`: the draft model if one is loaded, else as `tree`; `tree`: other answers."""
 
 ThoughtMarks: TypeAlias = tuple[Annotated[str, Meta(max_length=200)], Annotated[str, Meta(max_length=200)]]
 """The texts before and after a model's reasoning. If the first is empty, all text before the second is reasoning."""
@@ -55,7 +57,7 @@ class Sampling(Struct, frozen=True, gc=False, kw_only=True):
     temperature: Annotated[float, Meta(ge=0, le=100)] = 0.8
     top_p: Annotated[float, Meta(gt=0, le=1)] = 1.0
     top_k: Annotated[int, Meta(ge=0, le=2**63 - 1)] = 0
-    """0 means all tokens."""
+    """The number of most likely tokens that may be sampled; 0 means all tokens."""
     min_p: Annotated[float, Meta(ge=0, le=1)] = 0.0
     """The probability that a token must have, as a share of the highest one."""
     repetition_penalty: Annotated[float, Meta(gt=0, le=100)] = 1.0
@@ -69,7 +71,7 @@ class Sampling(Struct, frozen=True, gc=False, kw_only=True):
     max_tokens: Annotated[int, Meta(ge=1, le=2**63 - 1)] = 1024
     stop: tuple[Annotated[str, Meta(min_length=1)], ...] = ()
     seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] | None = None
-    """None means a new one for each answer."""
+    """The seed of the sampler; None means a new seed for each answer."""
 
 
 class Constraint(Struct, frozen=True, gc=False, kw_only=True):
@@ -89,7 +91,10 @@ class Alternative(Struct, frozen=True, gc=False, array_like=True):
 
 
 class Figures(Struct, frozen=True, gc=False, kw_only=True):
-    """The cost of an answer: numbers of tokens, times and memory. Kept and read tokens are those of the prompt."""
+    """The cost of an answer: numbers of tokens, times and memory.
+
+    Of the prompt's tokens, some were cached ("kept"), and the others processed ("read").
+    """
 
     prompt_tokens: int = 0
     kept_tokens: int = 0
@@ -219,7 +224,7 @@ class Record(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     error: str | None = None
     """Why it failed or was interrupted, as an English sentence."""
     error_parts: SentenceParts | None = None
-    """The same sentence for translation; older versions of Bough did not store it."""
+    """The sentence of `error` for translation; None in records of older versions of Bough."""
     notices: tuple[SentenceParts, ...] = ()
     """Sentences about text of the prompt that the model's files left out or changed. Each occurs once in a branch."""
     ended_ms: int = 0

@@ -33,7 +33,7 @@ class StreamedText(Struct):
 
     text: str = ""
     sampled: tuple[SampledToken, ...] | None = ()
-    """None means that not all tokens of the text are known."""
+    """The appended tokens; None means that not all tokens of the text are known."""
 
     def append_to(self, message: Message) -> Message:
         """Return the stored message with this text and these tokens appended."""

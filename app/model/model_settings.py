@@ -28,7 +28,7 @@ class ModelSettings(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def cleaned(self) -> ModelSettings:
-        """The same settings with texts that can be stored and sent."""
+        """These settings with texts that can be stored and sent."""
         first, last = (clean(mark)[:_MAX_MARK_CHARS] for mark in self.thought_marks)
         return structs.replace(
             self,

@@ -1,8 +1,7 @@
 """Projects: the instructions, files, model and sampling that the conversations of a folder have in common.
 
-A branch keeps the instructions and files with which it began. A first question that is asked or edited after the
-project changed begins a new branch, below a new version of the system prompt with the project's present instructions
-and files.
+A branch keeps the instructions and files with which it began. A first question that is sent or edited after the project
+changed begins a new branch, below a new version of the system prompt with the project's present instructions and files.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ class Project(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The system prompt. If it is empty, conversations begin with the system prompt of their model."""
     files: tuple[Attachment, ...] = ()
     model: str = ""
-    """Empty: the model that is chosen for new conversations."""
+    """The model of its conversations; empty means the model that is chosen for new conversations."""
     generation: GenerationSettings | None = None
     """None: the default settings."""
 
@@ -36,7 +35,7 @@ class Project(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def cleaned(self) -> Project:
-        """The same with texts that can be stored and sent."""
+        """This project with texts that can be stored and sent."""
         return structs.replace(
             self,
             instructions=clean(self.instructions),

@@ -32,7 +32,7 @@ class Filters(Struct, frozen=True, kw_only=True):
 
     role: Role | None = None
     model: str | None = None
-    """A part of the model's name."""
+    """A part of the name of the model that wrote the message."""
     is_starred: bool | None = None
     is_pinned: bool | None = None
     since_ms: int | None = None

@@ -51,7 +51,7 @@ class CacheSettings(Struct, frozen=True, kw_only=True):
     disk_limit_bytes: Size | None = None
     """The limit on disk, for all models together. 0 means that nothing is stored on disk."""
     kv_bits: Literal[4, 8] | None = None
-    """None means full precision."""
+    """The precision of keys and values in bits; None means full precision."""
 
 
 class LocalApiSettings(Struct, frozen=True, kw_only=True):

@@ -1,7 +1,7 @@
 """The layout of a tree in lanes (across) and rows (down). Independent of pixels and text.
 
 A message's row is its distance from the top, so nothing moves down when something is added beside it. Each branch goes
-straight down in one lane, and the oldest version continues the lane of its parent. Its siblings stand to its right in
+straight down in one lane, and the oldest version continues the lane of its parent. Its siblings are to its right in
 their order, those further up further right. So choosing another version moves nothing: `path` only marks the visible
 branch. No line crosses a dot or another line.
 """
@@ -27,7 +27,7 @@ class Spot(NamedTuple):
     row: int
     id: int
     parent_id: MessageId | None
-    """None at the top."""
+    """The parent's id; None at the top."""
     from_lane: int
     """The parent's lane; -1 without a parent."""
     num_folded: int = 0

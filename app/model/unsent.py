@@ -41,7 +41,7 @@ class Unsent(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def cleaned(self) -> Unsent:
-        """The same with texts that can be stored and sent."""
+        """These contents with texts that can be stored and sent."""
         prompt = None if self.system_prompt is None else clean(self.system_prompt)
         attachments = tuple(one.cleaned for one in self.attachments)
         edits = tuple(Edit(message_id=one.message_id, text=clean(one.text)) for one in self.edits)

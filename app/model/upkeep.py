@@ -48,7 +48,7 @@ class Upkeep:
         self._is_damaged = False
         """Whether damage was found and reported."""
         self._is_gone = False
-        """Whether it was reported that the file is gone."""
+        """Whether the missing file was reported."""
 
         self._is_asked = threading.Event()
         self._thread = threading.Thread(target=self._run, name="store upkeep", daemon=True)

@@ -63,7 +63,7 @@ class AnthropicShape:
 
     def body(self, problem: ProblemError) -> object:
         """Return the body of the reply."""
-        # Clients know by these words that they must shorten the conversation.
+        # Clients recognise by these words that they must shorten the conversation.
         start = "prompt is too long: " if problem.kind == "too_long" else ""
         where = f"{problem.param}: " if problem.param else ""
         return {

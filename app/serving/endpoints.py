@@ -32,7 +32,7 @@ class Endpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
-        # The body is read first: after it, the client's next message says that it has gone.
+        # The body is read first. After the body, the client's next message is that it has disconnected.
         async with self._bodies.read(request) as data:
 
             async def work(reply: Reply) -> None:

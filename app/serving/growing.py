@@ -37,7 +37,7 @@ class Delta(NamedTuple):
     choice: int
     parts: Sequence[Part]
     tokens: Sequence[ShownToken]
-    """Empty unless log-probabilities were requested."""
+    """The tokens of these parts; empty unless log-probabilities were requested."""
 
 
 class Ended(NamedTuple):

@@ -27,7 +27,7 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     """The SHA-256 of the key that each request must contain. The server process never has the key itself."""
     host: str = "127.0.0.1"
     port: int = DEFAULT_PORT
-    """0 means any free port."""
+    """The TCP port; 0 means any free port."""
     allowed_hosts: tuple[str, ...] = ()
     """Names of this machine that requests may use beside `host`."""
     allowed_origins: tuple[str, ...] = ()
@@ -117,7 +117,7 @@ class Answer(Struct, frozen=True, kw_only=True, tag_field="type", tag="answer"):
 
     client: Client
     model: str
-    """Its `ServedModel.id`."""
+    """The `ServedModel.id` of the model."""
     generate: Generate
     compared: Compared = Compared()
     dropped: tuple[str, ...] = ()
@@ -208,7 +208,7 @@ class ModelRefused(Struct, frozen=True, kw_only=True, tag_field="type", tag="mod
 
 
 class Ping(Struct, frozen=True, kw_only=True, tag_field="type", tag="ping"):
-    """The owner asks for a sign of life. The server replies with `Alive`."""
+    """Asks whether the server responds. The server replies with `Alive`."""
 
 
 class Stop(Struct, frozen=True, kw_only=True, tag_field="type", tag="stop"):

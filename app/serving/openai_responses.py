@@ -176,7 +176,7 @@ def _messages(body: ResponseBody, before: Sequence[Message]) -> list[Message]:
     for number, item in enumerate(body.input):
         message = _message(item, f"input[{number}]", messages)
         last = messages[-1] if messages else None
-        # A message ends an answer's turn; reasoning and calls join what stands before and after.
+        # A message ends an answer's turn; reasoning and calls belong to the same turn as the items around them.
         if last is not None and last.role == message.role == "assistant" and _belong_together(last, message):
             messages[-1] = Message(
                 role="assistant",

@@ -1,7 +1,7 @@
 """The owner's side of the local API: passes messages between the server process and the worker. Independent of Qt.
 
-Two threads move the messages, so neither a busy window nor a slow server process delays the other. The relay sees
-every request and every token that it passes on, so it knows who is being served and how fast.
+Two threads move the messages, so neither a busy window nor a slow server process delays the other. The relay sees every
+request and every token that it passes on, so it can report which clients are being served, and how fast.
 """
 
 from __future__ import annotations

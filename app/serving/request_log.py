@@ -1,6 +1,6 @@
 """The last answered requests, without their texts: client, cost, and why tokens were processed again.
 
-They are lines of a file, so they are kept when the program ends.
+Each request is a line of a file, so the list is kept when the program ends.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class LoggedRequest(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How long the first token took, in milliseconds; 0 without a token."""
     tokens_per_s: float = 0.0
     read_again: str = ""
-    """As in `Record.read_again`."""
+    """Why a part of the prompt was processed again, as in `Record.read_again`."""
     dropped: tuple[str, ...] = ()
     """The user's rules that removed a part of the request."""
 

@@ -49,7 +49,7 @@ class Opened:
     def __init__(self, settings: ServerSettings) -> None:
         self.turns = Turns(settings.turns)
         self.listener: socket.socket | None = None
-        """None if the port can't be used; `why_not` then says why."""
+        """The listening socket; None if the port can't be used (`why_not` says why)."""
         self.why_not = ""
         try:
             self.listener = _listener(settings)

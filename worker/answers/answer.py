@@ -277,7 +277,7 @@ class Answer:
 
     @property
     def turn_ids(self) -> list[int]:
-        """The ids of the whole turn, including the given ones, as the model read or would read them."""
+        """The ids of the whole turn, including the given ones, as the model processes them."""
         if any(self._text):
             return self._turn_ids()
         return self._given_whole() if self._is_given_cut else self._given_ids

@@ -18,7 +18,7 @@ class NextDraw:
     def __init__(self, num_ids: int) -> None:
         """`num_ids` is the size of the vocabulary."""
         self.temperature: float | None = None
-        """None means the request's temperature."""
+        """The temperature for the next token; None means the request's."""
         self.splices: Sequence[Splice] = ()
         self.is_decided = False
         """Whether the hooks were asked about this position."""
@@ -63,6 +63,6 @@ class NextDraw:
 
     @property
     def best(self) -> SampledToken:
-        """The likeliest of the rejected tokens; among equals, the one with the lowest id."""
+        """The most likely of the rejected tokens; among equally likely ones, that with the lowest id."""
         _, best = max(self._tried.values(), key=lambda tried: (tried[0], -tried[1].token_id))
         return best

@@ -31,9 +31,9 @@ class SegmentPlan:
 
     stops: Sequence[str]
     constraint: Rule | None
-    """Its state is that at the start of the segment; the first segment's has consumed the given text that it covers."""
+    """The rule in its state at the start of the segment. The first segment's has consumed given text that it covers."""
     max_tokens: int | None = None
-    """None means that the segment has no limit of its own."""
+    """The limit of the segment; None means that it has no limit of its own."""
     bare: Rule | None = None
     """For a constraint on new text alone: this constraint, without given text that `constraint` may have before it."""
 
@@ -158,7 +158,7 @@ class Writing:
         return self._num_left_after(len(answer.kept_ids) + len(answer.token_ids))
 
     def _num_left_after(self, num_read: int) -> int:
-        """Return how many more tokens there may be once the model has read `num_read` tokens of the turn.
+        """Return how many more tokens there may be after the model has processed `num_read` tokens of the turn.
 
         Text that was cut and tokenized again may be more tokens than were sampled.
         """

@@ -250,7 +250,7 @@ class DiskTier:
 
 
 def _upwards(run: KeptRun | None, start: int) -> list[KeptRun]:
-    """Return a run and its ancestors, as far as they have tokens after `start`."""
+    """Return a run and its ancestors, up to the last one with tokens after the position `start`."""
     runs: list[KeptRun] = []
     while run is not None and run.parent is not None and run.end > start:
         runs.append(run)

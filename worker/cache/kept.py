@@ -55,7 +55,7 @@ class Kept:
         self.states: dict[int, States] = {}
         """States in memory, by the number of the run's tokens before them."""
         self.stored: list[Location | None] = [None] * ledger.num_stacks
-        """The positions on disk, for each stack."""
+        """Where the run's positions are on disk, for each stack; None if they are not."""
         self.stored_states: dict[int, StoredStates] = {}
         """States on disk, by the number of the run's tokens before them."""
         self.home: Location | None = None
@@ -116,7 +116,7 @@ class Kept:
     # --- on disk -------------------------------------------------------------------------------------------
 
     def is_stored(self, index: int) -> bool:
-        """Return whether a stack's positions are on disk, as far as is known."""
+        """Return whether a stack's positions are probably on disk; their file may have been removed since."""
         location = self.stored[index]
         return location is not None and not location.file.is_gone
 

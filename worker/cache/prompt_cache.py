@@ -3,7 +3,7 @@
 All tokens ever processed form a `TokenTree` of runs (sequences without a fork). The state of the branch in use is in
 the working layers; that of all other branches is in the tree's runs. So the state of each distinct token is stored
 once, however many branches share it. With a `DiskCache`, state is written before it leaves memory, or when `save_some`
-is called. Every cache on the same folder finds it again, and reads it when its branch is used.
+is called. Every cache that uses the same folder finds this state, and reads it when its branch is used.
 
 The parts are `BranchInUse` (public as `PromptCache.branch`), `LookUp`, `Saving` and `Eviction`.
 """

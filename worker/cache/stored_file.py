@@ -22,7 +22,7 @@ from worker.cache.token_tree import as_ids
 
 NAME = re.compile(r"(\d{8})-([0-9a-f]{24})-([0-9a-f]{32})\.safetensors")
 _HEADER_BYTES, _ARRAYS_BYTES = 12, 16
-"""The lengths of their checksums."""
+"""The lengths of the checksums of headers and arrays, in bytes."""
 _FIRST_BYTES = 16 << 10
 """The size of the first read; most headers are shorter."""
 
@@ -53,7 +53,7 @@ class Stretch:
     """The number of all tokens before this stretch."""
     ids: Sequence[int]
     about: dict[str, int | list[bool]] = field(default_factory=dict[str, "int | list[bool]"])
-    """Further facts that are needed before the arrays are read."""
+    """Other values that are needed before the arrays are read."""
 
 
 def _open_own(path: str, flags: int) -> int:

@@ -23,7 +23,7 @@ class Provenance(IntEnum):
     """The origin of a token."""
 
     PROMPT = 0
-    """It was part of a prompt, or its origin is unknown."""
+    """The token was part of a prompt, or its origin is unknown."""
     SAMPLED = 1
     FORCED = 2
     HEALED = 3
@@ -99,7 +99,7 @@ class Run(Generic[K]):
         """The number of tokens before the run."""
         self.ids = ids
         self.notes = notes
-        """None means that no token has a note."""
+        """The notes of the run's tokens; None means that no token has a note."""
         self.kept = kept
         self.children: dict[int, Run[K]] = {}
         """The runs that continue this one, by their first token."""
@@ -128,7 +128,7 @@ class TokenTree(Generic[K]):
         return self.path_below(self.root, ids)
 
     def path_below(self, above: Run[K], ids: Sequence[int]) -> tuple[list[Run[K]], int]:
-        """Do the same for ids that follow the run `above`."""
+        """Like `path`, but for ids that follow the run `above`."""
         wanted = as_ids(ids)
         runs: list[Run[K]] = []
         run, num_matched = above, 0
@@ -174,7 +174,7 @@ class TokenTree(Generic[K]):
         return self.insert_below(self.root, ids, kept)
 
     def insert_below(self, above: Run[K], ids: Sequence[int], kept: K) -> list[Run[K]]:
-        """Do the same for ids that follow the run `above`."""
+        """Like `insert`, but for ids that follow the run `above`."""
         wanted = as_ids(ids)
         runs, num_matched = self.path_below(above, wanted)
         if runs and above.end + num_matched < runs[-1].end:

@@ -32,7 +32,7 @@ Launching ahead saves 0.2 ms a step, but delays the token that is already known 
 """
 
 _SHORT_STEERED_STEP_S = 0.004
-"""The same for branches with hooks: a step launched after a rejected token is lost."""
+"""Like `_SHORT_STEP_S`, but for branches with hooks, because a step launched after a rejected token is lost."""
 
 MAX_GUESSES = 7
 """The guesses and the known token are eight positions, which cost little more than one."""
@@ -41,10 +41,10 @@ _MAX_BACK = 64
 """At most this many tokens are removed in place. If more are taken back, they are kept as a branch of their own."""
 
 _CLEAR_CACHE_EVERY = 256
-"""In steps. MLX keeps freed buffers, and a growing cache frees one after another."""
+"""MLX's cache of freed buffers is cleared after this many steps, because a growing cache frees many buffers."""
 
 _COUNT_EVERY = 16
-"""In steps. The check is rare, because rows grow by many positions at once."""
+"""Bytes are counted after this many steps. Rows seldom grow, because they grow by many positions at once."""
 
 
 class _Prepared(NamedTuple):
@@ -69,7 +69,7 @@ class Decoder:
         self._launches_halves = not on_gpu
         self._step_s = math.inf
         self._batch: Batch | None = None
-        """None means that the only branch, if any, uses the cache's working layers."""
+        """The batch of all branches; None means that the only branch, if any, uses the cache's working layers."""
         self._holds_prefixes = False
         """Whether only branches hold their shared prefixes. At first, the working layers hold them, too."""
         self._num_steps = 0
@@ -298,7 +298,7 @@ class Decoder:
                 branch.mark(self._cache.states_of(self._batch.row(row, length), length))
 
     def go_to(self, branch: Branch, sequence: list[int], num_left: int) -> bool:
-        """Let a branch continue another sequence. Return whether this was possible in place.
+        """Make a branch continue another sequence. Return whether this was possible in place.
 
         Otherwise the branch must leave and be started again with that sequence.
         """

@@ -66,7 +66,7 @@ def check(total: mx.array) -> None:
 
 
 def report(logits: mx.array, token: mx.array, num_top: int) -> tuple[mx.array, ...]:
-    """Return the token's log-probability, the `num_top` likeliest ids and their log-probabilities, all lazily.
+    """Return the token's log-probability, the `num_top` most likely ids and their log-probabilities, lazily.
 
     `logits` has shape [1, vocabulary].
     """

@@ -30,10 +30,10 @@ Penalty = Callable[[mx.array, mx.array], mx.array]
 _MASK = (1 << 64) - 1
 
 _MIN_TEMPERATURE = 1e-6
-"""A lower temperature would pick the likeliest token anyway, and the quotient may overflow in 32 bits."""
+"""A lower temperature would pick the most likely token anyway, and the quotient may overflow in 32 bits."""
 
 _MIN_TOP_P = 1e-9
-"""A lower value would keep only the likeliest token anyway, or no token at all once 32 bits round it to 0."""
+"""A lower value would keep only the most likely token anyway, or no token if it is rounded to 0 in 32 bits."""
 
 
 def _logprobs(logits: mx.array) -> mx.array:

@@ -75,7 +75,7 @@ def _have_other_tokens(one: _File, other: _File) -> bool:
 
 
 def _differ(one: Iterator[tuple[int, bytes]], other: Iterator[tuple[int, bytes]]) -> bool:
-    """Return whether an id stands for two different pieces. Both iterators are sorted by id."""
+    """Return whether any id has different pieces in the two iterators, which are sorted by id."""
     end = (-1, b"")
     first, second = next(one, end), next(other, end)
     while first != end and second != end:

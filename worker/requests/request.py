@@ -55,7 +55,7 @@ class Ticket:
     is_cancelled: bool = False
     cancelled_choices: set[int] = field(default_factory=set[int])
     on_cancel: Callable[[Ticket], None] | None = None
-    """Called after each `cancel`."""
+    """Called with the ticket after each `cancel`."""
 
     def waited_ms(self, until: float | None = None) -> float:
         """Return how long the request has waited, in ms, until now or until a time of `time.perf_counter()`."""
@@ -194,7 +194,7 @@ class Request:
     def written(self, choice: int) -> tuple[list[int], int, list[float | None], list[Provenance]]:
         """Return what the token tree records about a segment that has ended.
 
-        These are the whole sequence, the number of tokens before the segment, and for each token of the segment its
+        Returns the whole sequence, the number of tokens before the segment, and for each token of the segment its
         log-probability (None if unknown) and its origin.
         """
         answer = self.writings[choice].answer

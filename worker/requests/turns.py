@@ -1,7 +1,7 @@
 """Divides the time between prefill and decoding while prompts wait beside running answers.
 
 A prompt that is processed early joins the batch early, and a step of many answers takes little longer than a step of
-one. So most of the time goes to prefill until all prompts are processed, but no answer stands still.
+one. So most of the time goes to prefill until all prompts are processed, but no answer stops for long.
 """
 
 from __future__ import annotations

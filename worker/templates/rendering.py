@@ -204,7 +204,7 @@ def thinking_of(render: Render, sources: Sequence[str]) -> Thinking | None:
 def sources_of(tokenizer: Any) -> list[str]:
     """Return the chat templates of an mlx-lm tokenizer; several if they have names.
 
-    Empty if mlx-lm or transformers render its prompts in Python.
+    The list is empty if mlx-lm or transformers render the model's prompts in Python.
     """
     wrapped: Any = tokenizer._tokenizer  # noqa: SLF001 (mlx-lm offers no other way)
     is_own = type(wrapped).apply_chat_template is PreTrainedTokenizerBase.apply_chat_template

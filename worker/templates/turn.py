@@ -256,7 +256,7 @@ class Turns:
         )
 
     def _edges(self, text: str) -> tuple[int, ...]:
-        """Return the start and end of a text without white space, as far as a part of a control token is there."""
+        """Return the start or end of a text, without white space around it, if a part of a control token is there."""
         stripped = text.strip()
         lengths = range(1, min(len(stripped), self._longest) + 1)
         is_open = any(stripped[:length] in self._tails or stripped[-length:] in self._heads for length in lengths)
@@ -268,7 +268,7 @@ class Turns:
         return (start, start + len(stripped))
 
     def _visible(self, content: str) -> tuple[int, int]:
-        """Return the range of an answer that the template expects: the last channel, or all without channels."""
+        """Return the range of an answer that the template expects: the last channel; without channels, the whole."""
         if not self._has_channels or _CHANNELS.match(content) is None:
             return 0, len(content)
         start = max((found.end() for found in _FINAL_CHANNEL.finditer(content)), default=len(content))

@@ -36,7 +36,7 @@ class Place(NamedTuple):
 
 
 class _Meaning(NamedTuple):
-    """The parts of a turn as they are compared."""
+    """The parts of a turn in the form in which turns are compared."""
 
     reasoning: str
     content: str
@@ -150,7 +150,7 @@ class WrittenTurns:
         return len(prompt) - len(rest) + len(marker) if rest.startswith(marker) else end
 
     def _meaning(self, text: str, schemas: Mapping[str, Mapping[str, Any]], *, opens: bool) -> _Meaning | None:
-        """Return the parts of a turn as they are compared; None if it has a broken call."""
+        """Return the parts of a turn in the form in which turns are compared; None if it has a broken call."""
         parts = parts_of(text, self.form, self.reasoning, schemas, starts_in_reasoning=opens)
         if any(isinstance(part, CallBroken) for part in parts):
             return None

@@ -108,11 +108,11 @@ class CallGrammars:
     form: Form
     reasoning: ReasoningMarks | None
     after_begin: Constraint | None = None
-    """For one section after its marker; None if the model must not call a tool."""
+    """The constraint for one section after its marker; None if the model must not call a tool."""
     bare: Constraint | None = None
-    """The same after the beginning of a call without a marker; None if the form always has markers."""
+    """The constraint after the beginning of a call without a marker; None if the form always has markers."""
     whole: Constraint | Alternatives | None = None
-    """For the whole answer after its reasoning; None if it may have other text."""
+    """The constraint for the whole answer after its reasoning; None if it may have other text."""
     is_several: bool = True
     opens_reasoning: bool = False
     forbidden: dict[int, list[int]] = field(default_factory=dict[int, list[int]])

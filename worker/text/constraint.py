@@ -289,7 +289,7 @@ class Constraint:
             return self._matcher.validate_tokens(list(token_ids))
 
     def consume(self, token_ids: Sequence[int]) -> bool:
-        """Take tokens and return whether all of them are allowed. If one is not, none is taken."""
+        """Consume tokens if all of them are allowed. Return whether they were consumed."""
         with self._used():
             num_taken = self._matcher.try_consume_tokens(list(token_ids))
             if num_taken < len(token_ids):

@@ -20,7 +20,7 @@ With these limits the slowest mask found takes a second. The time grows with the
 
 
 def try_grammar(grammar: str, most: int) -> int:
-    """Return how many characters a grammar's longest repetition asks for.
+    """Return how many characters the longest repetition in a grammar requires.
 
     If that is at most `most`, parse the grammar and compute its first mask. Does not report whether llguidance accepts
     the grammar.

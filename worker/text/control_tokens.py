@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-# Unlike other control tokens, these may also stand as text in an assistant's turn.
+# Unlike other control tokens, these may also occur as text in an assistant's turn.
 _REASONING = re.compile(r"[<\[|/]*(seed:)?(think|thinking|thought|reasoning)[|>\]]*", re.IGNORECASE)
 _REASONING_END = re.compile(r"[<\[]\|?/(seed:)?(think|thinking|thought|reasoning)\|?[>\]]", re.IGNORECASE)
 

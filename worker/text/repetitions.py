@@ -19,7 +19,7 @@ class _Length(NamedTuple):
     least: int
     """The length of the shortest text."""
     most: int
-    """The same with the longest of alternatives, and with optional parts counted once."""
+    """Like `least`, but with the longest of alternatives, and with optional parts counted once."""
 
 
 _NOTHING, _ONE = _Length(0, 0), _Length(1, 1)
@@ -309,7 +309,7 @@ class _Lark:
 
 
 def _ordered(rules: Mapping[str, Iterable[tuple[str, _Length | str]]]) -> list[str]:
-    """Return the names of rules, each after those that it refers to, as far as they do not refer to themselves."""
+    """Return the names of rules, each after those to which it refers, without rules that refer to themselves."""
     ordered: dict[str, None] = {}
     entered: set[str] = set()
     for first in rules:

@@ -1,8 +1,8 @@
 """Stop strings as one automaton over characters. Independent of bytes, tokens and the model.
 
-Aho and Corasick, "Efficient string matching: an aid to bibliographic search", CACM 18 (1975). A node stands for
-the longest suffix of the text so far that is a prefix of some stop string. Its depth is therefore exactly the number
-of characters to hold back.
+Aho and Corasick, "Efficient string matching: an aid to bibliographic search", CACM 18 (1975). A node represents the
+longest suffix of the text so far that is a prefix of some stop string. Its depth is therefore exactly the number of
+characters to hold back.
 
 Only the nodes of the first characters are made at the start. The others, and the steps between nodes, are made when a
 text first reaches them, because a text seldom reaches most of them.

@@ -92,9 +92,9 @@ def _byte_level(piece: str) -> bytes:
 
 
 def _byte_alphabet() -> dict[int, int]:
-    """Map GPT-2's printable stand-ins to bytes: printable Latin-1 is itself, U+0100 and up stand for the other bytes.
+    """Map GPT-2's printable characters to bytes: printable Latin-1 to itself, U+0100 and up to the other bytes.
 
-    Latin-1 characters that stand for no byte map to U+FFFF, which has no encoding in Latin-1.
+    Latin-1 characters without a byte map to U+FFFF, which has no encoding in Latin-1.
     """
     printable = [
         *range(ord("!"), ord("~") + 1),

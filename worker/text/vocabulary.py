@@ -91,8 +91,8 @@ class Vocabulary:
     def encode(self, text: str) -> list[int]:
         """Return ids of plain text that spell exactly `text`, without control tokens or a prepended space.
 
-        These are the tokenizer's own ids if they spell the text. If the tokenizer changes the text (for example by
-        normalizing it), they are the fewest tokens that spell it; if no tokens spell it, the tokenizer's ids are used.
+        The result is the tokenizer's own ids if they spell the text. If the tokenizer changes the text (for example by
+        normalizing it), the result is the fewest tokens that spell it; if no tokens do, the tokenizer's ids.
         """
         return [token_id for part in self._without_controls(text) for token_id in self._encode_part(part)]
 
@@ -109,7 +109,7 @@ class Vocabulary:
     def spell(self, data: bytes) -> list[int] | None:
         """Return plain tokens whose bytes are exactly `data`, which may be invalid UTF-8; None if there are none.
 
-        These are the tokenizer's own ids if they spell the data, otherwise the fewest tokens that do.
+        The result is the tokenizer's own ids if they spell the data, otherwise the fewest tokens that do.
         """
         try:
             text = data.decode()

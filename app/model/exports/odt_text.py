@@ -365,7 +365,7 @@ class _OpenLists:
         current.item = ""
 
     def enter(self) -> bool:
-        """Open all elements; return whether the current item gets its bullet or number here."""
+        """Open all elements. Return whether the current item's bullet or number is written here."""
         is_labelled = False
         for found in self._lists:
             if not found.is_open:
