@@ -124,8 +124,10 @@ class _Heights(QObject):
 
     @override
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        layout = self._rows.layout()
-        if event.type() == QEvent.Type.Paint and layout is not None:
+        if event.type() == QEvent.Type.Paint:
+            # Not at other events: some come while the rows are deleted, and their layout is deleted first.
+            layout = self._rows.layout()
+            assert layout is not None
             self.seen.append((self._rows.height(), layout.totalHeightForWidth(self._rows.width())))
         return False
 
