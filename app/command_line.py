@@ -1,4 +1,4 @@
-"""The command line of `bough`: its parser. Imports nothing large."""
+"""The parser for the command line of `bough`. Imports only small modules."""
 
 from __future__ import annotations
 

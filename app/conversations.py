@@ -29,11 +29,11 @@ class Conversations(QObject):
     tree_changed = Signal(int, object)
     """The id of a conversation whose tree or visible branch changed, and the `ShownConversation` that changed it."""
     model_changed = Signal(int)
-    """The id of a conversation that asks another model now."""
+    """The id of a conversation that uses another model now."""
     gone = Signal(int)
     """A conversation was moved to the trash."""
     erasing_requested = Signal()
-    """Copies of deleted messages should be erased from the search index, the backups and the log."""
+    """Messages were deleted permanently. Their copies in the search index, backups and log should be erased."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class Conversations(QObject):
         cache_folder: CacheFolder,
         notices: Notices,
     ) -> None:
-        """`forget` empties the caches of all workers, and calls a function while they use no files."""
+        """`forget` clears the caches of all workers, and calls the given function while they use no files."""
         super().__init__()
         self._store = store
         self._answers = answers
@@ -52,9 +52,9 @@ class Conversations(QObject):
         self._cache_folder = cache_folder
         self._notices = notices
         self._opened: WeakValueDictionary[int, OpenConversation] = WeakValueDictionary()
-        """The conversations that windows show; windows with the same one share it."""
+        """The conversations that windows show. Windows that show the same conversation share it."""
         self._models: dict[int, str] = {}
-        """The models of conversations that could not be stored."""
+        """The models of conversations for which storing the model has failed."""
         self._histories: dict[int, History] = {}
         """The steps to undo in each conversation since the program started."""
 
@@ -86,13 +86,13 @@ class Conversations(QObject):
         self.changed.emit()
 
     def pin(self, conversation_id: int, *, is_pinned: bool = True) -> None:
-        """Keep a conversation at the top of the list, or no longer."""
+        """Pin a conversation to the top of the list, or unpin it."""
         with self._notices.report_store_errors():
             self._store.conversations.pin(conversation_id, is_pinned=is_pinned)
         self.changed.emit()
 
     def archive(self, conversation_id: int, *, is_archived: bool = True) -> None:
-        """Archive a conversation and post a notice, or bring it back."""
+        """Archive a conversation and post a notice, or unarchive it."""
         with self._notices.report_store_errors(), contextlib.suppress(KeyError):
             name = self._store.conversations.get(conversation_id).name
             self._store.conversations.archive(conversation_id, is_archived=is_archived)
@@ -103,9 +103,9 @@ class Conversations(QObject):
                 )
 
     def put_into_folder(self, conversation_id: int, folder: str) -> None:
-        """Put a conversation into a folder; empty: into none.
+        """Put a conversation into a folder. An empty `folder` takes it out of its folder.
 
-        Folders exist while they have conversations, or are projects.
+        A folder exists while it contains conversations or is a project.
         """
         with self._notices.report_store_errors():
             self._store.conversations.put_into_folder(conversation_id, " ".join(clean(folder).split()))
@@ -120,14 +120,14 @@ class Conversations(QObject):
         self.changed.emit()
 
     def model(self, conversation_id: int) -> str:
-        """Return the name of the model that a conversation asks; empty if it has asked none."""
+        """Return the name of the model that a conversation uses; empty if it has used none."""
         # An older store that can only be read does not have it.
         with contextlib.suppress(StoreError):
             return self._models.get(conversation_id) or self._store.conversations.model(conversation_id)
         return ""
 
     def set_model(self, conversation_id: int, model: str) -> None:
-        """Let a conversation ask a model from now on."""
+        """Let a conversation use a model from now on."""
         if model != self.model(conversation_id):
             self._models[conversation_id] = model
             with self._notices.report_store_errors():
@@ -155,7 +155,7 @@ class Conversations(QObject):
             self._notices.post(Notice(Sentence("“{name}” was deleted.", name=name), action=UndoDelete(conversation_id)))
 
     def empty_trash(self) -> None:
-        """Permanently delete everything in the trash, with all copies, and post a notice."""
+        """Permanently delete everything in the trash, including all copies, and post a notice."""
         with self._notices.report_store_errors():
             self._report_deleted(self._store.empty_trash(), Sentence("The trash is empty."))
 
@@ -169,7 +169,7 @@ class Conversations(QObject):
             self._report_deleted(num_messages, nothing)
 
     def keep_request(self, request: KeptRequest) -> None:
-        """Keep a request of another program. The branch that a window shows stays, or grows at its end."""
+        """Store a request of another program as messages. Windows keep their branch, which may grow at its end."""
         store = self._store
         with self._notices.report_store_errors():
             place = store.kept_requests.conversation_of(request)

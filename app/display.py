@@ -1,4 +1,4 @@
-"""Whether a window can be opened. Does not import Qt, which would end the program without a display."""
+"""Finds out whether a window can be opened, without Qt, which would end the program if there is no display."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _X_NAME = re.compile(r"(?P<host>[^:/]*):(?P<number>\d{1,4})(?:\.\d+)?")
 
 
 def has_display() -> bool:
-    """Return whether a display answers; True if only Qt can find out."""
+    """Return whether a display server responds; True if only Qt can find this out."""
     if sys.platform != "linux" or "QT_QPA_PLATFORM" in os.environ:
         return True
     wayland, x = os.environ.get("WAYLAND_DISPLAY"), os.environ.get("DISPLAY")

@@ -1,4 +1,4 @@
-"""Which models can't be draft models of the loaded one. Checked in the background from their files."""
+"""Finds the models that can't be draft models of the loaded model, in the background, from their files."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _Pair = tuple[str, str]
 
 
 class DraftModels(QObject):
-    """Known misfits of draft models. Unknown ones may be chosen; loading them reports whether they fit."""
+    """The draft models that are known not to fit. Others may be chosen; loading them shows whether they fit."""
 
     changed = Signal()
-    """More misfits are known."""
+    """More models are known not to fit."""
 
     def __init__(
         self, session: ModelSession, preferences: Preferences, run: Callable[[Callable[[], Steps]], Task]
@@ -45,7 +45,7 @@ class DraftModels(QObject):
         return None if name == self._session.draft else self._known.get((name, self._session.name))
 
     def check(self) -> None:
-        """Check all models again, because their files may have changed; called when the user is about to choose."""
+        """Check all models again, because their files may have changed. Called when the user is about to choose."""
         names, model = self.names, self._session.name
         if self._task is None and names:
             self._task = self._run(lambda: _steps([(name, model) for name in names]))

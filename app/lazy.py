@@ -1,4 +1,4 @@
-"""Objects that are made when they are first needed, so that the program starts faster."""
+"""Objects that are created when they are first needed, so that the program starts faster."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class Lazy(Generic[_T_co]):
 
     @property
     def made(self) -> _T_co | None:
-        """The object, or None if it has not been made yet."""
+        """The object; None if it has not been created yet."""
         return self._made
 
     def get(self) -> _T_co:
-        """Return the object; the first call makes it."""
+        """Return the object. The first call creates it."""
         if self._made is None:
             self._made = self._make()
         return self._made

@@ -1,6 +1,6 @@
-"""The window as owner of the local API: other programs use its model. Starts and ends the server process.
+"""The local API of the window, through which other programs use its model. Starts and ends the server process.
 
-The relay's threads call `_Owner`; everything else runs in the GUI thread.
+The threads of the relay call `_Owner`; everything else runs in the GUI thread.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _PING_MS = 1000
 _THIS_COMPUTER = "127.0.0.1"
 _ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 (only if the user allows it)
 _SOMEWHERE = ("192.0.2.1", 9)
-"""An address and a port that no computer has: to it, the system chooses this computer's address in the network."""
+"""An address and a port that no computer has. The system's route to it shows this computer's own network address."""
 
 
 class _Wanted(NamedTuple):
@@ -58,7 +58,7 @@ class _Wanted(NamedTuple):
 
     question: UseModel
     model: ServedModel | None
-    """None if there is none of this name."""
+    """The model; None if there is none of this name."""
 
 
 class _Ended(NamedTuple):
@@ -76,14 +76,14 @@ class _Waiting(NamedTuple):
 
     question: UseModel
     name: str
-    """As `load_model` takes it."""
+    """The model's name for `load_model`."""
 
 
 _News: TypeAlias = Listening | NotListening | Exchange | _Wanted | _Ended | _Begun
 
 
 class _Owner:
-    """The window, as the threads of one relay use it."""
+    """The interface of the window for the threads of one relay."""
 
     def __init__(
         self,
@@ -130,18 +130,21 @@ class _Owner:
 
 
 class LocalApi(QObject):
-    """Off until the user switches it on; then it is on at each start, too. The owner must call `close`."""
+    """Switches the local API on and off. Once the user has switched it on, it is also on after a restart.
+
+    The owner must call `close`.
+    """
 
     changed = Signal()
     """The state, the address or the key changed."""
     served_changed = Signal()
-    """Requests began, went on or ended; twice a second while there are any."""
+    """Requests began, made progress or ended. Emitted twice a second while there are any."""
     logged = Signal()
     """A request was answered, and `log` has it."""
     failed = Signal(object)
-    """A `Sentence`: nobody can be served now, and why."""
+    """A `Sentence` that says why no program can be served now."""
     set_aside = Signal(object)
-    """A `Sentence`: the file of written turns can't be used."""
+    """A `Sentence` that says that the file of remembered turns can't be used."""
     _said = Signal(object, object)
     _prepared = Signal(int, object)
 
@@ -158,12 +161,13 @@ class LocalApi(QObject):
         turns: Path,
         log: Path,
     ) -> None:
-        """`models` finds the models of this machine; it is called in threads. `load` loads one of them.
+        """`models` returns the models on this machine and is called in threads. `load` loads one of them.
 
-        `why_not_load` returns why one can't be loaded now; None if it can. `keep` keeps a request as a conversation.
+        `why_not_load` returns why a model can't be loaded now; None if it can. `keep` stores a request as messages.
 
         `note`: the file that says that the keyring has a key. `turns`: the file that remembers written turns.
-        `log`: the file with the last requests.
+        `note` is the file that says that the keyring has a key, `turns` the file of turns that the model has written,
+        and `log` the file with the last requests.
         """
         super().__init__()
         self._session = session
@@ -187,12 +191,12 @@ class LocalApi(QObject):
         self._pings.timeout.connect(self._ping)
         self.state: State = "off"
         self.problem: Sentence | None = None
-        """Why it can't be switched on, or has stopped; None unless `failed`."""
+        """Why the API can't be switched on or has stopped; None unless the state is `failed`."""
         self.key: Key | None = None
         self.address = ""
-        """The URL under which clients find it; empty unless `on`."""
+        """The URL of the API for clients; empty unless the state is `on`."""
         self.network_address = ""
-        """The same for clients on other computers; empty unless they may send requests and there is a network."""
+        """The URL for clients on other computers; empty unless they may send requests and there is a network."""
         self._said.connect(self._on_said)
         self._prepared.connect(self._on_prepared)
         session.changed.connect(self._on_session)
@@ -221,7 +225,7 @@ class LocalApi(QObject):
     # --- settings ------------------------------------------------------------------------------------------
 
     def set_on(self, *, is_on: bool) -> None:
-        """Switch it on or off, also for the next starts."""
+        """Switch the API on or off, now and for the next starts."""
         self._change(is_on=is_on)
         if is_on:
             self.start(keeps_key=True)
@@ -230,7 +234,7 @@ class LocalApi(QObject):
             self._be("off")
 
     def set_port(self, port: int) -> None:
-        """Listen at another port. Requests that are being answered end."""
+        """Listen on another port. This ends the requests that are being answered."""
         if port != self._preferences.settings.local_api.port or self.state == "failed":
             self._change(port=port)
             self.start()
@@ -240,15 +244,15 @@ class LocalApi(QObject):
         self._change(allows_load=allows_load)
 
     def set_allows_network(self, *, allows_network: bool) -> None:
-        """Change whether programs on other computers may send requests. Requests that are being answered end."""
+        """Change whether programs on other computers may send requests. This ends requests that are being answered."""
         if allows_network != self._preferences.settings.local_api.allows_network:
             self._change(allows_network=allows_network)
             self._restart()
 
     def set_patterns(self, aliases: Sequence[str], drop_rules: Sequence[str]) -> Sentence | None:
-        """Change the names that mean the loaded model, and the rules that leave parts out of requests.
+        """Change the aliases of the loaded model, and the rules by which parts of requests are left out.
 
-        Requests that are being answered end. Return why a rule can't be used; then nothing is changed.
+        This ends the requests that are being answered. If a rule is invalid, return why, and change nothing.
         """
         try:
             DropRules(drop_rules)
@@ -263,11 +267,11 @@ class LocalApi(QObject):
             self.start()
 
     def set_keeps_requests(self, *, keeps_requests: bool) -> None:
-        """Keep requests as conversations from now on, or no longer."""
+        """Change whether requests are stored as conversations from now on."""
         self._change(keeps_requests=keeps_requests)
 
     def make_key(self) -> None:
-        """Replace the key; the old one is refused from now on."""
+        """Replace the API key. The old key is refused from now on."""
         self.key = Key(made_key(), "made")
         self.start(keeps_key=True)
 
@@ -278,7 +282,7 @@ class LocalApi(QObject):
     # --- start and end -------------------------------------------------------------------------------------
 
     def start(self, *, keeps_key: bool = False) -> None:
-        """Start the server process, or start it again. `keeps_key`: a key that is made goes into the keyring."""
+        """Start or restart the server process. With `keeps_key`, a newly made key is stored in the keyring."""
         relay = self._forget_relay()
         self._num_starts += 1
         number, key, note = self._num_starts, self.key, self._note
@@ -293,7 +297,7 @@ class LocalApi(QObject):
         self._run(prepare)
 
     def close(self) -> None:
-        """End all streams and the server process, and wait for that."""
+        """End all streams and the server process, and wait until they have ended."""
         self._begin_end()
         for thread in self._threads:
             thread.join()
@@ -311,7 +315,7 @@ class LocalApi(QObject):
         thread.start()
 
     def _forget_relay(self) -> Relay | None:
-        """Return the relay, which the caller must stop."""
+        """Give up the relay and return it. The caller must stop it. None if there is none."""
         relay, self._owner = self._relay, None
         self._pings.stop()
         self._session.link.takes_first = _takes_none
@@ -364,7 +368,10 @@ class LocalApi(QObject):
         self.failed.emit(why)
 
     def _ping(self) -> None:
-        """Look whether the server process responds. A blocked window or a sleeping computer counts as one look."""
+        """Check whether the server process responds.
+
+        The time of a blocked window or a sleeping computer counts once.
+        """
         if self._relay is None:
             return
         was_silent = self._relay.is_silent
@@ -502,7 +509,7 @@ class LocalApi(QObject):
 
 
 def _own_address() -> str:
-    """Return this computer's address in its network; empty without a network. Nothing is sent."""
+    """Return this computer's address in its network; empty if there is no network. No data are sent."""
     with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.connect(_SOMEWHERE)
         return str(probe.getsockname()[0])
@@ -514,7 +521,7 @@ def _takes_none(_event: Event) -> bool:
 
 
 def _found_key(key: Key | None, note: Path, *, keeps: bool) -> Key | Sentence:
-    """Return the key to serve with, or why there is none. May wait for the keyring."""
+    """Return the API key to use, or a sentence that says why there is none. May wait for the keyring."""
     try:
         found = key or find_key(note)
     except KeyProblemError as error:

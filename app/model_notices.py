@@ -1,4 +1,4 @@
-"""Says in the main windows how loading went, and whether the worker processes run well."""
+"""Posts notices about loading models and about problems of the worker processes."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class ModelNotices(QObject):
         self._without_template: set[str] = set()
         """Models without a template for which a plain one was offered."""
         self._shown_model: tuple[str, str] = ("", "")
-        """The model, and its draft model, that notices may be about."""
+        """The model and the draft model that the present notices are about."""
         self._ready_model = ""
-        """The model that was ready last."""
+        """The last model that was ready to answer."""
         self._session.changed.connect(self._on_changed)
         self._session.load_failed.connect(self._on_load_failed)
         for watch in watches:
@@ -51,7 +51,7 @@ class ModelNotices(QObject):
             one.precision_refused.connect(self._on_precision_refused)
 
     def end_offer_of_template(self, name: str) -> None:
-        """The user chose whether this model has a plain template; it is not offered again."""
+        """End the offer of a plain template for a model, because the user has decided about it."""
         self._without_template.add(name)
         self._notices.end("template")
 
@@ -65,7 +65,7 @@ class ModelNotices(QObject):
             self._notices.end("fresh_worker")
 
     def _end_notices_of_models(self) -> None:
-        """End the notices about another model than the present one."""
+        """End the notices about models other than the present one."""
         name, draft = self._session.name, self._session.draft
         if name != self._shown_model[0]:
             for cause in ("template", "odd_model", "precision"):

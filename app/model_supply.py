@@ -1,4 +1,4 @@
-"""The models of this machine and of the hub, for all windows: found, fetched, measured, and checked for memory."""
+"""The models on this machine and on the hub, for all windows: finds, downloads, measures them, and checks memory."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 
 
 class ModelSupply(QObject):
-    """Makes each part when it is first needed. Must be closed."""
+    """Creates each part when it is first needed. The owner must call `close`."""
 
     first_model_landed = Signal(str)
-    """The model that the first page offered can be used: the name by which it is loaded."""
+    """The model that the first page offered can be used now: its name for `load_model`."""
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class ModelSupply(QObject):
         return MemoryCheck(self._session, self.measurements, self._of_models.kv_bits_of, self._archive.get().run)
 
     def shortage(self, model: str, asked: Asked) -> Shortage | None:
-        """Return how answers of a model would not fit into memory; None if they do, or before that was looked at."""
+        """Return why answers of a model would not fit into memory; None if they fit, or if that is not known yet."""
         check = self._memory_check.made
         return None if check is None else check.shortage(model, asked)
 
@@ -131,7 +131,7 @@ class ModelSupply(QObject):
         return Fits(self._sessions, self.measurements, self._archive.get().run)
 
     def free_memory(self) -> None:
-        """End the guide's process, which is idle; it starts again when it is asked."""
+        """End the guide's idle process. It starts again when the guide is asked."""
         if self._sessions.is_guide_idle:
             self._sessions.guide.end()
         if self._fits.made is not None:
@@ -160,7 +160,7 @@ class ModelSupply(QObject):
 
     @property
     def starter(self) -> str:
-        """The name of the starter, a small real model; empty if it is not there."""
+        """The name of the starter, a small real model; empty if it is not on this machine."""
         recent = self._preferences.settings.recent_models
         fetched = STARTER_ON_HUB.repo if STARTER_ON_HUB.repo in recent else ""
         return str(find_starter(self._models_folder) or fetched)
@@ -183,7 +183,7 @@ class ModelSupply(QObject):
 
     @property
     def transfers(self) -> Transfers:
-        """Models that are fetched or converted. The first use shows those of earlier runs, paused."""
+        """The downloads and conversions. The first use loads those of earlier starts, which are paused."""
         return self._transfers.get()
 
     def _make_transfers(self) -> Transfers:
@@ -205,17 +205,17 @@ class ModelSupply(QObject):
 
     @property
     def running_transfers(self) -> list[str]:
-        """The titles of models that are being fetched or converted, or wait for it."""
+        """The titles of models that are being downloaded or converted, or wait for this."""
         transfers = self._transfers.made
         return [] if transfers is None else [one.title for one in transfers.all if one.state in {"running", "queued"}]
 
     def report_interrupted_transfers(self) -> None:
-        """Say in a notice which models were on their way when Bough ended."""
+        """Post a notice about the downloads and conversions that were interrupted when Bough ended."""
         if not self._preferences.is_safe and any((self._models_folder.parent / "fetching").glob("*/job.json")):
             self._transfers.get()
 
     def watch_transfers(self, window: QObject) -> None:
-        """A Models window has opened: while it is there, no notice says how transfers end."""
+        """Post no notices about the end of downloads and conversions while this Models window exists."""
         self._transfers.get()
         if self._transfer_notices is not None:
             self._transfer_notices.watch(window)
@@ -224,7 +224,7 @@ class ModelSupply(QObject):
 
     @property
     def first_models(self) -> FirstModels:
-        """The model that the first page offers to fetch."""
+        """The model that the first page offers to download."""
         return self._first_models.get()
 
     def _make_first_models(self) -> FirstModels:
@@ -241,7 +241,7 @@ class ModelSupply(QObject):
         return first is not None and first.is_fetching(key)
 
     def suggest_model(self) -> None:
-        """Beside the starter, offer the best model that fits, unless the user already has another one."""
+        """Offer the best model that fits if the user has only the starter."""
         first, starter = self._first_models.made, self.starter
         others = set(self._preferences.settings.recent_models) - {starter}
         if first is not None and first.offer is None and starter == self._session.name and not others:

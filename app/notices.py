@@ -96,7 +96,7 @@ class RestartWorker:
     """End the model process, which may be stuck, and start a fresh one."""
 
     is_guide: bool = False
-    """Whether it is the process of the guide, beside that of the chosen model."""
+    """Whether to restart the process of the guide, and not the process of the chosen model."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class OpenModels:
 
 @dataclass(frozen=True)
 class ResumeTransfers:
-    """Go on with models that were on their way when Bough ended."""
+    """Resume the downloads and conversions that were interrupted when Bough ended."""
 
     keys: tuple[str, ...]
 
@@ -140,7 +140,7 @@ class StartEmpty:
 
 @dataclass(frozen=True)
 class EditAgain:
-    """Go on editing a message with the text that was set aside."""
+    """Continue to edit a message with the text of the cancelled edit."""
 
     message_id: MessageId
 
@@ -171,7 +171,7 @@ NoticeAction: TypeAlias = (
 
 Kind: TypeAlias = Literal["information", "warning", "danger"]
 KINDS: tuple[Kind, ...] = ("information", "warning", "danger")
-"""From the least to the most serious."""
+"""The kinds of notices, from the least to the most serious."""
 
 Cause: TypeAlias = Literal[
     "store",  # the store that was opened is not the usual one
@@ -192,7 +192,7 @@ Cause: TypeAlias = Literal[
     "odd_model",  # something about it is odd
     "precision",  # a precision of its cache was refused
 ]
-"""A lasting state of the program that a notice is about."""
+"""The lasting state of the program that a notice is about."""
 
 
 @dataclass(frozen=True)
@@ -203,7 +203,10 @@ class Notice:
     kind: Kind = "information"
     action: NoticeAction | None = None
     cause: Cause | None = None
-    """The notice stays until its cause ends or the user closes it. None: until one at least as serious comes."""
+    """The notice stays until its cause ends or the user closes it.
+
+    A notice whose cause is None stays until another that is at least as serious comes.
+    """
 
     def replaces(self, other: Notice) -> bool:
         """Whether this newer notice removes `other` from the banner."""
@@ -226,10 +229,10 @@ class Notices(QObject):
     posted = Signal(object)
     """A `Notice`."""
     ended = Signal(str)
-    """A `Cause`: its notice no longer holds."""
+    """A `Cause` that has ended, so that its notice should be removed."""
 
     def __init__(self, num_changes: Callable[[], int]) -> None:
-        """`num_changes` returns a number that grows with each write of the store."""
+        """`num_changes` returns a number that grows with each write to the store."""
         super().__init__()
         self._num_changes = num_changes
         self._lasting: dict[Cause, Notice] = {}
@@ -254,9 +257,9 @@ class Notices(QObject):
 
     @contextlib.contextmanager
     def report_store_errors(self, on_error: Callable[[], object] | None = None) -> Generator[None]:
-        """Post a `StoreError` of the block as a notice instead of raising it, then call `on_error`.
+        """Post a `StoreError` in the `with` block as a notice instead of raising it, then call `on_error`.
 
-        A block that writes ends the notice of an earlier one.
+        A block that writes to the store successfully ends the notice of an earlier failure.
         """
         num_before = self._num_changes()
         try:

@@ -1,4 +1,4 @@
-"""Numbers as the language of the window writes them. Independent of widgets."""
+"""Formats numbers in the language of the window. Independent of widgets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _MAX = (1 << 63) - 1
 
 
 def counted(number: float, num_decimals: int = 0) -> str:
-    """Return a number with separators of thousands."""
+    """Format a number with thousands separators."""
     if isinstance(number, int):
         # Qt's integers have 64 bits.
         return _locale().toString(min(max(number, -_MAX), _MAX))
@@ -18,12 +18,12 @@ def counted(number: float, num_decimals: int = 0) -> str:
 
 
 def shortened(number: float) -> str:
-    """Return a number with as few decimals as it needs."""
+    """Format a number with as few decimals as possible."""
     return _locale().toString(number, "g", 6)
 
 
 def sized(num_bytes: int) -> str:
-    """Return an amount of memory or disk in the unit that suits it."""
+    """Format a number of bytes in a suitable unit."""
     number, num_decimals, unit = scaled_size(num_bytes)
     if unit == "bytes":
         unit = QCoreApplication.translate("Numbers", "bytes")

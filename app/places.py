@@ -15,11 +15,11 @@ class Places:
     """One folder for each kind of file."""
 
     data: Path
-    """Conversations and models."""
+    """The folder for conversations and models."""
     config: Path
-    """Settings."""
+    """The folder for settings."""
     cache: Path
-    """Files that can be computed again."""
+    """The folder for files that can be computed again."""
 
     @classmethod
     def of_user(cls) -> Places:
@@ -32,15 +32,15 @@ class Places:
 
     @classmethod
     def under(cls, folder: Path) -> Places:
-        """Return places that are all in one folder."""
+        """Return places that are all below `folder`."""
         return cls(data=folder, config=folder, cache=folder)
 
     @property
     def store(self) -> Path:
-        """The file of all conversations."""
+        """The path of the store, the file with all conversations."""
         return self.data / STORE_NAME
 
     @property
     def models(self) -> Path:
-        """The folder of fetched and converted models."""
+        """The folder for downloaded and converted models."""
         return self.data / "models"

@@ -12,7 +12,7 @@ from app.model.settings import Settings, load_settings, save_settings
 from worker.sentence import Sentence
 
 _SAVE_AFTER_MS = 300
-"""Changes often come with a question or a held key, which should not wait for the disk."""
+"""The delay before changes are saved. Changes often come with a question or a held key, which should not wait."""
 
 
 class Preferences(QObject):
@@ -20,13 +20,13 @@ class Preferences(QObject):
 
     changed = Signal()
     not_saved = Signal(object)
-    """A `Sentence` that says why the file can't be written. It is tried again until it succeeds or the program ends."""
+    """A `Sentence` that says why the file can't be written. Saving is tried again until it succeeds."""
     saved_again = Signal()
     _tried = Signal(object)
-    """The `OSError` of an attempt to write the file, or None; emitted in the thread that writes."""
+    """The `OSError` of an attempt to write the file; None if it succeeded. Emitted in the thread that writes."""
 
     def __init__(self, path: Path, *, is_safe: bool = False, retry_ms: int = RETRY_MS) -> None:
-        """`is_safe`: all settings have their defaults, and the file is neither read nor written.
+        """`is_safe` means that all settings have their defaults, and the file is neither read nor written.
 
         `retry_ms` is the interval of saving while the file can't be written.
         """
@@ -35,7 +35,7 @@ class Preferences(QObject):
         self._path = path
         self.is_safe = is_safe
         self.problem: Sentence | None = None
-        """A sentence on the part of the file that could not be read; None if everything was read."""
+        """A sentence about the part of the file that could not be read; None if everything was read."""
         self.settings: Settings = Settings() if is_safe else load_settings(path, self._note)
         self._saved = self.settings
         self._can_save = True
@@ -78,7 +78,7 @@ class Preferences(QObject):
             self._writer.put(self.settings)
 
     def _write(self, settings: Settings) -> None:
-        """Write the settings; this may be any thread."""
+        """Write the settings. May be called in any thread."""
         try:
             save_settings(self._path, settings)
         except OSError as error:

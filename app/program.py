@@ -49,14 +49,14 @@ if TYPE_CHECKING:
 
 
 class Program(QObject):
-    """Changes what all conversations share, and reports problems as notices."""
+    """Changes the state that all windows share, and reports problems as notices."""
 
     settings_changed = Signal()
     window_requested = Signal(object)
-    """A new window should open, with this conversation id, or an empty page for None."""
+    """The user wants a new window: the id of its conversation, or None for an empty page."""
     quit_requested = Signal()
     local_api_made = Signal(object)
-    """The `LocalApi` exists from now on."""
+    """The `LocalApi` was created."""
     empty_start_requested = Signal()
     """The program should start again with an empty store, which replaces the missing one."""
     _set_aside_found = Signal(object)
@@ -75,14 +75,14 @@ class Program(QObject):
         models_folder: Path,
         retry_ms: int = RETRY_MS,
     ) -> None:
-        """`models_folder`: Bough's own models. `retry_ms`: the interval of saving drafts while that fails."""
+        """`models_folder` has Bough's own models. `retry_ms` is the interval of saving drafts while that fails."""
         super().__init__()
         self.retry_ms = retry_ms
         self.store = store
         self.answers = answers
         self.sessions = sessions
         self.session = session = sessions.chosen
-        """The session of the chosen model; new conversations ask it."""
+        """The session of the chosen model, which new conversations use."""
         self.preferences = preferences
         self.cache_folder = cache_folder
         self.models_folder = models_folder
@@ -97,9 +97,9 @@ class Program(QObject):
         self._local_api = Lazy(self._make_local_api)
         self._drafts = Lazy(self._make_drafts)
         self.templates = ChatTemplates(models_folder.parent / "chat_templates", self._set_aside_found.emit)
-        """The chat templates that the user chose for models without one."""
+        """The chat templates that the user chose for models without a template."""
         self._set_aside: dict[Sentence, None] = {}
-        """The sentences about files and unsent texts that can't be used, in the order in which they were said."""
+        """The sentences about files and unsent texts that can't be used, oldest first."""
         self.of_models = SettingsOfModels(preferences, session)
         """The settings of each model."""
         self.supply = ModelSupply(
@@ -140,12 +140,12 @@ class Program(QObject):
 
     @property
     def local_api(self) -> LocalApi:
-        """Serves other programs, if the user switched it on."""
+        """The local API, through which other programs use the model if the user switches it on."""
         return self._local_api.get()
 
     @property
     def made_local_api(self) -> LocalApi | None:
-        """The same, or None if nothing has used it yet."""
+        """The local API; None if it has not been created yet."""
         return self._local_api.made
 
     def _make_local_api(self) -> LocalApi:
@@ -171,7 +171,7 @@ class Program(QObject):
         return api
 
     def _models_to_serve(self) -> Sequence[ServedModel]:
-        """Find the models of this machine; called in threads."""
+        """Return the models on this machine. Called in threads."""
         from app.catalog.on_disk import find_models
         from app.catalog.places_of_models import usual_roots
         from app.serving.model_names import served_models
@@ -187,12 +187,12 @@ class Program(QObject):
             self.notices.end("local_api")
 
     def start_local_api(self) -> None:
-        """Serve other programs, if the user switched this on at an earlier start."""
+        """Switch on the local API if it was on at the end of the last start."""
         if self.settings.local_api.is_on:
             self.local_api.start()
 
     def stop_local_api(self) -> None:
-        """End it for this start: the worker is about to end."""
+        """Stop the local API until the next start, because the worker is about to end."""
         if self._local_api.made is not None:
             self._local_api.made.close()
 
@@ -224,9 +224,9 @@ class Program(QObject):
     # --- the model -----------------------------------------------------------------------------------------
 
     def load_model(self, name: str, *, anyway: bool = False) -> None:
-        """Load another model once the running answers have ended. New conversations ask it.
+        """Load another model once the running answers have ended. New conversations will use it.
 
-        A model that does not fit into the memory that is free is refused in a notice, unless `anyway`.
+        Unless `anyway`, a model that does not fit into the free memory is not loaded, and a notice says so.
         """
         self.notices.end("model")
         name = clean(name)
@@ -243,14 +243,14 @@ class Program(QObject):
         self.notices.post(Notice(refused.why, "danger", action=action, cause="model"))
 
     def why_not_load(self, name: str) -> Sentence | None:
-        """Return why the model of an answer should not be loaded."""
+        """Return why a model should not be loaded for an answer; None if it can be loaded."""
         refused = self.supply.refusal(name)
         return None if refused is None else refused.why
 
     def choose_template(self, name: str, *, is_plain: bool) -> None:
-        """Use a plain chat template for a model that has none, or none again. If it is loaded, it is loaded again.
+        """Use a plain chat template for a model that has none, or stop using it. A loaded model is loaded again.
 
-        Its folder stays as it is.
+        The folder of the model is not changed.
         """
         try:
             if is_plain:
@@ -280,13 +280,13 @@ class Program(QObject):
         self.session.unload()
 
     def leave_model(self, name: str) -> None:
-        """Unload a model that is to be deleted; if it is on its way, stop that."""
+        """Unload a model that will be deleted. If it is being loaded, stop loading it."""
         if self.session.name == name:
             self.session.cancel_load()
             self.unload_model()
 
     def forget_model(self, name: str) -> None:
-        """Offer a model no longer, as it was deleted. If it would be the next one to load, another one is."""
+        """Remove a deleted model from the offered models. If it would be loaded next, choose another one."""
         without = self.settings.without_model(name)
         self.preferences.change(
             model=without.model,
@@ -298,11 +298,11 @@ class Program(QObject):
             self.session.replace_unloaded(self._first_model, self._draft_of(self._first_model))
 
     def load_last_model(self) -> None:
-        """Load the model that was loaded last, with its draft model. If it does not fit now, a notice says so."""
+        """Load the last model again, with its draft model. If it does not fit into memory now, post a notice."""
         from app.supply.load_check import is_small
 
         name = self._first_model
-        # The check takes a tenth of a second, so models that fit for certain do without.
+        # The check takes a tenth of a second, so it is left out for models that certainly fit.
         refused = None if name == GUIDE or is_small(name) else self.supply.refusal(name)
         if refused is None:
             self.session.load(name, self.settings.cache_settings, self._draft_of(name))
@@ -317,18 +317,18 @@ class Program(QObject):
 
     @property
     def model_to_chat_with(self) -> str:
-        """The loaded model, unless it is the guide; then the starter, and the guide if there is no starter."""
+        """The name of the loaded model; in place of the guide the name of the starter, if there is one."""
         return self.supply.starter or GUIDE if self.session.name == GUIDE else self.session.name
 
     @property
     def offered_models(self) -> tuple[str, ...]:
-        """The models to choose from: the guide, the starter, and those that were loaded before, last one first."""
+        """The models to choose from: the guide, the starter, and models that were loaded before, the latest first."""
         found = (GUIDE, self.supply.starter, *self.settings.recent_models)
         return tuple(dict.fromkeys(name for name in found if name))
 
     @property
     def _first_model(self) -> str:
-        """The model to load at the start: the one that was loaded last; instead of the guide, the starter."""
+        """The model to load at the start: the one that was loaded last, but the starter in place of the guide."""
         last = self.settings.model
         return self.supply.starter or last if last == GUIDE else last
 
@@ -336,11 +336,11 @@ class Program(QObject):
         return self.settings.draft_models.get(name, "")
 
     def set_draft_model(self, name: str) -> None:
-        """Use another draft model, or none if `name` is empty, once no answer is running."""
+        """Change the draft model once no answer is running. An empty `name` means none."""
         self.session.set_draft(clean(name))
 
     def set_cache_settings(self, cache_settings: CacheSettings) -> None:
-        """Change the settings of the cache. The model is loaded again for that, once no answer is running."""
+        """Change the settings of the cache. This loads the model again once no answer is running."""
         self.preferences.change(cache_settings=cache_settings)
         for session in self.sessions.both:
             session.set_cache_settings(cache_settings)
@@ -350,7 +350,7 @@ class Program(QObject):
         self._forget(self._empty_cache_folder)
 
     def _forget(self, remove: Callable[[], None]) -> None:
-        """Empty the cache in memory, and call `remove` while no worker uses files on disk."""
+        """Clear the cache in memory, and call `remove` while no worker uses files on disk."""
         self.sessions.guide.forget(partial(self.session.forget, remove))
 
     def _empty_cache_folder(self) -> None:
@@ -377,17 +377,17 @@ class Program(QObject):
             )
 
     def set_unload_after(self, minutes: int) -> None:
-        """Unload the model after this long without an answer; 0: never."""
+        """Change after how many minutes without an answer the model is unloaded; 0 means never."""
         self.preferences.change(unload_after_minutes=minutes)
         self.idle_unloading.set_minutes(minutes)
 
     def add_model_folder(self, folder: Path) -> None:
-        """Search a folder for models, too."""
+        """Add a folder to those that are searched for models."""
         folders = dict.fromkeys((*self.settings.model_folders, clean(str(folder))))
         self._set_model_folders(tuple(folders))
 
     def remove_model_folder(self, folder: str) -> None:
-        """Search a folder no longer. Its files stay."""
+        """Stop searching a folder for models. The files in it are kept."""
         self._set_model_folders(tuple(name for name in self.settings.model_folders if name != folder))
 
     def _set_model_folders(self, folders: tuple[str, ...]) -> None:
@@ -397,7 +397,7 @@ class Program(QObject):
     # --- the settings --------------------------------------------------------------------------------------
 
     def set_default_generation(self, generation: GenerationSettings) -> None:
-        """Change the settings of conversations that have none of their own."""
+        """Change the generation settings of conversations that have none of their own."""
         self.preferences.change(generation=generation.cleaned)
 
     def set_presets(self, presets: tuple[Preset, ...]) -> None:
@@ -430,24 +430,24 @@ class Program(QObject):
         self.supply.suggest_model()
 
     def restart_worker(self, session: ModelSession | None = None) -> None:
-        """End a worker, and load its model in a fresh one. Its running answers end with their text so far.
+        """End a worker, and load its model in a new one. Its running answers end with their text so far.
 
-        None means the worker of the chosen model.
+        A `session` of None means the worker of the chosen model.
         """
         (session or self.session).restart(Sentence("You restarted the model process."))
 
     def report_unsaved(self, why: Sentence) -> None:
-        """Tell the user that some text is not saved, until `report_saved` is called."""
+        """Show a notice that some text is not saved, until `report_saved` is called."""
         text = Sentence("{why} New text stays on the screen and is saved as soon as possible.", why=why)
         self.notices.post(Notice(text, "danger", cause="saving"))
 
     def report_set_aside(self, what: Sentence) -> None:
-        """Tell the user that a file or an unsent text can't be used, and where it is kept."""
+        """Post a notice that a file or an unsent text can't be used, and where it is kept."""
         self._set_aside[what] = None
         self.notices.post(Notice(joined(self._set_aside, "\n"), "warning", cause="drafts"))
 
     def report_saved(self) -> None:
-        """End the notices about what can't be written: the store can be. Say so if all text is saved again."""
+        """End the notices about failed writes, because the store can be written. Say so if all text is saved again."""
         self.notices.end("writing")
         if not self.answers.has_unsaved and self.notices.end("saving"):
             self.notices.post(Notice(Sentence("Everything is saved again.")))

@@ -21,14 +21,14 @@ class Projects(QObject):
     """The projects or their names changed."""
 
     def __init__(self, store: Store, notices: Notices, report: Callable[[Sentence], object]) -> None:
-        """`report` gets a sentence about settings that can't be read."""
+        """`report` is called with a sentence about settings that can't be read."""
         super().__init__()
         self._store = store
         self._notices = notices
         self._report = report
 
     def get(self, folder: str) -> Project | None:
-        """Return a project; None for an ordinary folder, and for no folder."""
+        """Return the project of a folder; None if the folder is empty text, or is not a project."""
         if not folder:
             return None
         try:
@@ -54,7 +54,7 @@ class Projects(QObject):
         return is_done
 
     def remove(self, folder: str) -> None:
-        """Let a folder be an ordinary one, and post a notice. Its conversations stay as they are."""
+        """Make a project an ordinary folder again, and post a notice. Its conversations are not changed."""
         project = self.get(folder)
         if project is None:
             return
@@ -69,12 +69,12 @@ class Projects(QObject):
         self.changed.emit()
 
     def rename(self, folder: str, name: str) -> None:
-        """Rename a folder, with its conversations and its project; empty takes the conversations out of it."""
+        """Rename a folder with its conversations and project. An empty `name` takes the conversations out of it."""
         with self._notices.report_store_errors():
             self._store.projects.rename(folder, name_of(name))
         self.changed.emit()
 
 
 def name_of(text: str) -> str:
-    """Return what the user typed as the name of a folder."""
+    """Return a valid folder name made from the text that the user typed."""
     return " ".join(clean(text).split())

@@ -20,17 +20,18 @@ def restore_import() -> None:
 
 
 class GarbageCollector(QObject):
-    """Collects garbage in the GUI thread; must be made there. It runs as long as the application.
+    """Collects garbage in the GUI thread, in which it must be created, as long as the application runs.
 
     Python collects in the thread that allocates next. There it would destroy widgets in reference cycles (closed
-    windows, for example), and Qt would crash.
+    Otherwise Python collects in any thread that allocates memory. If it destroyed widgets in reference cycles there,
+    such as closed windows, Qt would crash.
     """
 
     def __init__(self, application: QCoreApplication) -> None:
         # This is never undone: threads that render formulas or write exports may outlive the windows.
         super().__init__(application)
         gc.disable()
-        # Modules stay as long as the program. To look through them each time would block the window for 25 ms.
+        # Modules live as long as the program. Scanning them each time would block the window for 25 ms.
         gc.freeze()
         self._timer = QTimer(self, timerType=Qt.TimerType.VeryCoarseTimer)
         self._timer.setInterval(_INTERVAL_MS)
@@ -39,14 +40,14 @@ class GarbageCollector(QObject):
 
 
 def keep_what_is_loaded() -> None:
-    """Leave all present objects out of later collections: called after a large library was loaded."""
+    """Exclude all present objects from later collections. Called after a large library was loaded."""
     if not gc.isenabled():
         gc.collect()
         gc.freeze()
 
 
 def collect_due_garbage() -> None:
-    """Collect the oldest generation that is due by Python's own thresholds."""
+    """Collect the oldest generation that is due according to Python's thresholds."""
     due = [count > threshold for count, threshold in zip(gc.get_count(), gc.get_threshold(), strict=True)]
     if any(due):
         gc.collect(max(generation for generation, is_due in enumerate(due) if is_due))

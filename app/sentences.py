@@ -1,4 +1,4 @@
-"""Sentences of the model, the store and the worker in the language of the window. Independent of widgets."""
+"""Translates sentences of other parts of the program into the language of the window. Independent of widgets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from worker.sentence import Sentence, filled
 
 
 def translated(text: str) -> str:
-    """Return a sentence in the language of the window. Text without a translation stays as it is."""
+    """Return a sentence in the language of the window. Text without a translation is returned unchanged."""
     if not isinstance(text, Sentence):
         return QCoreApplication.translate("Sentences", text) if text else ""
     template = QCoreApplication.translate("Sentences", text.template)

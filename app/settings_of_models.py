@@ -1,4 +1,4 @@
-"""The settings of each model, as its page shows them, and what new conversations with it take from them."""
+"""The settings of each model, which the user changes on its page, and their use in new conversations."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ _NONE = ModelSettings()
 
 
 class SettingsOfModels(QObject):
-    """Reads and changes them. A change is kept by the model's name, whether it is loaded or not."""
+    """Reads and changes the settings of models by name. A model need not be loaded for this."""
 
     changed = Signal(str)
-    """The settings of the model of this name changed."""
+    """The name of a model whose settings changed."""
     marks_changed = Signal()
-    """The marks of a model's reasoning changed."""
+    """The marks around a model's reasoning changed."""
 
     def __init__(self, preferences: Preferences, session: ModelSession) -> None:
         super().__init__()
         self._preferences = preferences
         self._session = session
         self._suggested: dict[str, tuple[int, SamplingDefaults]] = {}
-        """The sampling that the files of each model suggest, and when they were written."""
+        """The sampling settings that each model's files suggest, and when the file was written, in nanoseconds."""
 
     def of(self, name: str) -> ModelSettings:
-        """Return the settings of a model; the default ones if it has none."""
+        """Return the settings of a model; the default settings if it has none."""
         return self._preferences.settings.of_models.get(name, _NONE)
 
     def replace(self, name: str, settings: ModelSettings) -> None:
-        """Change the settings of a model. If it is loaded, another precision of the cache loads it again."""
+        """Change the settings of a model. If the precision of the cache changes, a loaded model is loaded again."""
         before, after = self.of(name), settings.cleaned
         if after == before:
             return
@@ -55,7 +55,7 @@ class SettingsOfModels(QObject):
         self.changed.emit(name)
 
     def set_draft(self, name: str, draft: str) -> None:
-        """Choose the draft model of a model, empty for none. A loaded model uses it at once."""
+        """Set the draft model of a model; empty means none. If the model is loaded, this takes effect at once."""
         is_loaded = self._session.name == name
         if is_loaded:
             self._session.set_draft(draft)
@@ -66,7 +66,7 @@ class SettingsOfModels(QObject):
         self.changed.emit(name)
 
     def draft_of(self, name: str) -> str:
-        """Return the draft model of a model; empty without one."""
+        """Return the draft model of a model; empty if it has none."""
         if self._session.name == name:
             return self._session.draft
         return self._preferences.settings.draft_models.get(name, "")
@@ -76,15 +76,15 @@ class SettingsOfModels(QObject):
         return self.of(name).kv_bits or self._preferences.settings.cache_settings.kv_bits or 16
 
     def marks_of(self, name: str) -> ThoughtMarks | None:
-        """Return the marks of a model's reasoning that the user named; None means the usual ones."""
+        """Return the marks around a model's reasoning that the user set; None means the usual marks."""
         return self.of(name).own_marks
 
     # --- conversations -------------------------------------------------------------------------------------
 
     def generation_of(self, name: str) -> GenerationSettings:
-        """Return the settings of conversations with a model that have none of their own.
+        """Return the generation settings of conversations with a model that have none of their own.
 
-        As long as the user has not changed the default sampling, the model's own files may suggest another one.
+        If the user has not changed the default sampling, the sampling that the model's files suggest is used.
         """
         generation = self._preferences.settings.generation
         if generation.sampling != Sampling():
@@ -92,7 +92,7 @@ class SettingsOfModels(QObject):
         return structs.replace(generation, sampling=self.suggested_sampling(name))
 
     def first_generation_of(self, name: str) -> GenerationSettings:
-        """Return the settings with which a new conversation begins: with the model's own stop strings."""
+        """Return the generation settings for a new conversation, including the model's own stop strings."""
         generation, stop = self.generation_of(name), self.of(name).stop
         if not stop:
             return generation
@@ -104,7 +104,7 @@ class SettingsOfModels(QObject):
         return self._suggestions_of(name).applied_to(Sampling())
 
     def unused_suggestions(self, name: str) -> Sequence[str]:
-        """Return the parameters for which a model's files suggest values that make no sense."""
+        """Return the names of parameters for which a model's files suggest invalid values."""
         return self._suggestions_of(name).unused
 
     def _suggestions_of(self, name: str) -> SamplingDefaults:

@@ -1,4 +1,4 @@
-"""Says in the main windows how models came, while no Models window is open to show it."""
+"""Posts notices about finished and failed downloads and conversions while no Models window is open to show them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from worker.sentence import Sentence, joined
 
 
 class TransferNotices(QObject):
-    """Keeps one notice about models that have come, those that have failed, and interrupted ones."""
+    """Keeps at most one notice each about finished, failed and interrupted downloads and conversions."""
 
     def __init__(
         self, transfers: Transfers, notices: Notices, session: ModelSession, is_followed: Callable[[str], bool]
     ) -> None:
-        """`is_followed`: whether another part of the window shows the transfer with this key."""
+        """`is_followed` returns whether another part of the window shows the transfer with this key."""
         super().__init__()
         self._transfers, self._notices, self._session = transfers, notices, session
         self._is_followed = is_followed
@@ -26,20 +26,20 @@ class TransferNotices(QObject):
         """The open Models windows."""
         self._titles: dict[str, str] = {}
         self._came: dict[str, Sentence] = {}
-        """By the name that `load_model` takes."""
+        """The titles of finished models, by their names for `load_model`."""
         self._said: dict[str, Sentence] = {}
-        """The failures that the notice says, by the transfer's key."""
+        """The failures in the present notice, by the transfer's key."""
         self._seen: set[str] = set()
-        """The keys of the transfers that were seen as failed."""
+        """The keys of all transfers whose failure was noticed."""
         self._interrupted: tuple[str, ...] = ()
-        """The keys of the transfers that the notice names."""
+        """The keys of the interrupted transfers in the present notice."""
         self._on_changed(is_start=True)
         transfers.landed.connect(self._on_landed)
         transfers.changed.connect(self._on_changed)
         session.changed.connect(self._on_session)
 
     def watch(self, window: QObject) -> None:
-        """A Models window has opened, which shows all of it until it is deleted."""
+        """Post no notices while this Models window exists, because it shows all transfers."""
         self._num_windows += 1
         self._came.clear()
         self._said.clear()

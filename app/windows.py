@@ -16,11 +16,11 @@ from app.ui.languages import Language, language_in_use
 from app.ui.window import MainWindow
 
 _BESIDE_PX = 32
-"""Offset of a new window from the last one."""
+"""The offset in pixels of a new window from the last window."""
 
 
 class Windows(QObject):
-    """Opens and closes windows. The first one always exists."""
+    """Opens and closes windows. The first window always exists."""
 
     last_closed = Signal()
 
@@ -69,7 +69,7 @@ class Windows(QObject):
         return window
 
     def close_all(self) -> None:
-        """Close all windows; the next start opens them again."""
+        """Close all windows. The next start opens them again."""
         if not self._may_quit(self._open[0][0]):
             return
         self._remember()
@@ -93,7 +93,7 @@ class Windows(QObject):
         return not is_last or self._is_quitting or self._may_quit(window)
 
     def _may_quit(self, window: MainWindow) -> bool:
-        """Return whether all text is saved and no model is on its way, or the user agrees to close Bough anyway."""
+        """Return whether Bough may close: all text is saved and no model is being downloaded, or the user agrees."""
         answers = self._program.answers
         if answers.has_unsaved:
             answers.save()
@@ -150,7 +150,7 @@ def _place(window: MainWindow, controller: Controller) -> WindowPlace:
 
 
 def _put(window: MainWindow, place: WindowPlace) -> None:
-    """Move a window to a remembered place, within the screens there are now."""
+    """Move a window to a remembered place, within the present screens."""
     shape = QRect(place.x, place.y, place.width, place.height)
     screen = QGuiApplication.screenAt(shape.center()) or QGuiApplication.primaryScreen()
     room = screen.availableGeometry()

@@ -1,4 +1,4 @@
-"""Beginnings of branches: the system prompt and the files that a conversation has from its project."""
+"""Beginnings of branches: the system prompt and the files that a conversation takes from its project."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from app.model.project import Beginning, beginning_of, is_of_project, unsent_beg
 
 
 class Beginnings:
-    """Begins branches with the project's present text. `app.model.project` has the rule."""
+    """Begins branches with the present text of the project, by the rule in `app.model.project`."""
 
     def __init__(self, preparation: Preparation, shown: ShownConversation, project: ProjectInUse) -> None:
         self._preparation = preparation
@@ -21,7 +21,7 @@ class Beginnings:
 
     @property
     def of_page(self) -> list[Message]:
-        """The messages with which the conversation of an empty page would begin. They are not stored yet."""
+        """The messages with which a conversation from the empty page would begin. They are not stored yet."""
         return unsent_beginning(self._preparation.system_prompt, self.files)
 
     @property
@@ -31,14 +31,14 @@ class Beginnings:
 
     @property
     def can_renew(self) -> bool:
-        """Whether the visible branch began with other text than its project has now."""
+        """Whether the visible branch began with another text than its project has now, so it can be asked again."""
         found = beginning_of(self._shown.path)
         return found is not None and self._is_other(found)
 
     def is_behind(self, first: Message | None = None) -> bool:
         """Return whether the visible branch began with earlier text of its project.
 
-        With `first`, only if this is its first question.
+        If `first` is given, the result is False unless `first` is the first question of the branch.
         """
         found = beginning_of(self._shown.path)
         if found is None or (first is not None and (found.question is None or found.question.id != first.id)):
@@ -53,7 +53,7 @@ class Beginnings:
     def begin(self, text: str, files: Sequence[str]) -> Message:
         """Add a first question, with its files, below the project's present text; return it.
 
-        A version of the system prompt that has this text already is used. Raises `StoreError`.
+        If a version of the system prompt already has this text, it is used. Raises `StoreError`.
         """
         found = beginning_of(self._shown.path)
         assert found is not None
@@ -72,7 +72,7 @@ class Beginnings:
         return (found.system.text, found.project_files) != (self._preparation.system_prompt, self.files)
 
     def _present_end(self, root_id: MessageId) -> MessageId | None:
-        """Return the last message of a beginning with the project's present text; None if there is none."""
+        """Return the last message of an existing beginning with the project's present text; None if there is none."""
         tree = self._shown.require_open().tree
         ends = [root_id]
         for role, text in [("system", self._preparation.system_prompt), *(("file", text) for text in self.files)]:

@@ -32,7 +32,7 @@ from worker.sentence import Sentence
 
 @dataclass(frozen=True)
 class _WhenEnded:
-    """An action that waits until some answers have ended; dropped if another conversation is shown by then."""
+    """An action that waits until some answers have ended. It is dropped if another conversation is shown by then."""
 
     opened: OpenConversation
     answers: set[MessageId]
@@ -40,7 +40,7 @@ class _WhenEnded:
 
 
 class Controller(QObject):
-    """Asks for answers, changes the tree and undoes changes.
+    """Requests answers, changes the tree and undoes changes.
 
     No method raises `StoreError`: problems are reported as notices.
     """
@@ -48,7 +48,7 @@ class Controller(QObject):
     several_asked = Signal(object)
     """The ids of several answers that were requested together."""
     unsent = Signal(str)
-    """Text that could not be stored, to be returned to the user. A notice says why."""
+    """The text of a message that could not be stored, to be put back into the composer. A notice says why."""
 
     def __init__(self, program: Program) -> None:
         super().__init__()
@@ -62,19 +62,19 @@ class Controller(QObject):
         self.costs = Costs(self.model, self.preparation.template_options)
         """The costs of going to a message of the open conversation."""
         self.file_sizes = FileSizes(self.model)
-        """The tokens of attached files."""
+        """The sizes of attached files in tokens."""
         self.shown = ShownConversation(program, self.preparation, self.model, self.project, self)
-        """The open conversation."""
+        """The open conversation and its visible branch."""
         self.beginnings = Beginnings(self.preparation, self.shown, self.project)
-        """How branches begin in a project."""
+        """Begins branches with the text of the project."""
         self.forks = TokenForks(program, self.preparation, self.shown, self.model, self._is_continuation_refused)
-        """Answers that continue from a position inside another one."""
+        """Adds answers that continue from a position inside another answer."""
         self._store = program.store
         self._answers = program.answers
         self._notices = program.notices
         self._when_ended: _WhenEnded | None = None
         self._continued: dict[MessageId, int] = {}
-        """How long each answer was when it was continued."""
+        """The length in characters that each continued answer had before."""
         self.preparation.generation_changed.connect(self.costs.check_options)
         self.project.revised.connect(self._offer_project)
         # The shown conversation handles the end of an answer first.
@@ -84,7 +84,7 @@ class Controller(QObject):
     # --- messages --------------------------------------------------------------------------------------
 
     def send(self, text: str, attached: Sequence[Attachment] = ()) -> None:
-        """Add a question at the end of the visible branch, below its files, and ask for an answer.
+        """Add a question with its files at the end of the visible branch, and request an answer.
 
         The text may be empty if there are files.
         """
@@ -125,9 +125,9 @@ class Controller(QObject):
                     self._ask(question.id)
 
     def edit(self, message_id: MessageId, text: str) -> None:
-        """Add a sibling with another text; the old message and everything below it stays.
+        """Add a sibling with another text. The old message and everything below it are kept.
 
-        An edited question is asked again. After an edit of the system prompt the first question is asked again.
+        An edited question is sent again. After an edit of the system prompt, the first question is sent again.
         """
         text = clean(text)
         message = self.shown.message(message_id)
@@ -157,7 +157,7 @@ class Controller(QObject):
         self.shown.new_conversation(folder=folder)
 
     def renew_beginning(self) -> None:
-        """Ask the first question of the visible branch again, with the instructions and files that its project has."""
+        """Send the first question of the visible branch again, with the present text and files of its project."""
         opened, found = self.shown.opened, beginning_of(self.shown.path)
         if opened is None or found is None or found.question is None or not self.beginnings.can_renew:
             return
@@ -170,7 +170,7 @@ class Controller(QObject):
     def edit_and_continue(self, message_id: MessageId, text: str) -> None:
         """Add a sibling of an answer with another text, and let the model continue it.
 
-        An unchanged answer is continued as it is.
+        An answer whose text is unchanged is continued itself, without a sibling.
         """
         text = clean(text)
         if text == self.shown.message(message_id).text:
@@ -179,7 +179,7 @@ class Controller(QObject):
             self.forks.continue_with(message_id, text)
 
     def replace(self, message_id: MessageId, text: str) -> None:
-        """Replace the text of a message. Everything below it stays, although it followed the old text."""
+        """Replace the text of a message. Everything below it is kept, although it followed the old text."""
         text = clean(text)
         message = self.shown.message(message_id)
         is_streaming = self.shown.is_streaming(message_id)
@@ -192,9 +192,9 @@ class Controller(QObject):
     def regenerate(
         self, message_id: MessageId, num_answers: int | None = None, generation: GenerationSettings | None = None
     ) -> None:
-        """Ask for more answers beside an answer, or below a question.
+        """Request more answers: siblings of an answer, or children of a question.
 
-        `num_answers` and `generation` override the generation settings of the conversation; None keeps those.
+        `num_answers` and `generation` override the generation settings of the conversation; None keeps them.
         """
         message = self.shown.require_open().message(message_id)
         question_id = message.id if message.role == "user" else message.parent_id
@@ -206,7 +206,7 @@ class Controller(QObject):
                 self._ask(question_id, num_answers, generation)
 
     def regenerate_by(self, message_id: MessageId, model: str) -> None:
-        """Ask another model for an answer beside this one. The conversation keeps its model."""
+        """Request a sibling of an answer from another model. The conversation keeps its model."""
         message = self.shown.require_open().message(message_id)
         question_id = message.id if message.role == "user" else message.parent_id
         if question_id is not None and message.role in {"user", "assistant"}:
@@ -214,7 +214,7 @@ class Controller(QObject):
                 self._ask(question_id, num_answers=1, model=clean(model))
 
     def choose_model(self, name: str) -> None:
-        """Let this conversation, or the new one, ask another model. It is loaded once the running answers have ended.
+        """Let this conversation, or the new one, use another model, which is loaded after the running answers.
 
         The guide is loaded when it is first asked.
         """
@@ -238,7 +238,7 @@ class Controller(QObject):
         self.send(text)
 
     def continue_answer(self, message_id: MessageId) -> None:
-        """Continue an answer from its end. If there are messages below it, its continuation becomes a sibling."""
+        """Continue an answer from its end. If there are messages below, a sibling with the same text is continued."""
         message = self.shown.message(message_id)
         if not self.shown.can_continue(message):
             return
@@ -259,7 +259,7 @@ class Controller(QObject):
             self.shown.announce_growth()
 
     def fork(self, message_id: MessageId) -> None:
-        """Open a new conversation that shares everything up to this message."""
+        """Open a new conversation that shares all messages up to this one."""
         with self._notices.report_store_errors():
             name = self.tr("{name} (fork)").format(name=self.shown.require_open().conversation.name)
             folder = self.shown.require_open().conversation.folder
@@ -286,7 +286,7 @@ class Controller(QObject):
             self.shown.branch_changed.emit()
 
     def pin_branch(self, message_id: MessageId) -> None:
-        """Pin a branch at one of its messages, or remove the pin."""
+        """Pin the branch at a message, or remove the pin."""
         is_pinned = self.shown.message(message_id).pinned_ms is None
         with self._notices.report_store_errors(), self.shown.step("Pin branch" if is_pinned else "Unpin branch"):
             self.shown.require_open().pin_branch(message_id, is_pinned=is_pinned)
@@ -299,14 +299,14 @@ class Controller(QObject):
             self.shown.branch_changed.emit()
 
     def can_prune(self, message_id: MessageId) -> bool:
-        """Whether a message belongs to this conversation alone and is not its only system prompt."""
+        """Return whether a message can be pruned: no other conversation has it, and a system prompt would remain."""
         opened = self.shown.require_open()
         is_own = message_id not in {upper.id for upper in opened.lineage(opened.conversation.root_id)}
         message = opened.message(message_id)
         return is_own and (message.role != "system" or len(opened.siblings(message_id)) > 1)
 
     def prune(self, *message_ids: MessageId) -> None:
-        """Hide siblings and everything below them. Emptying the trash deletes them permanently."""
+        """Move siblings and everything below them to the trash. Emptying the trash deletes them permanently."""
         message_ids = tuple(found for found in message_ids if self.can_prune(found))
         if not message_ids:
             return
@@ -371,9 +371,9 @@ class Controller(QObject):
         num_answers: int | None = None,
         generation: GenerationSettings | None = None,
     ) -> bool:
-        """Return whether answers can't fit into this machine's memory, and say so in a notice. Nothing is lost then.
+        """Return whether answers can't fit into this machine's memory. If so, post a notice.
 
-        `text` is the question after the prompt. `num_answers` and `generation` override those of the conversation.
+        `text` is the question after the prompt. `num_answers` and `generation` override the conversation's settings.
         """
         settings = generation or self.preparation.generation
         number = settings.n if num_answers is None else num_answers
@@ -389,7 +389,7 @@ class Controller(QObject):
         return False
 
     def _is_continuation_refused(self, prompt: Sequence[Message], text: str) -> bool:
-        """The same for one answer that begins with `text`."""
+        """Return whether one answer that begins with `text` can't fit into memory. If so, post a notice."""
         return self._is_refused(prompt, text, num_answers=1)
 
     def _ask(
@@ -399,10 +399,11 @@ class Controller(QObject):
         generation: GenerationSettings | None = None,
         model: str | None = None,
     ) -> None:
-        """Add answers below a question, show the first one, and let a model write them.
+        """Add answers below a question, show the first one, and let the model generate them.
 
         Without `model`, and unless `num_answers` says how many there should be, these are the models of the generation
-        settings, one after another; else it is that of the conversation.
+        If neither `model` nor `num_answers` is given, the models of the generation settings answer, one after another.
+        Otherwise only `model` answers, by default the conversation's.
         """
         opened, settings = self.shown.require_open(), generation or self.preparation.generation
         models = settings.models_or(self.model.name) if num_answers is None else (self.model.name,)
@@ -429,14 +430,14 @@ class Controller(QObject):
         self.shown.announce_growth()
 
     def _for_model(self, record: Record, name: str) -> Record:
-        """Return the record of an answer that another model than that of the conversation may write."""
+        """Return `record` for an answer of the model `name`, which may not be the conversation's model."""
         if name == record.model:
             return record
         marks = self.program.of_models.marks_of(name)
         return msgspec.structs.replace(record, model=name, model_identity="", versions={}, thought_marks=marks)
 
     def _offer_project(self) -> None:
-        """Offer to ask again with the text that the project of the open conversation has now."""
+        """Offer to send the first question again with the present text of the conversation's project."""
         conversation = self.shown.conversation
         if conversation is not None and self.beginnings.can_renew:
             what = Sentence(
@@ -446,7 +447,7 @@ class Controller(QObject):
             self._notices.post(Notice(what, action=AskWithProject(conversation.id)))
 
     def _after_answers(self, message_ids: set[MessageId], act: Callable[[], MessageId | None]) -> None:
-        """Stop the answers among these messages; once they have ended, call `act` and reveal the message it returns."""
+        """Stop the answers among these messages. Once they have ended, call `act` and show the message it returns."""
 
         def act_and_announce() -> None:
             with self._notices.report_store_errors():
@@ -480,7 +481,7 @@ class Controller(QObject):
 
 
 def _as_sent(message: Message) -> Record | None:
-    """Return the record for a new version of a message: it keeps its tools, and its role in a request."""
+    """Return the record for a new version of a message: only its tools and its role in another program's request."""
     record = message.record
     if record is None or not (record.tools or (record.sent is not None and record.sent.role)):
         return None

@@ -21,17 +21,17 @@ from app.program import Program
 NUM_ALTERNATIVES = 5
 """The number of alternatives to request for each token while tokens are visible."""
 _SAVE_AFTER_MS = 300
-"""At most this much typing is lost if the program is killed."""
+"""The interval of saving what the user types. Not more than this is lost if the program is killed."""
 _LARGE_CHARS = 200_000
 _SAVE_LARGE_AFTER_MS = 3000
-"""The same with large files, which are written again at each save."""
+"""The interval with large attached files, which are written again at each save."""
 
 
 class Preparation(QObject):
-    """Prepares one conversation at a time; id None is the empty page. The owner must call `save` at the end."""
+    """Prepares one conversation at a time. The id None means the empty page. The owner must call `save` at the end."""
 
     shown = Signal()
-    """Another conversation is prepared, or the unsent texts were replaced."""
+    """The unsent texts have changed, because another conversation is prepared or because they were replaced."""
     generation_changed = Signal()
 
     def __init__(self, program: Program, model: ModelInUse, project: ProjectInUse) -> None:
@@ -42,7 +42,7 @@ class Preparation(QObject):
         self._store = program.store
         self._conversation_id: int | None = None
         self._unsaved: dict[int | None, Prepared] = {}
-        """Changes that are not stored yet, by conversation."""
+        """Changes that have not been stored yet, by conversation."""
         self._can_save = True
         self._timer = QTimer(self, singleShot=True)
         self._timer.timeout.connect(self.save)
@@ -54,7 +54,7 @@ class Preparation(QObject):
 
     @property
     def unsent(self) -> Unsent:
-        """The unsent text, files and system prompt."""
+        """The unsent text, files and system prompt of the conversation."""
         return self._prepared.unsent
 
     @property
@@ -76,7 +76,8 @@ class Preparation(QObject):
         """The system prompt with which a branch would begin.
 
         In a project these are its instructions; elsewhere, the user's prompt of the empty page. Without one, it is that
-        of the model's settings.
+        In a project this is the project's instructions; elsewhere the prompt that the user set on the empty page, else
+        the one in the model's settings.
         """
         project = self._project.project
         own = self._prepared.unsent.system_prompt if project is None else project.instructions or None
@@ -110,7 +111,7 @@ class Preparation(QObject):
         self.generation_changed.emit()
 
     def begin(self, conversation_id: int) -> None:
-        """Turn the empty page into a new conversation. Keep its settings, and clear its texts, which were sent."""
+        """Turn the empty page into a new conversation. Keep the settings, and clear the texts, which have been sent."""
         generation = self._own_generation()
         self._change(Prepared())
         self._conversation_id, self._prepared = conversation_id, Prepared()
@@ -118,23 +119,23 @@ class Preparation(QObject):
         self.save()
 
     def share_settings_with(self, conversation_id: int) -> None:
-        """Give the settings of this conversation to a new one."""
+        """Copy the settings of this conversation to a new conversation."""
         if self._prepared.generation is not None:
             self._unsaved[conversation_id] = Prepared(generation=self._prepared.generation)
             self.save()
 
     def set_unsent(self, unsent: Unsent) -> None:
-        """Remember what the user has typed. It is stored soon."""
+        """Remember the unsent texts. They are stored soon."""
         self._change(structs.replace(self._prepared, unsent=unsent.cleaned))
 
     def keep_edit(self, message_id: MessageId, text: str | None) -> None:
-        """Remember the changed text in the open editor of a message; None: it is closed or unchanged."""
+        """Remember the changed text in the editor of a message. None means that it is closed or unchanged."""
         if text != self.unsent.edit_of(message_id):
             self.set_unsent(self.unsent.with_edit(message_id, text))
 
     @property
     def conversation_id(self) -> int | None:
-        """The conversation that is prepared; None means the empty page."""
+        """The id of the conversation that is prepared; None means the empty page."""
         return self._conversation_id
 
     def unsent_of(self, conversation_id: int | None) -> Unsent:
@@ -151,7 +152,7 @@ class Preparation(QObject):
             self.save()
 
     def replace_unsent(self, unsent: Unsent) -> None:
-        """Show other unsent texts than the user has typed."""
+        """Replace the unsent texts, and let the composer show the new ones."""
         self.set_unsent(unsent)
         self.shown.emit()
 
@@ -161,14 +162,14 @@ class Preparation(QObject):
         self.generation_changed.emit()
 
     def reset_generation(self) -> None:
-        """Use the settings of a new conversation in this one."""
+        """Use the settings of new conversations in this conversation."""
         self._change(structs.replace(self._prepared, generation=None))
         if self._conversation_id is not None:
             self._change(structs.replace(self._prepared, generation=self._own_generation()))
         self.generation_changed.emit()
 
     def _own_generation(self) -> GenerationSettings | None:
-        """Return the settings that a conversation beginning now keeps; None means the default ones."""
+        """Return the settings that a conversation would store if it began now; None means the default settings."""
         if self._prepared.generation is not None:
             return self._prepared.generation
         if self._project.project is not None and self._project.project.generation is not None:
@@ -183,16 +184,16 @@ class Preparation(QObject):
         return self._with_marks(self._model.with_model(self._with_alternatives(record)))
 
     def record_to_continue(self, record: Record) -> Record:
-        """Return the record of an answer that is continued now."""
+        """Return the record with which an answer is continued now."""
         record = self.generation.record_to_continue(record, self._program.settings.overflow)
         return self._with_marks(self._model.with_model(self._with_alternatives(record)))
 
     def _with_marks(self, record: Record) -> Record:
-        """Note how the model's reasoning is found, so that exports find it, too."""
+        """Return a record with the marks around the model's reasoning, so that exports find it, too."""
         return structs.replace(record, thought_marks=self._program.of_models.marks_of(record.model))
 
     def _with_alternatives(self, record: Record) -> Record:
-        """Request alternatives of each token if tokens are visible."""
+        """Return a record that requests alternatives for each token if tokens are visible."""
         if not self._program.settings.tokens_visible:
             return record
         return structs.replace(record, top_logprobs=max(record.top_logprobs, NUM_ALTERNATIVES))

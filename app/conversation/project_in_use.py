@@ -12,9 +12,9 @@ class ProjectInUse(QObject):
     """Follows the folder that is shown, and the user's changes to its project."""
 
     changed = Signal()
-    """It is another project, or it changed."""
+    """Another project is shown, or the shown project was changed."""
     revised = Signal()
-    """The same conversation has another project, or its project changed."""
+    """The conversation is the same, but it has another project now, or the project was changed."""
 
     def __init__(self, projects: Projects) -> None:
         super().__init__()
@@ -25,16 +25,16 @@ class ProjectInUse(QObject):
 
     @property
     def folder(self) -> str:
-        """The folder that is shown; empty for none."""
+        """The folder of the shown conversation; empty if it is in none."""
         return self._folder
 
     @property
     def project(self) -> Project | None:
-        """Its project; None for an ordinary folder, and for no folder."""
+        """The project of the folder; None if there is no folder, or if the folder is not a project."""
         return self._project
 
     def show(self, folder: str) -> None:
-        """Switch to the folder of another conversation, or of an empty page; empty for none."""
+        """Switch to the folder of another conversation or of an empty page. An empty `folder` means none."""
         if folder != self._folder:
             self._folder = folder
             self._project = self._projects.get(folder)

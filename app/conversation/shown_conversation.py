@@ -21,7 +21,7 @@ from worker.sentence import Sentence
 
 
 class ShownConversation(QObject):
-    """Reads and navigates the conversation of one window; the controller owns it.
+    """Reads and navigates the conversation of one window. Owned by the controller.
 
     It follows changes by the user, by streaming answers and by other windows. No method raises `StoreError`: problems
     are reported as notices.
@@ -33,9 +33,9 @@ class ShownConversation(QObject):
     """The state or the record of a visible message changed. Growing text is reported by `text_appended`."""
     text_appended = Signal(int, str)
     reading = Signal(int, object)
-    """A message whose prompt is being read, and a `Reading`."""
+    """The id of a message whose prompt is being processed, and a `Reading`."""
     revealed = Signal(int)
-    """Views should bring this message into sight: it changed, or the user went to it."""
+    """The id of a message that views should scroll to, because it changed or the user went to it."""
     history_changed = Signal()
     """The steps to undo or redo changed."""
 
@@ -51,7 +51,7 @@ class ShownConversation(QObject):
         self._notices = program.notices
         self._open: OpenConversation | None = None
         self._is_echo = False
-        """Whether the change being announced came from another window, or only changed what is shown here."""
+        """Whether the change being announced came from another window, or only changed which branch is shown here."""
         self._answers.text_appended.connect(self.text_appended)
         self._answers.reading.connect(self.reading)
         self._answers.text_retracted.connect(self._on_text_retracted)
@@ -109,15 +109,15 @@ class ShownConversation(QObject):
         return self._answers.is_streaming(message_id)
 
     def is_without_new_text(self, message_id: MessageId) -> bool:
-        """Whether an answer was requested and no text has come yet."""
+        """Return whether an answer was requested and has no new text yet."""
         return self._answers.is_without_new_text(message_id)
 
     def is_queued(self, message_id: MessageId) -> bool:
-        """Whether an answer is not asked yet: it waits for another one, or for its model."""
+        """Return whether an answer has not been sent to the model yet: it waits for another answer or for its model."""
         return self._answers.is_waiting(message_id)
 
     def is_saved(self, message_id: MessageId) -> bool:
-        """Whether a message is in the store with all its text."""
+        """Return whether the store has all text of a message."""
         return self._answers.is_saved(message_id)
 
     def tokens_so_far(self, message_id: MessageId) -> Sequence[TokenPiece]:
@@ -126,7 +126,7 @@ class ShownConversation(QObject):
 
     @property
     def streaming_message(self) -> Message | None:
-        """The topmost visible message that is streaming."""
+        """The topmost visible message that is streaming; None if none is."""
         if self._open is None or not self._answers.has_pending:
             return None
         return next(
@@ -138,7 +138,7 @@ class ShownConversation(QObject):
         return is_answer and not self.is_streaming(message.id)
 
     def waits_for(self, message_id: MessageId) -> str | None:
-        """Return the name of the conversation whose answer is written before this one; None if there is none."""
+        """Return the name of the conversation whose answer comes before this answer; None if there is none."""
         conversation_id = self._answers.waits_for(message_id)
         with contextlib.suppress(KeyError, StoreError):
             return None if conversation_id is None else self._program.store.conversations.get(conversation_id).name
@@ -149,21 +149,24 @@ class ShownConversation(QObject):
     def new_conversation(self, model: str | None = None, folder: str = "") -> None:
         """Show an empty page. Its conversation is created with the first message, in this folder.
 
-        It asks `model`; None means that of the project, else the model that is chosen for new conversations.
+        Its model is `model`; None means the model of the project, else the model for new conversations.
         """
         self._show(None, folder)
         project = self._project.project
         self._model.show(model if model is not None or project is None else project.model or None)
 
     def choose_model(self, name: str) -> None:
-        """Let the conversation, or the one that the empty page becomes, ask this model."""
+        """Use this model in the conversation, or in the conversation that begins on the empty page."""
         if self._open is None:
             self._model.show(name)
         else:
             self._program.conversations.set_model(self._open.conversation.id, name)
 
     def begin(self, conversation_id: int) -> OpenConversation:
-        """Show the conversation that was just created from the empty page; `announce_growth` must follow."""
+        """Show the conversation that was just created on the empty page.
+
+        The caller must then call `announce_growth`.
+        """
         self._open = self._program.conversations.open(conversation_id)
         self._preparation.begin(conversation_id)
         self._model.show(self._model_name)
@@ -193,7 +196,7 @@ class ShownConversation(QObject):
                 self.revealed.emit(message_id)
 
     def choose_sibling(self, message_id: MessageId, step: int) -> MessageId:
-        """Show the version `step` places further on, at most the last or first one; return its id."""
+        """Show the version that is `step` places after this one, but not beyond the first or last; return its id."""
         siblings = self.siblings(message_id)
         index = min(max(siblings.index(message_id) + step, 0), len(siblings) - 1)
         chosen = siblings[index]
@@ -208,7 +211,7 @@ class ShownConversation(QObject):
 
     @contextlib.contextmanager
     def step(self, name: str) -> Generator[None]:
-        """Record all changes inside as one step to undo."""
+        """Record all changes in the `with` block as one step to undo."""
         with self.require_open().step(name):
             yield
         self.history_changed.emit()
@@ -232,7 +235,7 @@ class ShownConversation(QObject):
 
     @property
     def _model_name(self) -> str | None:
-        """The model of the open conversation: the chosen one, else that of its last answer if it is a known model."""
+        """The model of the open conversation: the chosen model, else the model of its last answer if it is known."""
         if self._open is None:
             return None
         program = self._program
@@ -260,7 +263,10 @@ class ShownConversation(QObject):
             self._program.conversations.tree_changed.emit(self._open.conversation.id, self)
 
     def _on_tree_changed(self, conversation_id: int, by: object) -> None:
-        """Another window changed a tree. Windows that show the same conversation share its `OpenConversation`."""
+        """Show the changes that another window made.
+
+        Windows with the same conversation share its `OpenConversation`.
+        """
         if by is not self and self._open is not None and self._open.conversation.id == conversation_id:
             self._announce_here()
 

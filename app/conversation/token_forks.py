@@ -1,4 +1,4 @@
-"""Answers that continue another one: with another token at some position, from a text position, or from its end."""
+"""New answers that continue another answer: with another token, from a position in its text, or from its end."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from app.program import Program
 from worker.sentence import Sentence
 
 _REPLACEMENT = "\ufffd"
-"""Stands for bytes that are not a whole character."""
+"""The replacement for bytes that are not a whole character."""
 
 
 class Beginning(NamedTuple):
-    """The text that a new answer begins with, and the record of its tokens."""
+    """The text with which a new answer begins, and the record of its tokens."""
 
     text: str
     record: Record
     is_whole: bool = False
-    """Whether the answer ends there, because the chosen token ends a turn."""
+    """Whether the answer ends after this text, because the chosen token ends a turn."""
 
 
 class TokenForks:
-    """Adds these answers as siblings of the original; the controller owns it."""
+    """Adds such answers as siblings of the original answer. Owned by the controller."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class TokenForks:
         model: ModelInUse,
         is_refused: Callable[[Sequence[Message], str], bool],
     ) -> None:
-        """`is_refused` says whether an answer behind a prompt, that begins with a text, can't fit into memory."""
+        """`is_refused` gets a prompt and the beginning of an answer, and returns whether it can't fit into memory."""
         self._is_refused = is_refused
         self._program = program
         self._preparation = preparation
@@ -65,18 +65,18 @@ class TokenForks:
             self._add(message, beginning, "Fork at token")
 
     def continue_with(self, message_id: MessageId, text: str) -> None:
-        """Add an answer that begins with `text`, such as the edited text or the beginning of this one, and continue it.
+        """Add a sibling of an answer that begins with `text`, and let the model continue it.
 
-        A blank text adds nothing.
+        Does nothing if `text` is blank.
         """
         message = self._shown.message(message_id)
         if text.strip() and self._can_fork(message):
             self._add(message, Beginning(text, self._known_record(message, text)), "Continue")
 
     def beginning(self, message_id: MessageId, num_chars: int | None = None) -> Message | None:
-        """Return an answer as it is before it is continued after `num_chars` characters. None: from its end.
+        """Return the unfinished answer that would be continued after the first `num_chars` characters of an answer.
 
-        None if it can't be continued there.
+        A `num_chars` of None means all characters. Return None if the answer can't be continued there.
         """
         message = self._shown.message(message_id)
         text = message.text[:num_chars]
@@ -86,7 +86,7 @@ class TokenForks:
         return Message(id=0, parent_id=message.parent_id, role="assistant", text=text, record=record)
 
     def record_at_end(self, message: Message) -> Record:
-        """Return the record of an answer that is continued from its end."""
+        """Return the record with which an answer would be continued from its end."""
         return self._preparation.record_to_continue(self._known_record(message, message.text))
 
     def _is_by_another_model(self, message: Message) -> bool:
@@ -97,9 +97,10 @@ class TokenForks:
         return message.role == "assistant" and message.parent_id is not None and not is_streaming
 
     def _known_record(self, message: Message, text: str) -> Record:
-        """Return the record of a beginning, with the tokens that the model wrote or read.
+        """Return the record of the beginning of an answer, with the tokens that the model has already processed.
 
-        The tokens of an edited answer are those of the version whose beginning it shares, so they are not read again.
+        An edited answer gets the tokens of the version with which it shares its beginning, so that they are not
+        processed again.
         """
         own = message.record
         if own is not None and message.text == text and own.token_ids and own.model == self._model.name:
@@ -127,7 +128,7 @@ class TokenForks:
 def at_token(message: Message, token_index: int, token_id: int) -> Beginning | None:
     """Return the beginning of an answer with another token at `token_index`; None if that is not possible.
 
-    It is not possible inside a character: the tokens before spell no text yet, and another token may not complete it.
+    It is not possible inside a character, because the other token may not complete the character.
     """
     record = message.record
     pieces = token_pieces(message)
@@ -160,9 +161,9 @@ def at_token(message: Message, token_index: int, token_id: int) -> Beginning | N
 
 
 def known_tokens(text: str, own: Record | None, versions: Sequence[Message]) -> Record:
-    """Return the record of a text that an answer begins with, with as many of its tokens as the versions have.
+    """Return the record of a text with which an answer begins, with as many tokens as the versions have for it.
 
-    `own` is the record of the answer, None if the user wrote it; its prompt and its format stay.
+    `own` is the record of the answer, whose prompt and format are kept; None if the user wrote the answer.
     """
     longest, num_known = next((version.record for version in versions if version.record is not None), None), 0
     for version in versions:
@@ -179,7 +180,7 @@ def known_tokens(text: str, own: Record | None, versions: Sequence[Message]) -> 
 
 
 def _num_same(one: str, other: str) -> int:
-    """Return the number of characters that two texts begin with in common."""
+    """Return the number of characters at the beginning that two texts have in common."""
     shorter = min(len(one), len(other))
     if one[:shorter] == other[:shorter]:
         return shorter
@@ -187,7 +188,7 @@ def _num_same(one: str, other: str) -> int:
 
 
 def _begins_inside(message: Message, token_index: int) -> bool:
-    """Whether a token continues a character that the token before it began."""
+    """Return whether a token is in the middle of a character that an earlier token began."""
     chars = message.record.token_chars if message.record is not None else ()
     if token_index > 0 and chars[token_index - 1] == 0:
         return True

@@ -1,4 +1,4 @@
-"""How much of the model's context the conversation fills, including the draft."""
+"""Measures how much of the model's context the conversation fills, including the draft."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ Path: TypeAlias = Callable[[], Sequence[Message]]
 """Returns the messages of the visible branch."""
 
 _MAX_MESSAGES = 1000
-"""Planning this many takes about 20 ms, during which streaming pauses."""
+"""The maximum length of a prompt that is planned as a whole. Planning takes about 20 ms, and streaming pauses."""
 _MAX_CHARS = 100_000
 
 
 @dataclass(frozen=True)
 class Room:
-    """The size of the prompt that would be sent now, in tokens."""
+    """How much of the context the next prompt would fill, in tokens."""
 
     num_used: int
     num_kept: int
     limit: int
     seconds: float | None
-    """The expected time to read what is not kept; None if it is not known."""
+    """The expected time to process the tokens that are not cached; None if it is not known."""
 
     @property
     def num_read(self) -> int:
@@ -39,7 +39,7 @@ class Room:
 
     @property
     def num_free(self) -> int:
-        """Below 0 if the prompt is too long."""
+        """How many more tokens fit into the context; negative if the prompt is too long."""
         return self.limit - self.num_used
 
     @property
@@ -57,10 +57,11 @@ class Room:
 
 
 class ContextMeter(QObject):
-    """Measures the conversation that a window shows.
+    """Measures the prompt of the conversation that a window shows.
 
     Usually the worker plans the whole prompt, including the draft. For a long conversation or large files that would
-    take too long at each key; then the tokens of the draft are counted alone and added to those of the branch.
+    Usually the worker plans the whole prompt, including the draft. With a long conversation or large files this would
+    take too long after each key. Then only the tokens of the draft are counted, and added to those of the branch.
     """
 
     changed = Signal()
@@ -81,9 +82,9 @@ class ContextMeter(QObject):
         self._num_messages = 0
         self._options: Mapping[str, Any] = {}
         self._cost: Cost | None = None
-        """The cost of the branch with a minimal draft."""
+        """The cost of the branch with a draft of one token; None if it is not known."""
         self._whole_cost: Cost | None = None
-        """The cost of the whole prompt, if it was planned."""
+        """The cost of the whole prompt; None if it was not planned."""
         self._text = ""
         self._files: Sequence[Message] = ()
         self._num_typed = 0
@@ -92,7 +93,7 @@ class ContextMeter(QObject):
 
     @property
     def room(self) -> Room | None:
-        """How much of the context the conversation fills; None while the model or the cost is not known."""
+        """How much of the context the next prompt would fill; None while the model or the cost is not known."""
         info, cost, whole = self._session.info, self._cost, self._whole_cost
         if info is None or cost is None:
             return None
@@ -105,7 +106,7 @@ class ContextMeter(QObject):
         return Room(num_used, cost.num_kept, info.context_length, seconds)
 
     def show(self, path: Path, options: Mapping[str, Any], *, is_another: bool = False) -> None:
-        """Measure a branch. The old values stay until new ones arrive, unless it is another conversation."""
+        """Measure a branch. Unless `is_another` conversation is shown, the old values stay until new ones arrive."""
         self._path, self._options = path, options
         self._num_messages = len(path())
         if is_another:
@@ -116,7 +117,7 @@ class ContextMeter(QObject):
         self._look_at_text()
 
     def write(self, text: str, files: Sequence[Message] = (), num_in_files: int = 0) -> None:
-        """Measure this draft, too. `num_in_files` is the number of tokens of the files."""
+        """Measure this draft together with the branch. `num_in_files` is the number of tokens in the files."""
         if (text, files, num_in_files) != (self._text, self._files, self._num_in_files):
             self._text, self._files, self._num_in_files = text, files, num_in_files
             self._look_at_text()

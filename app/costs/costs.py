@@ -1,4 +1,4 @@
-"""Costs of going to the messages of a conversation: how much of each branch the worker has kept."""
+"""The costs of going to the messages of a conversation: how much of each branch the worker has cached."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from worker import protocol
 from worker.protocol import Event, Failed, Finished, Plan, Planned, PromptPlan, RequestId, Tier
 
 _SETTLED_MS = 120
-"""The worker is asked after this long without newer requests, so that scrolling past messages asks nothing."""
+"""A query is sent when no newer request came for this time, so that scrolling past messages sends none."""
 _BATCH_SIZE = 32
-"""The number of messages in one query, which the worker answers between two tokens of a running answer."""
+"""The number of messages in one query. The worker answers a query between two tokens of a running answer."""
 _FEW_TOKENS = 16
-"""A branch with no more unread tokens counts as warm: a template puts that many between two turns."""
+"""A branch counts as cached if no more tokens than this are missing, because a template puts them between turns."""
 
 _MIN_READ = 64
-"""The reading speed is not estimated from fewer tokens."""
+"""The minimum number of processed prompt tokens from which the speed is estimated."""
 
 Options: TypeAlias = Callable[[], Mapping[str, Any]]
 """Returns the options of the chat template."""
 Lineage: TypeAlias = Callable[[MessageId], Sequence[Message]]
-"""Returns a message and all above it, from the root down."""
+"""Returns a message and all messages above it, from the root down."""
 
 
 class Costs(QObject):
@@ -41,7 +41,7 @@ class Costs(QObject):
     """
 
     changed = Signal()
-    """Some costs became known, or are no longer valid."""
+    """Some costs are known now, or are no longer valid."""
 
     def __init__(self, session: AskedModel, options: Options = dict) -> None:
         super().__init__()
@@ -54,11 +54,11 @@ class Costs(QObject):
         self._fresh: set[MessageId] = set()
         """The messages whose costs are up to date."""
         self._doubtful: set[MessageId] = set()
-        """The messages of failed queries; each is queried alone."""
+        """The messages of failed queries, which are then queried one by one."""
         self._tokens_per_s: float | None = None
-        """The reading speed that the worker reports."""
+        """The speed of prompt processing that the worker reports; None if unknown."""
         self._rate_before: float | None = None
-        """The reading speed of this model in an earlier answer of this conversation."""
+        """The speed of prompt processing in an earlier answer of this model in this conversation; None if unknown."""
         self._model = ""
         self._request_ids = (f"cost-{os.urandom(4).hex()}-{number}" for number in itertools.count(1))
         self._request_id: RequestId = ""
@@ -87,18 +87,18 @@ class Costs(QObject):
         return replace(cost, tier=self._tier(message_id, plan))
 
     def last_tier(self, message_id: MessageId) -> Tier | None:
-        """Return where a branch was kept when the worker was asked last, for a drawing that should not flicker."""
+        """Return where a branch was cached at the last query, for a drawing that should not flicker."""
         plan = self._plans.get(message_id)
         return None if plan is None or self._session.state == "unloaded" else self._tier(message_id, plan)
 
     def want(self, message_ids: Sequence[MessageId]) -> None:
-        """Query the unknown costs of these messages, the first ones first, in place of an earlier request."""
+        """Query the unknown costs of these messages, in this order. This replaces earlier requests."""
         self._wanted = message_ids
         if self._request_id == "" and self._next_asked():
             self._timer.start()
 
     def refresh(self) -> None:
-        """Query the requested costs again, because a message changed or the model has read something."""
+        """Query the requested costs again, because a message changed or the model has processed tokens."""
         were_known = bool(self._fresh)
         self._fresh.clear()
         self._doubtful.clear()
@@ -203,10 +203,11 @@ class Costs(QObject):
             self.refresh()
 
     def _tier(self, message_id: MessageId, plan: PromptPlan) -> Tier:
-        """Return where the branch to a message is kept.
+        """Return where the branch to a message is cached.
 
         The worker reports it for prompts that are kept whole. After an answer, the tokens that a template puts before
-        the next turn are never kept. If only these are missing, the branch is kept where that of the parent is.
+        The worker reports this for prompts that are cached as a whole. After an answer, the tokens that a template puts
+        before the next turn are never cached. If only these are missing, the branch is cached where the parent's is.
         """
         if plan.tier != "cold" or plan.prompt_tokens - plan.cached_tokens > _FEW_TOKENS or not plan.cached_tokens:
             return plan.tier
@@ -216,7 +217,10 @@ class Costs(QObject):
 
 
 def _rate(lineage: Sequence[Message], model: str) -> float | None:
-    """Return the reading speed of a model in tokens per second, from the last answer with enough reading."""
+    """Return how many prompt tokens per second a model processed in its last answer with enough of them.
+
+    None means that there is no such answer.
+    """
     for message in reversed(lineage):
         record = message.record
         if record is not None and record.model == model and record.figures.read_tokens >= _MIN_READ:
@@ -231,9 +235,9 @@ class Prompts:
     def __init__(self) -> None:
         self.messages: list[protocol.Message] = []
         self._indexes: dict[tuple[MessageId, ...], list[int]] = {}
-        """The index of the turn that consists of these messages, in a list that is empty if there is none."""
+        """For the messages of a turn, a list with the turn's index; an empty list if they are no turn."""
         self._known: dict[MessageId, tuple[list[int], tuple[Message, ...]]] = {}
-        """The indexes of the branch to a message without its last turn, and the messages of that turn."""
+        """For a message, the turn indexes of its branch without the last turn, and the messages of the last turn."""
 
     def path(self, lineage: Sequence[Message]) -> list[int]:
         """Return the turn indexes of a branch."""
@@ -253,7 +257,7 @@ class Prompts:
         return [*path, *self._index(last)]
 
     def _index(self, turn: tuple[Message, ...]) -> list[int]:
-        """Return the index of a turn; an empty list for one that the model does not read."""
+        """Return a list with the index of a turn; an empty list if the turn is not part of the prompt."""
         ids = tuple(message.id for message in turn)
         if ids not in self._indexes:
             first = len(self.messages)

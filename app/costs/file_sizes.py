@@ -1,4 +1,4 @@
-"""How many tokens attached files have, for the model in use."""
+"""Counts the tokens of attached files for the model in use."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ class FileSizes(QObject):
     """Counts the tokens of files, one after another, and remembers them as long as the model stays the same."""
 
     changed = Signal()
-    """Another file has been counted, or the model is another one."""
+    """Another file has been counted, or another model is in use."""
 
     def __init__(self, session: AskedModel) -> None:
         super().__init__()
         self._session = session
         self._model = ""
-        """The loaded model; empty if there is none."""
+        """The identity of the loaded model; empty if there is none."""
         self._counted_by = ""
-        """The model that counted the tokens."""
+        """The identity of the model that counted the tokens."""
         self._sizes: dict[str, int | None] = {}
-        """By the text of the message. None: the model can't count them."""
+        """The number of tokens for each message's text. None means that the model can't count them."""
         self._wanted: dict[str, Message] = {}
-        """The files that are still to be counted, oldest first."""
+        """The files that have not been counted yet, oldest first."""
         self._count = TokenCount(session, self)
         self._count.counted.connect(self._on_counted)
         self._count.failed.connect(self._on_failed)
         session.changed.connect(self._on_session_changed)
 
     def num_tokens(self, file: Message) -> int | None:
-        """Return the number of tokens of a message of the role `file`, with its name.
+        """Return the number of tokens in a message of the role `file`, including the file's name.
 
         None means that it is not known yet; usually `changed` follows.
         """

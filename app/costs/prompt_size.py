@@ -1,4 +1,4 @@
-"""About how many tokens a prompt has, without asking the worker."""
+"""Estimates how many tokens a prompt has, without asking the worker."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from app.model.message import Message
 
 _CHARS_PER_TOKEN = 5
-"""Most texts have fewer."""
+"""Characters per token. Most texts have fewer."""
 
 
 def question(text: str) -> Message:
@@ -16,9 +16,9 @@ def question(text: str) -> Message:
 
 
 def fewest_tokens(prompt: Sequence[Message], model: str) -> int:
-    """Return about how many tokens a prompt has for a model, rather too few than too many.
+    """Return an estimate of the tokens in a prompt for a model, rather too low than too high.
 
-    The last answer that the model wrote counts all before it.
+    The record of the last answer by this model has the exact number up to there.
     """
     known, rest = 0, prompt
     for number, message in reversed(list(enumerate(prompt))):

@@ -1,4 +1,4 @@
-"""Queries to the worker while the user types: is a format valid, how long is a text, what does a prompt cost?"""
+"""Queries to the worker while the user types: the problems of a format, the length of a text, the cost of a prompt."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ from worker.sentence import verbatim
 
 @dataclass(frozen=True)
 class Cost:
-    """The numbers of tokens of a prompt that are kept and that must be read."""
+    """How many tokens of a prompt are cached, and how many must be processed."""
 
     num_read: int
     num_kept: int
     tier: Tier
-    """Where the whole prompt is kept: in memory, on disk, or nowhere."""
+    """Where the whole prompt is cached: in memory, on disk, or nowhere."""
     seconds: float | None
-    """The expected time to read; None if the model's speed is not known yet."""
+    """The expected time to process the other tokens; None if the model's speed is not known yet."""
     is_unloaded: bool = False
-    """Whether the model is not loaded, so that nothing else is known. It keeps nothing in memory then."""
+    """Whether the model is not loaded. Then nothing is cached in memory, and the other values are not known."""
 
     @property
     def num_tokens(self) -> int:
@@ -68,17 +68,17 @@ def cost_of(plan: PromptPlan, tokens_per_s: float | None) -> Cost:
 
 
 AskedModel: TypeAlias = ModelSession | ModelInUse
-"""The model that queries are about: a loaded one, or that of the conversation in a window."""
+"""The model for which queries are made: a loaded model, or the model of the conversation in a window."""
 
 SETTLED_MS = 150
-"""A query is sent after this long without a newer one, so that typing is not slowed down."""
+"""A query is sent when no newer query came for this time, so that typing is not slowed down."""
 
 Question: TypeAlias = Callable[[RequestId], Command]
-"""Makes a command that is answered by one event."""
+"""Returns a command that the worker answers with one event."""
 
 
 class LatestQuery(QObject):
-    """Sends one query at a time to the loaded model. Only the newest one is answered."""
+    """Sends one query at a time to the loaded model. Only the answer to the newest query is emitted."""
 
     answered = Signal(object)
     """The event that answers the newest query."""
@@ -99,13 +99,13 @@ class LatestQuery(QObject):
         session.changed.connect(self._on_session_changed)
 
     def ask(self, question: Question) -> None:
-        """Send a query soon, instead of an earlier one."""
+        """Send a query soon. It replaces an earlier query."""
         self._question = question
         self._is_wanted = False
         self._timer.start()
 
     def forget(self) -> None:
-        """Send nothing, and ignore the answer to what was sent."""
+        """Drop the waiting query, and ignore the answer to the query that was sent."""
         self._question = None
         self._is_wanted = False
         self._timer.stop()
@@ -136,7 +136,7 @@ class LatestQuery(QObject):
 
 
 _MESSAGES_PER_SLICE = 100
-"""Converting this many takes about two milliseconds."""
+"""The number of messages that are converted at a time, which takes about two milliseconds."""
 
 
 class FormatCheck(QObject):
@@ -151,7 +151,7 @@ class FormatCheck(QObject):
         self._query.answered.connect(self._on_answered)
 
     def check(self, answer_format: AnswerFormat | None) -> None:
-        """Check a format soon, instead of an earlier one; None checks nothing."""
+        """Check a format soon. It replaces an earlier format. None cancels the check."""
         if answer_format is None:
             self._query.forget()
             return
@@ -173,7 +173,7 @@ class TokenCount(QObject):
 
     counted = Signal(int)
     failed = Signal()
-    """The tokenizer can't handle the text."""
+    """The tokenizer can't process the text."""
 
     def __init__(self, session: AskedModel, parent: QObject) -> None:
         super().__init__(parent)
@@ -181,7 +181,7 @@ class TokenCount(QObject):
         self._query.answered.connect(self._on_answered)
 
     def count(self, text: str) -> None:
-        """Count the tokens of a text soon, instead of an earlier one."""
+        """Count the tokens of a text soon. It replaces an earlier text."""
         self._query.ask(lambda request_id: Tokenize(request_id=request_id, text=text, counts_only=True))
 
     def forget(self) -> None:
@@ -246,9 +246,9 @@ class PromptCosts(QObject):
     def ask(
         self, path: Callable[[], Sequence[Message]], options: Mapping[str, Any], answer: Message | None = None
     ) -> None:
-        """Ask about a branch soon, instead of an earlier one; `path` is called then.
+        """Ask for the cost of a branch soon. It replaces an earlier branch. `path` is called when the query is sent.
 
-        `answer` is an unfinished answer to it that would be continued.
+        `answer` is an unfinished answer at its end that would be continued.
         """
         self.forget()
         self._path, self._options, self._answer = path, options, answer
@@ -287,7 +287,7 @@ class PromptCosts(QObject):
 
 
 def slices(path: Sequence[Message]) -> Iterator[Sequence[Message]]:
-    """Cut a branch into slices that begin with answers, because questions in a row are one turn."""
+    """Cut a branch into slices. Each slice begins with an answer, because consecutive questions are one turn."""
     begin = 0
     while begin < len(path):
         end = begin + _MESSAGES_PER_SLICE

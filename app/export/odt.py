@@ -25,7 +25,7 @@ _SHARPNESS = 4
 _MM_PER_PX = 25.4 / 96
 _MAX_HEIGHT_MM = 230
 _SUFFIXES = {b"\x89PNG": "png", b"\xff\xd8\xff": "jpg", b"GIF8": "gif"}
-"""Picture formats that every word processor reads, by their first bytes."""
+"""The first bytes of files in picture formats that every word processor can read."""
 
 
 def odt(excerpt: Excerpt, options: Options, path: Path) -> Generator[Progress]:

@@ -16,7 +16,7 @@ from worker.sentence import Sentence, verbatim
 
 _REFUSED_BITS = "`cache.kv_bits`"
 _PATIENCE_S = 30.0
-"""A worker that has been silent for this long is ended."""
+"""A worker that has been silent for this time is killed."""
 
 
 class Progress(NamedTuple):
@@ -26,7 +26,7 @@ class Progress(NamedTuple):
     """The number of the current answer, from 1."""
     of: int
     done: float
-    """The fraction of the current answer that is done, 0 to 1."""
+    """The fraction of the current answer that is done, from 0 to 1."""
 
 
 class ReplayRequest(NamedTuple):
@@ -94,7 +94,10 @@ def _model_and_bits(message: Message, model: str | None) -> tuple[str, int | Non
 def _load(
     client: WorkerClient, name: str, kv_bits: int | None
 ) -> tuple[ModelLoaded | None, int | None, Sentence | None]:
-    """Load a model with its former KV cache bits; return it, the bits, and why it can't be loaded."""
+    """Load a model with the KV cache bits of the record.
+
+    Return the loaded model and its bits, or None and the reason why it can't be loaded.
+    """
     if not name:
         return None, None, verbatim("The model that wrote it is unknown. Name one with --model.")
     bits = kv_bits if kv_bits == 4 or kv_bits == 8 else None

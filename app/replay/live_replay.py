@@ -1,4 +1,4 @@
-"""Replay of an answer with the loaded model, as Qt signals; `replay.py` does the comparison."""
+"""Replay of an answer with the loaded model, reported by Qt signals. `replay.py` does the comparison."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from worker.sentence import Sentence
 
 
 def why_not(session: ModelSession, message: Message) -> Sentence | None:
-    """Return why an answer can't be replayed now, as a sentence; empty if it can."""
+    """Return why an answer can't be replayed now; None if it can."""
     if session.info is None:
         return Sentence("No model is loaded to run the answer again. Wait until one is, or load one.")
     record = message.record
@@ -25,15 +25,15 @@ def why_not(session: ModelSession, message: Message) -> Sentence | None:
 
 
 class LiveReplay(QObject):
-    """One replay, until its verdict. It stores nothing."""
+    """One replay of an answer, until its verdict. Nothing is stored."""
 
     progressed = Signal(float)
-    """The fraction that is done, 0 to 1."""
+    """The fraction of the answer that is done, from 0 to 1."""
     done = Signal(object)
     """The `Verdict`."""
 
     def __init__(self, session: ModelSession, message: Message, prompt: Sequence[Message], parent: QObject) -> None:
-        """`prompt` holds the messages before `message`; `why_not` must have returned an empty string."""
+        """`prompt` holds the messages before `message`. `why_not` must have returned None."""
         super().__init__(parent)
         assert session.info is not None
         self._session = session

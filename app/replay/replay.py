@@ -33,13 +33,13 @@ from worker.protocol import (
 from worker.sentence import Sentence
 
 _MAX_DIFFERENCES = 16
-"""With so many differences it is another answer; the rest is not compared."""
+"""After this many differences it is another answer, and the rest is not compared."""
 _NUM_TOP = 10
-"""Alternatives requested per token, to compare the probabilities of the stored and the new token."""
+"""The number of alternatives requested for each token, to compare the probabilities of stored and new token."""
 _NUM_EXTRA_TO_END = 64
-"""Tokens after the last one in which the end of the answer may come again."""
+"""The maximum number of further tokens in which the end of the answer is expected."""
 _NUM_EXTRA_FOR_TEXT = 3
-"""Tokens after the last one that may complete its character; the worker reports whole characters only."""
+"""The maximum number of further tokens to complete a character, because the worker reports only whole characters."""
 _ENDINGS = {"eos", "stop", "constraint", "hook"}
 
 
@@ -67,7 +67,7 @@ class Run(Struct, frozen=True):
 
 
 def runs_of(record: Record) -> list[Run]:
-    """Return the runs of a record; the last may be empty, if only the end of the answer can be compared."""
+    """Return the runs of a record. The last run is empty if only the end of the answer can be compared."""
     num_ids = len(record.token_ids)
     # Tokens that were recut at the end were sampled as others: only their text can be compared.
     num_whole = len(record.origins.rstrip(ORIGINS["recut"])) if record.origins else num_ids
@@ -96,13 +96,16 @@ def runs_of(record: Record) -> list[Run]:
 
 
 class Replay:
-    """The replay of one answer. The caller sends the commands that `start` and `take` return, and passes on events."""
+    """The replay of one answer.
+
+    The caller sends the commands that `start` and `take` return to the worker, and passes its events to `take`.
+    """
 
     def __init__(self, message: Message, prompt: Sequence[Message], loaded: ModelLoaded, kv_bits: int | None) -> None:
         """`message` must be replayable (see `why_not_replayable`); `prompt` holds the messages before it."""
         assert message.record is not None
         self.verdict: Verdict | None = None
-        """None until the replay has ended."""
+        """The result; None until the replay has ended."""
         self._message = message
         self._record = message.record
         self._prompt = without_oldest(prompt, message.record.figures.left_out_messages)
@@ -127,7 +130,7 @@ class Replay:
 
     @property
     def progress(self) -> float:
-        """The fraction that is done, 0 to 1."""
+        """The fraction of the answer that is done, from 0 to 1."""
         return 1.0 if self.verdict is not None else self._place / max(len(self._ids), 1)
 
     def start(self) -> Command:
@@ -228,7 +231,7 @@ class Replay:
         return False
 
     def _is_beyond(self) -> bool:
-        """Whether the answer continued where the stored one ended."""
+        """Return whether the new answer continued where the stored answer ended."""
         run = self._runs[0]
         extra = self._tokens[run.end - self._begin :]
         # An answer that ends at a stop string has tokens beyond its text.
@@ -289,7 +292,7 @@ class Replay:
         return self._next_run()
 
     def _compare_prompt(self, event: Finished) -> None:
-        """Compare the prompt's length: with another one, every position differs."""
+        """Compare the prompt's length. If the lengths differ, all positions differ."""
         if self._prompt_tokens is not None or not event.usage.prompt_tokens:
             return
         self._prompt_tokens = event.usage.prompt_tokens - self._begin
@@ -306,7 +309,7 @@ class Replay:
             )
 
     def _compare_chunks(self, event: Finished) -> None:
-        """Compare the sizes of the prompt's chunks: in other chunks, a model rounds differently."""
+        """Compare the sizes of the prompt's chunks. With other chunks, a model rounds differently."""
         now, before = event.usage.chunk_tokens, self._record.chunk_tokens
         if now and before and now != before and event.usage.prompt_tokens > min(now, before):
             self._add_reason(

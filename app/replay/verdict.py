@@ -12,7 +12,7 @@ from worker.protocol import ModelLoaded
 from worker.sentence import Sentence, joined, verbatim
 
 DRAWN = frozenset(ORIGINS[origin] for origin in ("sampled", "forced", "draft"))
-"""Origins of tokens that come again if nothing changed. Tokens at a join depend on the text around it."""
+"""Origins of tokens that are reproduced if nothing has changed. Tokens at a join depend on the text around it."""
 _ROUNDING = Sentence("Models round differently depending on how much they read at once.")
 _ROUNDING_LOGPROB = 0.05
 """Rounding may swap tokens whose log-probabilities differ by no more than this."""
@@ -30,7 +30,7 @@ class Difference(Struct, frozen=True, kw_only=True):
     stored_text: str = ""
     drawn_text: str = ""
     stored_logprob: float | None = None
-    """In the replay. None means unknown, or not among the likeliest tokens."""
+    """The stored token's log-probability in the replay; None if unknown, or not among the likeliest tokens."""
     drawn_logprob: float | None = None
     recorded_logprob: float | None = None
     """The stored token's log-probability in the record."""
@@ -42,7 +42,7 @@ class Verdict(Struct, frozen=True, kw_only=True):
     message_id: MessageId
     model: str
     matched: bool
-    """Whether the stored tokens spell the text, and all tokens that the model sampled came again."""
+    """Whether the stored tokens spell the text, and all tokens that the model sampled were reproduced."""
     num_tokens: int = 0
     num_compared: int = 0
     """The number of tokens that were sampled again."""
@@ -50,15 +50,15 @@ class Verdict(Struct, frozen=True, kw_only=True):
     """Whether the stored tokens spell the stored text. None means unknown."""
     differences: tuple[Difference, ...] = ()
     reasons: tuple[Sentence, ...] = ()
-    """Changes since the answer was written, as sentences; if there are none, another explanation of differences."""
+    """Changes since the answer was generated, as sentences; if there are none, other explanations of differences."""
     remarks: tuple[Sentence, ...] = ()
-    """Tokens that were not compared and why, as sentences."""
+    """Sentences that say which tokens were not compared, and why."""
     error: Sentence | None = None
-    """Why the answer could not be replayed, as a sentence."""
+    """Why the answer could not be replayed; None if it was."""
 
 
 def changes(record: Record, loaded: ModelLoaded, kv_bits: int | None) -> list[Sentence]:
-    """Return what changed since the answer was written, as sentences."""
+    """Return sentences about what has changed since the answer was generated."""
     found: list[Sentence] = []
     # An older version of Bough did not record all of them.
     others = sorted(
@@ -92,7 +92,7 @@ def changes(record: Record, loaded: ModelLoaded, kv_bits: int | None) -> list[Se
 
 
 def undrawn(record: Record) -> list[Sentence]:
-    """Return which tokens the model did not sample freely, as sentences."""
+    """Return sentences about the tokens that the model did not sample freely."""
     counts = {letter: record.origins.count(letter) for letter in set(record.origins) - DRAWN}
     healed, recut, given = (counts.get(ORIGINS[origin], 0) for origin in ("healed", "recut", "given"))
     found: list[Sentence] = []
@@ -127,7 +127,7 @@ def _precision(kv_bits: int | None) -> Sentence:
 
 
 def rounding(difference: Difference, record: Record) -> Sentence:
-    """Return an explanation of a difference if nothing is known to have changed."""
+    """Return an explanation of a difference when no change is known."""
     stored, drawn, then = difference.stored_logprob, difference.drawn_logprob, difference.recorded_logprob
     if then is not None and stored is not None and abs(then - stored) > _ROUNDING_LOGPROB:
         return Sentence(
@@ -146,7 +146,7 @@ def rounding(difference: Difference, record: Record) -> Sentence:
 
 
 def sentences(verdict: Verdict) -> list[Sentence]:
-    """Return a verdict as sentences, the outcome first."""
+    """Return a verdict as sentences. The first sentence is the outcome."""
     lines = [_outcome(verdict)]
     if verdict.is_text_spelled is False:
         lines.append(Sentence("Its stored tokens do not spell its text."))

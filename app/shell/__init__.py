@@ -1,1 +1,1 @@
-"""The shell commands `bough import`, `export`, `search`, `list`, `replay`, `models` and `serve`. No window."""
+"""The shell commands `bough import`, `export`, `search`, `list`, `replay`, `models` and `serve`, without a window."""

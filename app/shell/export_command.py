@@ -61,7 +61,7 @@ def export_conversations(store: Store, chosen: argparse.Namespace) -> int:
 
 
 def _is_written(path: Path, work: Generator[Progress], unit: str) -> bool:
-    """Write a file and print its path, or the reason why it could not be written."""
+    """Write a file, and print its path or the reason why it could not be written. Return whether it was written."""
     try:
         run_to_end(work, lambda progress: f"{progress.done:,} of {progress.total:,} {unit}")
     except Exception as error:  # noqa: BLE001 (the other conversations must be exported, whatever the error)
@@ -88,4 +88,4 @@ def _make_qt_application() -> None:
 
 
 _qt_applications: list[object] = []
-"""Keeps Qt's application alive as long as the program."""
+"""A reference that keeps Qt's application alive as long as the program."""

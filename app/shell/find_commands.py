@@ -29,7 +29,7 @@ def search(store: Store, words: Sequence[str], *, as_json: bool) -> int:
 
 
 def _hit(hit: Hit) -> dict[str, Any]:
-    """Return a hit as docs/shell.md describes it."""
+    """Return a hit in the JSON form that docs/shell.md describes."""
     message = hit.message
     return {
         "conversation_id": hit.conversation.id,
@@ -61,7 +61,7 @@ def list_conversations(store: Store, *, as_json: bool) -> int:
 
 
 def conversations_named(store: Store, names: Sequence[str] | None) -> tuple[list[Conversation], list[str]]:
-    """Return the conversations with these names or ids, and the names that none has.
+    """Return the conversations with these names or ids, and the names for which there is none.
 
     If `names` is None, return all conversations.
     """

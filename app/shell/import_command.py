@@ -1,4 +1,4 @@
-"""`bough import`, which reports what was imported; with `--plan`, what would be imported."""
+"""`bough import`: imports conversations and reports what was imported; with `--plan`, what would be imported."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def run_plan(chosen: argparse.Namespace, places: Places) -> int:
 
 
 def _plan(chosen: argparse.Namespace, places: Places) -> Generator[Progress, None, Summary]:
-    """Plan an import into the store, or into an empty one if there is none yet."""
+    """Plan an import into the store, or into an empty store if there is none yet."""
     if places.store.exists():
         with contextlib.closing(Store(places.store, read_only_because=verbatim("A plan only reads."))) as store:
             return (yield from plan_import(store, chosen.files))

@@ -1,4 +1,4 @@
-"""`bough models`: lists, searches, fetches, imports, checks and removes models, as the Models window does."""
+"""`bough models`: lists, searches, downloads, imports, checks and removes models, as the Models window does."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _fit_word(found: Fit | None) -> str:
 
 
 def _described(model: LocalModel | RemoteModel, memory: Memory) -> dict[str, Any]:
-    """Return a model as docs/shell.md describes it."""
+    """Return a model in the JSON form that docs/shell.md describes."""
     common: dict[str, Any] = {
         "title": model.title,
         "repo": model.repo,
@@ -152,7 +152,7 @@ def _fetch(chosen: argparse.Namespace, places: Places) -> int:
 
 
 def _is_refused(model: RemoteModel, *, anyway: bool) -> bool:
-    """Print what speaks against fetching a model; return whether that is enough not to."""
+    """Print the problems of a model that the user wants to download; return whether they prevent the download."""
     if model.problem is not None:
         print_error(str(model.problem))
         return not anyway
@@ -167,7 +167,10 @@ def _is_refused(model: RemoteModel, *, anyway: bool) -> bool:
 
 
 def _queued(model: RemoteModel | LocalGguf, places: Places, hub: Hub) -> Fetch | int:
-    """Fetch or convert a model by the queue that the Models window has, too; return it, or the exit code."""
+    """Download or convert a model, with the same queue as the Models window.
+
+    Return the finished entry, or the exit code if it failed.
+    """
     changed = threading.Event()
     queue = FetchQueue(places, hub, changed.set)
     try:
@@ -190,7 +193,7 @@ def _queued(model: RemoteModel | LocalGguf, places: Places, hub: Hub) -> Fetch |
 def _followed(
     queue: FetchQueue, model: RemoteModel | LocalGguf, changed: threading.Event
 ) -> Generator[Fetch, None, Fetch | None]:
-    """Yield the state of an entry after each change; return the last one."""
+    """Yield the state of an entry after each change; return the last state."""
     id_ = queue.add(model).id
     while True:
         changed.wait()
@@ -218,7 +221,7 @@ def _done_line(done: int, total: int | None) -> str:
 
 
 def _described_new(fetch: Fetch, places: Places) -> dict[str, Any]:
-    """Return a model that is new in Bough's folder or in the hub's cache, as the list shows it."""
+    """Return a new model in Bough's folder or the hub's cache in the JSON form of `bough models list`."""
     roots = [Root(places.models, "bough"), Root(hub_cache(), "hub", "hub")]
     found = next((model for model in find_models(roots) if model.name == fetch.name), None)
     return {"name": fetch.name, "path": fetch.path} if found is None else _described(found, machine_memory())
@@ -255,7 +258,7 @@ def _import(chosen: argparse.Namespace, places: Places) -> int:
 
 
 def _opened(path: Path) -> list[LocalModel]:
-    """Return the models at a path: of a file, or of all files in a folder."""
+    """Return the models at a path: the model of a file, or the models of all files in a folder."""
     if path.is_dir():
         return list(find_models([Root(path, "added")]))
     found = model_at(path) if path.is_file() else None
@@ -323,7 +326,7 @@ def _remove(chosen: argparse.Namespace, places: Places) -> int:
 
 
 def _agreed(model: LocalModel) -> bool:
-    """Ask whether to remove a model."""
+    """Ask the user whether to remove a model; return the answer."""
     if not sys.stdin.isatty():
         raise FailedError(f"To remove {model.title} ({size_text(model.num_bytes)}), add --yes.")
     print_error(f"Remove {model.title} ({model.path}) and free {size_text(model.num_bytes)}? [y/N]")

@@ -106,7 +106,7 @@ def _store(places: Places, *, is_written: bool) -> Store:
 
 
 def _said(error: StoreError) -> Sentence:
-    """Return the sentence for a terminal, where there are no menus."""
+    """Return the sentence of an error for a terminal, where it can't refer to menus."""
     if not isinstance(error, LostError):
         return error.sentence
     # A command notices a loss only by the backups.

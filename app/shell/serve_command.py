@@ -91,7 +91,7 @@ def _run(owner: HeadlessOwner, made_key: str, store: Store | None) -> int:
 
 
 def _keep(exchange: Exchange, store: Store) -> None:
-    """Keep a request as a conversation, or print why it can't be kept."""
+    """Store a request as a conversation, or print why it can't be stored."""
     # Most starts keep nothing.
     from app.serving.keeping import kept_request
 
@@ -112,13 +112,13 @@ def _models(places: Places) -> Sequence[ServedModel]:
 
 
 def _chosen_in_window(places: Places) -> str:
-    """Return the model that the window uses."""
+    """Return the name of the model that the window uses."""
     name = json_object(places.config / "settings.json").get("model")
     return name if isinstance(name, str) and name else "guide"
 
 
 def _load_name(name: str, models: Callable[[], Sequence[ServedModel]]) -> str:
-    """Return the name that `load_model` takes for the name that the user gives."""
+    """Return the name for `load_model` of the model that the user names."""
     if name == "guide" or Path(name).is_dir():
         return name
     found = find(name, models())

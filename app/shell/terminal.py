@@ -18,7 +18,7 @@ _R = TypeVar("_R")
 
 
 class FailedError(Exception):
-    """A command can't be run; the text is the line that says why."""
+    """A command can't be run. The text of the error is the line that says why."""
 
 
 def run_to_end(work: Generator[_P, None, _R], line: Callable[[_P], str]) -> _R:

@@ -1,1 +1,1 @@
-"""The models that the windows offer: found on this machine, searched on the hub, fetched and converted."""
+"""The models that the windows offer: finds them on this machine and on the hub, downloads and converts them."""

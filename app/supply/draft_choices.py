@@ -1,4 +1,4 @@
-"""Which models on this machine can be draft models of another one: much smaller, with the same tokens."""
+"""Finds the models on this machine that can be draft models of another: much smaller, with the same tokens."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from app.archive.archive import Steps, Task
 from app.catalog.entry import LocalModel
 
 _MIN_RATIO = 2.0
-"""A draft model as large as this part of the model gains nothing."""
+"""A draft model that is larger than this fraction of the model gains no speed."""
 _GOOD_RATIO = 5.0
-"""Much smaller ones are suggested."""
+"""A draft model that is smaller than this fraction of the model is suggested."""
 
 
 class DraftChoice(NamedTuple):
-    """A model that can be the draft model."""
+    """A model that can be the draft model of another."""
 
     name: str
     is_suggested: bool
 
 
 class DraftChoices(QObject):
-    """The choices for models that were looked at. Files are compared in the background."""
+    """The possible draft models for each model. The files of models are compared in the background."""
 
     changed = Signal()
 
@@ -37,11 +37,11 @@ class DraftChoices(QObject):
         self._next: tuple[LocalModel, Sequence[LocalModel]] | None = None
 
     def of(self, model: LocalModel) -> Sequence[DraftChoice]:
-        """Return the choices for a model, the suggested one first; empty if none is known."""
+        """Return the draft models that can be used with `model`, the suggested one first; empty if none is known."""
         return self._known.get(model.name, ())
 
     def look_for(self, model: LocalModel, models: Sequence[LocalModel]) -> None:
-        """Look among some models for those that can be the draft model of one."""
+        """Find out in the background which of `models` can be draft models of `model`."""
         self._next = (model, smaller_ones(model, models))
         if self._task is None:
             self._begin()
@@ -66,7 +66,7 @@ class DraftChoices(QObject):
 
 
 def smaller_ones(model: LocalModel, models: Sequence[LocalModel]) -> list[LocalModel]:
-    """Return the models that are much smaller than one, the largest of those worth suggesting first."""
+    """Return the models that are much smaller than `model`. Those to suggest come first, the largest of them first."""
     count = model.num_parameters or 0
     others = [
         other

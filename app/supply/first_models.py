@@ -1,4 +1,4 @@
-"""The model that the first page offers to fetch: the starter where it is missing, else the best that fits here."""
+"""The model that the first page offers to download: the starter if it is missing, else the best model that fits."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Offer:
-    """A model to fetch, and how far it is once the user wants it."""
+    """A model to download, and its download once the user has started it."""
 
     model: RemoteModel
     transfer: Transfer | None
 
 
 class FirstModels(QObject):
-    """Offers one model at a time. Nothing is fetched before the user asks for it."""
+    """Offers one model at a time. Nothing is downloaded before the user asks for it."""
 
     changed = Signal()
     landed = Signal(str)
-    """The offered model can be used: the name by which it is loaded."""
+    """The offered model can be used now: its name for `load_model`."""
 
     def __init__(self, make_transfers: Callable[[], Transfers], run: Callable[[Callable[[], Steps]], Task]) -> None:
-        """`make_transfers` returns the transfers of the program; it is called when the user first fetches a model.
+        """`make_transfers` returns the transfers of the program. It is called when the user first downloads a model.
 
         `run` starts a background task.
         """
@@ -40,32 +40,32 @@ class FirstModels(QObject):
         self._run = run
         self._transfers: Transfers | None = None
         self._key = ""
-        """The key of the transfer that the user has begun here; empty without one."""
+        """The key of the transfer that the user has started here; empty if there is none."""
         self._model: RemoteModel | None = None
 
     @property
     def offer(self) -> Offer | None:
-        """None if there is nothing to offer."""
+        """The present offer; None if there is nothing to offer."""
         if self._model is None:
             return None
         return Offer(self._model, None if self._transfers is None else self._transfers.of(self._model))
 
     def suggest(self, model: RemoteModel | None) -> None:
-        """Offer this model, unless another one is being fetched."""
+        """Offer this model (None means nothing), unless another model is being downloaded."""
         if model != self._model and not self._key:
             self._model = model
             self.changed.emit()
 
     def suggest_best(self, num_reusable_bytes: int) -> None:
-        """Offer the best model that fits into the memory of this machine, once it is known.
+        """Find out which model is the best that fits into the memory of this machine, then offer it.
 
-        `num_reusable_bytes`: the memory of the loaded model, which is free again before another one is loaded.
+        `num_reusable_bytes` is the memory of the loaded model, which is freed before another model is loaded.
         """
         task = self._run(lambda: _best(num_reusable_bytes))
         task.done.connect(self.suggest)
 
     def fetch(self) -> None:
-        """Fetch the offered model, or try again."""
+        """Download the offered model, or try again after a failure."""
         if self._model is not None:
             if self._transfers is None:
                 self._transfers = self._make_transfers()
@@ -75,14 +75,14 @@ class FirstModels(QObject):
             self.changed.emit()
 
     def cancel(self) -> None:
-        """Stop fetching. The files so far are kept and used when the user fetches the model again."""
+        """Stop the download. The files so far are kept, and used when the user downloads the model again."""
         if self._transfers is not None and self._key:
             self._transfers.pause(self._key)
             self._key = ""
             self.changed.emit()
 
     def is_fetching(self, key: str) -> bool:
-        """Whether the user has begun this transfer here."""
+        """Return whether the user has started this transfer here."""
         return bool(key) and key == self._key
 
     def _on_landed(self, key: str, name: str) -> None:

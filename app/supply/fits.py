@@ -1,4 +1,4 @@
-"""Whether models fit into the memory of this machine, which is measured in the background."""
+"""Estimates whether models fit into the memory of this machine, which is measured in the background."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from app.supply.load_check import guide_pid, resident_bytes
 
 
 class Fits(QObject):
-    """The estimates, as of the last measurement."""
+    """The estimates, based on the last measurement of the memory."""
 
     changed = Signal()
     """The memory was measured, or the precision of the cache changed."""
@@ -33,9 +33,9 @@ class Fits(QObject):
         self._is_due = False
         self._state = session.state
         self.memory: Memory | None = None
-        """None until it was measured."""
+        """The memory of this machine; None until it was measured."""
         self.freeable_bytes = 0
-        """The memory of the guide's process, if that could be ended."""
+        """The memory in bytes of the guide's process if the process could be ended now; else 0."""
         session.changed.connect(self._on_session)
         sessions.guide.changed.connect(self._on_guide)
 
@@ -51,7 +51,7 @@ class Fits(QObject):
         self._task.ended.connect(self._on_ended)
 
     def of(self, model: LocalModel | RemoteModel, kv_bits: KvBits = 16) -> Fit | None:
-        """Return whether a model fits; None if its size or the memory is unknown."""
+        """Return whether a model fits into memory; None if its size or the memory is unknown."""
         if self.memory is None:
             return None
         key = (model, kv_bits)
@@ -61,7 +61,7 @@ class Fits(QObject):
         return self._known[key]
 
     def frees(self, fit: Fit | None) -> bool:
-        """Whether a model would fit once the guide's idle process is ended."""
+        """Return whether a model would fit if the guide's idle process were ended."""
         if fit is None or fit.verdict != "tight":
             return False
         return fit.need.total_bytes <= fit.memory.available_bytes + self.freeable_bytes
@@ -91,7 +91,7 @@ class Fits(QObject):
 
 
 def _measured(pid: int | None, guide: int | None) -> Steps:
-    """Measure the memory; what the worker with this process id takes is free for another model."""
+    """Measure the memory. The memory of the worker with the process id `pid` counts as free for another model."""
     from app.catalog.machine_memory import machine_memory
 
     yield 0

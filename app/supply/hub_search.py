@@ -1,4 +1,4 @@
-"""The search on the hub, and the details of its models, in threads. Only the newest search is answered."""
+"""Searches the hub and requests details of its models, in threads. Only the newest search is answered."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 SETTLED_MS = 300
-"""A search begins after this long without another letter."""
+"""A search begins when nothing was typed for this time."""
 
 
 class HubSearch(QObject):
-    """Searches as the user types. A search that a newer one has overtaken goes on unheard; its answer is dropped."""
+    """Searches while the user types. If a newer search has begun, the results of older ones are dropped."""
 
     changed = Signal()
     """The hits, the failure or `is_searching` changed."""
     details_changed = Signal(str)
-    """The details of a repository are known, or why they are not."""
+    """A repository whose details are known now, or for which it is known why they are not available."""
     token_answered = Signal(object, bool)
-    """Why a token is not accepted, or is kept only until Bough ends (a `Sentence`, or None); whether it is used now."""
+    """A `Sentence` on why a token is refused or kept only until Bough ends, or None; and whether it is used now."""
     _answered = Signal(str, int, object)
-    """The only signal that crosses from the threads to the window's thread: what it answers, a number, the answer."""
+    """The only signal from the threads to the window's thread: the kind of the request, its number, the result."""
 
     def __init__(self, hub: Hub, settled_ms: int = SETTLED_MS) -> None:
         super().__init__()
@@ -41,10 +41,10 @@ class HubSearch(QObject):
         self._words: str | None = None
         self._hits: Hits | None = None
         self.failure: SentenceError | None = None
-        """Why the newest search failed; None if it did not, or has not ended."""
+        """Why the newest search failed; None if it has not failed."""
         self.is_searching = False
         self._details: dict[str, Sequence[RemoteModel] | SentenceError | None] = {}
-        """By repository; None while they are asked for."""
+        """The details by repository; None while they are being requested."""
         self._timer = QTimer(self, singleShot=True, interval=settled_ms)
         self._timer.timeout.connect(self._begin)
         self._answered.connect(self._on_answered)
@@ -55,7 +55,7 @@ class HubSearch(QObject):
 
     @property
     def hits(self) -> Sequence[RemoteModel]:
-        """The models found; those of the last search until the newest one is answered."""
+        """The models found. Until the newest search is answered, those of the search before."""
         return () if self._hits is None else self._hits.models
 
     @property
@@ -67,7 +67,7 @@ class HubSearch(QObject):
         return self._words or ""
 
     def search(self, words: str) -> None:
-        """Search for models whose names contain all words, soon. Without words, nothing is searched."""
+        """Search soon for models whose names contain all words. Without words, nothing is searched."""
         words = " ".join(words.split())
         if words == self._words:
             return
@@ -97,21 +97,21 @@ class HubSearch(QObject):
             self.changed.emit()
 
     def known_details(self, repo: str) -> Sequence[RemoteModel] | SentenceError | None:
-        """Return the models in a repository, or why they can't be known; None until the hub has answered."""
+        """Return the models in a repository, or the error of the request; None until the hub has answered."""
         return self._details.get(repo)
 
     def details(self, repo: str) -> None:
-        """Ask for the details of a repository, unless they are known or were asked for."""
+        """Request the details of a repository, unless they are known or have been requested."""
         if repo not in self._details:
             self.ask_details(repo)
 
     def ask_details(self, repo: str) -> None:
-        """Ask for the details of a repository, again if they are known."""
+        """Request the details of a repository, even if they are known."""
         self._details[repo] = None
         self._run(repo, 0, lambda hub: hub.details(repo))
 
     def enter_token(self, text: str) -> None:
-        """Keep a token that the user typed, for all requests from now on."""
+        """Store an access token that the user typed, and use it for all requests from now on."""
         self._run("token", 0, lambda hub: hub.tokens.enter(text))
 
     def _begin(self) -> None:

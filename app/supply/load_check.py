@@ -1,4 +1,4 @@
-"""Whether a model fits into memory before it is loaded, and what of Bough's own could be freed for it."""
+"""Checks whether a model fits into memory before it is loaded, and whether Bough could free memory for it."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ class Refused(NamedTuple):
 
     why: Sentence
     can_be_freed: bool = False
-    """Whether it would fit without the guide's process, which is idle."""
+    """Whether the model would fit without the guide's idle process."""
 
 
 _MOST_TIMES = 16
-"""Weights of 2 bits take this many times their size on the disk when they are unpacked."""
+"""When weights of 2 bits are unpacked, they need this many times their size on disk."""
 
 
 def is_small(folder: str) -> bool:
-    """Return whether a model's folder is so small that it fits into half of this computer's memory, however loaded."""
+    """Return whether a model certainly fits into half of this computer's memory, judged by its folder's size."""
     try:
         num_bytes = sum(entry.stat().st_size for entry in os.scandir(Path(folder)) if entry.is_file())
         memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -37,19 +37,19 @@ def is_small(folder: str) -> bool:
 
 
 class LoadCheck:
-    """Measures the memory when a model is to be loaded."""
+    """Measures the memory before a model is loaded."""
 
     def __init__(self, sessions: Sessions, measurements: Measurements, of_models: SettingsOfModels) -> None:
         self._sessions = sessions
         self._measurements = measurements
         self._of_models = of_models
         self._whole: Memory | None = None
-        """As it was when a model was first loaded; only its total is used."""
+        """The memory when a model was first loaded. Only its total is used."""
         self._allowed: set[str] = set()
-        """Models that are loaded even if they seem too large."""
+        """The names of models that the user wants to load even if they seem too large."""
 
     def allow(self, name: str) -> None:
-        """Load a model even if it seems too large, until Bough ends."""
+        """Allow a model to be loaded even if it seems too large, until Bough ends."""
         self._allowed.add(name)
 
     def refusal(self, name: str) -> Refused | None:
@@ -84,12 +84,12 @@ class LoadCheck:
 
 
 def guide_pid(sessions: Sessions) -> int | None:
-    """Return the process of the guide beside the chosen model, if it could be ended now; None otherwise."""
+    """Return the process id of the guide's own process if the process could be ended now; else None."""
     return sessions.guide.link.pid if sessions.is_guide_idle else None
 
 
 def resident_bytes(pid: int | None) -> int:
-    """Return the memory that a process and its children take; 0 without one."""
+    """Return the memory that a process and its children take, in bytes; 0 if `pid` is None."""
     if pid is None:
         return 0
     import psutil

@@ -1,4 +1,4 @@
-"""The models on this machine, searched in the background and kept for all windows."""
+"""The models on this machine: finds them in the background and keeps the list for all windows."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from worker.sentence import Sentence, SentenceError
 
 
 class LocalModels(QObject):
-    """The models that the last search found. Empty until `look` is first called; the models are found one by one."""
+    """The models that the last search found. Empty until `look` is first called; a search adds models one by one."""
 
     changed = Signal()
 
     def __init__(
         self, models_folder: Path, preferences: Preferences, run: Callable[[Callable[[], Steps]], Task]
     ) -> None:
-        """`models_folder`: Bough's own. `run` starts a background task."""
+        """`models_folder` has Bough's own models. `run` starts a background task."""
         super().__init__()
         self.models_folder = models_folder
         self._preferences = preferences
         self._run = run
         self._found: tuple[LocalModel, ...] = ()
         self._opened: dict[str, LocalModel] = {}
-        """Models that the user opened elsewhere, by name."""
+        """Models that the user opened in other folders, by name."""
         self._task: Task | None = None
         self._is_due = False
-        """Whether something changed since the running search began."""
+        """Whether a further search is needed, because files may have changed since the running search began."""
         self.failure: Sentence | None = None
-        """Why the last search ended too early; None if it did not."""
+        """Why the last search failed; None if it did not."""
         self.has_looked = False
-        """Whether a search has ended."""
+        """Whether any search has ended."""
 
     @property
     def all(self) -> Sequence[LocalModel]:
@@ -104,7 +104,7 @@ class LocalModels(QObject):
 
 
 def look_at(path: Path) -> Steps:
-    """Look at a folder or a GGUF file that the user opened. The result is the list of its models, at least one."""
+    """Find the models in a folder or GGUF file that the user opened. The result is a list of at least one model."""
     from app.catalog.on_disk import find_models, model_at
     from app.catalog.places_of_models import Root
 

@@ -1,4 +1,4 @@
-"""Notes what models take and how fast they are, as their workers report it."""
+"""Stores the memory and the speeds of models, as their workers report them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from worker.protocol import Event, Finished
 
 
 class Measuring(QObject):
-    """Passes what a session reports to `measurements`."""
+    """Passes the reports of a session to `measurements`."""
 
     def __init__(self, session: ModelSession, measurements: Measurements) -> None:
         super().__init__()
         self._session = session
         self._measurements = measurements
         self._is_fresh = False
-        """Whether no answer was written since the model was loaded."""
+        """Whether no answer has been generated since the model was loaded."""
         self._is_ready = False
         session.changed.connect(self._on_changed)
         session.received.connect(self._on_event)

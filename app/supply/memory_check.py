@@ -1,4 +1,4 @@
-"""Whether the next answer of the loaded model fits into memory, as it was measured last."""
+"""Checks whether the next answer of the loaded model fits into memory, based on the last measurement."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from worker.protocol import Event, Finished
 
 _OUTDATED_S = 5.0
 _NOTABLE = 8
-"""The free memory is measured again while an answer would take this part of it, or more."""
+"""The free memory is measured again if an answer would take this fraction of it, or more."""
 
 
 class MemoryCheck(QObject):
     """Measures in the background once a model is loaded, and after each answer."""
 
     changed = Signal()
-    """The memory was measured, or it matters no longer."""
+    """The memory was measured, or the last measurement is no longer valid."""
 
     def __init__(
         self,
@@ -43,13 +43,13 @@ class MemoryCheck(QObject):
         self._measured_s = 0.0
         self._task: Task | None = None
         self._allowed: set[str] = set()
-        """Models whose answers are asked for even if they seem too large."""
+        """The names of models whose answers the user wants even if they seem too large."""
         session.changed.connect(self._on_session)
         session.received.connect(self._on_event)
         self._on_session()
 
     def allow(self, name: str) -> None:
-        """Ask for answers of a model even if they seem too large, until Bough ends."""
+        """Allow answers of a model even if they seem too large, until Bough ends."""
         self._allowed.add(name)
         self.changed.emit()
 
@@ -63,9 +63,9 @@ class MemoryCheck(QObject):
             self._task.ended.connect(self._on_ended)
 
     def shortage(self, model: str, asked: Asked) -> Shortage | None:
-        """Return how answers of a model would not fit; None if they do, or if too little is known.
+        """Return why answers of a model would not fit into memory; None if they fit, or if too little is known.
 
-        A model that is not loaded is checked when it is loaded.
+        The answers of a model that is not loaded are not checked here, because loading it is.
         """
         loaded = self._loaded(model)
         if loaded is None or self._memory is None:

@@ -1,4 +1,4 @@
-"""Models on their way: fetched from the hub, or made of a GGUF file on this machine."""
+"""Downloads of models from the hub, and conversions of GGUF files on this machine."""
 
 from __future__ import annotations
 
@@ -22,53 +22,53 @@ TransferPhase: TypeAlias = Literal["fetching", "checking", "converting"]
 
 @dataclass(frozen=True)
 class Transfer:
-    """A model on its way, and how far it is."""
+    """A download or conversion of a model, and its progress."""
 
     key: str
-    """Its name among all transfers."""
+    """The key of the transfer among all transfers."""
     title: str
     state: TransferState
     is_held: bool = False
-    """Whether the user has paused it."""
+    """Whether the user has paused the transfer."""
     phase: TransferPhase = "fetching"
     num_bytes: int = 0
     total_bytes: int | None = None
-    """None if it is not known yet."""
+    """The size in bytes; None if it is not known yet."""
     bytes_per_s: float | None = None
-    """None while it does not run, or is not known yet."""
+    """The speed; None while the transfer does not run, or while the speed is not known yet."""
     seconds_left: float | None = None
     waiting: Sentence | None = None
-    """Why nothing comes just now; it is tried again."""
+    """Why the connection brings nothing just now, although it is tried again; None if it works."""
     failure: Sentence | None = None
     failure_kind: str = ""
-    """A kind of `HubError`, or "disk", "internal"."""
+    """The kind of the failure: a kind of `HubError`, "disk" or "internal"."""
     model: RemoteModel | None = None
-    """The model that is fetched; None: it is made of a local file."""
+    """The model on the hub; None for the conversion of a local file."""
     source: Path | None = None
-    """The local file; None: it is fetched."""
+    """The path of the local file to convert; None for a download."""
     num_ahead: int = 0
-    """How many of its kind wait before it, if it waits."""
+    """If the transfer waits, how many transfers of its kind come before it."""
 
     @property
     def fraction(self) -> float | None:
-        """None if the size is not known yet."""
+        """The fraction that is done, from 0 to 1; None if the size is not known yet."""
         return min(self.num_bytes / self.total_bytes, 1.0) if self.total_bytes else None
 
 
 class Transfers(QObject):
-    """The queue of fetches and conversions. Must be closed."""
+    """The queue of downloads and conversions. The owner must call `close`."""
 
     changed = Signal()
     landed = Signal(str, str)
-    """A model can be used: the key that its transfer had, and the name that `load_model` takes."""
+    """A model can be used now: the key that its transfer had, and the model's name for `load_model`."""
     _poked = Signal()
-    """Crosses from the queue's thread to the window's."""
+    """A signal from the queue's threads to the window's thread."""
 
     def __init__(
         self,
         make_queue: Callable[[Callable[[], None]], FetchQueue],
     ) -> None:
-        """`make_queue` gets a function to call after changes, in any thread."""
+        """`make_queue` creates the queue. Its argument is a function to call after changes, in any thread."""
         super().__init__()
         self._is_poked = threading.Event()
         self._poked.connect(self._on_poked)
@@ -77,25 +77,25 @@ class Transfers(QObject):
 
     @property
     def all(self) -> Sequence[Transfer]:
-        """Those that are not here yet, in their order."""
+        """The transfers that are not complete, in the order of the queue."""
         fetches = [fetch for fetch in self._queue.fetches if fetch.state != "landed"]
         return [_transfer(fetch, fetches[:number]) for number, fetch in enumerate(fetches)]
 
     @property
     def interrupted(self) -> Sequence[Transfer]:
-        """Those that ended with an earlier Bough, though the user had not paused them."""
+        """The transfers that were interrupted when Bough ended, because the user had not paused them."""
         return [one for one in self.all if one.state == "paused" and not one.is_held]
 
     def of(self, model: RemoteModel) -> Transfer | None:
-        """Return the transfer of a model on the hub; None without one."""
+        """Return the transfer of a model on the hub; None if there is none."""
         return next((one for one in self.all if one.model is not None and one.model.key == model.key), None)
 
     def fetch(self, model: RemoteModel) -> str:
-        """Put a model of the hub into the queue, or resume it there; return the key of its transfer."""
+        """Add a model on the hub to the queue, or resume its transfer; return the key of the transfer."""
         return self._add(model)
 
     def convert(self, model: LocalModel) -> str:
-        """Make a model folder of a GGUF model on this machine; return the key of its transfer."""
+        """Convert a GGUF model on this machine to a model folder; return the key of its transfer."""
         return self._add(LocalGguf(path=model.path, title=model.title, num_bytes=model.num_bytes))
 
     def _add(self, model: RemoteModel | LocalGguf) -> str:
@@ -104,27 +104,27 @@ class Transfers(QObject):
         return key
 
     def pause(self, key: str) -> None:
-        """Stop a transfer; its finished part is kept."""
+        """Pause a transfer. Its finished part is kept."""
         self._queue.pause(key)
 
     def resume(self, key: str) -> None:
-        """Go on with a transfer that is paused or has failed."""
+        """Resume a transfer that is paused or has failed."""
         self._queue.resume(key)
 
     def run_next(self, key: str) -> None:
-        """Let a waiting transfer be the next one of its kind."""
+        """Move a waiting transfer before all other waiting transfers of its kind."""
         self._queue.run_next(key)
 
     def cancel(self, key: str) -> int:
-        """Remove a transfer and the files that it has fetched so far. Return the bytes freed."""
+        """Remove a transfer and its files. Return the number of bytes freed."""
         return self._queue.cancel(key)
 
     def close(self) -> None:
-        """End what runs. The finished parts are kept; all is paused when Bough starts again."""
+        """End the running transfers. Their finished parts are kept, and they are paused when Bough starts again."""
         self._queue.close()
 
     def _poke(self) -> None:
-        """Let the window's thread look once, however many changes come before it does."""
+        """Notify the window's thread, only once for all changes before it looks."""
         if not self._is_poked.is_set():
             self._is_poked.set()
             self._poked.emit()
@@ -141,7 +141,7 @@ class Transfers(QObject):
 
 
 def _transfer(fetch: Fetch, before: Sequence[Fetch]) -> Transfer:
-    """Return an entry of the queue, of which these stand before it."""
+    """Return the transfer for an entry of the queue; `before` are the entries before it."""
     assert fetch.state != "landed"
     remote = fetch.model if isinstance(fetch.model, RemoteModel) else None
     ahead = [one for one in before if one.state == "queued" and one.is_local == fetch.is_local]

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 OFFSCREEN = "offscreen"
 """Qt's platform without a display; its screen has 800 × 800 pixels by default."""
 _NOT_SUPPORTED = "This plugin does not support "
-"""The beginning of the platform's warnings about calls that need a window manager."""
+"""The beginning of the warnings that the platform prints for calls that need a window manager."""
 _FLOATING = frozenset({Qt.WindowType.Popup, Qt.WindowType.ToolTip})
 
 

@@ -31,9 +31,9 @@ QUESTION = "What is a branch?"
 FOLLOW_UP = "How do I regenerate an answer?"
 EDITED = "How do I fork a message?"
 _FEW_WORDS = 150
-"""Characters of the real model's answer after which the tour goes on."""
+"""The tour continues after this many characters of the real model's answer."""
 _MIN_KEPT_TOKENS = 1
-"""The fewest tokens before the fork."""
+"""The minimum number of tokens before the fork."""
 _SCHEMA = (
     '{"type": "object", "properties": {"topic": {"enum": ["branches", "tokens", "exports"]}, '
     '"is_kept": {"type": "boolean"}}, "required": ["topic", "is_kept"], "additionalProperties": false}'
@@ -56,7 +56,7 @@ def load(visitor: Visitor) -> dict[str, Any]:
 
 
 def chat_with_starter(visitor: Visitor) -> dict[str, Any]:
-    """Ask the small real model about anything, and stop it when it goes on for long."""
+    """Ask the small real model a question, and stop its answer if it gets long."""
     visitor.ask(FIRST_QUESTION)
     shown = visitor.controller.shown
     visitor.wait("a few words", lambda: not shown.streaming_message or len(shown.path[-1].text) > _FEW_WORDS)
@@ -70,7 +70,7 @@ def chat_with_starter(visitor: Visitor) -> dict[str, Any]:
 
 
 def ask(visitor: Visitor) -> dict[str, Any]:
-    """Ask the guide, beside the starter if that is loaded."""
+    """Ask the guide a question. If the starter is loaded, both are loaded then."""
     _turn_to_guide(visitor)
     visitor.ask(QUESTION)
     visitor.wait("the first words", lambda: bool(visitor.controller.shown.path[-1].text))
@@ -269,7 +269,7 @@ def fork_at_a_token(visitor: Visitor) -> dict[str, Any]:
 
 
 def _go_to_uncertain_token(text: MessageText, reader: TokenReader) -> int:
-    """Go right to the token that the model was least sure of; return its index."""
+    """Press Right until the token with the lowest probability is reached; return its index."""
     indices = range(_MIN_KEPT_TOKENS, len(reader.pieces))
     target = max(indices, key=lambda index: _second_logprob(reader.pieces[index]), default=0)
     expect(bool(reader.pieces[target].alternatives), "the token has no alternatives")
@@ -436,7 +436,7 @@ Step: TypeAlias = Callable[[Visitor], dict[str, Any]]
 
 
 def steps_of(*, has_starter: bool) -> list[tuple[str, Step]]:
-    """Return the steps with their names, in order. `has_starter`: begin with the small real model."""
+    """Return the steps with their names, in order. With `has_starter`, the tour begins with the small real model."""
     first = [("starter", chat_with_starter)] if has_starter else []
     return [("load", load), *first, *_STEPS]
 
