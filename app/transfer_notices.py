@@ -23,10 +23,10 @@ class TransferNotices(QObject):
         self._transfers, self._notices, self._session = transfers, notices, session
         self._is_followed = is_followed
         self._num_windows = 0
-        """The open Models windows."""
+        """The number of open Models windows."""
         self._titles: dict[str, str] = {}
         self._came: dict[str, Sentence] = {}
-        """The titles of finished models, by their names for `load_model`."""
+        """The sentences about finished models, by the models' names for `load_model`."""
         self._said: dict[str, Sentence] = {}
         """The failures in the present notice, by the transfer's key."""
         self._seen: set[str] = set()

@@ -31,7 +31,7 @@ class Beginnings:
 
     @property
     def can_renew(self) -> bool:
-        """Whether the visible branch began with another text than its project has now, so it can be asked again."""
+        """Whether the visible branch began with another text than its project has now, so that it can begin again."""
         found = beginning_of(self._shown.path)
         return found is not None and self._is_other(found)
 

@@ -96,7 +96,7 @@ def _load(
 ) -> tuple[ModelLoaded | None, int | None, Sentence | None]:
     """Load a model with the KV cache bits of the record.
 
-    Return the loaded model and its bits, or None and the reason why it can't be loaded.
+    Return the loaded model, its bits (None means full precision), and None; or None, None and why it can't be loaded.
     """
     if not name:
         return None, None, verbatim("The model that wrote it is unknown. Name one with --model.")

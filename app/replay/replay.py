@@ -44,7 +44,7 @@ _ENDINGS = {"eos", "stop", "constraint", "hook"}
 
 
 def why_not_replayable(message: Message) -> Sentence | None:
-    """Return why an answer can't be replayed, as a sentence; None if it can."""
+    """Return why an answer can't be replayed; None if it can."""
     if message.role != "assistant" or not message.text:
         return Sentence("This is not an answer of a model.")
     if message.record is None or not message.record.token_ids:

@@ -70,7 +70,7 @@ def chat_with_starter(visitor: Visitor) -> dict[str, Any]:
 
 
 def ask(visitor: Visitor) -> dict[str, Any]:
-    """Ask the guide a question. If the starter is loaded, both are loaded then."""
+    """Ask the guide a question. A starter that is loaded stays loaded beside the guide."""
     _turn_to_guide(visitor)
     visitor.ask(QUESTION)
     visitor.wait("the first words", lambda: bool(visitor.controller.shown.path[-1].text))
