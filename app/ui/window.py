@@ -341,18 +341,34 @@ class MainWindow(QMainWindow):
             self.menus.set_keys(keys)
             self.sidebar.show_keys()
 
-    def _change_theme(self) -> None:
+    def _change_theme(self, *, has_long_texts: bool = False) -> None:
         # Removing long texts from the page takes some turns of the event loop.
         if self._pages.forget_long_texts():
-            QTimer.singleShot(0, self, self._change_theme)
+            QTimer.singleShot(0, self, partial(self._change_theme, has_long_texts=True))
+        elif has_long_texts:
+            # They come back in the next turn. Nothing is painted until then.
+            self.setUpdatesEnabled(False)
+            self._apply_style()
+            QTimer.singleShot(0, self, self._end_change)
         else:
             self._apply_theme()
 
+    def _end_change(self) -> None:
+        self._apply_to_parts()
+        self.setUpdatesEnabled(True)
+
     def _apply_theme(self) -> None:
+        self._apply_style()
+        self._apply_to_parts()
+
+    def _apply_style(self) -> None:
         chosen = self._theme
         set_text_scale(chosen.text_scale)
         QGuiApplication.setPalette(chosen.palette())
         self.setStyleSheet(chosen.style_sheet())
+
+    def _apply_to_parts(self) -> None:
+        chosen = self._theme
         self._show_menu_bar()
         self._fit_docks()
         for themed in (self.menus, self.sidebar, self.header, self.banner, self._pages, self.composer):

@@ -329,6 +329,7 @@ class FormulaObject(QPyTextObject):
     def drawObject(
         self, painter: QPainter, rect: QRectF | QRect, doc: QTextDocument, posInDocument: int, format: QTextFormat
     ) -> None:
+        # Qt asks for each formula in sight, for each highlight in its paragraph.
         key = key_of(format)
         picture = formulas().picture(key)
         rect = QRectF(rect)
@@ -339,26 +340,24 @@ class FormulaObject(QPyTextObject):
             painter.drawText(rect, Qt.AlignmentFlag.AlignVCenter, formula_source(format.toCharFormat()))
             return
         shrunk = min(1.0, rect.width() / picture.width_px)
-        ratio = painter.device().devicePixelRatioF()
-        is_on_screen = painter.device().devType() == _WIDGET
-        pixmap = formulas().pixmap(key, colour, ratio * shrunk, may_wait=is_on_screen)
+        device = painter.device()
+        ratio = device.devicePixelRatioF()
+        pixmap = formulas().pixmap(key, colour, ratio * shrunk, may_wait=device.devType() == _WIDGET)
         if pixmap is None:
             self._missing = doc.documentLayout()
-        else:
+            return
+        if pixmap.devicePixelRatioF() != ratio:
             pixmap.setDevicePixelRatio(ratio)
-            painter.drawPixmap(_aligned(rect.topLeft(), painter, ratio), pixmap)
+        # The nearest corner of a device pixel, so that the picture stays sharp.
+        transform = painter.transform()
+        left, top = transform.dx(), transform.dy()
+        x, y = round((rect.x() + left) * ratio) / ratio - left, round((rect.y() + top) * ratio) / ratio - top
+        painter.drawPixmap(QPointF(x, y), pixmap)
 
     def _draw_missing(self) -> None:
         if (layout := self._missing) is not None:
             self._missing = None
             layout.update.emit()
-
-
-def _aligned(point: QPointF, painter: QPainter, ratio: float) -> QPointF:
-    """Return the nearest corner of a device pixel, so that the picture stays sharp."""
-    offset = QPointF(painter.transform().dx(), painter.transform().dy())
-    on_device = (point + offset) * ratio
-    return QPointF(round(on_device.x()), round(on_device.y())) / ratio - offset
 
 
 def _room_px(document: QTextDocument, position: int) -> float:

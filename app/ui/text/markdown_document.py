@@ -49,6 +49,8 @@ from app.ui.theme import Theme, text_font
 
 _WORK_S = 0.010
 """The time for writing in one turn of the event loop, in seconds."""
+_FIRST_S = 0.015
+"""The processor time for writing the beginning of a text at once, in seconds. Ordinary texts take less."""
 _REST = 4
 """Work that may be repeated on the same blocks pauses for this many times as long as it took."""
 _SHORT_S = 0.012
@@ -260,7 +262,8 @@ class MarkdownDocument(QObject):
         """Write the beginning of the unwritten text; the rest follows in slices."""
         room = FIRST_SLICE
         most = self._num_frames + MAX_FRAMES_AT_ONCE
-        while not self.is_complete and room > 0 and self._num_frames < most:
+        end = time.thread_time() + _FIRST_S
+        while not self.is_complete and room > 0 and self._num_frames < most and time.thread_time() < end:
             room -= self._write_slice()
         self._start_work()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -24,10 +25,14 @@ if TYPE_CHECKING:
 
 _MAX_HIGHLIGHTS = 500
 """The maximum number of highlighted hits in one message. The hits nearest to the current hit are highlighted."""
-_MAX_MEASURED = 2_000
+_MAX_MEASURED = 1_000
 """The maximum number of formula measurements for painting the highlights in one paragraph."""
 _MAX_PAINTED = 300_000
 """The maximum number of characters painted for highlights. Each highlight paints its whole paragraph again."""
+_FORMAT_COST = 20
+"""A change of the character format takes as long to paint as this many characters."""
+_MAX_IN_ONE = 60
+"""The maximum number of highlights in one paragraph. Qt unites their outlines: 400 take a third of a second."""
 _MARGIN_PX = 66
 """The height above and below a hit that is visible, too, in pixels."""
 
@@ -248,25 +253,37 @@ class _Place(NamedTuple):
 
 
 def _painted(places: Sequence[_Place], current: int) -> list[int]:
-    """Return the indexes of the hits to highlight: in long paragraphs, only those near the current one.
+    """Return the indexes of the hits to highlight: where there are many, only those near the current one.
 
     For each highlight, Qt goes through its whole paragraph again, and measures all formulas in sight.
     """
     nearest = sorted(range(len(places)), key=lambda index: abs(index - current))
-    num_chars = 0
-    rooms: dict[tuple[int, int], int] = {}
+    costs: dict[tuple[int, int], _Cost] = {}
+    cost = 0
     painted: list[int] = []
     for index in nearest:
         text, block = places[index].text, places[index].text.document().findBlock(places[index].start)
         key = id(text), block.blockNumber()
-        if key not in rooms:
+        if key not in costs:
             num_formulas = text.num_formulas(block.position(), block.position() + block.length())
-            rooms[key] = _MAX_MEASURED // num_formulas if num_formulas else len(places)
-        if (rooms[key] > 0 and num_chars < _MAX_PAINTED) or index == current:
-            rooms[key] -= 1
-            num_chars += block.length()
+            most = min(_MAX_IN_ONE, _MAX_MEASURED // max(1, num_formulas))
+            costs[key] = _Cost(block.length() + _FORMAT_COST * len(block.textFormats()), most)
+        of_block = costs[key]
+        if (of_block.num_left > 0 and cost < _MAX_PAINTED) or index == current:
+            of_block.num_left -= 1
+            cost += of_block.each
             painted.append(index)
     return sorted(painted)
+
+
+@dataclass
+class _Cost:
+    """What the highlights in one paragraph cost."""
+
+    each: int
+    """In characters that are painted."""
+    num_left: int
+    """How many more there may be."""
 
 
 class _TextHits:
