@@ -188,6 +188,22 @@ def test_a_long_text_is_laid_out_in_another_width_block_by_block_while_the_page_
     assert on_stage.view.height() == laid_out
 
 
+def test_a_long_text_keeps_its_room_while_the_look_changes(on_stage: Stage) -> None:
+    on_stage.show(on_stage.plant(TEXTS["long answer"]()[:30_000]))
+    bar = on_stage.window.transcript.verticalScrollBar()
+    bar.setValue(bar.maximum() // 2)
+    on_stage.settle()
+    text, top = on_stage.view.text, on_stage.view.y()
+    heights = [text.height()]
+    text.grown.connect(lambda: heights.append(text.height()))
+    on_stage.window.action("theme_dark").trigger()
+    on_stage.settle()
+    assert len(heights) > 3
+    assert set(heights) == {text.height()}
+    assert on_stage.view.y() == top
+    assert on_stage.window.updatesEnabled()
+
+
 def test_several_new_widths_in_one_turn_lay_out_a_long_text_once(on_stage: Stage) -> None:
     on_stage.window.resize(1_400, 780)
     on_stage.show(on_stage.plant(TEXTS["2,000 fences"]()))

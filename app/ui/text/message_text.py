@@ -139,6 +139,8 @@ class MessageText(QTextBrowser):
         self._is_cursor_placed = False
         self._is_forgotten = False
         """Whether a part of a long text was removed from the page."""
+        self._held_px = 0
+        """The minimum height until the text is complete again, so that the text being read keeps its place."""
         self.links = TextLinks(self)
         self._tokens: TokenReader | None = None
         self._pieces: Sequence[TokenPiece] = ()
@@ -173,6 +175,7 @@ class MessageText(QTextBrowser):
         that the answer's format was JSON.
         """
         self._content = text
+        self._held_px = 0
         self._is_raw = is_raw
         self._marks = marks
         self._is_json_asked = is_json_asked
@@ -416,6 +419,7 @@ class MessageText(QTextBrowser):
         self._frames.set_theme(theme)
         if self._tokens is not None:
             self._tokens.set_theme(theme)
+        self._held_px = self.height() if self._is_forgotten else 0
         self._show_content()
 
     def set_caret(self, shown: bool) -> None:
@@ -446,6 +450,8 @@ class MessageText(QTextBrowser):
         height = max(scaled(LINE_PX), round(self.document().size().height() + 0.5), self._frames.bottom)
         height += self._show_note(height)
         height += self._show_more_button(height)
+        self._held_px = 0 if self.is_complete else self._held_px
+        height = max(height, self._held_px)
         if height != self.height():
             self.setFixedHeight(height)
         self._is_fitting = False
