@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from tests.driver import ROOT
+from tests.long import in_long_runs
 from worker import few_rows
 from worker.blas import most_rows
 from worker.few_rows import MOST_ROWS, route_few_rows
@@ -85,7 +86,7 @@ def routed(blas: Any, most: int = _MOST) -> Any:
     return loaded[0].cblas_sgemm
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", [*range(20), *in_long_runs(range(20, 60))])
 def test_every_product_is_what_numpy_gives(seed: int):
     rng = Random(seed)
     calls = Calls()

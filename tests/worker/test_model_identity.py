@@ -14,6 +14,7 @@ import mlx.nn as nn
 import pytest
 
 from tests.driver import StdioWorker
+from tests.long import in_long_runs
 from worker.weights import Weights
 
 CONFIG = {"model_type": "llama", "hidden_size": 64}
@@ -44,7 +45,7 @@ def test_a_copy_has_the_same_identity():
     assert identity_of(CONFIG, weights(Random(1))) == identity_of(dict(CONFIG), weights(Random(1)))
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", [*range(3), *in_long_runs(range(3, 10))])
 def test_a_single_changed_bit_changes_the_identity(seed: int):
     rng = Random(seed)
     before = weights(Random(1))

@@ -14,6 +14,7 @@ from random import Random
 import mlx.core as mx
 import pytest
 
+from tests.long import in_long_runs
 from worker.cache.disk_cache import DiskCache
 from worker.cache.stored_file import StoredFile, Stretch
 
@@ -165,7 +166,7 @@ DAMAGES = (
 
 
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", [0, 1, *in_long_runs(range(2, 8))])
 def test_a_damaged_file_is_never_used_and_is_removed(tmp_path: Path, damage: Callable[[Path, Random], None], seed: int):
     rng = Random(seed)
     disk = new_disk(tmp_path)
@@ -182,7 +183,7 @@ def test_a_damaged_file_is_never_used_and_is_removed(tmp_path: Path, damage: Cal
 
 
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", [0, 1, *in_long_runs(range(2, 8))])
 def test_a_new_cache_finds_the_files_before_a_damaged_one(
     tmp_path: Path, damage: Callable[[Path, Random], None], seed: int
 ):

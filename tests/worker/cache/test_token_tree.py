@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.long import in_long_runs
 from worker.cache.token_tree import Provenance, Run, TokenTree, Written, as_ids, num_common
 
 
@@ -149,7 +150,7 @@ def random_ids(rng: Random, max_length: int) -> list[int]:
     return [rng.randrange(len(TABLE)) for _ in range(rng.randrange(max_length + 1))]
 
 
-@pytest.mark.parametrize("seed", range(200))
+@pytest.mark.parametrize("seed", [*range(40), *in_long_runs(range(40, 200))])
 def test_each_token_keeps_its_first_note_while_it_is_in_the_tree(seed: int):
     rng = Random(seed)
     tree, oracle = new_tree(), Oracle()
