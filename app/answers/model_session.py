@@ -473,7 +473,7 @@ class ModelSession(QObject):
             self._num_deaths, self.draft = 0, ""
         gives_up = self._num_deaths >= _MAX_DEATHS
         self.state = "failed" if gives_up else "loading"
-        self.worker_died.emit(Sentence("The model process stopped ({how}).", how=how))
+        self.worker_died.emit(Sentence("The model process stopped unexpectedly ({how}).", how=how))
         if gives_up:
             self._fail(
                 Sentence(

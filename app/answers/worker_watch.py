@@ -174,7 +174,7 @@ class WorkerWatch(QObject):
             # A new process would not start sooner.
             self._load_s = self._now_s
         elif self._now_s - self._load_s >= OBEDIENCE_S:
-            self._restart(Sentence("The model process was ended, because it did not begin to load the other model."))
+            self._restart(Sentence("The model process was ended because it did not begin to load the other model."))
 
     @property
     def _is_just_slow(self) -> bool:

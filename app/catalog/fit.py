@@ -326,7 +326,7 @@ def verdict_of(num_bytes: int, memory: Memory) -> Verdict:
 def _numbers(found: Need, memory: Memory) -> Sentence:
     return Sentence(
         "It takes {need_bytes} of memory with a context of {num_tokens} tokens: {weights_bytes} for the weights, "
-        "{kv_bytes} for the context, {overhead_bytes} besides. {available_bytes} of {total_bytes} are free.",
+        "{kv_bytes} for the context, {overhead_bytes} for other data. {available_bytes} of {total_bytes} are free.",
         need_bytes=found.total_bytes,
         num_tokens=found.context_length,
         weights_bytes=found.weights_bytes,

@@ -202,8 +202,8 @@ class Transfer:
     def _wrong(self) -> HubError:
         return HubError(
             Sentence(
-                "{file} came damaged twice, so it was removed. The other files are kept. "
-                "Try again later, or choose another model.",
+                "{file} arrived damaged twice, so it was removed. The other files are kept. Try again later, or "
+                "choose another model.",
                 file=self._file.path,
             ),
             "invalid",

@@ -157,19 +157,19 @@ def sentences(verdict: Verdict) -> list[Sentence]:
 
 def _outcome(verdict: Verdict) -> Sentence:
     if verdict.error is not None:
-        return Sentence("It could not be run again. {error}", error=verdict.error)
+        return Sentence("The answer could not be run again. {error}", error=verdict.error)
     if not verdict.num_compared and not verdict.differences:
         if verdict.matched:
             return Sentence("It ended as before.")
-        return Sentence("None of it could be sampled again.")
+        return Sentence("None of its tokens could be sampled again.")
     if not verdict.differences:
         return Sentence(
-            "It matched: {num_compared} of {num_tokens} tokens were sampled again.",
+            "The answer matched: {num_compared} of {num_tokens} tokens were sampled again.",
             num_compared=verdict.num_compared,
             num_tokens=verdict.num_tokens,
         )
     return Sentence(
-        "It did not match from token {position} on: {num_other} of {num_compared} tokens are different.",
+        "The answer differs from token {position} on: {num_other} of {num_compared} tokens are different.",
         position=verdict.differences[0].place + 1,
         num_other=len(verdict.differences),
         num_compared=verdict.num_compared,

@@ -41,7 +41,7 @@ def find_key(note: Path, environment: Mapping[str, str] = os.environ) -> Key:
     if given:
         if not given.isascii() or not given.isprintable() or " " in given:
             raise KeyProblemError(
-                Sentence("The key in {variable} has characters that a request can't carry.", variable=VARIABLE)
+                Sentence("The key in {variable} has characters that a request can't contain.", variable=VARIABLE)
             )
         return Key(given, "environment")
     kept = _kept() if note.exists() else None

@@ -4485,7 +4485,7 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>Der Modellprozess reagiert seit {time} nicht. Letzte Meldung: {activity}. Warten Sie, oder starten Sie ihn neu: Dann wird das Modell neu geladen, und der bisherige Text bleibt erhalten.</translation>
     </message>
     <message>
-        <source>The model process stopped ({how}).</source>
+        <source>The model process stopped unexpectedly ({how}).</source>
         <translation>Der Modellprozess wurde unerwartet beendet ({how}).</translation>
     </message>
     <message>
@@ -5013,12 +5013,12 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>Alles ist wieder gespeichert.</translation>
     </message>
     <message>
-        <source>It could not be run again. {error}</source>
+        <source>The answer could not be run again. {error}</source>
         <translation>Die Antwort konnte nicht erneut ausgeführt werden. {error}</translation>
     </message>
     <message>
-        <source>It did not match from token {position} on: {num_other} of {num_compared} tokens are different.</source>
-        <translation>Ab Token {position} stimmt die Antwort nicht überein: {num_other} von {num_compared} Token sind anders.</translation>
+        <source>The answer differs from token {position} on: {num_other} of {num_compared} tokens are different.</source>
+        <translation>Die Antwort weicht ab Token {position} ab: {num_other} von {num_compared} Token sind anders.</translation>
     </message>
     <message>
         <source>It ended as before.</source>
@@ -5029,7 +5029,7 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>Sie endete jetzt mit „{reason}“ und zuvor mit „{before}“.</translation>
     </message>
     <message>
-        <source>It matched: {num_compared} of {num_tokens} tokens were sampled again.</source>
+        <source>The answer matched: {num_compared} of {num_tokens} tokens were sampled again.</source>
         <translation>Die Antwort stimmt überein: {num_compared} von {num_tokens} Token wurden erneut gesampelt.</translation>
     </message>
     <message>
@@ -5057,8 +5057,8 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>Es ist kein Modell geladen, das die Antwort erneut ausführen kann. Warten Sie, bis eines geladen ist, oder laden Sie eines.</translation>
     </message>
     <message>
-        <source>None of it could be sampled again.</source>
-        <translation>Kein Token konnte erneut gesampelt werden.</translation>
+        <source>None of its tokens could be sampled again.</source>
+        <translation>Keines ihrer Token konnte erneut gesampelt werden.</translation>
     </message>
     <message>
         <source>Nothing can be changed now. {why}</source>
@@ -5199,7 +5199,7 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>Der Modellprozess braucht ungewöhnlich lange. Seit {time}: {activity}. Warten Sie, oder starten Sie ihn neu: Dann wird das Modell neu geladen, und der bisherige Text bleibt erhalten.</translation>
     </message>
     <message>
-        <source>The model process was ended, because it did not begin to load the other model.</source>
+        <source>The model process was ended because it did not begin to load the other model.</source>
         <translation>Der Modellprozess wurde beendet, weil er nicht anfing, das andere Modell zu laden.</translation>
     </message>
     <message>
@@ -5611,7 +5611,7 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>Es lässt sich laden und antwortet.</translation>
     </message>
     <message>
-        <source>It takes {need_bytes} of memory with a context of {num_tokens} tokens: {weights_bytes} for the weights, {kv_bytes} for the context, {overhead_bytes} besides. {available_bytes} of {total_bytes} are free.</source>
+        <source>It takes {need_bytes} of memory with a context of {num_tokens} tokens: {weights_bytes} for the weights, {kv_bytes} for the context, {overhead_bytes} for other data. {available_bytes} of {total_bytes} are free.</source>
         <translation>Es braucht {need_bytes} Arbeitsspeicher bei einem Kontext von {num_tokens} Token: {weights_bytes} für die Gewichte, {kv_bytes} für den Kontext, {overhead_bytes} für anderes. {available_bytes} von {total_bytes} sind frei.</translation>
     </message>
     <message>
@@ -5687,7 +5687,7 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>Der Prozess des Guides belegt {num_bytes}; er startet wieder, wenn er gefragt wird.</translation>
     </message>
     <message>
-        <source>The key in {variable} has characters that a request can&apos;t carry.</source>
+        <source>The key in {variable} has characters that a request can&apos;t contain.</source>
         <translation>Der Schlüssel in {variable} hat Zeichen, die eine Anfrage nicht enthalten kann.</translation>
     </message>
     <message>
@@ -6229,7 +6229,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>{error} Das vorherige Modell wird wieder geladen.</translation>
     </message>
     <message>
-        <source>{file} came damaged twice, so it was removed. The other files are kept. Try again later, or choose another model.</source>
+        <source>{file} arrived damaged twice, so it was removed. The other files are kept. Try again later, or choose another model.</source>
         <translation>{file} kam zweimal beschädigt an und wurde deshalb entfernt. Die anderen Dateien bleiben erhalten. Versuchen Sie es später noch einmal, oder wählen Sie ein anderes Modell.</translation>
     </message>
     <message>
@@ -6397,8 +6397,8 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>{path} kann nicht gelesen werden ({error}).</translation>
     </message>
     <message>
-        <source>{path} contains a GGUF file ({file}), of which Bough makes a folder first. Open the file in the Models window, or run `bough models import`.</source>
-        <translation>{path} enthält eine GGUF-Datei ({file}); Bough erstellt daraus zuerst einen Ordner. Öffnen Sie die Datei im Fenster „Modelle“, oder starten Sie `bough models import`.</translation>
+        <source>{path} contains a GGUF file ({file}), which Bough must convert first. Open the file in the Models window, or run `bough models import`.</source>
+        <translation>{path} enthält eine GGUF-Datei ({file}), die Bough zuerst umwandeln muss. Öffnen Sie die Datei im Fenster „Modelle“, oder starten Sie `bough models import`.</translation>
     </message>
     <message>
         <source>{path} contains no language model. Choose a model&apos;s file.</source>
@@ -6441,8 +6441,8 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>{path} enthält {name} in ungewöhnlicher Form. Wählen Sie eine andere Datei dieses Modells.</translation>
     </message>
     <message>
-        <source>{path} is a GGUF file, of which Bough makes a folder first. Open it in the Models window, or run `bough models import`.</source>
-        <translation>{path} ist eine GGUF-Datei; Bough erstellt daraus zuerst einen Ordner. Öffnen Sie sie im Fenster „Modelle“, oder starten Sie `bough models import`.</translation>
+        <source>{path} is a GGUF file, which Bough must convert first. Open it in the Models window, or run `bough models import`.</source>
+        <translation>{path} ist eine GGUF-Datei, die Bough zuerst umwandeln muss. Öffnen Sie sie im Fenster „Modelle“, oder starten Sie `bough models import`.</translation>
     </message>
     <message>
         <source>{path} is damaged: {name} holds numbers that are infinite or far too large. Download the file again, or choose another one.</source>

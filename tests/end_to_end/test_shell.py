@@ -250,7 +250,7 @@ def test_answers_are_replayed_and_differences_are_reported(tmp_path: Path) -> No
         store.conversations.choose(talk.id, {question.id: good.id})
     done = _bough("replay", "branches", folder=data)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == f"Message {good.id} (guide): It matched: 12 of 12 tokens were sampled again.\n"
+    assert done.stdout == f"Message {good.id} (guide): The answer matched: 12 of 12 tokens were sampled again.\n"
     wanted = [argument for number in (bad.id, other.id, 99) for argument in ("--message", str(number))]
     done = _bough("replay", *wanted, "--json", folder=data)
     assert done.returncode == 1

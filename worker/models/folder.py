@@ -221,8 +221,8 @@ def _path_of(name: str) -> Path:
         if path.is_file() and path.suffix.lower() == ".gguf":
             raise ModelNotFoundError(
                 Sentence(
-                    "{path} is a GGUF file, of which Bough makes a folder first. "
-                    "Open it in the Models window, or run `bough models import`.",
+                    "{path} is a GGUF file, which Bough must convert first. Open it in the Models window, or run "
+                    "`bough models import`.",
                     path=path,
                 )
             )
@@ -269,8 +269,8 @@ def _config(path: Path) -> dict[str, Any]:
         if gguf is not None:
             raise ModelInvalidError(
                 Sentence(
-                    "{path} contains a GGUF file ({file}), of which Bough makes a folder first. "
-                    "Open the file in the Models window, or run `bough models import`.",
+                    "{path} contains a GGUF file ({file}), which Bough must convert first. Open the file in the "
+                    "Models window, or run `bough models import`.",
                     path=path,
                     file=gguf.name,
                 )

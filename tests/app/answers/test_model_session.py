@@ -99,8 +99,8 @@ def test_a_dead_worker_is_reported_and_a_fresh_one_loads_the_same_model(desk: De
     assert {load.model for load in desk.link.loads} == {"guide"}
     (told,) = {notice.text for notice in desk.notices}
     assert told == (
-        "The model process stopped (signal SIGKILL, often because memory ran out). The text so far is kept. "
-        "The model is being loaded again; your next message will be answered."
+        "The model process stopped unexpectedly (signal SIGKILL, often because memory ran out). The text so far "
+        "is kept. The model is being loaded again; your next message will be answered."
     )
 
 

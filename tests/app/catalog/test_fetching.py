@@ -240,7 +240,7 @@ def test_a_file_that_is_damaged_twice(desk: Desk, hub_server: HubServer, small: 
     hub_server.fail(GET_WEIGHTS, Fault("wrong", 1_234_567), times=2)
     failed = fetched(desk)
     assert (failed.state, failed.failure_kind) == ("failed", "invalid")
-    assert str(failed.failure).startswith("model.safetensors came damaged twice")
+    assert str(failed.failure).startswith("model.safetensors arrived damaged twice")
     assert not list((tmp_path / "huggingface").rglob("refs"))
     desk.queue.resume(failed.id)
     assert_landed(desk.end_of(failed.id), tmp_path, small)

@@ -75,7 +75,7 @@ def test_an_unchanged_answer_matches(writer: Writer, record: Record) -> None:
     assert verdict.is_text_spelled
     assert verdict.num_tokens == len(_record(answer).token_ids)
     assert verdict.num_compared == verdict.num_tokens - _record(answer).origins.count("r")
-    assert sentences(verdict)[0].startswith(("It matched", "It ended as before"))
+    assert sentences(verdict)[0].startswith(("The answer matched", "It ended as before"))
 
 
 def test_each_part_of_a_continued_answer_uses_its_own_seed(writer: Writer) -> None:
@@ -135,7 +135,7 @@ def test_every_token_that_was_not_sampled_is_reported(writer: Writer) -> None:
     assert first.drawn_text
     assert verdict.num_compared == len(ids) or len(verdict.differences) == 16
     lines = sentences(verdict)
-    assert lines[0].startswith("It did not match from token 3 on: ")
+    assert lines[0].startswith("The answer differs from token 3 on: ")
     assert "Its stored tokens do not spell its text." in lines
     assert lines[2].startswith("The token was ")
 
@@ -181,7 +181,7 @@ def test_possible_reasons_for_a_difference_are_reported(writer: Writer) -> None:
     slow = (HookRecord(name="slow", is_off=True),)
     assert "The hook “slow” was turned off during the answer" in reasons(changed(hook_records=slow))
     gone = reasons(changed(hooks=("no such hook",)))
-    assert "It matched" in gone
+    assert "The answer matched" in gone
     assert "can't be used as before" in gone
     assert "The seed of the tokens 1 to" in reasons(changed(seed=None))
     healed = changed(origins="h" + record.origins[1:])

@@ -382,7 +382,7 @@ def test_a_replayed_answer_matches_and_says_so(user: User) -> None:
     answer = user.ask("What is a branch?")
     sheet = _opened(user, ReplayWindow, "replay")
     _wait(user, lambda: sheet.close_button.text() == "Close")
-    assert sheet.outcome.text().startswith("✓ It matched")
+    assert sheet.outcome.text().startswith("✓ The answer matched")
     assert answer.record is not None
     assert f"{len(answer.record.token_ids):,} tokens" in sheet.outcome.text()
     assert [message.id for message in user.controller.shown.path][-1] == answer.id

@@ -54,7 +54,7 @@ def test_a_model_without_an_end_token_or_a_template_says_so(tmp_path: Path) -> N
 
 def test_a_file_that_was_not_converted_is_named(tmp_path: Path) -> None:
     file = write_llama(tmp_path / "m.gguf")
-    with pytest.raises(ModelNotFoundError, match="is a GGUF file, of which Bough makes a folder first"):
+    with pytest.raises(ModelNotFoundError, match="is a GGUF file, which Bough must convert first"):
         find_model(str(file))
     with pytest.raises(ModelInvalidError, match=r"contains a GGUF file \(m\.gguf\)"):
         find_model(str(tmp_path))
