@@ -146,7 +146,7 @@ class ConversationTable:
         with self._database.durably():
             self._database.write(f"UPDATE conversation SET {column} = ? WHERE id = ?", (value, conversation_id))
 
-    def forget_choices(self, conversation_id: int, parent_ids: Iterable[MessageId]) -> None:
+    def delete_choices(self, conversation_id: int, parent_ids: Iterable[MessageId]) -> None:
         """Delete the choices at these messages, so that their newest children are shown again."""
         self._database.write_many(
             "DELETE FROM choice WHERE conversation_id = ? AND parent_id = ?",

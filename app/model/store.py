@@ -255,7 +255,7 @@ class Store:
                 conversation_id,
                 {up: down for up, down in chosen.items() if up in there and (down is None or down in there)},
             )
-            self.conversations.forget_choices(conversation_id, step.choices.keys() - chosen.keys())
+            self.conversations.delete_choices(conversation_id, step.choices.keys() - chosen.keys())
             if step.root_id in there:
                 self.conversations.set(conversation_id, "root_id", step.root_id)
 

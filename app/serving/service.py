@@ -94,7 +94,7 @@ class Service:
         def on_finished(finished: Finished) -> None:
             note_num_tokens(finished.usage.prompt_tokens)
             if generate.continuation is None:
-                self._remember(answering, finished)
+                self._store_turns(answering, finished)
 
         answering = Answering(self._link, command, model.info, self._settings.ping_s, on_finished)
         return answering
@@ -155,7 +155,7 @@ class Service:
             raise problem_of(reply)
         return reply
 
-    def _remember(self, answering: Answering, finished: Finished) -> None:
+    def _store_turns(self, answering: Answering, finished: Finished) -> None:
         """Store answers with the ids that spell them."""
         generate = answering.command.generate
         assert generate.messages is not UNSET
@@ -165,6 +165,6 @@ class Service:
             # A turn with more text than the client sees is tokenized like any other.
             turn = None if any(isinstance(part, LeftOut) for part in parts) else turn_of(parts)
             if turn is not None:
-                self._turns.remember(
+                self._turns.add(
                     answering.info, generate.tools, generate.messages, turn, choice.text, choice.turn_token_ids
                 )

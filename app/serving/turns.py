@@ -75,7 +75,7 @@ class Turns:
             for key, message in zip(keys, messages, strict=True)
         ]
 
-    def remember(
+    def add(
         self,
         loaded: ModelLoaded,
         tools: Sequence[Tool],
@@ -102,7 +102,7 @@ class Turns:
             )
             self._num_bytes += len(kept) + 4 * len(ids)
             if self._num_bytes > self._max_bytes:
-                self._forget_oldest()
+                self._delete_oldest()
 
     def close(self) -> None:
         """Close the file."""
@@ -131,7 +131,7 @@ class Turns:
         with _reported(), self._database:
             self._database.executemany("UPDATE turns SET used = ? WHERE key = ?", [(self._use, key) for key in keys])
 
-    def _forget_oldest(self) -> None:
+    def _delete_oldest(self) -> None:
         """Delete the least recently used turns, and some more so that this is rare."""
         self._num_bytes = self._number("SELECT coalesce(sum(length(turn) + length(ids)), 0) FROM turns")
         excess = self._num_bytes - round(self._max_bytes * _KEPT_SHARE)

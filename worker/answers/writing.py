@@ -226,13 +226,13 @@ class Writing:
         else:
             chars, sent = self._answer.rewind(len(self._answer.token_ids) if num_given else num_tokens)
         self._is_over = False
-        num_given_chars = self._go_on_from(left, num_given) if num_given else 0
+        num_given_chars = self._shorten_given(left, num_given) if num_given else 0
         self._lineage.go_back(self.num_tokens)
         # Text that was tokenized again may be more tokens than were sampled.
         text += self._end_if_full()
         return TakenBack(num_chars + chars, num_sent + sent, num_given_chars, text)
 
-    def _go_on_from(self, left: Sequence[int], num_back: int) -> int:
+    def _shorten_given(self, left: Sequence[int], num_back: int) -> int:
         """Continue only `left` of the given tokens. Return how many characters of the given text are taken back."""
         plan = self._plans[0]
         self._num_given_back += num_back
@@ -271,7 +271,7 @@ class Writing:
         self._is_over = True
         return "" if self._answer.reason is not None else self._answer.end(reason)
 
-    def go_on(self) -> None:
+    def begin_next_segment(self) -> None:
         """Begin the next segment after the kept tokens of those before it."""
         ended = self._answer
         self._ended.append(ended)

@@ -222,7 +222,7 @@ class DiskTier:
     def note_use(self, runs: Sequence[KeptRun]) -> None:
         """Note that these runs, a path from the root, are in use."""
         for run in runs:
-            run.kept.forget_gone()
+            run.kept.drop_gone()
         self._disk.touch([file for run in runs for file in run.kept.files()])
 
     def drop_lost(self, in_use: Iterable[KeptRun]) -> None:
@@ -241,7 +241,7 @@ class DiskTier:
             run = waiting.pop()
             removed.update(run.kept.files())
             run.kept.drop_arrays()
-            run.kept.forget_stored()
+            run.kept.drop_stored()
             waiting.extend(run.children.values())
         for run in self._tree.runs():
             removed.difference_update(run.kept.files())

@@ -145,14 +145,14 @@ class Kept:
         files = [location.file for location in (self.home, *self.stored) if location is not None]
         return [*files, *(states.file for states in self.stored_states.values())]
 
-    def forget_gone(self) -> None:
+    def drop_gone(self) -> None:
         """Drop the locations in files that are missing now, so that they may be written again."""
         self.is_refused = False
         self.home = _if_there(self.home)
         self.stored = [_if_there(location) for location in self.stored]
         self.stored_states = {at: states for at, states in self.stored_states.items() if not states.file.is_gone}
 
-    def forget_stored(self) -> None:
+    def drop_stored(self) -> None:
         """Drop all locations on disk. The files stay."""
         self.home = None
         self.stored = [None] * len(self.stored)

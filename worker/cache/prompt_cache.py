@@ -183,7 +183,7 @@ class PromptCache:
         self.branch.settle()
         return self._tree.path(as_ids(token_ids))[1]
 
-    def forget(self, token_ids: Sequence[int], start: int) -> None:
+    def drop(self, token_ids: Sequence[int], start: int) -> None:
         """Drop the tokens of a branch from `start` on from memory, except those that it shares with other branches."""
         self.branch.settle()
         runs, num_known = self._tree.path(as_ids(token_ids))

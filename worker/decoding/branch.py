@@ -176,17 +176,17 @@ class Branch:
         self.ids += read
         self._num_right += len(read)
         if self._unread or (read and not self._ahead):
-            self.forget_ahead()
+            self.note_guesses_dropped()
         return read
 
-    def forget_ahead(self) -> None:
+    def note_guesses_dropped(self) -> None:
         """Note that the layers no longer hold guesses."""
         self._ahead.clear()
         if self._guesses is not None:
             self._guesses.note(self._num_right, len(self.ids) + len(self._unread))
         self._num_right = 0
 
-    def forget(self, num_tokens: int) -> None:
+    def note_dropped(self, num_tokens: int) -> None:
         """Note that the layers no longer hold the last tokens."""
         del self.ids[len(self.ids) - num_tokens :]
 
@@ -270,7 +270,7 @@ class Branch:
         assert self._draw is not None
         return self._draw.token
 
-    def go_on(self, logits: mx.array, num_read: int) -> None:
+    def advance(self, logits: mx.array, num_read: int) -> None:
         """Take the logits after the next `num_read` unprocessed tokens. If none are left, a token can be sampled."""
         if num_read >= len(self._unread):
             self.begin(logits)

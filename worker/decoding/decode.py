@@ -113,7 +113,7 @@ class Decoder:
         self._drop_prepared()
         self._catch_up()
         if self._batch is None and self.branches and (branch := self.branches[0]).is_ahead:
-            branch.forget_ahead()
+            branch.note_guesses_dropped()
             self._cache.branch.drop_beyond()
 
     def _drop_prepared(self) -> None:
@@ -228,7 +228,7 @@ class Decoder:
     def _look_at_next(self) -> list[tuple[Branch, SampledToken]]:
         logits, numbers = self._forward()
         for branch, after, number in zip(self.branches, logits, numbers, strict=True):
-            branch.go_on(after, number)
+            branch.advance(after, number)
         if any(branch.is_masked for branch in self.branches):
             # Masks are computed at the same time.
             mx.async_eval(logits)
@@ -244,7 +244,7 @@ class Decoder:
         logits, numbers = self._forward()
         draws = [branch.take_pending() for branch in self.branches]
         for branch, after, number in zip(self.branches, logits, numbers, strict=True):
-            branch.go_on(after, number)
+            branch.advance(after, number)
         mx.async_eval(self._launched(logits))
         # Wait for all tokens before any branch changes, so that a failure changes none. `mx.eval` would also wait for
         # the step that was just launched.
@@ -311,16 +311,16 @@ class Decoder:
             num_back = branch.num_astray(sequence)
             if num_back is None or self._batch is not None or not self._cache.branch.take_back(num_back):
                 return False
-            branch.forget(num_back)
+            branch.note_dropped(num_back)
         branch.go_to(sequence, num_left)
         return True
 
-    def forget_beyond(self, branch: Branch, sequence: list[int]) -> None:
+    def drop_beyond(self, branch: Branch, sequence: list[int]) -> None:
         """Drop the tokens that an ended branch holds beyond `sequence`, if this is possible in place."""
         self._drop_guesses()
         num_back = branch.num_beyond(sequence)
         if 0 < num_back <= _MAX_BACK and self._batch is None and self._cache.branch.take_back(num_back):
-            branch.forget(num_back)
+            branch.note_dropped(num_back)
 
     def leave(self, branch: Branch, num_tokens: int) -> None:
         """Stop continuing a branch; the cache keeps all tokens that it has processed.

@@ -377,7 +377,7 @@ class Engine:
                 self._follow(branch, request, choice)
             elif taken.is_moved and request.is_branch_of(choice, branch):
                 # Don't keep tokens that were taken back at its end.
-                self._decoder.forget_beyond(branch, request.sequence_of(choice))
+                self._decoder.drop_beyond(branch, request.sequence_of(choice))
             # Only at the end, as these go through all tokens.
             ended = (request.num_kept_tokens(choice), request.written(choice)) if is_at_end else None
             following = request.next_segment(choice) if is_at_end else None

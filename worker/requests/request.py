@@ -207,7 +207,7 @@ class Request:
         writing = self.writings[choice]
         if writing.is_over:
             return None
-        writing.go_on()
+        writing.begin_next_segment()
         return self._prompt_ids + writing.answer.kept_ids
 
     def progress(self, done: int, num_partly: int, tokens_per_s: float | None) -> PrefillProgress:

@@ -147,7 +147,7 @@ class BeamSearch:
         # Drop them only now, as new beams may share tokens with the displaced ones.
         for beam in displaced:
             if beam.kept is not None:
-                self._cache.forget(*beam.kept)
+                self._cache.drop(*beam.kept)
         return [beam for beam in active if self._max_score(beam.logprob, self._num_sampled + 1) > self._min_score]
 
     def _ranked(self, beams: list[Beam], logits: mx.array) -> Iterator[tuple[float, int, int, float]]:

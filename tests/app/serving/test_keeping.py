@@ -91,7 +91,7 @@ class _Server:
         choices = [self._choice(text) for text in texts]
         for choice in choices:
             turn = answer_of(choice.text)
-            self._turns.remember(_LOADED, offered, given, turn, choice.text, choice.turn_token_ids)
+            self._turns.add(_LOADED, offered, given, turn, choice.text, choice.turn_token_ids)
         finished = Finished(request_id=request.request_id, choices=choices, usage=Usage(), timing=Timing())
         return Exchange(_CLIENT, "guide", Compared(), (), request, finished, loaded=_LOADED)
 

@@ -36,7 +36,7 @@ def _returned(content: str, *, arguments: dict[str, Any] | None = None, call_id:
 @pytest.fixture
 def turns(tmp_path: Path) -> Turns:
     kept = Turns(tmp_path / "turns.sqlite3")
-    kept.remember(LOADED, _TOOLS, [_USER], _TURN, _WRITTEN, [5, 6, 7])
+    kept.add(LOADED, _TOOLS, [_USER], _TURN, _WRITTEN, [5, 6, 7])
     return kept
 
 
@@ -71,7 +71,7 @@ def test_a_turn_is_recalled_behind_its_exact_history_only(
 
 
 def test_a_plain_answer_needs_no_second_text(turns: Turns) -> None:
-    turns.remember(LOADED, [], [_USER], Message(role="assistant", content="Noon. "), "Noon. ", [1, 2])
+    turns.add(LOADED, [], [_USER], Message(role="assistant", content="Noon. "), "Noon. ", [1, 2])
     turn = turns.recalled(LOADED, [], [_USER, Message(role="assistant", content="Noon.")])[1]
     assert (turn.content, turn.token_ids, turn.written) == ("Noon. ", [1, 2], UNSET)
 
@@ -85,7 +85,7 @@ def test_turns_outlive_the_process_in_a_file_of_their_owner(turns: Turns, tmp_pa
 
 def test_two_servers_share_the_file(turns: Turns, tmp_path: Path) -> None:
     other = Turns(tmp_path / "turns.sqlite3")
-    other.remember(LOADED, [], [_USER], Message(role="assistant", content="Noon."), "Noon.", [1, 2])
+    other.add(LOADED, [], [_USER], Message(role="assistant", content="Noon."), "Noon.", [1, 2])
     turn = turns.recalled(LOADED, [], [_USER, Message(role="assistant", content="Noon.")])[1]
     assert turn.token_ids == [1, 2]
 
@@ -94,7 +94,7 @@ def test_a_damaged_file_is_set_aside(tmp_path: Path, caplog: pytest.LogCaptureFi
     path = tmp_path / "turns.sqlite3"
     path.write_bytes(b"no database" * 500)
     kept = Turns(path)
-    kept.remember(LOADED, _TOOLS, [_USER], _TURN, _WRITTEN, [5])
+    kept.add(LOADED, _TOOLS, [_USER], _TURN, _WRITTEN, [5])
     assert kept.recalled(LOADED, _TOOLS, [_USER, _returned("I look.")])[1].token_ids == [5]
     assert path.with_suffix(".damaged").read_bytes().startswith(b"no database")
     assert "Turns of earlier starts are not known" in caplog.text
@@ -102,7 +102,7 @@ def test_a_damaged_file_is_set_aside(tmp_path: Path, caplog: pytest.LogCaptureFi
 
 def test_a_folder_in_its_place_keeps_nothing_from_working(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     kept = Turns(tmp_path)
-    kept.remember(LOADED, _TOOLS, [_USER], _TURN, _WRITTEN, [5])
+    kept.add(LOADED, _TOOLS, [_USER], _TURN, _WRITTEN, [5])
     assert kept.recalled(LOADED, _TOOLS, [_USER, _returned("I look.")])[1].token_ids == [5]
     assert "Turns of earlier starts are not known" in caplog.text
 
@@ -111,7 +111,7 @@ def test_turns_that_were_used_longest_ago_are_forgotten(tmp_path: Path) -> None:
     kept = Turns(tmp_path / "turns.sqlite3", max_bytes=5_000)
     texts = [f"Answer {number}." for number in range(20)]
     for text in texts:
-        kept.remember(LOADED, [], [_USER], Message(role="assistant", content=text), text, [1] * 100)
+        kept.add(LOADED, [], [_USER], Message(role="assistant", content=text), text, [1] * 100)
         # The first one is used again and again.
         kept.recalled(LOADED, [], [_USER, Message(role="assistant", content=texts[0])])
     known = [

@@ -112,7 +112,7 @@ def test_tokens_added_by_a_cut_count_towards_the_context(byte_level: Tokenizer, 
     writing.take(SampledToken(word_id))
     assert (writing.answer.reason, writing.is_over) == ("stop", room <= 2)
     if not writing.is_over:
-        writing.go_on()
+        writing.begin_next_segment()
     while not writing.is_over:
         writing.take(SampledToken(letter_id))
     assert len(writing.choice(0).turn_token_ids) == max(room, 2)
@@ -127,7 +127,7 @@ def test_a_backtrack_counts_the_kept_tokens_of_a_segment(byte_level: Tokenizer, 
     (word_id,), (letter_id,) = vocabulary.encode(word), vocabulary.encode("x")
     writing = Writing(vocabulary, [SegmentPlan([word[2:]], None), SegmentPlan([], None)], [], None, max_tokens=100)
     shown, _ = writing.take(SampledToken(word_id))
-    writing.go_on()
+    writing.begin_next_segment()
     shown += writing.take(SampledToken(letter_id))[0]
     tokens = [*vocabulary.encode(word[:2]), letter_id]
     assert (writing.new_ids, writing.raw_text(), shown) == (tokens, word[:2] + "x", word[:2] + "x")

@@ -243,15 +243,15 @@ def test_a_fork_whose_next_segment_cannot_begin_fails_only_its_own_request(
     engine.add(Generate(request_id=2, token_ids=[a], segments=segments, hooks=["odd"]), Ticket(2))
     engine.add(Generate(request_id=1, token_ids=[a], max_tokens=12), Ticket(1))
 
-    go_on = Writing.go_on
+    begin = Writing.begin_next_segment
 
     def breaks_in_the_fork(writing: Writing) -> None:
         if writing.raw_text() == "bcm":
             raise KeyError("oddity")
-        go_on(writing)
+        begin(writing)
 
     # The segments of both end with the same step.
-    monkeypatch.setattr(Writing, "go_on", breaks_in_the_fork)
+    monkeypatch.setattr(Writing, "begin_next_segment", breaks_in_the_fork)
     events: list[Event] = []
     while engine.is_busy:
         events += engine.step()

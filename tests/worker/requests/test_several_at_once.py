@@ -620,7 +620,7 @@ def test_a_segment_that_fails_to_begin_fails_only_its_request(
     def failing(*_: object) -> None:
         raise KeyError("oddity")
 
-    monkeypatch.setattr(Writing, "go_on", failing)
+    monkeypatch.setattr(Writing, "begin_next_segment", failing)
     events = list(events_of(new_engine(llama), good, bad))
     assert [event.request_id for event in events if isinstance(event, Failed)] == [2]
     assert list(ended(events)) == [1]

@@ -379,13 +379,13 @@ def test_afterwards_the_cache_holds_the_prompt_and_the_found_beams(llama: LocalM
 def test_displaced_beams_are_forgotten(llama: LocalModel, monkeypatch: pytest.MonkeyPatch) -> None:
     cache = engine_of(llama).cache
     forgotten: list[int] = []
-    forget = cache.forget
+    drop = cache.drop
 
     def watched(token_ids: Any, start: int) -> None:
         forgotten.append(len(token_ids) - start)
-        forget(token_ids, start)
+        drop(token_ids, start)
 
-    monkeypatch.setattr(cache, "forget", watched)
+    monkeypatch.setattr(cache, "drop", watched)
     for prompt in ("The quick brown fox", "To be or not", "Hello there", "One two three"):
         llama.text(max_tokens=1)(prompt)
         before, num_before = cache.num_bytes, cache.num_tokens
