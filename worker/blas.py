@@ -83,7 +83,7 @@ def _load_openblas(cpuinfo: str) -> None:
         # OpenBLAS chooses a kernel only while it is loaded, so unload it. Nothing has used it yet.
         ctypes.CDLL(None).dlclose(ctypes.c_void_p(library._handle))  # noqa: SLF001 (a documented name)
         library = _load(kernel)
-    # If two libraries define a function, the one that was made global first is used.
+    # If two libraries define a function, that of the library that was made global first is used.
     route_few_rows(library, most_rows(cpuinfo, _num_cores()))
     ctypes.CDLL(_LIBRARY, mode=ctypes.RTLD_GLOBAL)
 

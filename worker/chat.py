@@ -146,7 +146,7 @@ class Chat:
             case _ if command.startswith("/"):
                 self._out.write(HELP)
             case _:
-                # A question without an answer can't be continued: the new one becomes its sibling.
+                # A question without an answer can't be continued: the new question becomes its sibling.
                 here = self._here
                 above = here.parent if here.role == "user" and here.parent is not None else here
                 self._answer(above.add("user", line))

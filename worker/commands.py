@@ -113,7 +113,7 @@ class Sampling(Value, frozen=True):
     penalty_context: Annotated[int, Meta(ge=1, le=4096)] = 20
     # "new": the penalties apply to new tokens alone, not to those of the prompt and the continuation.
     penalty_covers: Literal["all", "new"] = "all"
-    # Added to the logits of these tokens, before the filters.
+    # Numbers that are added to the logits of tokens, before the filters.
     logit_bias: dict[TokenId, Annotated[float, Meta(ge=-100, le=100)]] = {}
     seed: Seed | None = None
 
@@ -201,7 +201,7 @@ class Generate(_PromptCommand, tag="generate", frozen=True):
     hooks: list[Nonempty] = []
     # Options of each hook, by the hook's name.
     hook_options: dict[str, dict[str, Any]] = {}
-    # How often hooks may resample at one position. Then the best token sampled there is used.
+    # How often hooks may resample at one position. After that, the best token sampled there is used.
     max_resample_count: Annotated[int, Meta(ge=0, le=1000)] = 16
     # Where draft tokens come from: the draft model, if one is loaded, or other answers in the tree. Answers that are
     # generated side by side have no drafts: each step already processes a token of each.

@@ -84,7 +84,7 @@ def attention(
     for start, end in pairwise([*range(0, num_new, _BLOCK), num_new]):
         block = queries[:, :, start:end]
         if parts:
-            # One block after the other, so that the scores of one are in memory at a time.
+            # One block after the other, so that only the scores of one block are in memory.
             block = mx.depends(block, parts[-1])
         if mask == "causal":
             stop = num_positions - num_new + end

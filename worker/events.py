@@ -222,9 +222,9 @@ class ModelLoaded(_Event, tag="model_loaded", frozen=True):
     draft_refused_parts: SentenceParts | UnsetType = UNSET
     # A hash of weights, configuration, libraries and device; a copy of the model has the same one.
     identity: str = ""
-    # Versions of the libraries that compute with it, by name.
+    # Versions of the libraries that compute with the model, by name.
     versions: dict[str, str] = {}
-    # Whether its chat template has a switch that makes the model think before it answers.
+    # Whether the model's chat template has a switch that makes the model think before it answers.
     thinking: bool = False
     # The name of that switch in `template_options` (true: think), and its default.
     thinking_option: str | None = None
@@ -240,7 +240,7 @@ class ModelLoaded(_Event, tag="model_loaded", frozen=True):
     # How the model writes tool calls: a name in `worker.tools.forms`. "plain": its template does not support tools, so
     # they are described in the system prompt. Null: an older worker.
     tool_form: str | None = None
-    # The texts around its reasoning; null if it has none.
+    # The texts around the model's reasoning; null if it has none.
     reasoning: ReasoningMarks | None = None
 
     @property

@@ -144,7 +144,7 @@ class UnreadModel:
                 transpose_once(self._model)
             yield Loading(0.95, "warming up")
             if sources_of(self._tokenizer):
-                # Start it now, so that it is ready for the first prompt.
+                # Start the process now, so that it is ready for the first prompt.
                 self._trials.start()
             with self._trials.sharing(self._budget):
                 model = LanguageModel(self._folder, self._model, self._tokenizer, self._config, self._trials, weights)
@@ -185,7 +185,7 @@ class LanguageModel:
         self.weight_form = weights.form
         self.weights_bytes: int = sum(array.nbytes for _, array in arrays_of(model))
         self.tokenizer: Tokenizer = tokenizer.backend_tokenizer
-        # mlx-lm puts None in place of a missing one.
+        # mlx-lm puts None in place of a missing token.
         eos_ids: list[int] = [token_id for token_id in tokenizer.eos_token_ids if token_id is not None]
         self.vocabulary = Vocabulary(self.tokenizer, eos_ids, self.vocab_size)
         self._trials = trials

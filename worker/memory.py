@@ -70,7 +70,7 @@ def _limited_groups(groups: Path, own: Path) -> Iterator[tuple[Path, int, int]]:
         root = groups / "memory" if controllers else groups
         names = ("memory.limit_in_bytes", "memory.usage_in_bytes") if controllers else ("memory.max", "memory.current")
         folder = root / path.strip("/")
-        # In a container, the path may be the one outside, and only the root is visible.
+        # In a container, the path may be that outside the container, and only the root is visible.
         for group in {root, *(each for each in (folder, *folder.parents) if each.is_relative_to(root))}:
             limit, used = (_number(group / name) for name in names)
             if limit is not None and used is not None:

@@ -82,7 +82,7 @@ def check_model(folder: ModelFolder, trials: TrialProcess) -> None:
     except RaisedError as error:
         if "MemoryError" in error.names:
             raise _refused(folder, numbers, Sentence("it takes too much memory to build, or crashes")) from error
-        return  # Loading it raises the same, and explains it.
+        return  # Loading the model raises the same error, and explains it.
     except StoppedError:
         raise
     except TrialError:

@@ -232,7 +232,7 @@ def heart(beats: Connection) -> Callable[[Heartbeat], None]:
     os.set_blocking(beats.fileno(), False)
 
     def send(heartbeat: Heartbeat) -> None:
-        # If the app has gone, the process ends because of that.
+        # If the app has ended, this process ends, too (see `_end_with_parent`).
         with contextlib.suppress(OSError):
             beats.send_bytes(msgpack.encode(heartbeat))
 

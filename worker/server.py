@@ -386,7 +386,7 @@ class Server:
         elif event is not None:
             self._emit(event)
         if isinstance(event, ModelLoading):
-            # The stage begins with its event, and is over at the next one.
+            # A stage begins with its event, and ends with the next event.
             self._pulse.enter("loading", event.stage)
 
     def _start_answer(self, command: Generate, ticket: Ticket) -> None:

@@ -146,7 +146,7 @@ def remember_names(searching: Any) -> None:
             names = search(models)
             kept.write(names)
         start = "" if prefix is None else f"{prefix}."
-        # The caller may change it.
+        # A copy, because the caller may change the value.
         return {
             needs: {start + module: set(exported) for module, exported in modules.items()}
             for needs, modules in names.items()

@@ -122,7 +122,8 @@ class Backups:
         self, message_ids: Iterable[int], conversation_ids: Iterable[int], is_stopped: Callable[[], bool]
     ) -> None:
         """Remove messages and conversations from every backup, without a trace in the files' bytes."""
-        # Remove unfinished copies first. A program that is still writing one, begun before the deletion, gives it up.
+        # Remove unfinished copies first. A program that is still writing a copy, begun before the deletion, then gives
+        # it up.
         self._remove_unfinished()
         messages = [(number,) for number in message_ids]
         conversations = [(number,) for number in conversation_ids]

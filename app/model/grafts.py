@@ -33,7 +33,7 @@ _INSERT = (
     "(id, parent_id, role, text, indexed, state, created_ms, record, model, name, starred_ms, pinned_ms) "
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
-# The first question of each conversation (or a fork's root message), and the first answer to it.
+# The first question of each conversation (or a fork's root message), and the first answer below this message.
 _OPENINGS = """
 SELECT conversation.id, coalesce(question.text, root.text), answer.text
 FROM conversation

@@ -205,7 +205,7 @@ def _new_parser(depth: int = _DEPTHS[0]) -> MarkdownIt:
     options = {"html": False, "linkify": False, "maxNesting": depth}
     parser = MarkdownIt("commonmark", options).enable(["table", "strikethrough"])
     footnote_plugin(parser)
-    # A footnote is shown where it is written. A reference counts even if its footnote has not streamed in yet.
+    # A footnote is shown where it is written. A reference is valid even if its footnote has not streamed in yet.
     parser.core.ruler.disable("footnote_tail")
     parser.inline.ruler.disable(["footnote_inline", "footnote_ref"])
     parser.inline.ruler.at("link", _link_if_closed)

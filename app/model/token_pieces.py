@@ -94,7 +94,7 @@ class GrowingPieces:
         """Add the next tokens."""
         for token in sampled:
             start, self._end = self._end, self._end + token.num_chars
-            # A token that only spells given text again covers nothing. Any other covers at least one character.
+            # A token that only spells given text again covers no character. Any other token covers at least one.
             is_nothing = self._end == start and token.origin == ORIGINS["healed"]
             end = start if is_nothing else max(self._end, start + 1)
             self.pieces.append(

@@ -154,7 +154,7 @@ class TreeLayout:
         tops = self._tops()
         if not tops:
             return
-        # Place branches from left to right: a branch first, then those that leave it, the lowest first.
+        # Place branches from left to right: a branch first, then the branches that fork from it, the lowest first.
         waiting: list[tuple[MessageId, int, MessageId | None, int, int]] = [
             (message_id, 0, None, 0 if len(tops) > 1 else -1, 0) for message_id in reversed(tops)
         ]

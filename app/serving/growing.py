@@ -168,7 +168,7 @@ class _GrowingTokens:
         return "".join(self._text)
 
     def _shown(self, *, is_end: bool) -> list[ShownToken]:
-        # All text before the tokens that are left has been returned.
+        # All text before the remaining tokens has been returned.
         self._text[:] = ["".join(self._text)]
         text, begin = self._text[0], self._num_returned
         shown: list[ShownToken] = []

@@ -87,7 +87,7 @@ class Requests:
         new = _Seen(client, model, digest_of_tools(tools), [digest_of(message) for message in messages], [])
         alike = [(_num_same(new, old), old) for old in reversed(self._seen) if old.id == new.id]
         self._seen.append(new)
-        # Among equally similar ones, the last one counts.
+        # Among equally similar requests, the last one counts.
         num_same, nearest = max(alike, key=lambda each: each[0], default=(0, None))
         compared = Compared() if nearest is None or num_same == 0 else _compared(new, nearest, messages)
         return compared, new.num_tokens.append

@@ -48,7 +48,7 @@ class Reply:
         if not self.has_begun:
             await self._begin(200, "text/event-stream; charset=utf-8", {"cache-control": "no-cache"})
         await self._send({"type": "http.response.body", "body": data, "more_body": True})
-        # The loop gets a turn, to notice that the client has gone before more is written to it.
+        # Let the event loop run, so that it notices a disconnected client before more is written.
         await asyncio.sleep(0)
 
     async def end(self) -> None:

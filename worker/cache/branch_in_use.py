@@ -243,7 +243,7 @@ class BranchInUse:
         stacks = stacks_of(layers)
         for index, stack in enumerate(stacks):
             if not stack.num_positions:
-                self._take_out(index, self.path)  # The state replaces the positions that it was computed from.
+                self._take_out(index, self.path)  # The state replaces the positions from which it was computed.
         self.layers, self.stacks = layers, stacks
         self.token_ids, self.path = ids[:], self._tree.insert(ids, self._ledger.nothing())
         for run in self.path:

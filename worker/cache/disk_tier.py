@@ -233,7 +233,7 @@ class DiskTier:
         staying = set(in_use)
         touched = [run for run in self._tree.runs() if _has_lost_positions(run.kept)]
         lost = [run for run in touched if not run.kept.num_bytes and run not in staying]
-        # Runs that are in use or in memory are handled later, when they are not.
+        # Runs that are in use or in memory are handled later, when they no longer are.
         self._num_gone_seen = num_gone if len(lost) == len(touched) else -1
         removed: set[StoredFile] = set()
         waiting = lost

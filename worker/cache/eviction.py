@@ -119,7 +119,7 @@ class Eviction:
             self._thin_out_states(limit)
         staying = {*self._branch.path, *needed}
         idle = [run for run in self._tree.runs() if run.kept.num_bytes and run not in staying]
-        # A run is never used later than those before it.
+        # A run is never used later than its parents.
         for run in sorted(idle, key=lambda run: (run.kept.used, -run.start)):
             if self._ledger.num_bytes <= limit:
                 break
@@ -127,7 +127,7 @@ class Eviction:
                 if self._ledger.num_bytes > limit:
                     piece.kept.drop_arrays()
         if self._ledger.num_bytes > limit and not needed:
-            # The branch in use stays, but loses the states at which it could be forked.
+            # The branch in use stays, but loses states, at which it could be forked.
             self._saving.save_states_in_use()
             for run, at in self._states_in_use()[:-1]:
                 if self._ledger.num_bytes <= limit:

@@ -111,7 +111,7 @@ class PromptCache:
         if self._tier is None:
             return True
         runs = self.branch.insert(ids)
-        # Note the use first, so that files written meanwhile don't replace those of these runs.
+        # Note the use first, so that files written meanwhile don't replace the files of these runs.
         self.branch.note_use(runs)
         num_coming = sum(file.num_bytes for file in self._look_up.way_to(ids).files)
         self._eviction.keep_to(self._max_bytes - num_coming, runs)

@@ -282,7 +282,7 @@ def as_ids(ids: Sequence[int]) -> array[int]:
 def num_common(run: Ids, ids: Ids, start: int = 0) -> int:
     """Return the length of the common prefix of `run` and `ids[start:]`. Both are arrays, or both lists."""
     length = min(len(run), len(ids) - start)
-    # Slices are compared in C: in strides that double, then the one that differs by bisection.
+    # Slices are compared in C, in strides that double. The stride that differs is then searched by bisection.
     low, high = 0, min(_STRIDE, length)
     while low < length and run[low:high] == ids[start + low : start + high]:
         low, high = high, min(2 * high, length)

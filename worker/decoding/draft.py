@@ -129,7 +129,8 @@ class PromptLookUp:
         if len(gram) < _GRAM:
             return None
         tokens = self._tokens
-        # Compare the last token of the gram first, because few positions have it. The very last position is no token.
+        # Compare the last token of the gram first, because few positions have it. The very last position is not a
+        # token.
         positions = np.flatnonzero(tokens[_GRAM - 1 : -1] == gram[-1]) + _GRAM
         for num_before, token_id in enumerate(reversed(gram[:-1]), 2):
             positions = positions[tokens[positions - num_before] == token_id]

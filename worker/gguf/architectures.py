@@ -171,7 +171,7 @@ def _llama(files: GgufFiles) -> dict[str, Any]:
     return reader.with_positions(
         reader.common("llama")
         | {
-            # The rows of queries and keys are in the order that this needs.
+            # The rows of queries and keys are in the order that `rope_traditional` needs.
             "rope_traditional": True,
             "attention_bias": reader.has("blk.0.attn_q.bias"),
             "mlp_bias": reader.has("blk.0.ffn_up.bias"),
@@ -252,7 +252,7 @@ def _period(reader: _Reader) -> int:
 def _gemma2(files: GgufFiles) -> dict[str, Any]:
     reader = _Reader(files)
     config = reader.common("gemma2")
-    # mlx-lm has no sliding window for this model; within it, there is no difference.
+    # mlx-lm has no sliding window for this model. Within the window, there is no difference.
     window = reader.said.integer(reader.key("attention.sliding_window")) or 4096
     divides_width = config["num_hidden_layers"] == 46
     return reader.with_positions(

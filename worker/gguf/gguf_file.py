@@ -563,7 +563,7 @@ def opened(path: Path) -> BinaryIO:
         raise ModelInvalidError(
             Sentence("{path} is not an ordinary file, so Bough does not read it. Choose a GGUF file.", path=path)
         )
-    # A pipe that takes the file's place meanwhile must not block.
+    # If a pipe replaces the file meanwhile, opening it must not block.
     stream = os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)), "rb")
     if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
         stream.close()

@@ -119,7 +119,7 @@ class Engine:
         num_kept = self.cache.num_kept(ids)
         tier: Tier = "cold"
         if num_kept == len(ids) - 1:
-            # The tier costs another look-up, so it is looked up only for prompts that are kept whole.
+            # Finding out the tier costs another look-up, so this is done only for prompts that are completely cached.
             tier = "warm" if self.cache.lies_in_memory(ids) else "disk"
         return PromptPlan(prompt_tokens=len(ids), cached_tokens=num_kept, tier=tier)
 
@@ -150,7 +150,7 @@ class Engine:
         """Do one step (a token of each answer, or a chunk of a prompt). Return its events."""
         events: list[Event] = []
         try:
-            # Collect them one by one, so that the events before a failure are kept.
+            # Collect the events one by one, so that those before a failure are kept.
             for event in self._step():
                 events.append(event)  # noqa: PERF402
         except BaseException as error:
@@ -196,7 +196,7 @@ class Engine:
                     self._check(command)
                     request = Request(command, ticket, self._prompts, self.model, self._hooks, self._pulse)
                 except StoppedError:
-                    return  # a request was cancelled; if it was not this one, this one starts again later
+                    return  # a request was cancelled; if it was another one, this request starts again later
                 except Exception as error:  # noqa: BLE001 (one request's bug must not end the others)
                     del queue.requests[ticket]
                     yield failed(command.request_id, error)
@@ -378,7 +378,7 @@ class Engine:
             elif taken.is_moved and request.is_branch_of(choice, branch):
                 # Don't keep tokens that were taken back at its end.
                 self._decoder.drop_beyond(branch, request.sequence_of(choice))
-            # Only at the end, as these go through all tokens.
+            # Done only at the end, because both calls go through all tokens.
             ended = (request.num_kept_tokens(choice), request.written(choice)) if is_at_end else None
             following = request.next_segment(choice) if is_at_end else None
             for event in self._begin_forks(request, taken.forks):
@@ -420,7 +420,7 @@ class Engine:
         self._decoder.leave(branch, request.num_kept_tokens(choice))
         self.cache.note(*request.written(choice))
         event = request.ended(choice)
-        # Remove it only now: if anything above fails, running requests are ended with an event.
+        # Remove the request only now: if anything above fails, running requests are ended with an event.
         del self._running[branch]
         yield event
 

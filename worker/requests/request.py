@@ -104,7 +104,7 @@ class Request:
         """Tokens of the prompt that were in the cache."""
         self.num_read = 0
         self._prompt_ids = prompts.ids(self.command.prompt)
-        # What follows takes long for a prompt that is far too long.
+        # The following steps take long for a prompt that is far too long.
         prompts.room(len(self._prompt_ids) + len(given_ids))
         self._notices = prompts.changes(self.command.prompt)
         self._opens_reasoning = prompts.opens_reasoning(self.command.prompt)

@@ -261,7 +261,7 @@ class BeamSearch:
         answer = beam.answer
         ids = as_ids(self._sequence + parent.answer.token_ids)
         num_known = self._cache.num_known(ids)
-        # Tokens that are only known from another beam were not known before the search.
+        # Tokens that are known only from another beam were not known before the search.
         shared = [before for others, before in self._kept if num_common(others, ids) >= num_known]
         kept = ids, min([num_known, *shared])
         self._kept.append(kept)
@@ -284,7 +284,7 @@ def _best_first(
     """
     order = np.lexsort((ids, -best))
     yield from _possible(so_far, row, ids[order], best[order])
-    # The other tokens are rarely needed: only if most of these end the beam.
+    # The other tokens are rarely needed: only if most of the likely ones end the beam.
     rest = np.array(logprobs)
     rest[ids] = -np.inf
     order = np.argsort(-rest, kind="stable")

@@ -50,7 +50,7 @@ def chat_renderer(tokenizer: Any, trials: TrialProcess) -> Render:
     if not tokenizer.has_chat_template:
         return plain_transcript
     if sources_of(tokenizer):
-        # mlx-lm's wrapper adds an option and calls this.
+        # mlx-lm's wrapper adds an option and calls `apply_chat_template`.
         own: Any = tokenizer._tokenizer  # noqa: SLF001
         own.apply_chat_template = LimitedTemplate(own, trials).render
 

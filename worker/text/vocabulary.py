@@ -160,7 +160,8 @@ class Vocabulary:
         """Yield the tokenizer's ids of `text` as if other text stood before it, so that no space is prepended."""
         for separator in _SEPARATORS:
             ids = self._tokenized(separator + text)
-            # The first one or two tokens spell the separator, perhaps after a space; otherwise this one can't be used.
+            # The first one or two tokens spell the separator, perhaps after a space; otherwise this separator can't be
+            # used.
             for index in range(1, min(len(ids), 2) + 1):
                 if self.bytes_of(ids[:index]).lstrip(b" ") == separator.encode():
                     yield ids[index:]
@@ -171,7 +172,7 @@ class Vocabulary:
 
     def _fewest(self, data: bytes) -> list[int] | None:
         """Return the fewest plain tokens that spell `data`; None if there are none."""
-        # For each position, from the last: the number of tokens to the end, the first of them, and where that one ends.
+        # For each position, from the last: the number of tokens to the end, the first of these, and where it ends.
         best: list[tuple[int, int, int] | None] = [None] * len(data) + [(0, 0, 0)]
         for start in reversed(range(len(data))):
             for end in range(start + 1, min(len(data), start + self.max_length) + 1):

@@ -133,7 +133,7 @@ def as_json(text: str, types: frozenset[str]) -> str:
         return json.dumps(text, ensure_ascii=False)
     found = type_of(value)
     if found == "string" and "string" in types:
-        # Quotes in a text are part of it.
+        # Quotes in a text are part of the text.
         return json.dumps(text, ensure_ascii=False)
     if found in types or "string" not in types:
         return json.dumps(value, ensure_ascii=False)

@@ -78,7 +78,7 @@ def _without_numbers(latex: str) -> str:
 
 @lru_cache(maxsize=1)
 def _latex_class() -> Any:
-    # Imported on first use, since it reads its fonts then, in a deprecated way.
+    # Imported on first use, because the import reads fonts, in a deprecated way.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         from ziamath.config import config

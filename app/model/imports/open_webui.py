@@ -136,7 +136,7 @@ def _without_details(text: str, notes: list[str], remarks: Counter[Sentence]) ->
                 notes.append(blocks.other_note(kind, inner, remarks))
         return ""
 
-    # Only up to the last end tag: after it each start tag would cost a search to the end of the text.
+    # Only up to the last end tag: after that, each start tag would cost a search to the end of the text.
     end = text.rfind(_END) + len(_END) if _END in text else 0
     left = _DETAILS.sub(take, text[:end]) + (text[end:].lstrip() if end else text)
     return blocks.with_reasoning("\n\n".join(thoughts), left)

@@ -73,7 +73,7 @@ def _marked(text: str, first: re.Match[str]) -> ForeignConversation:
     is_first_branch = True
     for number, found in enumerate(marks):
         values = object_of(_values(found["values"]))
-        # A text is followed by a line break and an empty line; the last one by a line break only.
+        # A text is followed by a line break and an empty line; the last text only by a line break.
         end = marks[number + 1].start() - 2 if number + 1 < len(marks) else len(text) - 1
         lines, closed = values.get("lines"), values.get("closed")
         begin = found.end()
