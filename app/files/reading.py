@@ -40,7 +40,7 @@ class Job:
 
     path: Path
     conversation_id: int | None
-    """The conversation; None means the empty page, which has none yet."""
+    """The id of the conversation; None means the empty page, whose conversation does not exist yet."""
     is_wanted: bool = True
 
 

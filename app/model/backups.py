@@ -61,7 +61,7 @@ class Backups:
         return 0
 
     def restrict(self) -> None:
-        """Let only the user read the backups, including those that others can read so far."""
+        """Let only the user read the backups, including existing ones."""
         restrict(self.folder, *self.files())
 
     def path_for_replaced(self) -> Path:
@@ -163,7 +163,7 @@ class Backups:
         return max(files, key=lambda file: (self.num_messages(file), file.name))
 
     def _too_many(self, files: list[Path]) -> list[Path]:
-        """Return the daily backups to remove. `files` are given newest first.
+        """Return the daily backups to remove from `files`, which are sorted newest first.
 
         The two newest, the oldest and the fullest are kept. The others are chosen to leave small gaps in time.
         """

@@ -56,7 +56,7 @@ class CacheFolder:
         return None
 
     def restrict(self) -> None:
-        """Let only the user read the files, including those that others can read so far."""
+        """Let only the user read the files, including existing ones."""
         restrict(self.folder)
         for entry, _ in self._entries():
             path = Path(entry.path)

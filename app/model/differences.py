@@ -200,7 +200,7 @@ def _unique(words: Sequence[str], length: int) -> Generator[None, None, dict[tup
 
 
 def _longest_rising(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the longest subsequence of pairs with rising second numbers. The first numbers of `pairs` rise.
+    """Return the longest subsequence of pairs with rising second numbers. The first numbers already rise.
 
     This is patience sorting: `tops[n]` is the smallest number on which a subsequence of n + 1 pairs can end.
     """

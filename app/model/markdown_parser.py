@@ -101,7 +101,7 @@ def as_written(token: Token) -> str:
 
 
 def with_marks(latex: str, opening: str) -> str:
-    """Return LaTeX with its opening mark and the closing mark that belongs to it."""
+    """Return LaTeX between an opening mark and the matching closing mark."""
     return f"{opening}{latex}{_CLOSINGS.get(opening, opening)}"
 
 

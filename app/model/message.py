@@ -121,7 +121,7 @@ class Earlier(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     seed: int | None
     sampling: Sampling
     has_forked: bool = False
-    """Whether a hook forked the answer there. Otherwise it had ended and was continued."""
+    """Whether a hook forked the answer after this part. Otherwise the answer had ended there and was continued."""
 
 
 class HookRecord(Struct, frozen=True, gc=False, kw_only=True):

@@ -61,7 +61,7 @@ class OutputConfig(Struct, frozen=True):
 
 
 class CountBody(SamplingFields, frozen=True, kw_only=True):
-    """The body of a request to count_tokens."""
+    """The body of a request to the endpoint `messages/count_tokens`."""
 
     model: str | None = None
     messages: list[Turn]
@@ -77,7 +77,7 @@ class CountBody(SamplingFields, frozen=True, kw_only=True):
 
 
 class MessageBody(CountBody, frozen=True, kw_only=True):
-    """The body of a request to messages."""
+    """The body of a request to the endpoint `messages`."""
 
     max_tokens: Annotated[int, Meta(ge=1)]
     stream: bool | None = None

@@ -28,7 +28,7 @@ from worker.tools.forms import form_named
 from worker.tools.turn_parts import CallStarted, Content, Part, TurnReader
 
 FOLDER = "Local API"
-"""The folder of the conversations."""
+"""The name of the folder for conversations that are made of requests."""
 _NO_SYSTEM_TEXT = b"no system text"
 
 

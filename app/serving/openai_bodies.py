@@ -117,7 +117,7 @@ class SamplingBody(SamplingFields, frozen=True, kw_only=True):
 
 
 class ChatBody(SamplingBody, frozen=True, kw_only=True):
-    """The body of a request to chat completions."""
+    """The body of a request to the endpoint `chat/completions`."""
 
     messages: list[Turn] = field(default_factory=list[Turn])
     max_completion_tokens: Annotated[int, Meta(ge=1)] | None = None
@@ -145,7 +145,7 @@ class ChatBody(SamplingBody, frozen=True, kw_only=True):
 
 
 class CompletionBody(SamplingBody, frozen=True, kw_only=True):
-    """The body of a request to completions."""
+    """The body of a request to the endpoint `completions`."""
 
     prompt: str | list[str | TokenId | list[TokenId]] = ""
     logprobs: Annotated[int, Meta(ge=0, le=5)] | None = None

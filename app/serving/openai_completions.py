@@ -142,7 +142,7 @@ class _Writer(Writer):
         self._usages.append(end.usage)
 
     def end_stream(self) -> None:
-        """End the stream."""
+        """End the stream of events."""
         if self._body.includes_usage:
             self.events.add({**self._head, "choices": [], "usage": usage_of(self._usages)})
         self.events.end()

@@ -32,7 +32,7 @@ _MAX_BYTES = 256 << 20
 """The limit for all turns together. Beyond it, the least recently used turns are deleted."""
 _KEPT_SHARE = 0.9
 _MAX_PARAMETERS = 500
-"""The most parameters of one SQL statement."""
+"""The limit for the parameters of one SQL statement."""
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS turns (

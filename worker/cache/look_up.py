@@ -21,7 +21,7 @@ class Way(NamedTuple):
     at: int
     """How many of that run's tokens belong to the ids."""
     has_state: Sequence[bool]
-    """Which stacks have a kept state at the end of the ids."""
+    """For each stack, whether a state is cached at the end of the ids."""
     missing: list[tuple[KeptRun, int]]
     """The runs and stacks whose positions are needed but are not in memory."""
 

@@ -186,7 +186,7 @@ class Metadata:
         return np.array([found])
 
     def required_integer(self, key: str, limit: int = 2**31 - 1) -> int:
-        """Return an integer from 1 to `limit`."""
+        """Return an integer from 1 to `limit`. Raises `ModelInvalidError` if the key is missing, too."""
         found = self.integer(key, limit)
         if not found:
             raise self._odd(key) if key in self.values else self._missing(key)

@@ -14,7 +14,7 @@ from worker.gguf.gguf_file import GgufFiles
 from worker.sentence import Sentence
 
 ROPE_TENSORS = frozenset(("rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight"))
-"""Tensors that are described in config.json."""
+"""Tensors that become entries of config.json instead of weights."""
 
 _MAX_FACTORS = 1 << 16
 _MAX_FACTOR = 1e6

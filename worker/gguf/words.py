@@ -17,7 +17,7 @@ from worker.models.tokenizer_file import IS_COMPLETE
 from worker.sentence import Sentence
 
 _UNKNOWN, _CONTROL, _USER_DEFINED, _BYTE = 2, 3, 4, 6
-"""Types of tokens. All others are parts of words."""
+"""Types of special tokens in GGUF. Tokens of all other types are parts of words."""
 
 _ENDS = frozenset(
     (

@@ -41,7 +41,7 @@ class Hook:
         return Decision(backtrack=back)
 
     def _period(self, tokens: Sequence[int]) -> int | None:
-        """Return the length of the shortest repeated sequence at the end, or None."""
+        """Return the length in tokens of the shortest repeated sequence at the end; None if nothing is repeated."""
         end = np.array(tokens[-self._longest * self._times :], dtype=np.int64)
         # Each occurrence ends with the last token, so only distances to equal tokens can be periods.
         for period in (len(end) - 1 - np.flatnonzero(end[:-1] == end[-1]))[::-1].tolist() if len(end) else ():

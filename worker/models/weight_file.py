@@ -41,7 +41,7 @@ _NOT_TEXT = re.compile(
 
 
 EMBEDDING = re.compile(r"embed|wte")
-"""Weights that a step of the model uses first."""
+"""Matches the names of embeddings, which are loaded first."""
 
 
 class _Tensor(Struct, frozen=True, forbid_unknown_fields=True):

@@ -39,7 +39,7 @@ class Queue:
 
     def __init__(self) -> None:
         self.requests: OrderedDict[Ticket, Generate] = OrderedDict()
-        """Requests that were not started."""
+        """The requests that were not started, in their order."""
         self._cancelled: list[Ticket] = []
         self.groups: deque[SequenceGroup] = deque()
 

@@ -29,7 +29,7 @@ class Ending:
     """How the last generation of a sequence ended."""
 
     text: str
-    """The text that it generated."""
+    """The generated text."""
     reason: FinishReason
     stop: str | None
     """The stop string that ended it, or None. It is not in the text."""

@@ -91,7 +91,7 @@ class Turn:
     fields: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """The message's other fields in the shape that templates expect: reasoning, tool calls, the call of a result."""
     has_controls: bool = False
-    """Whether control tokens are typed in `fields`."""
+    """Whether the user or a tool wrote control tokens in `fields`."""
     written: Written | None = None
     """The whole turn as the model generated it; None if it has no reasoning and no calls, or its ids are unknown."""
 

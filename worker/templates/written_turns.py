@@ -22,7 +22,7 @@ from worker.tools.turn_parts import CallBroken, Content, Part, Reasoning, calls_
 from worker.values import ReasoningMarks
 
 _NEXT_MESSAGE = "<|start|>assistant"
-"""gpt-oss writes this itself between two messages; the template writes it before the first."""
+"""gpt-oss generates this text between two messages; before the first one, the template writes it."""
 _MAX_ENDS = 40
 """The most places that are tried as the end of the rendered turn."""
 

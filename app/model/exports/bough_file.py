@@ -39,7 +39,7 @@ def bough_file(excerpts: Iterable[Excerpt]) -> Iterator[Piece]:
 
 
 def _project(excerpt: Excerpt, written: set[str]) -> dict[str, Any]:
-    """Return the project of a conversation's folder as a field; empty if an earlier conversation has the field."""
+    """Return the project of a conversation's folder as a field; empty if an earlier conversation has this project."""
     folder = excerpt.conversation.folder
     if excerpt.project is None or folder in written:
         return {}

@@ -21,7 +21,7 @@ _FIRST_WORDS = 60
 
 
 class AnswerParts(NamedTuple):
-    """A message's reasoning, which only answers have, and the rest of its text."""
+    """A message's reasoning (empty except in answers), and the rest of its text."""
 
     reasoning: str
     answer: str

@@ -32,7 +32,7 @@ from app.model.text import is_right_to_left
 
 _CHARACTER_MM, _SMALL_CHARACTER_MM, _CELL_PADDING_MM = 2.1, 1.7, 5.0
 _MAX_WORD_CHARACTERS = (16, 12, 9, 7, 5)
-"""The letters of a word that fit in a column, for tables with one column, two columns, and so on."""
+"""Limits for the letters of a word that a column must have room for, tried in turn until all columns fit."""
 _MAX_LINE_CHARACTERS = 80
 _MIN_LONG_NUMBER = 100
 """List numbers from this one on need more space than the indentation."""
