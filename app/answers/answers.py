@@ -264,7 +264,11 @@ class Answers(QObject):
         stream = self._streams.get(message_id)
         if stream is None or stream.request_id is not None:
             return False
-        return not any(waiting.waits_for_disk and message_id in waiting.message_ids for waiting in self._waiting)
+        return not self.waits_for_disk(message_id)
+
+    def waits_for_disk(self, message_id: MessageId) -> bool:
+        """Return whether an answer waits only until its prompt is on the disk."""
+        return any(waiting.waits_for_disk and message_id in waiting.message_ids for waiting in self._waiting)
 
     def is_without_new_text(self, message_id: MessageId) -> bool:
         """Return whether an answer was requested and has no new text yet."""

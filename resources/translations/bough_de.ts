@@ -7329,6 +7329,10 @@ Gelöschte Gespräche und entfernte Zweige bleiben 30 Tage hier. So lange könne
         <translation>wartet auf die Antwort darüber</translation>
     </message>
     <message>
+        <source>waits until your message is on the disk</source>
+        <translation>wartet, bis Ihre Nachricht auf dem Datenträger ist</translation>
+    </message>
+    <message>
         <source>preparing the prompt</source>
         <translation>bereitet den Prompt vor</translation>
     </message>

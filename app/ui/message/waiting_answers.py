@@ -98,6 +98,8 @@ class WaitingAnswers(QObject):
             view.show_waiting(text.format(other=model_label(other), model=model_label(model)))
         elif is_below_another and shown.is_queued(waiting.id):
             view.show_waiting(self.tr("waiting for the answer above"))
+        elif self._controller.program.answers.waits_for_disk(waiting.id):
+            view.show_waiting(self.tr("waits until your message is on the disk"))
         elif reading is not None:
             view.show_reading(reading)
         elif name is None:

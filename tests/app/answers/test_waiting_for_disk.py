@@ -49,6 +49,7 @@ def test_the_model_is_asked_once_the_question_is_on_the_disk(desk: Desk, disk: S
     # It is shown as any request, and a kill loses none of it.
     assert desk.stored(question).text == "u1"
     assert not desk.controller.shown.is_queued(answer.id)
+    assert desk.answers.waits_for_disk(answer.id)
     assert desk.answers.is_without_new_text(answer.id)
     QApplication.processEvents()
     assert desk.link.asked == []

@@ -11,9 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from app.model.cache_folder import CacheFolder
 from app.model.flushing import Flusher
 from app.model.store import Store
+from app.model.upkeep import _begin_log  # pyright: ignore[reportPrivateUsage]
 from tests.app.model.stores import connection_of
+from tests.app.model.watched_upkeep import WatchedUpkeep
 from tests.app.slow_disk import SlowDisk
 
 
@@ -76,6 +79,25 @@ def test_messages_wait_for_the_disk_in_order_and_the_caller_does_not(store: Stor
     assert not flusher.waiting()
     assert len(disk.threads) == 2
     assert threading.main_thread() not in disk.threads
+
+
+def test_the_background_work_begins_the_log(path: Path) -> None:
+    with contextlib.closing(Store(path)) as store:
+        store.create_conversation("name", "", "u1")
+    log = path.with_name(f"{path.name}-wal")
+    assert not log.exists()
+    with contextlib.closing(Store(path)) as store:
+        upkeep = WatchedUpkeep(path, CacheFolder(path.parent / "cache"))
+        assert upkeep.wait_for_round(60)
+        upkeep.close()
+        # SQLite waits for the disk when it writes the head of the log, and now it is there.
+        assert log.stat().st_size > 0
+        assert store.has_conversations
+    # A file that was emptied is left as it is.
+    path.write_bytes(b"")
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        _begin_log(connection)
+    assert path.read_bytes() == b""
 
 
 def test_closing_waits_for_the_disk(tmp_path: Path, disk: SlowDisk) -> None:
