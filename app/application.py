@@ -77,7 +77,6 @@ class Application(QObject):
     def __init__(self, places: Places, *, is_safe: bool = False, retry_ms: int = RETRY_MS) -> None:
         """Open the store, read-only if it can't be written. The worker starts after the first paint.
 
-        `is_safe`: ignore the user's settings, hooks, drafts and cache on disk, and leave them as they are.
         `is_safe` means that the user's settings, hooks, drafts and cache on disk are neither used nor changed.
         `retry_ms` is the interval of saving again after saving has failed.
         """

@@ -165,7 +165,6 @@ class LocalApi(QObject):
 
         `why_not_load` returns why a model can't be loaded now; None if it can. `keep` stores a request as messages.
 
-        `note`: the file that says that the keyring has a key. `turns`: the file that remembers written turns.
         `note` is the file that says that the keyring has a key, `turns` the file of turns that the model has written,
         and `log` the file with the last requests.
         """

@@ -276,7 +276,7 @@ class Program(QObject):
 
     def unload_model(self) -> None:
         """Free the memory of the model. Its answers are stopped; the next question loads it again."""
-        self.answers.stop_of(self.session)
+        self.answers.stop_session(self.session)
         self.session.unload()
 
     def leave_model(self, name: str) -> None:

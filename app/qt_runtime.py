@@ -22,7 +22,6 @@ def restore_import() -> None:
 class GarbageCollector(QObject):
     """Collects garbage in the GUI thread, in which it must be created, as long as the application runs.
 
-    Python collects in the thread that allocates next. There it would destroy widgets in reference cycles (closed
     Otherwise Python collects in any thread that allocates memory. If it destroyed widgets in reference cycles there,
     such as closed windows, Qt would crash.
     """

@@ -73,8 +73,8 @@ class _Waiting:
 class Answers(QObject):
     """Requests answers, and writes the streamed text into their messages, on screen and in the store.
 
-    An answer that another model than the loaded one should write waits until the running answers of its session have
-    ended; then its model is loaded. Requests to one session keep their order.
+    An answer of another model than the loaded one waits until the running answers of its session have ended. Then its
+    model is loaded. Requests to one session keep their order.
     """
 
     requested = Signal()
@@ -230,7 +230,7 @@ class Answers(QObject):
             if conversation_id in {None, stream.conversation_id}:
                 self.stop(message_id)
 
-    def stop_of(self, session: ModelSession) -> None:
+    def stop_session(self, session: ModelSession) -> None:
         """Stop all answers that a session is generating or that wait for the session."""
         for message_id, stream in reversed(list(self._streams.items())):
             if (stream.session or self._sessions.of(_model_of(stream))) is session:

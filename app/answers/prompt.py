@@ -198,8 +198,8 @@ def finished(
 ) -> Message:
     """Return the message of one choice of a request that has finished.
 
-    `message` and `prompt` are those of the request. `tokens` are all received tokens, including those without kept
-    text. `number` is that of the choice.
+    `message` and `prompt` are from the request. `tokens` are all received tokens, including tokens whose text was not
+    kept. `number` is the number of the choice.
     """
     choice, usage, timing = event.choices[number], event.usage, event.timing
     before = message.record or Record()
@@ -251,7 +251,7 @@ def _new_notices(event: Finished, prompt: Sequence[Message]) -> tuple[SentencePa
 
 
 def broken_off(message: Message, state: State, error: Sentence | None) -> Message:
-    """Return a message whose answer was stopped or failed (`error` says why; None: stopped by the user)."""
+    """Return a message whose answer failed or was stopped. `error` says why; None means that the user stopped it."""
     record = msgspec.structs.replace(with_error(message.record, error), ended_ms=_now_ms())
     return msgspec.structs.replace(message, state=state, record=record)
 

@@ -1,6 +1,5 @@
 """Stores the entries of the download queue as files, so that interrupted downloads can be resumed after a restart.
 
-Each entry has a folder, in which a fetched GGUF file also lies until it is converted. Several Boughs may share these
 Each entry has a folder. A downloaded GGUF file is also kept there until it is converted. Several running Boughs may
 share these folders: each writes only the entries that it has changed.
 """

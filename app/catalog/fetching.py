@@ -1,7 +1,7 @@
 """The queue of downloads and conversions. Each runs in a process of its own, one of each kind at a time.
 
-Every entry is kept in a file, so what was interrupted is there again, paused, when Bough starts. The queue knows
-neither Qt nor the network: changes are reported by a callback, in the thread where they arise.
+Every entry is kept in a file, so that interrupted entries are there again, paused, when Bough starts. Independent of Qt
+and of the network. Changes are reported by a callback, in the thread in which they occur.
 """
 
 from __future__ import annotations
@@ -66,7 +66,6 @@ class FetchQueue:
     ) -> None:
         """`on_change` is called after every change of `fetches`, in any thread.
 
-        `report` is called here with a sentence on each entry of an earlier start that can't be read.
         `report` is called here with a sentence about each entry of an earlier start that can't be read.
         `begins_empty` means that the entries of earlier starts are ignored.
         """
@@ -99,7 +98,7 @@ class FetchQueue:
     def add(self, model: RemoteModel | LocalGguf) -> Fetch:
         """Add a model at the end of the queue, or resume its entry. The files of a model on the hub may be unknown."""
         with self._changed:
-            # Which of a repository's models is fetched may have been decided later.
+            # The user may have decided later which of a repository's models to download.
             known = next((fetch for fetch in self._fetches if fetch.model.key == model.key), None)
             id_ = id_of(model) if known is None else known.id
             known = known or self.fetch(id_)

@@ -131,7 +131,6 @@ def extra_of(
 ) -> int:
     """Return how many bytes more (or less) the arrays of a worker took than estimated.
 
-    `peak_bytes`: the most that they took while the first prompt after a load was answered, which had `num_tokens`
     `peak_bytes` is the maximum during the first answer after loading; prompt and answer had `num_tokens` tokens.
     `weights_bytes` is the size that the weights had in memory; 0 means that it is estimated, too.
     """

@@ -1,8 +1,8 @@
 """The folder of a repository in the Hugging Face cache: `blobs/<hash>`, `snapshots/<commit>/<path>` and `refs/main`.
 
-Models in MLX format are fetched into this cache, not into a folder of Bough's own: other programs then find them, too,
-`load_model` takes them by the repository's name, and what another program has fetched is not fetched again. The layout
-is documented by huggingface_hub, whose own downloads can't be resumed after their process has ended.
+Models in MLX format are downloaded into this cache and not into a folder of Bough's own. So other programs find them,
+`load_model` loads them by the repository's name, and nothing is downloaded twice. The layout is documented by
+huggingface_hub, whose own downloads can't be resumed after their process has ended.
 """
 
 from __future__ import annotations
@@ -96,7 +96,6 @@ class HubFolder:
     def publish(self, files: Iterable[RemoteFile]) -> Path:
         """Make downloaded files visible as the repository's newest commit; return their folder. Raises `OSError`.
 
-        Files appear in an order in which a reader never takes the folder for a whole model too early: config.json is
         The files appear in an order in which no program takes the folder for a complete model too early: config.json
         is the last file, and the name of the commit follows.
         """

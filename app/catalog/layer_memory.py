@@ -1,6 +1,5 @@
 """The memory that a model's layers need for each token, computed from its config.json. Independent of MLX.
 
-It follows the caches that mlx-lm makes for its architectures: plain attention keeps keys and values of all tokens,
 The rules are those of the caches in mlx-lm: plain attention keeps the keys and values of all tokens, a sliding window
 those of the latest tokens, latent attention a short vector for each token, and a recurrent layer one state.
 """

@@ -1,6 +1,5 @@
 """The user's access token for gated and private models: finds an existing token, or keeps one in the system's keyring.
 
-A token of the environment (HF_TOKEN) and that of an existing login (`hf auth login`) stay where they are. One that is
 A token in the environment (HF_TOKEN) or of an existing login (`hf auth login`) stays where it is. A token that the user
 types in Bough is kept in the system's keyring. It is never written to a file, a log, an address or an argument.
 """

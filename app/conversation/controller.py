@@ -401,7 +401,6 @@ class Controller(QObject):
     ) -> None:
         """Add answers below a question, show the first one, and let the model generate them.
 
-        Without `model`, and unless `num_answers` says how many there should be, these are the models of the generation
         If neither `model` nor `num_answers` is given, the models of the generation settings answer, one after another.
         Otherwise only `model` answers, by default the conversation's.
         """

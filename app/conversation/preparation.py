@@ -75,7 +75,6 @@ class Preparation(QObject):
     def system_prompt(self) -> str:
         """The system prompt with which a branch would begin.
 
-        In a project these are its instructions; elsewhere, the user's prompt of the empty page. Without one, it is that
         In a project this is the project's instructions; elsewhere the prompt that the user set on the empty page, else
         the one in the model's settings.
         """

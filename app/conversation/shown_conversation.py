@@ -23,8 +23,8 @@ from worker.sentence import Sentence
 class ShownConversation(QObject):
     """Reads and navigates the conversation of one window. Owned by the controller.
 
-    It follows changes by the user, by streaming answers and by other windows. No method raises `StoreError`: problems
-    are reported as notices.
+    The branch follows changes by the user, by streaming answers and by other windows. No method raises `StoreError`:
+    problems are reported as notices.
     """
 
     branch_changed = Signal()

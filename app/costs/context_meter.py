@@ -24,7 +24,7 @@ _MAX_CHARS = 100_000
 
 
 @dataclass(frozen=True)
-class Room:
+class ContextUse:
     """How much of the context the next prompt would fill, in tokens."""
 
     num_used: int
@@ -59,7 +59,6 @@ class Room:
 class ContextMeter(QObject):
     """Measures the prompt of the conversation that a window shows.
 
-    Usually the worker plans the whole prompt, including the draft. For a long conversation or large files that would
     Usually the worker plans the whole prompt, including the draft. With a long conversation or large files this would
     take too long after each key. Then only the tokens of the draft are counted, and added to those of the branch.
     """
@@ -92,18 +91,18 @@ class ContextMeter(QObject):
         session.changed.connect(self._on_session_changed)
 
     @property
-    def room(self) -> Room | None:
+    def use(self) -> ContextUse | None:
         """How much of the context the next prompt would fill; None while the model or the cost is not known."""
         info, cost, whole = self._session.info, self._cost, self._whole_cost
         if info is None or cost is None:
             return None
         if whole is not None:
-            return Room(whole.num_tokens, whole.num_kept, info.context_length, whole.seconds)
+            return ContextUse(whole.num_tokens, whole.num_kept, info.context_length, whole.seconds)
         num_used = cost.num_tokens - 1 + self._num_typed + self._num_in_files
         seconds = None
         if cost.seconds is not None and cost.num_read:
             seconds = cost.seconds * (num_used - cost.num_kept) / cost.num_read
-        return Room(num_used, cost.num_kept, info.context_length, seconds)
+        return ContextUse(num_used, cost.num_kept, info.context_length, seconds)
 
     def show(self, path: Path, options: Mapping[str, Any], *, is_another: bool = False) -> None:
         """Measure a branch. Unless `is_another` conversation is shown, the old values stay until new ones arrive."""

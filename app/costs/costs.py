@@ -205,7 +205,6 @@ class Costs(QObject):
     def _tier(self, message_id: MessageId, plan: PromptPlan) -> Tier:
         """Return where the branch to a message is cached.
 
-        The worker reports it for prompts that are kept whole. After an answer, the tokens that a template puts before
         The worker reports this for prompts that are cached as a whole. After an answer, the tokens that a template puts
         before the next turn are never cached. If only these are missing, the branch is cached where the parent's is.
         """

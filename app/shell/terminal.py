@@ -50,7 +50,7 @@ def print_fields(*fields: str) -> None:
 
 
 def print_json(value: Any) -> None:
-    # JSON is UTF-8, whatever the terminal's encoding.
+    # JSON is always UTF-8, even if the terminal has another encoding.
     sys.stdout.flush()
     # A `Sentence` is written as its English text.
     encoded = msgspec.json.encode(value, enc_hook=str)

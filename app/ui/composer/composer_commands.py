@@ -167,24 +167,24 @@ class ComposerCommands(QObject):
 
     def _num_free(self) -> int | None:
         """Return how many more tokens fit into the context; None if that is not known."""
-        return None if self._meter.room is None else self._meter.room.num_free
+        return None if self._meter.use is None else self._meter.use.num_free
 
     def _show_gauge(self) -> None:
-        self._composer.gauge.show_room(self._meter.room, self._program.settings.overflow)
+        self._composer.gauge.show_use(self._meter.use, self._program.settings.overflow)
         self._show_shortage()
 
     def _shortage(self) -> Shortage | None:
         """Return why the next answers would not fit into memory; None if they fit, or if that is not known."""
-        room, generation = self._meter.room, self._preparation.generation
-        if room is None or (room.is_over and self._program.settings.overflow == "fail"):
+        use, generation = self._meter.use, self._preparation.generation
+        if use is None or (use.is_over and self._program.settings.overflow == "fail"):
             # The gauge says that the prompt is too long for the model.
             return None
         if not self._is_checking:
             self._is_checking = True
             self._program.supply.memory_check.changed.connect(self._show_shortage)
-        num_new = min(generation.sampling.max_tokens, max(room.num_free, 0))
-        num_tokens = min(room.num_used + num_new, room.limit)
-        asked = Asked(num_tokens=num_tokens, num_kept=room.num_kept, num_answers=generation.n)
+        num_new = min(generation.sampling.max_tokens, max(use.num_free, 0))
+        num_tokens = min(use.num_used + num_new, use.limit)
+        asked = Asked(num_tokens=num_tokens, num_kept=use.num_kept, num_answers=generation.n)
         models = generation.models_or(self._controller.model.name)
         found = [self._program.supply.memory_check.shortage(name, asked) for name in models]
         return next((one for one in (*found, self._misfit) if one is not None), None)

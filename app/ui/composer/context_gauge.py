@@ -6,7 +6,7 @@ from PySide6.QtCore import QPoint, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QIcon, QPainter, QPixmap
 from PySide6.QtWidgets import QToolTip
 
-from app.costs.context_meter import Room
+from app.costs.context_meter import ContextUse
 from app.model.message import Overflow
 from app.numbers import counted
 from app.ui.parts.buttons import FittingButton
@@ -30,14 +30,14 @@ class ContextGauge(FittingButton):
         self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.setIconSize(_BAR)
         self._theme = theme
-        self._room: Room | None = None
+        self._use: ContextUse | None = None
         self._overflow: Overflow = "fail"
         self.clicked.connect(self._show_tip)
         self._show()
 
-    def show_room(self, room: Room | None, overflow: Overflow) -> None:
+    def show_use(self, use: ContextUse | None, overflow: Overflow) -> None:
         """Show how much of the context is used. None means that it is not known, and hides the gauge."""
-        self._room, self._overflow = room, overflow
+        self._use, self._overflow = use, overflow
         self._show()
 
     def set_theme(self, theme: Theme) -> None:
@@ -45,43 +45,43 @@ class ContextGauge(FittingButton):
         self._show()
 
     def _show(self) -> None:
-        room = self._room
-        self.setVisible(room is not None)
-        if room is None:
+        use = self._use
+        self.setVisible(use is not None)
+        if use is None:
             return
-        share = f"{counted(100 * room.share, 0)} %"
+        share = f"{counted(100 * use.share, 0)} %"
         text, kind = "", ""
-        if room.is_over:
+        if use.is_over:
             text = self.tr("oldest left out") if self._overflow == "drop_oldest" else self.tr("too long")
             kind = "danger" if self._overflow == "fail" else "warning"
-        elif room.is_nearly_full:
+        elif use.is_nearly_full:
             text, kind = self.tr("nearly full"), "warning"
         self.show_texts(*([f"{share} · {text}", share] if text else [share]))
         if self.property("kind") != kind:
             self.setProperty("kind", kind)
             repolish(self)
         colour = {"danger": self._theme.danger, "warning": self._theme.warning}.get(kind, self._theme.accent)
-        self.setIcon(self._bar(room, colour))
-        figures = self._figures(room)
+        self.setIcon(self._bar(use, colour))
+        figures = self._figures(use)
         self.setToolTip(as_tool_tip(figures))
         self.setAccessibleName(self.tr("Context: {share} used").format(share=share) + (f", {text}" if text else ""))
         self.setAccessibleDescription(figures)
 
-    def _figures(self, room: Room) -> str:
-        kept = min(room.num_kept, room.num_used)
+    def _figures(self, use: ContextUse) -> str:
+        kept = min(use.num_kept, use.num_used)
         used = self.tr("{used} of {limit} tokens with this message: {kept} kept, {read} to read").format(
-            used=counted(room.num_used), limit=counted(room.limit), kept=counted(kept), read=counted(room.num_read)
+            used=counted(use.num_used), limit=counted(use.limit), kept=counted(kept), read=counted(use.num_read)
         )
-        if room.seconds is not None and room.seconds >= _MIN_SHOWN_S:
-            used += f" ({seconds_text(room.seconds, 0)})"
-        if not room.is_over:
-            return used + self.tr(", {free} free for the answer.").format(free=counted(room.num_free))
-        over = self.tr(", {over} too many. ").format(over=counted(1 - room.num_free))
+        if use.seconds is not None and use.seconds >= _MIN_SHOWN_S:
+            used += f" ({seconds_text(use.seconds, 0)})"
+        if not use.is_over:
+            return used + self.tr(", {free} free for the answer.").format(free=counted(use.num_free))
+        over = self.tr(", {over} too many. ").format(over=counted(1 - use.num_free))
         if self._overflow == "drop_oldest":
             return used + over + self.tr("The oldest messages will not be sent to the model.")
         return used + over + self.tr("The answer would fail: shorten the message, or continue from an earlier one.")
 
-    def _bar(self, room: Room, colour: str) -> QIcon:
+    def _bar(self, use: ContextUse, colour: str) -> QIcon:
         ratio = self.devicePixelRatioF()
         pixmap = QPixmap(_BAR * ratio)
         pixmap.setDevicePixelRatio(ratio)
@@ -96,7 +96,7 @@ class ContextGauge(FittingButton):
         inside = whole.adjusted(1.5, 1.5, -1.5, -1.5)
         light = QColor(colour)
         light.setAlphaF(0.45)
-        used, kept = min(room.share, 1.0), min(room.num_kept / room.limit, room.share, 1.0) if room.limit else 0.0
+        used, kept = min(use.share, 1.0), min(use.num_kept / use.limit, use.share, 1.0) if use.limit else 0.0
         for share, brush in ((used, light), (kept, QColor(colour))):
             if share > 0:
                 painter.setBrush(brush)

@@ -230,7 +230,7 @@ class SearchPanel(Overlay):
 class SearchChips(QWidget):
     """The filters of a search as buttons: role, date, model, starred, pinned.
 
-    They show and change the filters in the search text, which alone holds the state.
+    The buttons show and change the filters in the search text, which is the only place where filters are stored.
     """
 
     typed = Signal(str)

@@ -1,6 +1,6 @@
 """Writes parsed Markdown into a text document, block by block.
 
-HTML is shown as text and images as their descriptions: nothing is fetched, nothing is run.
+HTML is shown as text and images as their descriptions: nothing is downloaded, nothing is run.
 """
 
 from __future__ import annotations

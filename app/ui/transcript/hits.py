@@ -1,7 +1,7 @@
 """Search hits in the messages of a conversation, ignoring case. Independent of Qt.
 
-The source text of each message is searched. Where the page shows it otherwise (Markdown syntax is hidden there), the
-nearest hit is highlighted, or only the message is shown.
+The source text of each message is searched. If the page does not show a hit (because it hides Markdown syntax), the
+nearest visible hit is highlighted; if there is none, the page only scrolls to the message.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ def num_occurrences(text: str, folded_query: str) -> int:
 def occurrences(text: str, folded_query: str, first: int = 0, number: int | None = None) -> list[tuple[int, int]]:
     """Return the start and end (in characters) of occurrences of a case-folded query; they do not overlap.
 
-    They are `number` of them from the one with the index `first` on, or all from there for None. A text may have a
-    million.
+    `first` is the index of the first occurrence to return, `number` how many to return; None means all from there on.
+    A text may have a million occurrences.
     """
     if not folded_query:
         return []

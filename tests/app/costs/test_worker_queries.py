@@ -9,7 +9,7 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from app.answers.prompt import turns
-from app.costs.context_meter import ContextMeter, Room
+from app.costs.context_meter import ContextMeter, ContextUse
 from app.costs.worker_queries import FormatCheck, HookList, TokenCount, slices
 from app.model.attachment import Attachment, unsent_files
 from app.model.generation_settings import AnswerFormat, Hook
@@ -154,22 +154,22 @@ def _written(desk: Desk, bot: QtBot, number: int, text: str, prompt: int, cached
 def test_the_meter_fills_while_the_user_types(desk: Desk, qtbot: QtBot) -> None:
     meter = ContextMeter(desk.session, desk.program)
     meter.show(lambda: _BRANCH, {})
-    assert meter.room is None
+    assert meter.use is None
     _written(desk, qtbot, 1, "u1\n\n?", 301, 200)
-    assert meter.room == Room(300, 200, 2048, 1.0)
+    assert meter.use == ContextUse(300, 200, 2048, 1.0)
     meter.write("some words")
     _written(desk, qtbot, 2, "u1\n\nsome words", 350, 220)
-    room = meter.room
-    assert room is not None
-    assert room == Room(350, 220, 2048, 1.3)
-    assert (room.num_read, room.num_free) == (130, 1698)
+    use = meter.use
+    assert use is not None
+    assert use == ContextUse(350, 220, 2048, 1.3)
+    assert (use.num_read, use.num_free) == (130, 1698)
     meter.write("some words", unsent_files([Attachment(name="n.py", text="x = 1\n")]), 7)
     _written(desk, qtbot, 3, "u1\n\nn.py:\n\n```py\nx = 1\n```\n\nsome words", 1950, 220)
-    room = meter.room
-    assert room is not None
-    assert (room.num_used, room.is_nearly_full, room.is_over) == (1950, True, False)
+    use = meter.use
+    assert use is not None
+    assert (use.num_used, use.is_nearly_full, use.is_over) == (1950, True, False)
     meter.write(" ")
-    assert meter.room == Room(300, 200, 2048, 1.0)
+    assert meter.use == ContextUse(300, 200, 2048, 1.0)
 
 
 @pytest.mark.parametrize("what", ["files", "branch"])
@@ -182,12 +182,12 @@ def test_with_long_files_or_branches_only_the_typed_text_is_counted_again(desk: 
     meter.write("some words", attached, 1600)
     qtbot.waitUntil(lambda: bool(_asked(desk, Tokenize)), timeout=PATIENCE_MS)
     desk.link.say(Tokenized(request_id=_asked(desk, Tokenize)[0].request_id, token_ids=[], pieces=[], num_tokens=50))
-    room = meter.room
-    assert room is not None
-    assert (room.num_used, room.num_kept, room.num_read) == (1950, 200, 1750)
+    use = meter.use
+    assert use is not None
+    assert (use.num_used, use.num_kept, use.num_read) == (1950, 200, 1750)
     meter.write(" ", attached, 1600)
-    assert meter.room is not None
-    assert meter.room.num_used == 1900
+    assert meter.use is not None
+    assert meter.use.num_used == 1900
     assert len(_asked(desk, Plan)) == 1
 
 
@@ -201,9 +201,9 @@ def test_a_late_count_of_another_conversation_is_ignored(desk: Desk, qtbot: QtBo
     qtbot.waitUntil(lambda: bool(_asked(desk, Plan)), timeout=PATIENCE_MS)
     meter.show(list, {}, is_another=True)
     _planned(desk, qtbot, 1, 301, 200)
-    assert meter.room is None
+    assert meter.use is None
     _planned(desk, qtbot, 2, 11, 0)
-    assert meter.room == Room(10, 0, 2048, 10 / 100 * 11 / 11)
+    assert meter.use == ContextUse(10, 0, 2048, 10 / 100 * 11 / 11)
 
 
 def test_a_prompt_that_the_model_refuses_leaves_the_meter_empty(desk: Desk, qtbot: QtBot) -> None:
@@ -217,7 +217,7 @@ def test_a_prompt_that_the_model_refuses_leaves_the_meter_empty(desk: Desk, qtbo
     assert isinstance(plan.prompts, list)
     assert plan.prompts[0].template_options == {"enable_thinking": True}
     desk.link.say(Failed(request_id=plan.request_id, kind="bad_request", message="It has no template."))
-    assert meter.room is None
+    assert meter.use is None
 
 
 def test_another_model_counts_again(desk: Desk, qtbot: QtBot) -> None:
@@ -225,10 +225,10 @@ def test_another_model_counts_again(desk: Desk, qtbot: QtBot) -> None:
     meter.show(lambda: _BRANCH, {})
     _planned(desk, qtbot, 1, 301, 200)
     desk.session.load("/another")
-    assert meter.room is None
+    assert meter.use is None
     desk.link.loaded()
     _planned(desk, qtbot, 2, 21, 0, None)
-    assert meter.room == Room(20, 0, 2048, None)
+    assert meter.use == ContextUse(20, 0, 2048, None)
 
 
 # --- waiting -------------------------------------------------------------------------------------------------
