@@ -102,7 +102,7 @@ class OverloadedError(WorkerError):
 
 
 class LibraryPanicError(WorkerError):
-    """A library written in Rust panicked on its input. It can still be used."""
+    """A library written in Rust panicked on its input. The library can still be used."""
 
     kind = "model_invalid"
 

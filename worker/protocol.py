@@ -1,4 +1,4 @@
-"""The messages between a worker and the program that drives it. How they are encoded is in `worker.encoding`."""
+"""The messages between a worker and the program that drives it. `worker.encoding` encodes them."""
 
 # ruff: noqa: I001 (aliases mark names that are exported)
 

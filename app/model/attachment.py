@@ -24,7 +24,7 @@ _LANGUAGES = {
     **dict.fromkeys(("docx", "odt", "epub", "html", "htm", "xhtml"), "markdown"),
     **dict.fromkeys(("xlsx", "xlsm", "xlsb", "xls", "ods"), "csv"),
 }
-"""The language of the text that is read from files with these suffixes; otherwise it is the suffix."""
+"""The code fence languages for files with these suffixes. For all other files, the suffix is the language."""
 
 
 class FilePart(Struct, frozen=True, kw_only=True):
@@ -50,7 +50,7 @@ class Attachment(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def chosen(self) -> str:
-        """The text that is sent: all of it, or the chosen parts, each under its title."""
+        """The text that is sent: the whole text, or the chosen parts, each below its title."""
         if not self.parts:
             return self.text
         if self.is_cut and not self.left_out:

@@ -26,7 +26,7 @@ _IN_USE = {"SQLITE_BUSY", "SQLITE_LOCKED"}
 _NOT_ALLOWED = {"SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH"}
 
 _WAL_PAGES = 8000
-"""At this length, a write copies the log into the file; `Upkeep` usually does it earlier, in the background."""
+"""When the log has this many pages, a write copies it into the file. Usually `Upkeep` does so earlier."""
 
 
 class StoreError(SentenceError):
@@ -241,7 +241,7 @@ def _keep_as_it_was(path: Path, connection: sqlite3.Connection) -> None:
 
 
 def _readable(path: Path) -> Generator[sqlite3.Connection]:
-    """Yield connections that can read a file. The caller owns the one that it takes."""
+    """Yield connections that can read a file, in turn. The caller owns the connection that it chooses."""
     if not path.is_file():
         # A pipe would block.
         return
@@ -263,7 +263,7 @@ def _readable(path: Path) -> Generator[sqlite3.Connection]:
 
 
 def _up_to_date(path: Path, connection: sqlite3.Connection) -> sqlite3.Connection:
-    """Return a read-only connection with all tables: the given one, or one to a migrated copy in memory."""
+    """Return a read-only connection with all tables: the given one, or a connection to a migrated copy in memory."""
     if not path.stat().st_size:
         raise StoreError(Sentence("{path} is empty.", path=path))
     if application_of(connection) != APPLICATION_ID:
@@ -314,7 +314,7 @@ def _refuse_what_is_not_ours(path: Path, connection: sqlite3.Connection) -> None
 
 
 def _refuse_a_lone_log(path: Path) -> None:
-    """Refuse a log whose file is gone or empty: SQLite would delete it, with all that it holds."""
+    """Refuse a log whose file is missing or empty, because SQLite would delete the log with its contents."""
     log = _beside(path, "-wal")
     if not log.is_file() or not log.stat().st_size or (path.exists() and path.stat().st_size):
         return

@@ -39,7 +39,7 @@ FormatKind: TypeAlias = Literal["json_schema", "regex", "choice", "lark"]
 
 
 class AnswerFormat(Struct, frozen=True, kw_only=True):
-    """An answer format as the user wrote it. Choices are written one on each line."""
+    """An answer format as the user wrote it. Each choice is on a line of its own."""
 
     kind: FormatKind
     text: str

@@ -1,4 +1,4 @@
-"""The store's schema, as an ordered list of migrations. `PRAGMA user_version` is the number of those applied."""
+"""The store's schema, as an ordered list of migrations. `PRAGMA user_version` is how many were applied."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from app.model.search_index import indexed
 
 APPLICATION_ID = 0x426F7567
-"""Marks a file as Bough's, in its header."""
+"""This number in the header of a file marks it as Bough's."""
 
 _FIRST = """
 CREATE TABLE message (

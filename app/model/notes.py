@@ -17,7 +17,7 @@ def fenced(text: str, language: str = "") -> str:
 
 
 def fenced_text(text: str) -> str:
-    """Return the text in the code block of a note, exactly; the whole text of a note without one."""
+    """Return the exact text in the code block of a note; the whole text of a note without a code block."""
     below = text.partition("\n\n")[2]
     head, _, rest = below.partition("\n")
     body, newline, tail = rest.rpartition("\n")

@@ -54,7 +54,7 @@ class LatestWriter(Generic[_T]):
     """Writes the latest contents of a file in a thread, as a busy disk takes hundreds of milliseconds."""
 
     def __init__(self, write: Callable[[_T], None]) -> None:
-        """`write` is called in the thread, for one value after another. It must not raise."""
+        """`write` is called in the thread, for one value after another, and must not raise."""
         self._write = write
         self._lock = threading.Lock()
         self._next: list[_T] = []

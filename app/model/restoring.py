@@ -1,4 +1,4 @@
-"""The list of a store's backups, and restoring one of them."""
+"""Lists a store's backups, and restores one of them."""
 
 from __future__ import annotations
 

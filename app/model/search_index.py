@@ -53,7 +53,7 @@ class Query:
 
 
 def indexed(text: str) -> str | None:
-    """Return the form of a text for the index; None if it is the text itself."""
+    """Return the form of a text for the index; None if the text needs no change."""
     if text.isascii():
         return None
     form = re.sub(_FORMS, lambda found: unicodedata.normalize("NFKC", found[0]), text)

@@ -216,7 +216,7 @@ class Store:
 
     @_repairing_index
     def update(self, *messages: Message) -> None:
-        """Write the text, state and record of messages; they are on the disk on return."""
+        """Write the text, state and record of messages. The change is on the disk on return."""
         with self._database.durably():
             self.messages.write(messages)
 
@@ -239,7 +239,7 @@ class Store:
 
     @_repairing_index
     def put_back(self, conversation_id: int, step: Step) -> None:
-        """Restore the tree as it was before a step; it is on the disk on return."""
+        """Restore the tree to its state before a step. The change is on the disk on return."""
         with self._database.durably():
             self.messages.prune(step.hide)
             self.messages.prune(step.show, is_pruned=False)

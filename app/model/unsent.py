@@ -30,7 +30,7 @@ class Unsent(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return len(self.text) + len(self.system_prompt or "") + texts
 
     def edit_of(self, message_id: int) -> str | None:
-        """Return the changed text in the open editor of a message; None without one."""
+        """Return the changed text in the open editor of a message; None if it has no open editor."""
         return next((edit.text for edit in self.edits if edit.message_id == message_id), None)
 
     def with_edit(self, message_id: int, text: str | None) -> Unsent:

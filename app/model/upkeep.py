@@ -28,7 +28,7 @@ _SETTLE_S = 3.0
 """The first round waits until the program has started."""
 _LOOK_S = 5.0
 _RETRY_S = 300.0
-"""After a failure, the next attempt waits longer, because it is expensive."""
+"""The time until the next attempt after a failure. It is longer because attempts are expensive."""
 _LOG_BYTES = 4 << 20
 """A log of this size is written into the store's file."""
 _MERGE_PAGES = 200
@@ -90,7 +90,7 @@ class Upkeep:
                 self._is_asked.wait(pause_s)
 
     def _is_there(self) -> bool:
-        """Return whether the store's file is at its path. If it is not, report that once."""
+        """Return whether the store's file is at its path. If it is missing, report this once."""
         with contextlib.suppress(OSError):
             if not self._path.exists():
                 if not self._is_gone:

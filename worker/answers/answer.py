@@ -24,7 +24,7 @@ from worker.text.text_stream import TextStream, TokenPrefix
 from worker.text.vocabulary import Vocabulary
 
 _MAX_RECUT = 32
-"""At most this many tokens are tokenized again when the vocabulary can't spell a part of the last one."""
+"""If the vocabulary can't spell a part of the last token, at most this many tokens are tokenized again."""
 
 
 class Answer:

@@ -183,5 +183,5 @@ def _literal(expression: ast.expr | None) -> Any:
 
 
 def _clean(text: str) -> str:
-    """Return the text with lone surrogates replaced, so that it can be sent."""
+    """Return a text that can be sent: lone surrogates are replaced."""
     return text.encode("utf-8", "replace").decode()

@@ -29,7 +29,7 @@ from worker.text.vocabulary import Vocabulary
 
 _VISITS_PER_TOKEN = 8
 _MIN_VISITS = 64
-"""An answer may make `_MIN_VISITS` visits, and `_VISITS_PER_TOKEN` more for each token that it may have."""
+"""An answer is limited to `_MIN_VISITS` visits, plus `_VISITS_PER_TOKEN` for each token that it may have."""
 
 
 class Sampled(Protocol):
@@ -162,7 +162,7 @@ class Steering:
             self._apply_all(decisions, drawn, taken)
 
     def _decide(self, taken: Taken) -> None:
-        """Ask the hooks before the next token is sampled, again after each change that they make."""
+        """Call the hooks before the next token is sampled, and again after each change that they make."""
         while not self._next.is_decided and not self._has_ended and not self.writing.answer.is_healing:
             step = self._step("before", None, self._visits.get(self.writing.sampling_position, 0))
             self._backtracked, self._appended = 0, []
@@ -225,7 +225,7 @@ class Steering:
         taken.forks.append(fork)
 
     def start_with(self, decision: Decision, drawn: SampledToken | None) -> list[Event]:
-        """Apply the decision that this fork was made for. Return its events."""
+        """Apply the decision for which this fork was made. Return its events."""
         taken = Taken()
         self._apply(decision, drawn, taken)
         # All tokens so far were sampled by the parent, or were not sampled.

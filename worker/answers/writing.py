@@ -272,7 +272,7 @@ class Writing:
         return "" if self._answer.reason is not None else self._answer.end(reason)
 
     def begin_next_segment(self) -> None:
-        """Begin the next segment after the kept tokens of those before it."""
+        """Begin the next segment after the kept tokens of the previous segments."""
         ended = self._answer
         self._ended.append(ended)
         self._answer = self._new_answer(self._plans[len(self._ended)], ended.turn_ids, was_shown=ended.was_shown)
@@ -283,7 +283,7 @@ class Writing:
 
     @property
     def reason(self) -> FinishReason | None:
-        """Why it ended; None before that."""
+        """Why the choice ended; None while it continues."""
         return self._answer.reason if self._is_over else None
 
     def choice(self, seed: int) -> Choice:

@@ -328,7 +328,7 @@ class _Building:
             yield ConvertedType(kind, form.bits if form else 0, float(f"{loss.relative:.3g}"), loss.num_values)
 
     def finish(self, texts: Mapping[str, str], folder: Path) -> None:
-        """Write the other files, check everything, and give the folder its name."""
+        """Write the other files, check everything, and rename the folder to its final name."""
         for name, text in texts.items():
             path = self.folder / name
             path.parent.mkdir(exist_ok=True)

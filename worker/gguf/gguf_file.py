@@ -26,7 +26,7 @@ from worker.sentence import Sentence
 Value: TypeAlias = bool | int | float | str | list[str] | npt.NDArray[Any]
 
 MAX_HEADER_BYTES = 128 << 20
-"""Headers of real files have up to 20 MB, nearly all of it tokens and merges."""
+"""The limit for a header. Those of real files have up to 20 MB, mostly tokens and merges."""
 _MAX_ENTRIES = 1 << 16
 _MAX_TENSORS = 1 << 16
 _MAX_TEXTS = 4 << 20

@@ -60,7 +60,7 @@ class Plan:
 
     @property
     def path(self) -> str:
-        """The path of the weight's module, as config.json names it."""
+        """The path of the weight's module, as in config.json."""
         return self.weight.name.rpartition(".")[0]
 
 

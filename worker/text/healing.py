@@ -37,7 +37,7 @@ def num_taken_back(vocabulary: Vocabulary, token_ids: Sequence[int]) -> int:
 
 
 class Healing:
-    """A mask that makes the next tokens spell `data` again. After that it allows all tokens."""
+    """A mask that makes the next tokens spell `data` again. After `data`, it allows all tokens."""
 
     def __init__(self, vocabulary: Vocabulary, data: bytes) -> None:
         """`data` are the bytes of plain tokens, so that tokens which spell them always exist.

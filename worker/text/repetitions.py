@@ -81,7 +81,7 @@ class _Group:
     now: _Length = _NOTHING
     """The length of the alternative that is being parsed."""
     before: _Length | None = None
-    """The length of the alternatives before it; None if there are none."""
+    """The length of the alternatives before the present one; None if there are none."""
     last: _Length = _NOTHING
     """The length of the last part, which a repetition would repeat."""
 

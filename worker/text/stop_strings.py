@@ -66,7 +66,7 @@ class StopStrings:
             self.after(stop[:_NUM_EAGER_CHARS])
 
     def after(self, text: str) -> Node:
-        """Return the node that `text` leads to. Stop strings that end within it are ignored."""
+        """Return the node to which `text` leads. Stop strings that end inside `text` are ignored."""
         node = self.start
         for character in text[max(0, len(text) - self._max_length) :]:
             node = node[character]

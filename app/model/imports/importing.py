@@ -47,7 +47,7 @@ class Summary(Struct, kw_only=True):
     """The result of an import or a planned import."""
 
     programs: Counter[str] = field(default_factory=Counter[str])
-    """The number of conversations by the program that they come from."""
+    """The number of conversations from each program."""
     num_conversations: int = 0
     num_messages: int = 0
     num_branches: int = 0
