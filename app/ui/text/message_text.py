@@ -558,6 +558,15 @@ class MessageText(QTextBrowser):
             self._show_cursor()
 
     @override
+    def focusNextPrevChild(self, next: bool, /) -> bool:
+        cursor = self.textCursor()
+        moved = super().focusNextPrevChild(next)
+        if not self.hasFocus():
+            # While it looks for a link, Qt moves the cursor to the beginning; the button goes on from the cursor.
+            super().setTextCursor(cursor)
+        return moved
+
+    @override
     def focusOutEvent(self, e: QFocusEvent) -> None:
         super().focusOutEvent(e)
         if e.reason() in _LEAVING_REASONS:

@@ -32,7 +32,9 @@ from app.ui.composer.sampling_panel import SamplingPanel
 from app.ui.composer.system_prompt_popover import SystemPromptPopover
 from app.ui.message.foldable_parts import NoteView
 from app.ui.parts.popover import Popover
+from tests.app.ui import screen_reader
 from tests.app.ui.conftest import User
+from tests.app.ui.ways import Way, mostly, name_of, press
 from tests.waiting import PATIENCE_MS
 
 _CONTROLS = (QAbstractButton, QAbstractSpinBox, QComboBox, QLineEdit, QPlainTextEdit)
@@ -173,7 +175,8 @@ def test_a_file_is_read_once_however_often_its_question_changes(user: User, tmp_
     assert user.controller.shown.path[1].text.startswith("apples.txt\nApples")
 
 
-def test_a_document_is_read_in_the_background_and_its_pages_are_chosen(user: User, tmp_path: Path) -> None:
+@mostly("keys")
+def test_a_document_is_read_in_the_background_and_its_pages_are_chosen(user: User, tmp_path: Path, way: Way) -> None:
     file = tmp_path / "book.html"
     file.write_text("".join(f"<h1>Chapter {name}</h1><p>It is about {name}.</p>" for name in ("one", "two", "three")))
     composer = user.window.composer
@@ -186,12 +189,18 @@ def test_a_document_is_read_in_the_background_and_its_pages_are_chosen(user: Use
     user.bot.waitUntil(lambda: list(composer.attachments.openers) == [0], timeout=PATIENCE_MS)
     user.bot.waitUntil(lambda: "tokens" in composer.attachments.openers[0].text(), timeout=PATIENCE_MS)
     opener = composer.attachments.openers[0]
-    opener.setFocus()
-    _press(user, opener, Qt.Key.Key_Space)
+    press(user, way, composer, name_of(opener))
     popover = QApplication.activePopupWidget()
     assert isinstance(popover, PartsPopover)
-    _press(user, popover.parts, Qt.Key.Key_Down)
-    _press(user, popover.parts, Qt.Key.Key_Space)
+    if way == "mouse":
+        place = popover.parts.visualItemRect(popover.parts.item(1))
+        box = QPoint(place.left() + 12, place.center().y())
+        user.bot.mouseClick(popover.parts.viewport(), Qt.MouseButton.LeftButton, pos=box)
+    else:
+        _press(user, popover.parts, Qt.Key.Key_Down)
+        assert screen_reader.focused(popover.parts).startswith("Chapter two")
+        _press(user, popover.parts, Qt.Key.Key_Space)
+    assert popover.parts.item(1).checkState() == Qt.CheckState.Unchecked
     popover.close()
     assert "2 of 3 parts" in composer.attachments.openers[0].accessibleName()
     composer.text.setFocus()

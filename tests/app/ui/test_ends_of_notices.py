@@ -22,8 +22,8 @@ from app.notices import (
     UndoDelete,
     UndoDeleteProject,
 )
-from tests.app.ui import screen_reader
 from tests.app.ui.conftest import User
+from tests.app.ui.ways import Way, each_way, focus, press
 from tests.waiting import PATIENCE_MS
 from worker.sentence import verbatim
 
@@ -109,19 +109,17 @@ def test_a_notice_ends_when_its_action_is_no_longer_due(user: User, row: _Row) -
     assert not banner.isVisible()
 
 
-@pytest.mark.parametrize("way", ["mouse", "reader"])
-def test_undo_in_a_notice_ends_it(user: User, way: str) -> None:
+@each_way
+def test_undo_in_a_notice_ends_it(user: User, way: Way) -> None:
     user.ask("What is a branch?")
     conversation = user.controller.shown.conversation
     assert conversation is not None
     user.controller.program.conversations.delete(conversation.id)
-    if way == "mouse":
-        user.window.banner.button.click()
-    else:
-        screen_reader.press(user.bot, user.window.banner, "Undo")
+    press(user, way, user.window.banner, "Undo")
     user.bot.waitUntil(lambda: not user.window.banner.isVisible(), timeout=PATIENCE_MS)
     assert user.controller.shown.conversation is not None
     assert user.controller.shown.conversation.id == conversation.id
+    assert focus(user) is user.window.composer.text
 
 
 def test_the_guide_is_not_offered_on_its_own_page(user: User) -> None:

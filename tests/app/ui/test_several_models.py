@@ -12,6 +12,7 @@ from PySide6.QtGui import QAccessible
 from app.ui.composer.sampling_panel import SamplingPanel
 from tests.app.ui import screen_reader
 from tests.app.ui.conftest import User
+from tests.app.ui.ways import Way, keys, mostly, press, tab_to
 from tests.models import byte_level_tokenizer, chain, write_scripted_model
 from tests.waiting import PATIENCE_MS
 
@@ -39,22 +40,35 @@ def _panel(user: User) -> SamplingPanel | None:
     return next((panel for panel in user.window.findChildren(SamplingPanel) if panel.isVisible()), None)
 
 
-def test_two_models_answer_side_by_side_with_their_names_and_costs(user: User, two: tuple[Path, Path]) -> None:
+@mostly("keys")
+def test_two_models_answer_side_by_side_with_their_names_and_costs(
+    user: User, two: tuple[Path, Path], way: Way
+) -> None:
     oak, elm = two
     user.window.action("sampling").trigger()
     user.bot.waitUntil(lambda: _panel(user) is not None, timeout=PATIENCE_MS)
     panel = _panel(user)
     assert panel is not None
-    panel.models.setFocus()
-    user.bot.keyClick(panel.models, Qt.Key.Key_Space)
     menu = panel.models.choices
+    if way == "keys":
+        tab_to(user, "Answered by")
+        keys(user, "Space")
+    else:
+        press(user, way, panel, "Answered by")
     user.bot.waitUntil(menu.isVisible, timeout=PATIENCE_MS)
-    place = [action.text() for action in menu.actions()].index("elm")
-    for _ in range(place + 1):
-        user.bot.keyClick(menu, Qt.Key.Key_Down)
-    user.bot.keyClick(menu, Qt.Key.Key_Space)
+    entry = next(action for action in menu.actions() if action.text() == "elm")
+    match way:
+        case "mouse":
+            user.bot.mouseClick(menu, Qt.MouseButton.LeftButton, pos=menu.actionGeometry(entry).center())
+        case "keys":
+            while menu.activeAction() is not entry:
+                keys(user, "Down")
+            keys(user, "Space")
+        case "reader":
+            screen_reader.choose(menu, "elm")
     # The menu stays open for more.
     assert menu.isVisible()
+    assert entry.isChecked()
     user.bot.keyClick(menu, Qt.Key.Key_Escape)
     assert panel.models.text() == "2 models"
     assert "Answered by" in screen_reader.found(panel, QAccessible.Role.ButtonMenu)

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
 
 import pytest
 from pypdf import PdfReader
-from PySide6.QtCore import QEvent, QMimeData, QPoint, Qt, QUrl
+from PySide6.QtCore import QEvent, QMimeData, QObject, QPoint, Qt, QUrl
 from PySide6.QtGui import QAccessible, QContextMenuEvent, QDragEnterEvent, QDropEvent, QHelpEvent
 from PySide6.QtPrintSupport import QPrintDialog
-from PySide6.QtWidgets import QApplication, QFileDialog, QLineEdit, QToolTip, QWidget
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QFileDialog, QLineEdit, QMessageBox, QToolTip, QWidget
 
+from app.answers.answer_stream import Reading
 from app.answers.sessions import GUIDE
+from app.model.message import Message
 from app.ui.composer.sampling_panel import SamplingPanel
 from app.ui.composer.writing_field import WritingField
 from app.ui.dialogs.project_window import ProjectWindow
 from app.ui.pages import Welcome
 from app.ui.parts.popover import Popover
 from app.ui.theme import theme
+from app.ui.tree.tree_view import TreeView
 from tests.app.ui import screen_reader
 from tests.app.ui.conftest import User
 from tests.app.ui.ways import (
@@ -317,3 +323,221 @@ def _project_page(user: User) -> ProjectWindow:
     page.activateWindow()
     user.bot.waitUntil(page.isActiveWindow, timeout=PATIENCE_MS)
     return page
+
+
+# --- asking and editing --------------------------------------------------------------------------------------
+
+
+def _edit(user: User, way: Way, message: Message, text: str) -> None:
+    """Open the editor of a message and replace its text."""
+    view = user.view(message.id)
+    view.text.setFocus(Qt.FocusReason.TabFocusReason)
+    press(user, way, view, "Edit")
+    field = focus(user)
+    assert isinstance(field, WritingField)
+    assert name_of(field) == "New version"
+    if way == "reader":
+        screen_reader.write(view, "New version", text)
+    else:
+        keys(user, "Ctrl+A")
+        user.bot.keyClicks(field, text)
+
+
+@each_way
+def test_a_question_is_edited_and_asked_again(user: User, way: Way) -> None:
+    user.ask("What is a branch?")
+    question = user.controller.shown.path[-2]
+    _edit(user, way, question, "How do I fork?")
+    press(user, way, user.view(question.id), "Ask again")
+    user.answer()
+    assert user.controller.shown.path[-2].text == "How do I fork?"
+    assert len(user.controller.shown.siblings(question.id)) == 2
+    assert user.controller.shown.message(question.id).text == "What is a branch?"
+
+
+@each_way
+def test_an_edited_answer_is_saved(user: User, way: Way) -> None:
+    answer = user.ask("What is a branch?")
+    _edit(user, way, answer, "Mine.")
+    press(user, way, user.view(answer.id), "Save")
+    assert user.controller.shown.path[-1].text == "Mine."
+    assert len(user.controller.shown.siblings(answer.id)) == 2
+
+
+@mostly("reader")
+def test_another_system_prompt_is_saved_as_a_branch(user: User, way: Way) -> None:
+    user.ask("What is a branch?")
+    press(user, way, user.window.composer, "System prompt")
+    panel = QApplication.activePopupWidget()
+    assert panel is not None
+    if way == "reader":
+        screen_reader.write(panel, "System prompt", "Be brief.")
+    else:
+        user.bot.keyClicks(focus(user), "Be brief.")
+    press(user, way, panel, "Save as new branch")
+    user.answer()
+    assert [one.text for one in user.controller.shown.path[:2]] == ["Be brief.", "What is a branch?"]
+
+
+@mostly("reader")
+def test_an_answer_goes_on_from_the_cursor(user: User, way: Way) -> None:
+    answer = user.ask("What is a branch?")
+    view = user.view(answer.id)
+    if way == "mouse":
+        user.bot.mouseClick(view.text.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(60, 10))
+    else:
+        view.text.setFocus(Qt.FocusReason.TabFocusReason)
+        keys(user, "Ctrl+Home", "Ctrl+Right", "Ctrl+Right")
+        text = QAccessible.queryAccessibleInterface(view.text).textInterface()
+        assert text is not None
+        assert text.cursorPosition() == view.text.textCursor().position() > 0
+    kept = answer.text[: view.text.source_position]
+    assert 0 < len(kept) < len(answer.text)
+    press(user, way, view, "Continue from here")
+    version = user.answer()
+    assert version.id != answer.id
+    assert version.text.startswith(kept)
+
+
+@each_way
+def test_a_file_is_attached_and_removed(user: User, way: Way, tmp_path: Path) -> None:
+    composer, file = user.window.composer, tmp_path / "notes.txt"
+    file.write_text("Apples are red.")
+    while_open(
+        user,
+        QFileDialog,
+        lambda dialog: _fill(user, way, file, "Open", dialog),
+        lambda: press(user, way, composer, "Attach files"),
+    )
+    user.window.activateWindow()
+    user.bot.waitUntil(user.window.isActiveWindow, timeout=PATIENCE_MS)
+    user.bot.waitUntil(lambda: "token" in name_of(composer.attachments.buttons[0]), timeout=PATIENCE_MS)
+    chip = name_of(composer.attachments.buttons[0])
+    assert chip.startswith("Remove notes.txt · ")
+    user.bot.waitUntil(
+        lambda: chip.removeprefix("Remove ") in screen_reader.found(composer, QAccessible.Role.StaticText),
+        timeout=PATIENCE_MS,
+    )
+    press(user, way, composer, chip)
+    assert composer.attachments.buttons == []
+
+
+# --- stopping ------------------------------------------------------------------------------------------------
+
+
+def _press_stop(user: User, way: Way) -> None:
+    if way == "keys":
+        keys(user, "Esc")
+    else:
+        press(user, way, user.window.composer, "Stop")
+
+
+@mostly("mouse")
+def test_an_answer_is_stopped_while_its_prompt_is_read(user: User, way: Way) -> None:
+    pid = user.application.link.pid
+    assert pid is not None
+    field = user.window.composer.text
+    # Not one that is kept from another test.
+    field.setPlainText(f"By {way}: " + "What is a branch? " * 90)
+    field.setFocus()
+    reported: list[Reading] = []
+
+    def pause(_message_id: int, reading: Reading) -> None:
+        os.kill(pid, signal.SIGSTOP)
+        reported.append(reading)
+
+    connection = user.controller.shown.reading.connect(pause)
+    keys(user, "Return")
+    user.bot.waitUntil(lambda: bool(reported), timeout=PATIENCE_MS)
+    QObject.disconnect(connection)
+    try:
+        answer = user.controller.shown.path[-1]
+        done, total = reported[0].done, reported[0].total
+        assert done < total
+        line = f"reading {done:,} of {total:,}"
+
+        def is_said() -> bool:
+            words = screen_reader.found(user.view(answer.id), QAccessible.Role.StaticText)
+            return any(text.startswith(line) for text in words)
+
+        user.bot.waitUntil(is_said, timeout=PATIENCE_MS)
+        _press_stop(user, way)
+        assert "stopping…" in screen_reader.found(user.view(answer.id), QAccessible.Role.StaticText)
+        assert name_of(user.window.composer.send_button) == "Stopping…"
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    stopped = user.answer()
+    assert (stopped.state, stopped.text) == ("stopped", "")
+
+
+# --- the tree ------------------------------------------------------------------------------------------------
+
+
+@mostly("reader")
+def test_the_tree_keeps_its_places_and_shows_no_stale_cost_after_an_undo(user: User, way: Way) -> None:
+    first = user.ask("What is a branch?")
+    user.press(first.id, "r")
+    second = user.answer()
+    user.window.action("tree").trigger()
+    tree, card = user.window.tree_dock.view, user.window.tree_dock.card
+    try:
+        user.bot.waitUntil(lambda: bool(_places(tree)), timeout=PATIENCE_MS)
+        before = _places(tree)
+        view = user.view(second.id)
+        view.text.setFocus(Qt.FocusReason.TabFocusReason)
+        if way == "keys":
+            keys(user, "Alt+Left")
+        else:
+            press(user, way, view, "Previous version")
+        assert user.controller.shown.path[-1].id == first.id
+        assert _places(tree) == before
+        # An undone change makes the costs unknown until the worker has said them again.
+        user.controller.prune(second.id)
+        if way == "keys":
+            keys(user, "Ctrl+Z")
+        else:
+            press(user, way, user.window.banner, "Undo")
+        user.bot.waitUntil(lambda: _places(tree) == before, timeout=PATIENCE_MS)
+        match way:
+            case "mouse":
+                assert tree.layout_shown is not None
+                QTest.mouseMove(tree.viewport(), tree.rect_of(tree.layout_shown[second.id]).center())
+                said = card.cost_text
+            case "keys":
+                keys(user, "F6", "End")
+                said = card.cost_text
+            case "reader":
+                said = _descriptions(tree)[-1]
+        assert said in {"…", "Cost not known yet"} or user.controller.costs.get(second.id) is not None
+        user.bot.waitUntil(lambda: user.controller.costs.get(second.id) is not None, timeout=PATIENCE_MS)
+        assert "kept" in _descriptions(tree)[-1] or "read" in _descriptions(tree)[-1]
+    finally:
+        user.window.action("tree").trigger()
+
+
+def _places(tree: TreeView) -> dict[str, tuple[int, int]]:
+    """Return where the accessible nodes of the tree are, by their names without the mark of the visible branch."""
+    interface = QAccessible.queryAccessibleInterface(tree)
+    found = [interface.child(number) for number in range(interface.childCount())]
+    return {one.text(QAccessible.Text.Name): one.rect().topLeft().toTuple() for one in found if one is not None}
+
+
+def _descriptions(tree: TreeView) -> list[str]:
+    interface = QAccessible.queryAccessibleInterface(tree)
+    found = [interface.child(number) for number in range(interface.childCount())]
+    return [one.text(QAccessible.Text.Description) for one in found if one is not None]
+
+
+# --- the list of conversations and the trash -----------------------------------------------------------------
+
+
+@each_way
+def test_emptying_the_trash_asks_first(user: User, way: Way) -> None:
+    from_menu(user, way, "File", "Empty trash…")
+    box = next(one for one in user.window.findChildren(QMessageBox) if one.isVisible())
+    box.activateWindow()
+    user.bot.waitUntil(box.isActiveWindow, timeout=PATIENCE_MS)
+    # The harmless button has the focus.
+    assert name_of(focus(user)) == "Cancel"
+    press(user, way, box, "Cancel")
+    user.bot.waitUntil(lambda: not box.isVisible(), timeout=PATIENCE_MS)

@@ -15,6 +15,7 @@ from app.model.message import Message
 from app.ui.message.message_footer import PrefillProgress
 from tests.app.ui import screen_reader
 from tests.app.ui.conftest import User
+from tests.app.ui.ways import Way, mostly, press
 from tests.long import in_long_runs
 from tests.waiting import PATIENCE_MS
 
@@ -77,7 +78,8 @@ def test_stop_says_so_at_once(user: User, asked: Message, way: str) -> None:
     assert "Cancel" not in screen_reader.found(user.view(asked.id), QAccessible.Role.Button)
 
 
-def test_a_follow_up_that_waits_says_so_and_esc_stops_both(user: User, asked: Message) -> None:
+@mostly("keys")
+def test_a_follow_up_that_waits_says_so_and_stop_ends_both(user: User, asked: Message, way: Way) -> None:
     user.type("And what is a leaf?")
     user.bot.keyClick(user.window.composer.text, Qt.Key.Key_Return)
     below = user.controller.shown.path[-1]
@@ -85,6 +87,9 @@ def test_a_follow_up_that_waits_says_so_and_esc_stops_both(user: User, asked: Me
     user.bot.waitUntil(lambda: "waiting for the answer above" in _texts(user, below), timeout=PATIENCE_MS)
     assert user.view(asked.id).text._has_caret  # pyright: ignore[reportPrivateUsage]
     assert not user.view(below.id).text._has_caret  # pyright: ignore[reportPrivateUsage]
-    user.bot.keyClick(user.window.composer.text, Qt.Key.Key_Escape)
+    if way == "keys":
+        user.bot.keyClick(user.window.composer.text, Qt.Key.Key_Escape)
+    else:
+        press(user, way, user.window.composer, "Stop")
     assert user.controller.shown.message(below.id).state == "stopped"
     assert user.application.answers.is_stopping(asked.id)
