@@ -96,7 +96,7 @@ def test_the_sidebar_over_a_narrow_page_opens_a_conversation_and_goes(narrow: Us
 # --- below an answer -----------------------------------------------------------------------------------------
 
 
-@each_way
+@mostly("keys")
 def test_the_figure_of_an_answer_shows_all_figures_in_a_tool_tip_and_in_a_panel(user: User, way: Way) -> None:
     answer = user.ask("What is a branch?")
     figure = user.view(answer.id).footer.figure
@@ -123,7 +123,7 @@ def test_the_figure_of_an_answer_shows_all_figures_in_a_tool_tip_and_in_a_panel(
     assert QApplication.activePopupWidget() is None
 
 
-@each_way
+@mostly("mouse")
 def test_the_menu_at_a_message_has_at_most_nine_entries(user: User, way: Way) -> None:
     first = user.ask("What is a branch?")
     user.press(first.id, "r")
@@ -204,7 +204,7 @@ def _type(user: User, field: QLineEdit, path: Path) -> None:
     user.bot.keyClicks(field, str(path))
 
 
-@each_way
+@mostly("reader")
 def test_settings_go_to_one_file_and_come_from_one(user: User, way: Way, tmp_path: Path) -> None:
     preferences, file = user.controller.program.preferences, tmp_path / "mine.json"
     preferences.change(text_percent=110)
@@ -259,7 +259,7 @@ def _write(user: User, way: Way, page: ProjectWindow, name: str, text: str) -> N
             screen_reader.write(page, name, text)
 
 
-@each_way
+@mostly("mouse")
 def test_a_project_is_made_and_opened_again(user: User, way: Way, tmp_path: Path) -> None:
     folder, file = f"Garden of {way}", tmp_path / "notes.txt"
     file.write_text("Apples are red.")
@@ -343,7 +343,7 @@ def _edit(user: User, way: Way, message: Message, text: str) -> None:
         user.bot.keyClicks(field, text)
 
 
-@each_way
+@mostly("keys")
 def test_a_question_is_edited_and_asked_again(user: User, way: Way) -> None:
     user.ask("What is a branch?")
     question = user.controller.shown.path[-2]
@@ -355,7 +355,7 @@ def test_a_question_is_edited_and_asked_again(user: User, way: Way) -> None:
     assert user.controller.shown.message(question.id).text == "What is a branch?"
 
 
-@each_way
+@mostly("mouse")
 def test_an_edited_answer_is_saved(user: User, way: Way) -> None:
     answer = user.ask("What is a branch?")
     _edit(user, way, answer, "Mine.")
@@ -399,7 +399,7 @@ def test_an_answer_goes_on_from_the_cursor(user: User, way: Way) -> None:
     assert version.text.startswith(kept)
 
 
-@each_way
+@mostly("reader")
 def test_a_file_is_attached_and_removed(user: User, way: Way, tmp_path: Path) -> None:
     composer, file = user.window.composer, tmp_path / "notes.txt"
     file.write_text("Apples are red.")
@@ -531,7 +531,7 @@ def _descriptions(tree: TreeView) -> list[str]:
 # --- the list of conversations and the trash -----------------------------------------------------------------
 
 
-@each_way
+@mostly("keys")
 def test_emptying_the_trash_asks_first(user: User, way: Way) -> None:
     from_menu(user, way, "File", "Empty trash…")
     box = next(one for one in user.window.findChildren(QMessageBox) if one.isVisible())
