@@ -165,7 +165,7 @@ class ModelSupply(QObject):
         fetched = STARTER_ON_HUB.repo if STARTER_ON_HUB.repo in recent else ""
         return str(find_starter(self._models_folder) or fetched)
 
-    # --- models on the hub, and on their way ---------------------------------------------------------------
+    # --- models on the hub, downloads and conversions ------------------------------------------------------
 
     def _make_hub(self) -> Hub:
         from app.catalog.hub import Hub
@@ -198,7 +198,7 @@ class ModelSupply(QObject):
             return FetchQueue(places, self._hub.get(), on_change, report=self._report, begins_empty=is_new)
 
         transfers = Transfers(make_queue)
-        # Windows first note which model has landed, while its transfer is still in their lists.
+        # Windows first note which model is complete, while its transfer is still in their lists.
         transfers.landed.connect(self.local_models.look, Qt.ConnectionType.QueuedConnection)
         self._transfer_notices = TransferNotices(transfers, self._notices, self._session, self._is_first_model)
         return transfers

@@ -177,20 +177,20 @@ Cause: TypeAlias = Literal[
     "store",  # the store that was opened is not the usual one
     "saving",  # text can't be saved
     "settings",  # settings can't be saved
-    "files",  # settings were set aside, or the safe mode
+    "files",  # settings could not be read and were set aside, or the safe mode is on
     "drafts",  # unsent texts or other files were set aside
     "model",  # a model did not load
     "worker",  # a worker does not respond
     "local_api",  # other programs get no answers
-    "arrival",  # models have come while no Models window was open
-    "transfer",  # models have failed to come meanwhile
-    "interrupted",  # models were on their way when Bough ended
+    "arrival",  # downloads or conversions finished while no Models window was open
+    "transfer",  # downloads or conversions failed while no Models window was open
+    "interrupted",  # downloads or conversions were interrupted when Bough ended
     "writing",  # a change could not be written
-    "fresh_worker",  # a worker is started again
+    "fresh_worker",  # a new worker replaces one that died
     "template",  # the loaded model has no chat template
-    "draft",  # its draft model was refused
-    "odd_model",  # something about it is odd
-    "precision",  # a precision of its cache was refused
+    "draft",  # the draft model of the loaded model was refused
+    "odd_model",  # the loaded model has a problem, but can be used
+    "precision",  # the loaded model does not support the chosen precision of the cache
 ]
 """The lasting state of the program that a notice is about."""
 

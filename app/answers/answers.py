@@ -485,7 +485,7 @@ class Answers(QObject):
             return False
         has_given_up = is_there and session.state == "failed" and not session.link.is_started
         if waiting.is_loading or (has_given_up and waiting.message_ids):
-            # It could not be loaded, or its process died again and again and is not started until the user chooses.
+            # The model could not be loaded, or its process died repeatedly and starts only when the user chooses.
             return True
         if any(stream.session is session and not stream.has_ended for stream in self._streams.values()):
             return False
@@ -548,7 +548,7 @@ class Answers(QObject):
     def _on_choice(self, ids: dict[int, MessageId], event: Chunk | Retract | Forked | Answered) -> None:
         message_id = ids.get(event.parent if isinstance(event, Forked) else event.choice)
         if message_id is None:
-            # It belongs to a fork that could not be stored.
+            # The event belongs to a fork that could not be stored.
             return
         stream = self._streams[message_id]
         stream.has_begun = True

@@ -355,7 +355,7 @@ class ModelSession(QObject):
             self._set_kept(event if isinstance(event, CacheStatsReport) else None)
             return
         if event.request_id != self._request_id:
-            # It belongs to an answer, so this worker is useful.
+            # The event belongs to an answer, so this worker works.
             self._num_deaths = 0
             return
         self.is_load_begun = True

@@ -205,7 +205,7 @@ class _Fetcher:
 
     def _converted(self, source: Path, name: str) -> Path:
         """Convert a GGUF file to a model folder, unless an earlier process has done so; return the folder."""
-        # Most models need none of this.
+        # Imported here because most models need no conversion.
         from worker.gguf.conversion import convert
 
         begun = self._order.target

@@ -24,12 +24,12 @@ def remove(model: LocalModel, *, models: Path, cache: Path) -> int:
     """
     path = _to_remove(model, models, cache)
     lock = HubFolder(model.repo, cache).lock if model.source == "hub" else None
-    with _not_fetched(lock, model):
+    with _keeping_from_download(lock, model):
         return _remove(model, path, cache)
 
 
 @contextlib.contextmanager
-def _not_fetched(lock: Path | None, model: LocalModel) -> Generator[None]:
+def _keeping_from_download(lock: Path | None, model: LocalModel) -> Generator[None]:
     """Keep other processes from downloading a repository meanwhile.
 
     Raises `RemovalError` if it is being downloaded now.

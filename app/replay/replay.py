@@ -275,7 +275,7 @@ class Replay:
                 self._remark(Sentence("The model's context ends at token {position}.", position=self._place))
                 self._end()
                 return []
-            # It ended where the stored answer continues.
+            # The replay ended where the stored answer continues.
             self._num_compared += 1
             self._differ(self._place, None)
             self._place += 1

@@ -328,7 +328,7 @@ class _ScrollingText(QScrollArea):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self._label = label
-        # It may be narrower than Qt would have it, so that it is never cut off.
+        # Without this, Qt gives the label a minimum width, and a narrow window would cut its text off.
         label.setMinimumWidth(1)
         self.setWidget(label)
         policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)

@@ -94,7 +94,7 @@ class MainWindow(QMainWindow):
         self._pages = Pages(self._controller, self._theme)
         self.transcript, self.welcome = self._pages.transcript, self._pages.welcome
         self.composer = Composer(self._theme)
-        # Connected before anything sends: what follows may post new notices.
+        # Connected first, because the objects created below may post notices.
         self.composer.sent.connect(self.banner.dismiss_passing)
         middle = QWidget()
         middle.setObjectName("page")
@@ -346,7 +346,7 @@ class MainWindow(QMainWindow):
         if self._pages.forget_long_texts():
             QTimer.singleShot(0, self, partial(self._change_theme, has_long_texts=True))
         elif has_long_texts:
-            # They come back in the next turn. Nothing is painted until then.
+            # The texts are shown again in the next turn. Nothing is painted until then.
             self.setUpdatesEnabled(False)
             self._apply_style()
             QTimer.singleShot(0, self, self._end_change)
@@ -416,7 +416,7 @@ class MainWindow(QMainWindow):
         self._show_menu_bar()
 
     def _fit_docks(self) -> None:
-        """Let the sidebar and the tree lie over the page where they would leave it too little room."""
+        """Let the sidebar and the tree cover a part of the page if the page beside them would be too narrow."""
         is_narrow = self.width() < scaled_beside(_NARROW_PX)
         for placement in (self._sidebar_placement, self._dock_placement):
             placement.set_narrow(is_narrow)

@@ -232,7 +232,7 @@ class MessageView(QFrame):
 
     def _show_buttons(self) -> None:
         is_editable = not self.shown.is_streaming and not self._edit.is_open
-        # Where there is no system prompt, the button stands for it.
+        # An empty system prompt is shown only as its button.
         is_empty_prompt = self.message.role == "system" and not self.message.text
         self._row.show_buttons((self.shown.is_last or is_empty_prompt or self._focus.is_active) and is_editable)
 

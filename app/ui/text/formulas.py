@@ -321,7 +321,7 @@ class FormulaObject(QPyTextObject):
         above = picture.height_px - picture.below_px
         size = QSizeF(picture.width_px * shrunk, above * shrunk + below)
         if is_narrow:
-            # It fits in any case.
+            # A narrow formula fits even if the page's width changes.
             self._sizes[number] = size
         return size
 

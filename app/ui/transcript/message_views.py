@@ -113,7 +113,7 @@ class MessageViews(Mapping[MessageId, "MessageView"]):
         return True
 
     def forget_long_texts(self) -> bool:
-        """Remove parts of long texts from the page until the next `set_theme`, so that nothing lays them out again.
+        """Remove parts of long texts from the page until the next `set_theme`, so that Qt does not lay them out again.
 
         Return whether there were any. Spare views are deleted, too, because styling them takes as long as styling
         visible views.

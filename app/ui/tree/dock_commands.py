@@ -267,7 +267,7 @@ def _is_within(widget: QWidget, root: QWidget) -> bool:
 
 
 class Shade(QWidget):
-    """Darkens the page behind what lies over it."""
+    """Darkens the page behind a dock that covers a part of it."""
 
     pressed = Signal()
 
