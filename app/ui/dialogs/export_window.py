@@ -129,7 +129,8 @@ class ExportWindow(Sheet):
         column.addWidget(self._format_line)
         column.addWidget(self.colours)
         column.addSpacing(4)
-        column.addWidget(_heading(self.tr("Include")))
+        self._include = _heading(self.tr("Include"))
+        column.addWidget(self._include)
         for box in (self.reasoning, self.system_prompts, self.statistics):
             column.addWidget(box)
         column.addSpacing(4)
@@ -186,9 +187,10 @@ class ExportWindow(Sheet):
         self._format_line.setText(_format_text(request.format).line)
         self.colours.setVisible(request.format == "html")
         keeps_all = request.format in _COMPLETE
-        self.reasoning.setEnabled(not keeps_all)
-        self.system_prompts.setEnabled(not keeps_all)
-        self.statistics.setEnabled(request.format in _WITH_STATISTICS)
+        self.reasoning.setVisible(not keeps_all)
+        self.system_prompts.setVisible(not keeps_all)
+        self.statistics.setVisible(request.format in _WITH_STATISTICS)
+        self._include.setVisible(not keeps_all)
         if not self._is_name_edited:
             name = self._offers[self.scopes.chosen].name
             proposed = proposed_name(name, request)

@@ -9,6 +9,7 @@ from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtWidgets import QFileDialog, QInputDialog, QMessageBox, QWidget
 
 from app.sentences import translated
+from app.ui.parts.qt_workarounds import without_indent
 from app.ui.theme import scaled
 
 _WIDTH_PX = 380
@@ -114,6 +115,7 @@ def confirm_emptying(parent: QWidget, empty: Callable[[], object]) -> None:
     )
     box.setDefaultButton(box.addButton(QMessageBox.StandardButton.Cancel))
     delete.clicked.connect(empty)
+    without_indent(box)
     box.open()
 
 
@@ -158,6 +160,7 @@ def _ask_close(parent: QWidget, question: str, details: str, yes: str) -> bool:
     keep = box.addButton(QCoreApplication.translate("Dialogs", "Keep open"), QMessageBox.ButtonRole.RejectRole)
     box.setDefaultButton(keep)
     box.setEscapeButton(keep)
+    without_indent(box)
     box.exec()
     box.deleteLater()
     return box.clickedButton() is close
@@ -180,6 +183,7 @@ def show_about(parent: QWidget, how_it_runs: Sequence[str]) -> None:
         ),
     )
     box.setInformativeText("\n\n".join((*details, *map(translated, how_it_runs))))
+    without_indent(box)
     box.open()
 
 

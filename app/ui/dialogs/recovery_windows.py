@@ -17,6 +17,7 @@ from app.model.trash import TrashItem
 from app.numbers import sized
 from app.ui.parts.labels import quiet_label
 from app.ui.parts.list_rows import two_line_item, two_line_list
+from app.ui.parts.qt_workarounds import without_indent
 from app.ui.parts.sheet import Filling, Sheet
 from app.ui.parts.times import when
 
@@ -181,6 +182,7 @@ class TrashWindow(_ListWindow):
         box = self._question(self.tr("Delete permanently"), question, details)
         delete = box.addButton(self.tr("Delete permanently"), QMessageBox.ButtonRole.DestructiveRole)
         delete.clicked.connect(lambda: self._delete(trashed))
+        without_indent(box)
         box.open()
 
     def _delete(self, trashed: list[TrashItem]) -> None:
@@ -279,6 +281,7 @@ class BackupsWindow(_ListWindow):
         )
         restore = box.addButton(self.tr("Restore"), QMessageBox.ButtonRole.AcceptRole)
         restore.clicked.connect(lambda: self._restore(backup.file))
+        without_indent(box)
         box.open()
 
     def _restore(self, file: Path) -> None:

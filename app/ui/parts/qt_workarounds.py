@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import shiboken6
 from PySide6.QtCore import QMimeData, QObject
 from PySide6.QtGui import QAccessible, QAccessibleInterface, QGuiApplication
 from PySide6.QtWidgets import QAbstractScrollArea, QAccessibleWidget, QWidget
+
+if TYPE_CHECKING:
+    from PySide6.QtWidgets import QMessageBox
 
 _SCROLL_AREAS = {"QScrollArea", "QAbstractScrollArea"}
 """Lists and text views have other class names, and accessible interfaces of their own."""
@@ -51,3 +54,13 @@ def leave_plain_text_on_clipboard() -> None:
     # The clipboard may have no contents, for example on Wayland.
     if contents is not None and shiboken6.createdByPython(contents):
         clipboard.setText(clipboard.text())
+
+
+def without_indent(box: QMessageBox) -> None:
+    """Let the text of a box without an icon begin at its edge: Qt leaves room for the icon. Call it before it opens."""
+    grid = box.layout()
+    for number in range(0 if grid is None else grid.count()):
+        item = None if grid is None else grid.itemAt(number)
+        spacer = None if item is None else item.spacerItem()
+        if spacer is not None:
+            spacer.changeSize(0, 0)

@@ -121,7 +121,7 @@ def test_every_choice_updates_the_preview_and_the_file_name(user: User, tmp_path
     sheet.formats.setCurrentIndex(sheet.formats.findData("openai-jsonl"))
     _wait(user, lambda: sheet.preview.text.toPlainText().startswith('{"messages"'))
     assert sheet.path == tmp_path / "planted.openai.jsonl"
-    assert not sheet.statistics.isEnabled()
+    assert sheet.statistics.isHidden()
     sheet.formats.setCurrentIndex(sheet.formats.findData("pdf"))
     _wait(user, lambda: sheet.preview.page.isVisible())
     sheet.scopes.choose(len(sheet.scopes.buttons) - 1)
