@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from PySide6.QtCore import QCoreApplication, Qt, Signal
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -20,6 +21,7 @@ from PySide6.QtWidgets import (
     QVBoxLayout,
     QWidget,
 )
+from typing_extensions import override
 
 from app.archive.archive import Archive, Task
 from app.export.exporting import (
@@ -45,6 +47,10 @@ from app.ui.theme import scaled
 
 _SIZE_PX = (900, 660)
 _FORM_PX = 360
+_MIN_PX = (320, 360)
+_MIN_PREVIEW_PX = 280
+_NO_LIMIT = 16_777_215
+"""Qt's own limit of a widget's size."""
 _SCHEMES: tuple[Literal["both", "light", "dark"], ...] = ("both", "light", "dark")
 _PAGE_SCALE = 1.5
 _COMPLETE: frozenset[Format] = frozenset({"bough"})
@@ -146,19 +152,29 @@ class ExportWindow(Sheet):
         folder_row.addWidget(self.folder_button)
         column.addLayout(folder_row)
         column.addStretch(1)
-        form = scrolled(self._form)
-        form.setFixedWidth(scaled(_FORM_PX))
+        self._scrolled_form = form = scrolled(self._form)
         row = QHBoxLayout()
         row.setSpacing(16)
         row.addWidget(form)
-        line = QFrame()
+        self._line = line = QFrame()
         line.setObjectName("line")
         line.setFixedWidth(1)
         row.addWidget(line)
         row.addWidget(self.preview, 1)
+        # It may be narrower than both halves: then there is no preview.
+        self.setMinimumSize(*_MIN_PX)
         self.body.addLayout(row, 1)
         self.cancel_button = self.add_button(self.tr("Cancel"), self.reject, key=self.tr("Esc"))
         self.export_button = self.add_button(self.tr("Export"), self._export, is_primary=True)
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        has_preview = event.size().width() >= scaled(_FORM_PX) + _MIN_PREVIEW_PX
+        self._line.setVisible(has_preview)
+        self.preview.setVisible(has_preview)
+        self._scrolled_form.setMinimumWidth(scaled(_FORM_PX) if has_preview else 0)
+        self._scrolled_form.setMaximumWidth(scaled(_FORM_PX) if has_preview else _NO_LIMIT)
 
     # --- the choices ----------------------------------------------------------------------------------
 

@@ -23,7 +23,7 @@ class ShortcutsWindow(Sheet):
         self.setWindowTitle(self.tr("Keyboard shortcuts"))
         page = QWidget()
         self._grid = QGridLayout(page)
-        self._grid.setContentsMargins(0, 0, 8, 0)
+        self._grid.setContentsMargins(8, 4, 8, 4)
         self._grid.setHorizontalSpacing(24)
         self._grid.setVerticalSpacing(8)
         self._grid.setColumnStretch(0, 1)

@@ -10,10 +10,11 @@ from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 from PySide6.QtCore import QEvent, QObject, Qt
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
+    QBoxLayout,
     QDialog,
     QFrame,
-    QHBoxLayout,
     QProgressBar,
     QPushButton,
     QScrollArea,
@@ -27,10 +28,13 @@ from typing_extensions import override
 from app.archive.archive import Task
 from app.sentences import translated
 from app.ui.parts.labels import quiet_label
+from app.ui.parts.layouts import FlowLayout
 from app.ui.theme import grown, repolish
 
 _OF_SCREEN = 0.9
 _STEPS = 1000
+_AROUND_FOOT_PX = 2 * 16 + 8
+_MIN_NOTE_PX = 40
 
 
 class Filling(NamedTuple):
@@ -88,10 +92,13 @@ class Sheet(QDialog):
         self._status.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self._footer = QFrame()
         self._footer.setObjectName("settings_foot")
-        self._buttons = QHBoxLayout(self._footer)
-        self._buttons.setContentsMargins(16, 12, 16, 12)
+        self._foot = QBoxLayout(QBoxLayout.Direction.LeftToRight, self._footer)
+        self._foot.setContentsMargins(16, 12, 16, 12)
+        self._foot.setSpacing(8)
+        self._buttons = FlowLayout(is_at_end=True)
         self._buttons.setSpacing(8)
-        self._buttons.addWidget(self._status, 1)
+        self._foot.addWidget(self._status, 1)
+        self._foot.addLayout(self._buttons)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
@@ -100,6 +107,14 @@ class Sheet(QDialog):
         self._task: Task | None = None
         self._filling: Filling | None = None
         self._highest_px = 0
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        # Where the buttons leave the message no room, they go below it.
+        room = self.width() - self._buttons.width_of_one_row - _AROUND_FOOT_PX
+        directions = QBoxLayout.Direction
+        self._foot.setDirection(directions.LeftToRight if room >= _MIN_NOTE_PX else directions.TopToBottom)
 
     def add_button(
         self, text: str, act: Callable[[], object], *, key: str = "", is_primary: bool = False

@@ -10,6 +10,7 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 from typing_extensions import override
 
+from app.answers.sessions import GUIDE
 from app.program import Program
 from app.ui.header import model_label
 from app.ui.models.draft_model_commands import misfit_text
@@ -174,6 +175,10 @@ class DraftModelCard(QWidget):
         self._show_misfits()
         with QSignalBlocker(self._choices):
             self._choices.choose(names.index(session.draft))
+        # With nothing to choose and nothing to gain, there is only the sentence.
+        needs_none = session.state == "ready" and session.name == GUIDE and names == [""]
+        self._choices.setVisible(not needs_none)
+        self.open_button.setVisible(not needs_none)
         model = model_label(session.name)
         if session.state == "ready" and session.name == "guide" and not session.draft:
             text = self.tr("The guide needs no draft model: it is fast enough.")

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLayout, QVBoxLayout, QWidget
+from typing_extensions import override
 
 from app.ui.parts.labels import quiet_label
 from app.ui.parts.layouts import scrolled
+
+_MARGIN_PX, _NARROW_MARGIN_PX = 16, 8
+_NARROW_PX = 420
 
 
 class SettingsPage(QWidget):
@@ -15,8 +20,8 @@ class SettingsPage(QWidget):
         """`fills_height` means that the cards grow with the window."""
         super().__init__()
         page = QWidget()
-        column = QVBoxLayout(page)
-        column.setContentsMargins(16, 16, 16, 16)
+        column = self._column = QVBoxLayout(page)
+        column.setContentsMargins(_MARGIN_PX, _MARGIN_PX, _MARGIN_PX, _MARGIN_PX)
         column.setSpacing(12)
         self.cards = QVBoxLayout()
         self.cards.setSpacing(12)
@@ -27,6 +32,12 @@ class SettingsPage(QWidget):
         self._outer.setContentsMargins(0, 0, 0, 0)
         self._outer.setSpacing(0)
         self._outer.addWidget(scrolled(page), 1)
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        beside = _MARGIN_PX if event.size().width() >= _NARROW_PX else _NARROW_MARGIN_PX
+        self._column.setContentsMargins(beside, _MARGIN_PX, beside, _MARGIN_PX)
 
     def add_footer(self, note: QLabel, *buttons: QWidget) -> None:
         """Add a footer with a note and buttons, which stays visible while the cards scroll."""

@@ -25,6 +25,7 @@ from app.program import Program
 from app.ui.languages import LANGUAGES
 from app.ui.menus import Menus, label
 from app.ui.parts.labels import quiet_label
+from app.ui.parts.layouts import FlowLayout
 from app.ui.parts.radio_group import RadioGroup
 from app.ui.settings.keys_page import KeysPage
 from app.ui.settings.local_api_page import LocalApiPage
@@ -298,7 +299,7 @@ class DataPage(SettingsPage):
         )
         actions = dict(iter(menus))
         for (title, explanation), names in zip(titles, _DATA_ACTIONS, strict=True):
-            row = QHBoxLayout()
+            row = FlowLayout()
             row.setSpacing(8)
             for name in names:
                 if name in actions:
@@ -306,5 +307,4 @@ class DataPage(SettingsPage):
                     button = QPushButton(label(action))
                     button.clicked.connect(action.trigger)
                     row.addWidget(button)
-            row.addStretch(1)
             self.cards.addWidget(card(title, explanation, row))
