@@ -55,7 +55,7 @@ class Decision:
     temperature: float | None = None
     """The temperature for the token; None keeps that of the request."""
     token: int | None = None
-    """The token to put here instead of a sampled one."""
+    """The token to put at this position instead of a sampled one."""
     splices: Sequence[Splice] = ()
     resample: bool = False
     """Sample again at this position. Tokens that were sampled here before can't come again."""

@@ -40,7 +40,7 @@ class Stack(ABC):
     @property
     @abstractmethod
     def num_positions(self) -> int:
-        """How many positions can be copied out now, counted from the first one; 0 if the first one is gone."""
+        """How many positions can be copied out now, counted from the first position; 0 if the first was dropped."""
 
     def positions(self, start: int, stop: int) -> Arrays:
         """Copy a range of positions, lazily."""

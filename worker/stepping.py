@@ -107,9 +107,9 @@ class Advance:
     reason: FinishReason | None = None
     """Why the answer has ended; None while it continues."""
     stop: str | None = None
-    """The stop string that ended it, or None."""
+    """The stop string that ended the answer; None without one."""
     forks: tuple[Fork, ...] = ()
-    """The answers that hooks forked from this one."""
+    """The answers that hooks forked from this answer."""
 
 
 class Fork(NamedTuple):

@@ -1,4 +1,4 @@
-"""Settings for the next answers: sampling, answer format, hooks, drafts and thinking; and presets of them."""
+"""Settings for the next answers (sampling, answer format, hooks, drafts, thinking), and presets of these settings."""
 
 from __future__ import annotations
 

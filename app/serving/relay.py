@@ -113,7 +113,7 @@ class Served:
     num_tokens: int = 0
     """How many tokens all answers of the request have so far."""
     first_s: float = 0.0
-    """The time of the first token; 0 before it."""
+    """The time of the first token; 0 before the first token."""
     last_s: float = 0.0
 
     @property

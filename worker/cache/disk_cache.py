@@ -32,7 +32,7 @@ _UNFINISHED_S = 24 * 3600
 _USE_NS = 60 * 10**9
 """Times of use are exact to the minute."""
 _FULL, _FILL = 1.0, 0.95
-"""When the limit is passed, files are removed down to `_FILL` of it, so that the next files need no scan."""
+"""When the limit is exceeded, files are removed down to `_FILL` of the limit, so that the next files need no scan."""
 DEFAULT_LIMIT_BYTES = 10 << 30
 
 

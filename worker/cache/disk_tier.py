@@ -81,7 +81,7 @@ class DiskTier:
         return self._tree.cut(run, stretch.start) if stretch.start < run.end else run
 
     def _attach(self, file: StoredFile, stretch: Stretch, above: KeptRun) -> KeptRun | None:
-        """Attach a file to its runs. Return the last one; None if another file has positions of the same tokens.
+        """Attach a file to its runs. Return the last run; None if another file has positions of the same tokens.
 
         Two programs may have processed the same tokens with results that differ in the last bits. These are never
         mixed.

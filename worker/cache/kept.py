@@ -57,7 +57,7 @@ class Kept:
         self.stored: list[Location | None] = [None] * ledger.num_stacks
         """Where the run's positions are on disk, for each stack; None if they are not."""
         self.stored_states: dict[int, StoredStates] = {}
-        """States on disk, by the number of the run's tokens before them."""
+        """Where states are on disk, by the number of the run's tokens before them."""
         self.home: Location | None = None
         """A file that holds the run's token ids, so that files of later runs can name it as their parent."""
         self.is_refused = False

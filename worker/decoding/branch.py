@@ -191,7 +191,7 @@ class Branch:
         del self.ids[len(self.ids) - num_tokens :]
 
     def go_to(self, sequence: Sequence[int], num_left: int) -> None:
-        """Continue `sequence` instead. The layers must hold a prefix of it (see `num_astray`)."""
+        """Continue `sequence` instead. The layers must hold a prefix of `sequence` (see `num_astray`)."""
         num_read = len(self.ids)
         self._unread = list(sequence[num_read:])
         self._position = len(sequence)
@@ -260,7 +260,7 @@ class Branch:
 
     @property
     def is_masked(self) -> bool:
-        """Whether the mask of the next token depends on the pending one."""
+        """Whether the mask of the next token depends on the pending token."""
         return self._steer is not None or self.mask.is_active
 
     def coming(self, most: int | None) -> mx.array:

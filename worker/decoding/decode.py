@@ -51,7 +51,7 @@ class _Prepared(NamedTuple):
     """A step of a single branch that was built and not launched. The working layers already hold its token."""
 
     num_read: int
-    """How many tokens come before it."""
+    """How many tokens the layers held before the step."""
     token: mx.array
     logits: mx.array
     undo: Undo

@@ -19,7 +19,7 @@ class SampledToken(NamedTuple):
     logprob: float | None = None
     top: Sequence[tuple[int, float]] = ()
     is_draft: bool = False
-    """Whether a draft had guessed it."""
+    """Whether a draft had guessed the token."""
 
 
 class PendingToken(NamedTuple):

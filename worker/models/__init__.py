@@ -1,1 +1,1 @@
-"""Models as files: finds and checks them. The app uses it, too, so it does not import MLX."""
+"""Finds and checks the files of models. The app uses this package, too, so it does not import MLX."""

@@ -115,7 +115,7 @@ def _flat(config: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
 
 
 def _integers(config: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
-    """Yield the integers of a configuration and of those nested in it, with their keys."""
+    """Yield the integers of a configuration and of nested configurations, with their keys."""
     return ((key, value) for key, value in _values(config) if isinstance(value, int))
 
 
@@ -129,7 +129,7 @@ def _lengths(config: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
 
 
 def _values(config: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
-    """Yield the values of a configuration and of those nested in it, with their keys."""
+    """Yield the values of a configuration and of nested configurations, with their keys."""
     waiting: list[Mapping[str, Any]] = [config]
     while waiting:
         for key, value in waiting.pop().items():

@@ -132,7 +132,7 @@ def check_tokenizer(folder: Path, trials: TrialProcess) -> None:
 
 
 def _steps(described: Any) -> Iterator[dict[str, Any]]:
-    """Yield the normalizers or pre-tokenizers of a sequence, and of those in it."""
+    """Yield the normalizers or pre-tokenizers of a sequence, and of nested sequences."""
     waiting: list[Any] = [described]
     while waiting:
         step = waiting.pop()

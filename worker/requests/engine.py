@@ -398,7 +398,7 @@ class Engine:
             yield from self._leave(branch)
 
     def _follow(self, branch: Branch, request: Request, choice: int) -> None:
-        """Let a branch continue the tokens of its answer after hooks changed them."""
+        """Make a branch continue the tokens of its answer after hooks changed them."""
         sequence = request.sequence_of(choice)
         is_same = request.is_branch_of(choice, branch)
         if not (is_same and self._decoder.go_to(branch, sequence, request.num_left(choice))):

@@ -148,7 +148,7 @@ class Request:
         self._num_forking = self._num_ended = 0
         self._began = time.perf_counter()
         self._first = self._last = 0.0
-        """The times of the first and the last token; 0 before there is one."""
+        """The times of the first and the last token; 0 before the first token."""
 
     @property
     def request_id(self) -> RequestId:

@@ -43,7 +43,7 @@ class Beam:
 
     answer: Answer
     logprob: float = 0.0
-    """The sum of the log-probabilities of all its tokens, including the one that ended it."""
+    """The sum of the log-probabilities of the beam's tokens, including the token that ended the beam."""
     score: float = 0.0
     """The number by which finished beams are ranked, highest first."""
     row: int = 0

@@ -116,7 +116,7 @@ class SequenceState:
         return [[take(sequence) for sequence in row] for row in self.rows]
 
     def __iter__(self) -> Iterator[str]:
-        """Iterate over the texts: all samples of the first prompt, then those of the next one."""
+        """Iterate over the texts: all samples of the first prompt, then all of the second, and so on."""
         return (sequence.text for row in self.rows for sequence in row)
 
     def __str__(self) -> str:

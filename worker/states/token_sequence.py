@@ -32,7 +32,7 @@ class Ending:
     """The generated text."""
     reason: FinishReason
     stop: str | None
-    """The stop string that ended it, or None. It is not in the text."""
+    """The stop string that ended the text, which does not contain it; None without one."""
     seed: int
     """The seed of its sampler."""
     logprob: float = 0.0
@@ -175,7 +175,7 @@ class TokenSequence:
     # --- joining -------------------------------------------------------------------------------------------
 
     def joined(self, other: TokenSequence) -> TokenSequence:
-        """Return this sequence followed by another one."""
+        """Return this sequence followed by `other`."""
         if not (self.token_ids or self.tail):
             return replace(other, ending=None)
         if not other.token_ids:

@@ -269,7 +269,7 @@ class ChatTemplate:
         return self._written(messages, given)
 
     def _numbered(self, turns: Sequence[Turn], given: _Given, marks: Marks, *, at_end: bool) -> str | None:
-        """Render with the number of each turn in its text. Return None if the template fails with it."""
+        """Render with the number of each turn in its text. Return None if the template fails on this."""
         messages = [with_number(turn, index, marks, at_end=at_end) for index, turn in enumerate(turns)]
         try:
             return self._written(messages, given)

@@ -71,7 +71,7 @@ class ToolStyle:
         return {**call, "id": self._id(call["id"]), "function": function}
 
     def _id(self, call_id: str) -> str:
-        """Return an id that the template accepts: the same one, or one made from it."""
+        """Return an id that the template accepts: `call_id` itself, or an id made from it."""
         length = self.form.id_length
         if not length or (len(call_id) == length and call_id.isalnum()):
             return call_id

@@ -234,14 +234,14 @@ class Turns:
         return None if ids is None else Written(message.written, array("I", ids))
 
     def _trimmed(self, ids: Sequence[int] | None, content: str, start: int, end: int, *, offset: int) -> Span | None:
-        """Return the span without the white space around it, or None if nothing else is left."""
+        """Return the span without the white space around it; None if the span has only white space."""
         text = content[start:end]
         stripped = text.strip()
         start += len(text) - len(text.lstrip())
         return self._span(ids, content, start, start + len(stripped), offset=offset) if stripped else None
 
     def _span(self, ids: Sequence[int] | None, content: str, start: int, end: int, *, offset: int) -> Span:
-        """Return the span of `content` from `start` to `end`, with those of `ids` that spell it."""
+        """Return the span of `content` from `start` to `end`, with the part of `ids` that spells the span."""
         own = spaced = None
         if ids is not None:
             own = ids_between(self._vocabulary, ids, content, start, end)

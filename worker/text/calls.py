@@ -139,7 +139,7 @@ class CallConstraint:
     """The state of one answer; a `Mask` for its next token."""
 
     is_active = True
-    """Whether the next token is limited depends on the one before it."""
+    """Always True, because each token may decide whether the next token is limited."""
 
     def __init__(self, grammars: CallGrammars, vocabulary: Vocabulary) -> None:
         self._grammars = grammars

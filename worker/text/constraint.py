@@ -54,7 +54,7 @@ _MAX_MADE = 16
 """How many grammars of tool calls are kept, because a client sends the same tools again and again."""
 
 _DEAD_END = "NoExtension"
-"""llguidance's name for a state that no token can follow, and the beginning of its error message for it."""
+"""llguidance's name for a state that no token can follow, with which its error message begins."""
 _LIBRARY = Sentence("The library for answer formats")
 _NOTHING_FITS = Sentence("No text fits this answer format. Change the format.")
 

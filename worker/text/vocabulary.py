@@ -63,7 +63,7 @@ class Vocabulary:
         return self.bytes_of(token_ids).decode("utf-8", "replace")
 
     def chars_of(self, token_ids: Iterable[int]) -> list[int]:
-        """Return for each id how many characters it completes. An unfinished character at the end counts as one."""
+        """Return how many characters each id completes. An unfinished character at the end counts as a character."""
         counts: list[int] = []
         rest = b""
         for token_id in token_ids:

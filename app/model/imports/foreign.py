@@ -66,7 +66,7 @@ def grafted(conversation: ForeignConversation, now_ms: int) -> Graft:
     created_ms = _ms(conversation.created_ms, now_ms)
     messages = [Message(id=1, parent_id=None, role="root", text="", created_ms=created_ms)]
     ids: dict[int, MessageId] = {}
-    """The last message made from each foreign message, by its index; its children follow this one."""
+    """The last message made from each foreign message, by that one's index. Its children follow this message."""
     system_id: MessageId | None = None
     choices: dict[MessageId, MessageId | None] = {}
     parents, order = _ordered(conversation)
