@@ -185,7 +185,8 @@ def _queued(model: RemoteModel | LocalGguf, places: Places, hub: Hub) -> Fetch |
     finally:
         queue.close()
     if fetch is None or fetch.state != "landed":
-        print_error(str(fetch.failure) if fetch is not None and fetch.failure else "The model did not come.")
+        why = fetch.failure if fetch is not None else None
+        print_error(str(why or "The model could not be downloaded or converted."))
         return 1
     return fetch
 
