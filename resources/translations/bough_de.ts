@@ -474,6 +474,10 @@
 <context>
     <name>Chips</name>
     <message>
+        <source>and {num} more</source>
+        <translation>und {num} weitere</translation>
+    </message>
+    <message>
         <source>Remove {what}</source>
         <translation>{what} entfernen</translation>
     </message>

@@ -11,12 +11,14 @@ from typing import Any
 
 import msgspec
 import pytest
+from PySide6.QtWidgets import QLabel
 
 from app.model.attachment import Attachment
 from app.model.preparations import Prepared
 from app.model.settings import Settings, load_settings, save_settings
 from app.model.store import Store
 from app.model.unsent import NOTHING, Unsent
+from app.ui.composer.chips import Chips
 from tests.app.model.stores import sql
 from tests.attacks.conftest import Starter
 from tests.attacks.start_fuzz import (
@@ -180,6 +182,21 @@ def test_numbers_larger_than_a_field_open_the_sampling_panel(
     write_own_files(tmp_path, settings_json(asking=huge), draft)
     start_and_look(bough)
     assert "OverflowError" not in capsys.readouterr().err
+
+
+def test_very_many_files_and_stop_strings_are_counted_and_the_first_are_shown(bough: Starter, tmp_path: Path) -> None:
+    """A chip for each of 20,000 files took the window two minutes."""
+    files = tuple(Attachment(name=f"{number}.txt", text="a") for number in range(2_000))
+    stops = {"sampling": {"stop": [f"{number}" for number in range(2_000)]}}
+    draft = msgspec.json.encode(Unsent(attachments=files)).decode(), json.dumps(stops)
+    write_own_files(tmp_path, b"{}", draft)
+    window = bough.start().window
+    bough.present.controller.shown.open_conversation(1)
+    window.action("sampling").trigger()
+    shown = [chips for chips in window.findChildren(Chips) if chips.buttons]
+    assert {len(chips.buttons) for chips in shown} == {50}
+    assert window.composer.attachments in shown
+    assert "and 1,950 more" in [label.text() for label in window.composer.attachments.findChildren(QLabel)]
 
 
 def test_safe_mode_uses_and_changes_none_of_the_files(bough: Starter, tmp_path: Path) -> None:

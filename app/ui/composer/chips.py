@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QToolButto
 from typing_extensions import override
 
 from app.model.text import escaped, unescaped
+from app.numbers import counted
 from app.ui.parts.buttons import FittingButton
 from app.ui.parts.labels import as_tool_tip
 from app.ui.parts.layouts import FlowLayout, order_tabs
@@ -20,6 +21,8 @@ _TEXT_PX = 300
 _MIN_TEXT_PX = 40
 _ICON_PX = 16
 _BUTTON_PX = 28
+_MOST_CHIPS = 50
+"""A chip takes some milliseconds."""
 _REMOVE_KEYS = {Qt.Key.Key_Delete, Qt.Key.Key_Backspace}
 _FIELD_INSET_PX = 4
 _BETWEEN = " · "
@@ -29,7 +32,8 @@ _BETWEEN = " · "
 class Chips(QWidget):
     """Chips in rows. Tab moves between them; Delete, Backspace, Enter and Space remove the focused one.
 
-    A chip that can be opened has a button with its text, too; Enter and Space open it.
+    A chip that can be opened has a button with its text, too; Enter and Space open it. Of very many, the first are
+    shown, with the number of the others.
     """
 
     removed = Signal(int)
@@ -64,8 +68,10 @@ class Chips(QWidget):
                 widget.hide()
                 widget.deleteLater()
         self.buttons, self.openers = [], {}
-        for number, text in enumerate(texts):
+        for number, text in enumerate(texts[:_MOST_CHIPS]):
             self._flow.addWidget(self._new_chip(number, text))
+        if len(texts) > _MOST_CHIPS:
+            self._flow.addWidget(QLabel(self.tr("and {num} more").format(num=counted(len(texts) - _MOST_CHIPS))))
         order_tabs(self, self._tab_stops)
         self.setVisible(bool(texts))
         self.updateGeometry()
