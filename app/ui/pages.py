@@ -75,10 +75,10 @@ class Pages(QStackedWidget):
         page.closed.connect(self._on_versions_closed)
         return page
 
-    def forget_long_texts(self) -> bool:
+    def unload_long_texts(self) -> bool:
         """Remove parts of long texts from the page until the next `set_theme`; return whether there were any."""
         versions = self._side_by_side.made
-        return any([self.transcript.forget_long_texts(), versions is not None and versions.forget_long_texts()])
+        return any([self.transcript.unload_long_texts(), versions is not None and versions.unload_long_texts()])
 
     def set_theme(self, theme: Theme) -> None:
         self._theme = theme

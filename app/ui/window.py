@@ -343,7 +343,7 @@ class MainWindow(QMainWindow):
 
     def _change_theme(self, *, has_long_texts: bool = False) -> None:
         # Removing long texts from the page takes some turns of the event loop.
-        if self._pages.forget_long_texts():
+        if self._pages.unload_long_texts():
             QTimer.singleShot(0, self, partial(self._change_theme, has_long_texts=True))
         elif has_long_texts:
             # The texts are shown again in the next turn. Nothing is painted until then.

@@ -89,9 +89,9 @@ class SideBySide(QWidget):
         controller.shown.branch_changed.connect(self._on_branch)
         self.set_theme(theme)
 
-    def forget_long_texts(self) -> bool:
+    def unload_long_texts(self) -> bool:
         """Remove parts of long texts from the page until the next `set_theme`; return whether there were any."""
-        return sum(card.view.forget_long_texts() for card in self._cards.values()) > 0
+        return sum(card.view.unload_long_texts() for card in self._cards.values()) > 0
 
     def set_theme(self, theme: Theme) -> None:
         self._theme = theme

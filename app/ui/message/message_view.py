@@ -195,13 +195,13 @@ class MessageView(QFrame):
     def _is_without_new_text(self) -> bool:
         return self.shown.is_waiting and not self._unrendered and len(self.text.content) <= len(self.shown.text)
 
-    def forget_long_texts(self) -> bool:
+    def unload_long_texts(self) -> bool:
         """Remove parts of long texts from the page until the next `set_theme`, so that nothing lays them out again.
 
         Return whether there were any.
         """
         thought = None if self.thought is None else self.thought.text
-        return any([self.text.forget_long(), thought is not None and thought.forget_long()])
+        return any([self.text.unload_long(), thought is not None and thought.unload_long()])
 
     def set_theme(self, theme: Theme) -> None:
         self.text.set_theme(theme)

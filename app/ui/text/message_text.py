@@ -137,7 +137,7 @@ class MessageText(QTextBrowser):
         self._fitted_px = 0
         """The width for which the frames were placed."""
         self._is_cursor_placed = False
-        self._is_forgotten = False
+        self._is_unloaded = False
         """Whether a part of a long text was removed from the page."""
         self._held_px = 0
         """The minimum height until the text is complete again, so that the text being read keeps its place."""
@@ -203,7 +203,7 @@ class MessageText(QTextBrowser):
         self._markdown.append(shown)
         self._fit()
 
-    def forget_long(self) -> bool:
+    def unload_long(self) -> bool:
         """Remove a part of a long text from the page until the next `set_theme`, so that nothing lays it out again.
 
         Return whether anything was removed. The widget keeps its height.
@@ -212,8 +212,8 @@ class MessageText(QTextBrowser):
             self._is_fitting = True
             self._markdown.set_plain("")
             self._is_fitting = False
-            self._is_forgotten = True
-        return self._is_forgotten and self._frames.drop_some()
+            self._is_unloaded = True
+        return self._is_unloaded and self._frames.drop_some()
 
     @property
     def is_long(self) -> bool:
@@ -329,7 +329,7 @@ class MessageText(QTextBrowser):
     def _show_content(self) -> None:
         self.leave_ahead()
         self._is_cursor_placed = False
-        at_once, self._is_forgotten = not self._is_forgotten, False
+        at_once, self._is_unloaded = not self._is_unloaded, False
         self._json = None
         if self._is_rendered:
             self._visible = _visible_answer(self._content, self._marks, grows=self._has_caret)
@@ -419,7 +419,7 @@ class MessageText(QTextBrowser):
         self._frames.set_theme(theme)
         if self._tokens is not None:
             self._tokens.set_theme(theme)
-        self._held_px = self.height() if self._is_forgotten else 0
+        self._held_px = self.height() if self._is_unloaded else 0
         self._show_content()
 
     def set_caret(self, shown: bool) -> None:

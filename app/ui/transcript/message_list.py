@@ -126,16 +126,16 @@ class MessageList(SmoothScrollArea):
         self._makes_ahead = True
         self._idle_timer.start()
 
-    def forget_long_texts(self) -> bool:
+    def unload_long_texts(self) -> bool:
         """Remove parts of long texts from the page until the next `set_theme`; return whether there were any."""
-        return self._views.forget_long_texts()
+        return self._views.unload_long_texts()
 
     def set_theme(self, theme: Theme) -> None:
         self._views.set_theme(theme)
         # The size of the text may have changed, too.
         self._estimate_again()
         self.arrange()
-        # `forget_long_texts` deleted the spare views.
+        # `unload_long_texts` deleted the spare views.
         self._idle_timer.start()
 
     def replace_from(self, index: int, messages: Iterable[Message]) -> None:

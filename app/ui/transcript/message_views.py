@@ -112,7 +112,7 @@ class MessageViews(Mapping[MessageId, "MessageView"]):
         self._spare.setdefault(role, []).append(view)
         return True
 
-    def forget_long_texts(self) -> bool:
+    def unload_long_texts(self) -> bool:
         """Remove parts of long texts from the page until the next `set_theme`, so that Qt does not lay them out again.
 
         Return whether there were any. Spare views are deleted, too, because styling them takes as long as styling
@@ -121,7 +121,7 @@ class MessageViews(Mapping[MessageId, "MessageView"]):
         for spare in itertools.chain.from_iterable(self._spare.values()):
             discard(spare)
         self._spare.clear()
-        return sum(view.forget_long_texts() for view in self.values()) > 0
+        return sum(view.unload_long_texts() for view in self.values()) > 0
 
     def set_theme(self, theme: Theme) -> None:
         self._theme = theme
