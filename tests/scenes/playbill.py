@@ -65,7 +65,7 @@ SCENES: Mapping[str, Scene] = {
     "run again": leaving.running_again,
     "keys": conversations.keys,
     "about": conversations.about,
-    **{f"settings {number}": partial(conversations.settings, number=number) for number in range(6)},
+    **{f"settings {number}": partial(conversations.settings, number=number) for number in range(7)},
     "draft models": conversations.draft_models,
 }
 
