@@ -18,7 +18,6 @@ from PySide6.QtCore import QPoint, Qt, QTimer
 from PySide6.QtWidgets import QApplication
 from tokenizers import Tokenizer
 
-from app.application import Application
 from app.costs.context_meter import ContextMeter
 from app.costs.worker_queries import LatestQuery
 from app.model.message import Figures, Message, Sampling
@@ -48,16 +47,22 @@ def model(tmp_path_factory: pytest.TempPathFactory, byte_level: Tokenizer) -> Pa
 
 
 @pytest.fixture(scope="module", params=["no thinking", "with a draft model"])
-def kind(request: pytest.FixtureRequest, application: Application, model: Path) -> str:
-    """How the model is used. It is loaded once for all tests of a kind."""
-    application.program.load_model(str(model))
-    application.program.set_draft_model(str(model.with_name("draft")) if request.param == "with a draft model" else "")
+def kind(request: pytest.FixtureRequest) -> str:
+    """How the model is used. The tests of a kind follow each other, so it is loaded once for all of them."""
     return request.param
 
 
 @pytest.fixture
-def asker(kind: str, user: User) -> Iterator[User]:
+def asker(kind: str, user: User, model: Path) -> Iterator[User]:
     """A user in front of a conversation with two questions."""
+    session, program = user.application.session, user.controller.program
+    draft = str(model.with_name("draft")) if kind == "with a draft model" else ""
+    if session.name != str(model):
+        program.load_model(str(model))
+        _wait_until_loaded(user)
+    if session.draft != draft:
+        program.set_draft_model(draft)
+        _wait_until_loaded(user)
     preparation = user.controller.preparation
     set_sampling(user.controller.program, Sampling(temperature=0.0, max_tokens=12))
     if kind == "no thinking":
@@ -73,6 +78,10 @@ def asker(kind: str, user: User) -> Iterator[User]:
         user.window.action("tree").trigger()
     preparation.reset_generation()
     preparation.replace_unsent(Unsent())
+
+
+def _wait_until_loaded(user: User) -> None:
+    user.bot.waitUntil(lambda: user.application.session.state == "ready", timeout=PATIENCE_MS)
 
 
 def _paid(answer: Message) -> _Cost:

@@ -17,6 +17,7 @@ from app.ui.dialogs.shortcuts_window import ShortcutsWindow
 from app.ui.menus import key_of
 from tests.app.sampling import set_sampling
 from tests.app.ui.conftest import User
+from tests.long import in_long_runs
 from tests.waiting import PATIENCE_MS
 from worker.sentence import verbatim
 
@@ -64,7 +65,9 @@ def _regenerate_by_menu(user: User, answer: Message) -> None:
     user.window.action("regenerate").trigger()
 
 
-@pytest.mark.parametrize("regenerate", [_regenerate_by_key, _regenerate_by_button, _regenerate_by_menu])
+@pytest.mark.parametrize(
+    "regenerate", [_regenerate_by_button, *in_long_runs([_regenerate_by_key, _regenerate_by_menu])]
+)
 def test_regenerating_adds_a_sibling_and_reads_one_token(user: User, regenerate: object) -> None:
     assert callable(regenerate)
     first = user.ask("What is a branch?")

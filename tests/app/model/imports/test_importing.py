@@ -24,6 +24,7 @@ from app.model.store import Store
 from tests.app.model.exports.excerpts import import_all, result_of
 from tests.app.model.imports import samples
 from tests.app.trees import plant
+from tests.long import in_long_runs
 from worker.sentence import verbatim
 
 _DEEP = 30_000
@@ -107,7 +108,7 @@ def test_a_conversation_in_the_trash_is_imported_again(store: Store, tmp_path: P
     assert import_all(store, path).num_conversations == 1
 
 
-@pytest.mark.parametrize("num_steps", [1, 700, 2_999])
+@pytest.mark.parametrize("num_steps", [700, *in_long_runs([1, 2_999])])
 def test_a_cancelled_import_changes_nothing(store: Store, tmp_path: Path, num_steps: int) -> None:
     planted = plant(store, "u1-a1-u2 | u1-a3")
     before = (store.conversations.all(), store.messages.shown_by(planted.conversation_id))
