@@ -12,16 +12,27 @@ from PySide6.QtCore import QEvent, QMimeData, QObject, QPoint, Qt, QUrl
 from PySide6.QtGui import QAccessible, QContextMenuEvent, QDragEnterEvent, QDropEvent, QHelpEvent
 from PySide6.QtPrintSupport import QPrintDialog
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QFileDialog, QLineEdit, QMessageBox, QToolTip, QWidget
+from PySide6.QtWidgets import (
+    QApplication,
+    QComboBox,
+    QFileDialog,
+    QInputDialog,
+    QLineEdit,
+    QMessageBox,
+    QToolTip,
+    QWidget,
+)
 
 from app.answers.answer_stream import Reading
 from app.answers.sessions import GUIDE
 from app.model.message import Message
+from app.model.project import Project
 from app.ui.composer.sampling_panel import SamplingPanel
 from app.ui.composer.writing_field import WritingField
 from app.ui.dialogs.project_window import ProjectWindow
 from app.ui.pages import Welcome
 from app.ui.parts.popover import Popover
+from app.ui.settings.settings_window import SettingsWindow
 from app.ui.theme import theme
 from app.ui.tree.tree_view import TreeView
 from tests.app.ui import screen_reader
@@ -355,7 +366,8 @@ def test_a_question_is_edited_and_asked_again(user: User, way: Way) -> None:
     assert user.controller.shown.message(question.id).text == "What is a branch?"
 
 
-@mostly("mouse")
+@pytest.mark.long
+@each_way
 def test_an_edited_answer_is_saved(user: User, way: Way) -> None:
     answer = user.ask("What is a branch?")
     _edit(user, way, answer, "Mine.")
@@ -364,7 +376,8 @@ def test_an_edited_answer_is_saved(user: User, way: Way) -> None:
     assert len(user.controller.shown.siblings(answer.id)) == 2
 
 
-@mostly("reader")
+@pytest.mark.long
+@each_way
 def test_another_system_prompt_is_saved_as_a_branch(user: User, way: Way) -> None:
     user.ask("What is a branch?")
     press(user, way, user.window.composer, "System prompt")
@@ -541,3 +554,52 @@ def test_emptying_the_trash_asks_first(user: User, way: Way) -> None:
     assert name_of(focus(user)) == "Cancel"
     press(user, way, box, "Cancel")
     user.bot.waitUntil(lambda: not box.isVisible(), timeout=PATIENCE_MS)
+
+
+@mostly("keys")
+def test_a_pinned_conversation_is_moved_to_a_known_project_which_its_row_names(user: User, way: Way) -> None:
+    projects, store = user.controller.program.projects, user.application.store
+    conversation, _ = store.create_conversation("Trees", "", "What is a branch?")
+    user.controller.program.conversations.pin(conversation.id)
+    projects.put("Garden", Project(instructions="Be brief."))
+    user.controller.shown.open_conversation(conversation.id)
+
+    def choose_garden(dialog: QInputDialog) -> None:
+        box = dialog.findChild(QComboBox)
+        assert isinstance(box, QComboBox)
+        assert "Garden" in [box.itemText(index) for index in range(box.count())]
+        dialog.activateWindow()
+        user.bot.waitUntil(dialog.isActiveWindow, timeout=PATIENCE_MS)
+        if way == "keys":
+            keys(user, "Ctrl+A")
+            user.bot.keyClicks(focus(user), "Garden")
+            keys(user, "Return")
+        else:
+            box.setCurrentText("Garden")
+            press(user, way, dialog, "OK")
+
+    while_open(user, QInputDialog, choose_garden, lambda: from_menu(user, way, "File", "Move to project…"))
+    rows = screen_reader.found(user.window.sidebar.list, QAccessible.Role.TreeItem)
+    assert "Trees · Garden" in rows
+    projects.remove("Garden")
+    user.controller.program.conversations.delete(conversation.id)
+
+
+@pytest.mark.long
+@each_way
+def test_a_setting_shows_all_figures(user: User, way: Way) -> None:
+    answer = user.ask("What is a branch?")
+    user.window.action("settings").trigger()
+    settings = user.window.findChildren(SettingsWindow)[-1]
+    settings.show_page(settings.answers)
+    settings.activateWindow()
+    user.bot.waitUntil(settings.isActiveWindow, timeout=PATIENCE_MS)
+    if way == "keys":
+        tab_to(user, "One")
+        keys(user, "Down")
+    else:
+        press(user, way, settings, "All")
+    settings.close()
+    shown = screen_reader.found(user.view(answer.id), QAccessible.Role.StaticText)
+    assert any("first" in text and "tokens" in text for text in shown), [*shown]
+    user.controller.program.preferences.change(all_figures=False)
