@@ -13,7 +13,7 @@ from typing_extensions import override
 from app.answers.sessions import GUIDE, ModelInUse
 from app.numbers import counted
 from app.ui.parts.buttons import FittingButton, give_menu
-from app.ui.parts.labels import ElidedLabel, as_label, as_tool_tip
+from app.ui.parts.labels import ElidedLabel, as_label, as_tool_tip, beginning
 from app.ui.theme import Theme, icon, scaled
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ class Header(QFrame):
 
 def model_label(name: str) -> str:
     """Return the name of a model as the user sees it: "Guide", translated, or the name of the model's folder."""
-    return QCoreApplication.translate("Header", "Guide") if name == GUIDE else Path(name).name or name
+    return QCoreApplication.translate("Header", "Guide") if name == GUIDE else beginning(Path(name).name or name)
 
 
 def stage_text(stage: str) -> str:

@@ -12,10 +12,11 @@ from random import Random
 import pytest
 from PySide6.QtCore import QMimeData, QSizeF, Qt
 from PySide6.QtGui import QTextCursor, QTextTable
-from PySide6.QtWidgets import QApplication, QLabel
+from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel
 
 from app.model.differences import comparison, differences
 from app.model.markdown_parser import parsed
+from app.model.project import Project
 from app.notices import Notice
 from app.ui.comparing.compare_window import CompareWindow, Passage, Side
 from app.ui.composer.writing_field import WritingField
@@ -279,6 +280,16 @@ def test_names_and_notices_show_their_beginnings(on_stage: Stage) -> None:
     # Leaving the editor of a row without a change keeps the whole name.
     rows.setData(index, index.data(Qt.ItemDataRole.EditRole))
     assert next(one.name for one in on_stage.desk.program.conversations.all if one.id == shown.conversation.id) == text
+
+
+def test_the_name_of_a_model_shows_its_beginning(on_stage: Stage) -> None:
+    """That of a project, a million characters, took the window three minutes."""
+    on_stage.desk.program.projects.put("G", Project(model="m" * 20_000))
+    on_stage.desk.controller.begin_in("G")
+    on_stage.settle()
+    texts = [button.text() for button in on_stage.window.findChildren(QAbstractButton)]
+    assert max(map(len, texts)) < 3_000
+    assert any("mmmm" in text for text in texts)
 
 
 @pytest.mark.parametrize("name", ["every kind", *in_long_runs(["no spaces", "soft breaks"])])

@@ -7,7 +7,7 @@ from PySide6.QtGui import QFont, QKeyEvent, QResizeEvent, QTextLayout, QTextOpti
 from PySide6.QtWidgets import QAbstractButton, QMenu, QPushButton, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 from typing_extensions import override
 
-from app.ui.parts.labels import as_label
+from app.ui.parts.labels import as_label, beginning
 from app.ui.theme import Theme, icon, scaled
 
 _MIN_TEXT_PX = 40
@@ -101,10 +101,10 @@ class WrappingButton(QPushButton):
         self.show_text(text)
 
     def show_text(self, text: str) -> None:
-        """Show a text in one line, until the next `wrap`."""
-        self._whole = text
-        self.setText(as_label(text))
-        self.setAccessibleName(text)
+        """Show a text, or the beginning of a very long one, in one line until the next `wrap`."""
+        self._whole = beginning(text)
+        self.setText(as_label(self._whole))
+        self.setAccessibleName(self._whole)
 
     @property
     def width_in_one_line(self) -> int:
