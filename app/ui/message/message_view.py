@@ -320,6 +320,8 @@ class MessageView(QFrame):
         self.draft_changed.emit(self.message.id, self.draft)
 
     def _on_edit_closed(self) -> None:
+        # The row stood behind the editor, which is gone.
+        self._order_tabs()
         self._announce_draft()
         self.show_message(self.shown)
         self.text.setFocus()
