@@ -169,7 +169,9 @@ class Application(QObject):
 
     def _load_model(self) -> None:
         if not self._is_closed:
-            self.program.load_last_model()
+            # The user may have chosen a model or a draft model in the meantime.
+            if not self.session.link.is_started:
+                self.program.load_last_model()
             self.program.supply.report_interrupted_transfers()
             self.program.start_local_api()
 

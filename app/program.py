@@ -314,6 +314,8 @@ class Program(QObject):
         """Let windows show the name of the last model before it is loaded."""
         name = self._first_model
         self.session.expect(name, self._draft_of(name))
+        # The user may choose a model before this one is loaded.
+        self.session.cache_settings = self.settings.cache_settings
 
     @property
     def model_to_chat_with(self) -> str:
@@ -336,8 +338,13 @@ class Program(QObject):
         return self.settings.draft_models.get(name, "")
 
     def set_draft_model(self, name: str) -> None:
-        """Change the draft model once no answer is running. An empty `name` means none."""
-        self.session.set_draft(clean(name))
+        """Change the draft model of the chosen model once no answer is running. An empty `name` means none."""
+        awaited = self.answers.awaited_model
+        if awaited is None:
+            self.session.set_draft(clean(name))
+        else:
+            # The session still has the model before it.
+            self.of_models.set_draft(awaited, clean(name))
 
     def set_cache_settings(self, cache_settings: CacheSettings) -> None:
         """Change the settings of the cache. This loads the model again once no answer is running."""

@@ -183,6 +183,11 @@ class Answers(QObject):
         self._waiting.append(_Waiting(model, []))
         self._send_ready()
 
+    @property
+    def awaited_model(self) -> str | None:
+        """The model that the user has chosen, and that will be loaded after answers; None if there is none."""
+        return next((waiting.model for waiting in self._waiting if not waiting.message_ids), None)
+
     def stop(self, message_id: MessageId) -> None:
         """Stop an answer. The text that it has so far is kept."""
         stream = self._streams.get(message_id)

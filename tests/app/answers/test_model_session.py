@@ -231,6 +231,23 @@ def test_each_model_is_loaded_with_its_own_draft_model(desk: Desk) -> None:
     assert len(desk.notices) == 1
 
 
+@pytest.mark.parametrize("is_loaded", [True, False])
+def test_a_draft_model_is_for_the_model_that_was_chosen_before_it(desk: Desk, *, is_loaded: bool) -> None:
+    if not is_loaded:
+        desk.session.load("guide")
+    desk.controller.send("A question for the guide")
+    desk.program.load_model("/large")
+    desk.program.set_draft_model("/small")
+    if not is_loaded:
+        desk.link.loaded()
+    assert _asked(desk) == ("guide", None)
+    desk.answer("An answer")
+    assert _asked(desk) == ("/large", "/small")
+    desk.link.loaded()
+    assert desk.preferences.settings.draft_models == {"/large": "/small"}
+    assert len(desk.link.loads) == (2 if is_loaded else 3)
+
+
 def test_the_current_draft_model_is_not_loaded_again(desk: Desk) -> None:
     desk.program.set_draft_model("/small")
     desk.link.loaded()
