@@ -79,8 +79,10 @@ class MessageCommands(QObject):
         transcript.action_requested.connect(self.act)
         menus.menu("Message").aboutToShow.connect(self._update)
         controller.shown.history_changed.connect(self._update_tree_actions)
+        controller.shown.branch_changed.connect(self._update_page_actions)
         transcript.editor_opened.connect(partial(self._show_replace, True))
         self._show_replace(False)
+        self._update_page_actions()
 
     def slots(self) -> dict[str, Callable[[], object]]:
         """Return the slot of each action, by the action's name in the menus."""
@@ -239,6 +241,7 @@ class MessageCommands(QObject):
         self._menus[MessageAction.REGENERATE_WITH.value].setEnabled(MessageAction.REGENERATE in possible)
         self._show_replace(self._edited() is not None)
         self._update_tree_actions()
+        self._update_page_actions()
         # Counting takes a moment in a large tree, so it is done for the open menu only.
         for action in (MessageAction.PRUNE, MessageAction.KEEP_ONLY):
             if current is not None and self._menus[action.value].isEnabled():
@@ -252,6 +255,19 @@ class MessageCommands(QObject):
             self._menus.set_text(action.value, "")
             is_marked = self.is_marked(current, action) if current is not None else None
             self._menus[action.value].setChecked(bool(is_marked))
+
+    def _update_page_actions(self) -> None:
+        """Enable what the page has messages for, whichever of them is the current one: their keys work at any time."""
+        path = self._controller.shown.path
+        has_versions = any(len(self._controller.shown.siblings(message.id)) > 1 for message in path)
+        for name, is_possible in (
+            ("previous_sibling", has_versions),
+            ("next_sibling", has_versions),
+            ("previous_message", bool(path)),
+            ("next_message", bool(path)),
+            ("replay", any(message.role == "assistant" for message in path)),
+        ):
+            self._menus[name].setEnabled(is_possible)
 
     def _act_on_current(self, action: MessageAction) -> None:
         current = self.current_id()

@@ -15,6 +15,7 @@ from pytestqt.qtbot import QtBot
 from app.answers.sessions import GUIDE
 from app.application import Application, Places
 from app.model.message import Message, Sampling
+from app.model.settings import Settings
 from app.model.unsent import Unsent
 from app.ui.message.message_view import MessageView
 from app.ui.theme import set_text_scale, theme
@@ -134,6 +135,15 @@ def application(
             yield application
 
 
+def _look_as_usual(user: User) -> None:
+    """Undo what an earlier test changed in the window and left: most files share it, and run in any order."""
+    usual, preferences = Settings(), user.controller.program.preferences
+    names = ("theme", "text_percent", "overflow", "all_figures", "presets", "keys")
+    preferences.change(**{name: getattr(usual, name) for name in names})
+    while (popup := QApplication.activePopupWidget()) is not None:
+        popup.close()
+
+
 @pytest.fixture
 def user(application: Application, qtbot: QtBot) -> User:
     """A user in front of an empty page. Answers are greedy, so that they are predictable."""
@@ -145,6 +155,7 @@ def user(application: Application, qtbot: QtBot) -> User:
     qtbot.waitUntil(application.window.isActiveWindow, timeout=PATIENCE_MS)
     qtbot.waitUntil(application.window.sidebar.isVisible, timeout=PATIENCE_MS)
     set_sampling(user.controller.program, Sampling(temperature=0.0))
+    _look_as_usual(user)
     user.controller.shown.new_conversation()
     user.controller.preparation.reset_generation()
     user.controller.preparation.replace_unsent(Unsent())

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QEvent, Qt
+from PySide6.QtCore import QEvent, Qt, qInstallMessageHandler
 from PySide6.QtGui import QGuiApplication, QKeyEvent, QTextCursor
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QPushButton
@@ -151,6 +151,24 @@ def test_escape_in_an_edit_does_not_trigger_a_shortcut_of_the_window(user: User)
     event.ignore()
     QApplication.sendEvent(editor, event)
     assert event.isAccepted()
+
+
+def test_a_saved_edit_leaves_the_tab_order_whole(user: User) -> None:
+    """Arrows appear at a question whose editor was closed; Qt said that they can't follow the editor's button."""
+    user.ask("What is a branch?")
+    question = user.controller.shown.path[1]
+    editor = _begin(user, question)
+    editor.setPlainText("How do I fork?")
+    said: list[str] = []
+    before = qInstallMessageHandler(lambda _kind, _context, text: said.append(text))
+    try:
+        user.bot.keyClick(editor, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+        user.answer()
+        user.window.action("previous_sibling").trigger()
+    finally:
+        qInstallMessageHandler(before)
+    assert user.controller.shown.path[1].id == question.id
+    assert [text for text in said if "setTabOrder" in text] == []
 
 
 def test_an_edit_is_as_high_as_its_text(user: User) -> None:

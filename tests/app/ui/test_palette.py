@@ -33,7 +33,7 @@ def test_the_palette_lists_every_enabled_action_with_its_key(user: User) -> None
     assert rows >= {
         (text, key)
         for text, key in actions
-        if text in {"New conversation", "Edit", "Copy message", "Settings…", "Dark", "Quit", "Next version"}
+        if text in {"New conversation", "Edit", "Copy message", "Settings…", "Dark", "Quit", "Next message"}
     }
     assert len([row for row in rows if row in actions]) > 20
     impossible = [label(action) for _, action in user.window.menus if not action.isEnabled()]

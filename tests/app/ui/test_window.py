@@ -151,6 +151,30 @@ def test_alt_left_and_right_switch_versions_and_the_choice_is_stored(user: User)
     assert user.controller.shown.path[-1].id == second.id
 
 
+def test_what_needs_messages_or_versions_is_enabled_only_with_them(user: User) -> None:
+    window = user.window
+
+    def enabled() -> list[str]:
+        names = ("previous_sibling", "next_sibling", "previous_message", "next_message", "replay")
+        return [name for name in names if window.action(name).isEnabled()]
+
+    window.menus.menu("Message").aboutToShow.emit()
+    assert enabled() == []
+    first = user.ask("What is a branch?")
+    assert enabled() == ["previous_message", "next_message", "replay"]
+    window.menus.menu("Message").aboutToShow.emit()
+    user.press(first.id, "r")
+    second = user.answer()
+    # The keys work without the menu, from any message of the page.
+    window.composer.text.setFocus()
+    assert len(enabled()) == 5
+    user.bot.keyClick(window, Qt.Key.Key_Left, Qt.KeyboardModifier.AltModifier)
+    assert user.controller.shown.path[-1].id == first.id != second.id
+    user.controller.undo()
+    user.controller.shown.new_conversation()
+    assert enabled() == []
+
+
 def test_switching_versions_keeps_the_position_on_screen(user: User) -> None:
     first = user.ask("What is a branch?")
     for question in ("How do I fork?", "How do I export?", "How do I edit?"):
