@@ -121,10 +121,12 @@ def _add_models_commands(models: argparse.ArgumentParser, data_dir: argparse.Arg
     commands = models.add_subparsers(dest="models_command", required=True, metavar="COMMAND")
     commands.add_parser("list", parents=[as_json], help="list the models on this computer, also other programs'")
     search = commands.add_parser("search", parents=[as_json], help="search the hub")
-    search.add_argument("words", nargs="*", metavar="WORD", help="parts of a name; without any, the most fetched ones")
-    fetch = commands.add_parser("fetch", parents=[as_json], help="fetch a model from the hub")
+    search.add_argument(
+        "words", nargs="*", metavar="WORD", help="parts of a name; without any, the most downloaded ones"
+    )
+    fetch = commands.add_parser("fetch", parents=[as_json], help="download a model from the hub")
     fetch.add_argument("name", metavar="NAME", help="owner/name, or owner/name:file.gguf")
-    fetch.add_argument("--anyway", action="store_true", help="fetch it even if it does not fit into memory")
+    fetch.add_argument("--anyway", action="store_true", help="download it even if it does not fit into memory")
     take = commands.add_parser("import", parents=[as_json], help="make a model of a GGUF file")
     take.add_argument("file", type=Path, metavar="FILE", help="a GGUF file, one part of a split one, or a folder")
     check = commands.add_parser("check", parents=[as_json], help="check a model's files, and try it")

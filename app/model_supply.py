@@ -150,7 +150,7 @@ class ModelSupply(QObject):
 
     @property
     def draft_choices(self) -> DraftChoices:
-        """The models that can be draft models of others, for their pages."""
+        """The models that can serve as draft models for each model, to show on that model's page."""
         return self._draft_choices.get()
 
     def _make_draft_choices(self) -> DraftChoices:

@@ -1,4 +1,4 @@
-"""Formats numbers in the language of the window. Independent of widgets."""
+"""Formats numbers in the language of the user interface. Independent of widgets."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from worker.sentence import Sentence, filled
 
 
 def translated(text: str) -> str:
-    """Return a sentence in the language of the window. Text without a translation is returned unchanged."""
+    """Return a sentence in the language of the user interface. Text without a translation is returned unchanged."""
     if not isinstance(text, Sentence):
         return QCoreApplication.translate("Sentences", text) if text else ""
     template = QCoreApplication.translate("Sentences", text.template)

@@ -8,7 +8,7 @@ from PySide6.QtCore import QObject
 
 from app.answers.model_session import ModelSession
 from app.notices import ChatWith, Notice, Notices, OpenModels, ResumeTransfers
-from app.supply.transfers import Transfers
+from app.supply.transfers import Transfer, Transfers
 from worker.sentence import Sentence, joined
 
 
@@ -78,12 +78,11 @@ class TransferNotices(QObject):
             self._notices.end("interrupted")
             return
         if len(found) == 1:
-            text = Sentence(
-                "{model} was not finished when Bough closed. The finished part is kept.", model=found[0].title
-            )
+            text = _interruption(found[0])
         else:
             text = Sentence(
-                "{num_models} models were not finished when Bough closed. The finished parts are kept.",
+                "{num_models} downloads or conversions were not finished when Bough closed. "
+                "The finished parts are kept.",
                 num_models=len(found),
             )
         self._notices.post(Notice(text, action=ResumeTransfers(keys), cause="interrupted"))
@@ -108,3 +107,13 @@ class TransferNotices(QObject):
             self._notices.post(Notice(text, "warning", action=OpenModels(), cause="transfer"))
         else:
             self._notices.end("transfer")
+
+
+def _interruption(one: Transfer) -> Sentence:
+    if one.source is None:
+        return Sentence(
+            "The download of {model} was not finished when Bough closed. The finished part is kept.", model=one.title
+        )
+    return Sentence(
+        "The conversion of {model} was not finished when Bough closed. The finished part is kept.", model=one.title
+    )

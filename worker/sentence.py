@@ -112,13 +112,13 @@ def english(name: str, value: str | int) -> str:
 
 
 def size_text(num_bytes: int) -> str:
-    """Return an amount of memory or disk in English."""
+    """Return a memory or disk size as English text, such as "3.2 GiB"."""
     number, num_decimals, unit = scaled_size(num_bytes)
     return f"{number:,.{num_decimals}f} {unit}"
 
 
 def scaled_size(num_bytes: int) -> tuple[float, int, str]:
-    """Return an amount of memory or disk in the unit that suits it, with the number of decimals to show."""
+    """Scale a number of bytes to the most suitable unit. Return the number, how many decimals to show, and the unit."""
     # An amount that would be rounded up to a whole unit is given in that unit.
     if num_bytes >= 1023.5 * _MIB:
         size = num_bytes / _GIB
@@ -151,5 +151,5 @@ def _part(value: str | int) -> str | int | SentenceParts:
 
 
 def _sendable(text: str) -> str:
-    """Replace halves of characters, which a hook's text or a file's name may contain, but no transport can carry."""
+    """Escape lone surrogates, which UTF-8 can't encode. A hook's text or a file name may contain them."""
     return text.encode("utf-8", "backslashreplace").decode()

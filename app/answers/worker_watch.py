@@ -206,7 +206,7 @@ def _clock_time(ago_s: float) -> str:
 def _stage(stage: str) -> Sentence:
     match stage:
         case "building the model":
-            return Sentence("building it")
+            return Sentence("building the model")
         case "reading the weights":
             return Sentence("reading the weights")
         case "warming up":

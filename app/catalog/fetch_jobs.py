@@ -98,7 +98,7 @@ class _Saved(Struct):
 
 
 class FetchJobs:
-    """The folders of all entries."""
+    """Reads and writes the entries of the download queue, each in a folder of its own."""
 
     def __init__(self, bough: Places, report: Callable[[Sentence], None] = lambda _: None) -> None:
         """`report` is called with a sentence about each entry that can't be read."""

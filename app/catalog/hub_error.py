@@ -111,7 +111,7 @@ def refused(endpoint: str, repo: str, status: int, headers: Mapping[str, str], *
         )
         return HubError(sentence, "failed", wait_s=_wait_s(headers))
     sentence = Sentence(
-        "{host} refused this request (HTTP {status}). Nothing was changed. Look for a newer Bough.",
+        "{host} refused this request (HTTP {status}). Nothing was changed. Check for a newer version of Bough.",
         host=site,
         status=str(status),
     )

@@ -250,8 +250,8 @@ def _folder_model(
         problem = _unreadable(error)
     if has_pickles and not has_weights:
         problem = Sentence(
-            "The weights are in a format that can contain program code, which Bough does not read. "
-            "Choose a version of this model with safetensors."
+            "The weights are in a format that can contain program code, so Bough does not read it. "
+            "Choose a version of this model in the safetensors format."
         )
     return LocalModel(
         name=name or str(folder),

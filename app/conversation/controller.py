@@ -238,7 +238,10 @@ class Controller(QObject):
         self.send(text)
 
     def continue_answer(self, message_id: MessageId) -> None:
-        """Continue an answer from its end. If there are messages below, a sibling with the same text is continued."""
+        """Continue an answer from its end.
+
+        If the answer has messages below it, a sibling with the same text is created and continued instead.
+        """
         message = self.shown.message(message_id)
         if not self.shown.can_continue(message):
             return

@@ -147,7 +147,7 @@ class ConversationTable:
             self._database.write(f"UPDATE conversation SET {column} = ? WHERE id = ?", (value, conversation_id))
 
     def delete_choices(self, conversation_id: int, parent_ids: Iterable[MessageId]) -> None:
-        """Delete the choices at these messages, so that their newest children are shown again."""
+        """Delete the saved branch choices for these messages, so that the newest child of each is shown again."""
         self._database.write_many(
             "DELETE FROM choice WHERE conversation_id = ? AND parent_id = ?",
             [(conversation_id, parent_id) for parent_id in parent_ids],

@@ -277,9 +277,9 @@ class GraftError(SentenceError):
 
 
 def checked(graft: Graft) -> Graft:
-    """Return a graft with valid links: each parent comes before its children, and only the first message has none.
+    """Return the graft unchanged if its links are valid; otherwise raise `GraftError`.
 
-    Raises `GraftError`.
+    Each parent must come before its children, and only the first message has no parent.
     """
     seen: set[MessageId] = set()
     for message in graft.messages:

@@ -57,7 +57,7 @@ class Beginning(NamedTuple):
 
 
 def beginning_of(path: Sequence[Message]) -> Beginning | None:
-    """Return the beginning of a branch; None if it does not have the usual form, as in some imports."""
+    """Return a branch's system prompt, files and first question; None if it begins otherwise, as some imports do."""
     messages = [message for message in path if message.role != "root"]
     if not messages or messages[0].role != "system":
         return None

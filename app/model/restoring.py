@@ -46,9 +46,9 @@ def listed(store: Path) -> Generator[list[Backup], None, list[Backup]]:
 
 
 def restore(store: Path, backup: Path) -> Path:
-    """Replace a store, which no program has open, with a sound backup. Return the new path of the replaced store.
+    """Replace a store with an intact backup. Return the path to which the replaced store was moved.
 
-    If it raises `StoreError`, nothing has changed.
+    No program may have the store open. If this function raises `StoreError`, nothing has changed.
     """
     try:
         presence = Presence(store.with_suffix(".lock"))

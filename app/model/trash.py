@@ -35,7 +35,7 @@ _ROOTED_THERE = "root_id IN (SELECT value FROM json_each(?1))"
 
 
 def delete_marked(connection: sqlite3.Connection, is_stopped: Callable[[], bool] = lambda: False) -> int:
-    """Delete all marked messages, children first, or until stopped. Return how many were deleted."""
+    """Delete the marked messages, children first, until `is_stopped()` is true. Return how many were deleted."""
     marked = [row[0] for row in connection.execute(MARKED)]
     if not marked:
         return 0

@@ -94,9 +94,9 @@ def _model_and_bits(message: Message, model: str | None) -> tuple[str, int | Non
 def _load(
     client: WorkerClient, name: str, kv_bits: int | None
 ) -> tuple[ModelLoaded | None, int | None, Sentence | None]:
-    """Load a model with the KV cache bits of the record.
+    """Load a model with the KV cache precision from the record.
 
-    Return the loaded model, its bits (None means full precision), and None; or None, None and why it can't be loaded.
+    Return (model, bits, None); `bits` is None for full precision. On failure return (None, None, reason).
     """
     if not name:
         return None, None, verbatim("The model that wrote it is unknown. Name one with --model.")

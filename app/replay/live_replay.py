@@ -17,7 +17,9 @@ from worker.sentence import Sentence
 def why_not(session: ModelSession, message: Message) -> Sentence | None:
     """Return why an answer can't be replayed now; None if it can."""
     if session.info is None:
-        return Sentence("No model is loaded to run the answer again. Wait until one is, or load one.")
+        return Sentence(
+            "The answer can't be run again, because no model is loaded. Load a model, or wait until one has loaded."
+        )
     record = message.record
     if record is not None and record.model and record.model != session.name:
         return Sentence("“{model}” wrote this answer. Open that model, then run the answer again.", model=record.model)

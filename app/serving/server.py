@@ -184,7 +184,10 @@ class _Server(uvicorn.Server):
 
 
 def _connection_type(settings: ServerSettings) -> type[H11Protocol]:
-    """Return a subclass of uvicorn's protocol that limits connections, slow heads, and clients that do not read."""
+    """Return a subclass of uvicorn's protocol that limits the number of connections.
+
+    It closes those that send their request headers slowly or do not read the response.
+    """
     max_connections = _max_connections(settings)
 
     class Connection(H11Protocol):

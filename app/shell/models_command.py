@@ -161,7 +161,7 @@ def _is_refused(model: RemoteModel, *, anyway: bool) -> bool:
         return False
     print_error(str(found.sentence))
     if found.verdict == "too_big" and not anyway:
-        print_error("Nothing was fetched. To fetch it anyway, add --anyway.")
+        print_error("Nothing was downloaded. To download it anyway, add --anyway.")
         return True
     return False
 

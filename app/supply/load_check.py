@@ -79,7 +79,11 @@ class LoadCheck:
         later = machine_memory(reusable_bytes=resident_bytes(self._sessions.chosen.link.pid) + freed)
         if not freed or refusal_now(shape, later, context_length=context, kv_bits=bits, extra_bytes=extra) is not None:
             return Refused(why)
-        helps = Sentence("The guide's process takes {num_bytes}; it starts again when it is asked.", num_bytes=freed)
+        helps = Sentence(
+            "The guide's process uses {num_bytes} of memory. "
+            "If you stop it, it starts again when you next ask the guide something.",
+            num_bytes=freed,
+        )
         return Refused(joined([why, helps]), can_be_freed=True)
 
 

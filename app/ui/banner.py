@@ -212,7 +212,7 @@ class Banner(QWidget):
             case AskWithProject():
                 return self.tr("Ask again with project")
             case ChatWith():
-                return self.tr("Chat")
+                return self.tr("Start a chat")
             case LoadAnyway():
                 return self.tr("Load anyway")
             case FreeMemory():

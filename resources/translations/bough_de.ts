@@ -220,12 +220,12 @@
         <translation>{hook} ausgeschaltet: zu langsam</translation>
     </message>
     <message>
-        <source>The model did not see the oldest message: the conversation is longer than its context.</source>
-        <translation>Das Modell hat die älteste Nachricht nicht gesehen: Das Gespräch ist länger als sein Kontext.</translation>
+        <source>The model did not see the oldest message: the conversation is longer than the model&apos;s context.</source>
+        <translation>Das Modell hat die älteste Nachricht nicht gesehen: Das Gespräch ist länger als der Kontext des Modells.</translation>
     </message>
     <message>
-        <source>The model did not see the {messages} oldest messages: the conversation is longer than its context.</source>
-        <translation>Das Modell hat die {messages} ältesten Nachrichten nicht gesehen: Das Gespräch ist länger als sein Kontext.</translation>
+        <source>The model did not see the {messages} oldest messages: the conversation is longer than the model&apos;s context.</source>
+        <translation>Das Modell hat die {messages} ältesten Nachrichten nicht gesehen: Das Gespräch ist länger als der Kontext des Modells.</translation>
     </message>
 </context>
 <context>
@@ -407,7 +407,7 @@
         <translation>Mit Projekt erneut fragen</translation>
     </message>
     <message>
-        <source>Chat</source>
+        <source>Start a chat</source>
         <translation>Chat beginnen</translation>
     </message>
     <message>
@@ -1776,7 +1776,7 @@
     </message>
     <message>
         <source>Taken from the first question, or from the answer if the question is only a greeting.</source>
-        <translation>Aus der ersten Frage, oder aus der Antwort, wenn die Frage nur ein Gruß ist.</translation>
+        <translation>Wird aus der ersten Frage übernommen oder, wenn diese nur ein Gruß ist, aus der Antwort.</translation>
     </message>
     <message>
         <source>From the first question</source>
@@ -2017,8 +2017,8 @@
         <translation>Taste für den ausgewählten Befehl</translation>
     </message>
     <message>
-        <source>No key</source>
-        <translation>Keine Taste</translation>
+        <source>Remove key</source>
+        <translation>Taste entfernen</translation>
     </message>
     <message>
         <source>Reset to default</source>
@@ -2142,16 +2142,16 @@
         <translation>Die Adresse kopieren</translation>
     </message>
     <message>
-        <source>From other computers:</source>
-        <translation>Von anderen Computern:</translation>
+        <source>For other computers:</source>
+        <translation>Für andere Computer:</translation>
     </message>
     <message>
-        <source>Address from other computers</source>
-        <translation>Adresse von anderen Computern aus</translation>
+        <source>Address for other computers</source>
+        <translation>Adresse für andere Computer</translation>
     </message>
     <message>
-        <source>Copy the address from other computers</source>
-        <translation>Adresse von anderen Computern aus kopieren</translation>
+        <source>Copy the address for other computers</source>
+        <translation>Adresse für andere Computer kopieren</translation>
     </message>
     <message>
         <source>Programs that use Anthropic&apos;s API take it without “/v1”.</source>
@@ -2304,16 +2304,16 @@
         <translation>8 Bit</translation>
     </message>
     <message>
-        <source>About half the memory. Answers hardly change.</source>
-        <translation>Etwa halb so viel Arbeitsspeicher. Antworten ändern sich kaum.</translation>
+        <source>Uses about half as much memory. Answers hardly change.</source>
+        <translation>Braucht nur etwa halb so viel Arbeitsspeicher. Antworten ändern sich kaum.</translation>
     </message>
     <message>
         <source>4 bits</source>
         <translation>4 Bit</translation>
     </message>
     <message>
-        <source>About a quarter of the memory. Answers can get worse, especially in long conversations.</source>
-        <translation>Etwa ein Viertel des Arbeitsspeichers. Antworten können schlechter werden, vor allem in langen Gesprächen.</translation>
+        <source>Uses about a quarter as much memory. Answers can get worse, especially in long conversations.</source>
+        <translation>Braucht nur etwa ein Viertel so viel Arbeitsspeicher. Antworten können schlechter werden, vor allem in langen Gesprächen.</translation>
     </message>
     <message>
         <source>Empty</source>
@@ -2971,7 +2971,7 @@
         <translation>Diesen Download abbrechen und den geladenen Teil entfernen</translation>
     </message>
     <message>
-        <source>Chat</source>
+        <source>Start a chat</source>
         <translation>Chat beginnen</translation>
     </message>
     <message>
@@ -4079,8 +4079,8 @@
         <translation>Erweitert</translation>
     </message>
     <message>
-        <source>Hooks and drafts</source>
-        <translation>Hooks und Entwürfe</translation>
+        <source>Hooks and draft models</source>
+        <translation>Hooks und Entwurfsmodelle</translation>
     </message>
     <message>
         <source>Temperature</source>
@@ -4191,12 +4191,12 @@
         <translation>Entwurfsmodell</translation>
     </message>
     <message>
-        <source>They come from {model}, or from other answers in the tree.</source>
-        <translation>Sie kommen von {model} oder aus anderen Antworten im Baum.</translation>
+        <source>The predicted tokens come from {model}, or from other answers in the tree.</source>
+        <translation>Die vorhergesagten Token stammen von {model} oder aus anderen Antworten im Baum.</translation>
     </message>
     <message>
-        <source>They come from a draft model, if one is chosen in the Models menu, or from other answers in the tree.</source>
-        <translation>Sie kommen von einem Entwurfsmodell, wenn im Menü „Modelle“ eines gewählt ist, oder aus anderen Antworten im Baum.</translation>
+        <source>The predicted tokens come from a draft model, if one is chosen in the Models menu, or from other answers in the tree.</source>
+        <translation>Die vorhergesagten Token stammen von einem Entwurfsmodell, wenn im Menü „Modelle“ eines gewählt ist, oder aus anderen Antworten im Baum.</translation>
     </message>
     <message>
         <source>Predicted tokens that the model checks all at once. They change the speed, not the answer.</source>
@@ -4529,8 +4529,8 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>enthält keine Nachrichten</translation>
     </message>
     <message>
-        <source>it is too long for a transcript</source>
-        <translation>ist zu lang für ein Transkript</translation>
+        <source>it is too long to be imported as a chat transcript</source>
+        <translation>die Datei ist zu lang, um als Gesprächsverlauf importiert zu werden</translation>
     </message>
     <message>
         <source>its messages are missing</source>
@@ -5057,8 +5057,8 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>Modelle runden unterschiedlich, je nachdem, wie viel sie auf einmal lesen.</translation>
     </message>
     <message>
-        <source>No model is loaded to run the answer again. Wait until one is, or load one.</source>
-        <translation>Es ist kein Modell geladen, das die Antwort erneut ausführen kann. Warten Sie, bis eines geladen ist, oder laden Sie eines.</translation>
+        <source>The answer can&apos;t be run again, because no model is loaded. Load a model, or wait until one has loaded.</source>
+        <translation>Die Antwort kann nicht erneut ausgeführt werden, weil kein Modell geladen ist. Laden Sie eines, oder warten Sie, bis eines geladen ist.</translation>
     </message>
     <message>
         <source>None of its tokens could be sampled again.</source>
@@ -5427,8 +5427,8 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>Das wurde nicht berechnet, weil gerade ein anderes Modell geladen wird. Fragen Sie danach noch einmal.</translation>
     </message>
     <message>
-        <source>Uncertain pause: when the model is unsure about a token, samples that token again, more carefully.</source>
-        <translation>Pause bei Unsicherheit: Ein Token, bei dem das Modell unsicher ist, wird noch einmal vorsichtiger gesampelt.</translation>
+        <source>Uncertain pause: when the model is unsure about a token, chooses that token again at a lower temperature.</source>
+        <translation>Pause bei Unsicherheit: Ein Token, bei dem das Modell unsicher ist, wird mit niedrigerer Temperatur noch einmal gewählt.</translation>
     </message>
     <message>
         <source>You restarted the model process.</source>
@@ -5439,8 +5439,8 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>Anwenden der Chatvorlage</translation>
     </message>
     <message>
-        <source>building it</source>
-        <translation>Aufbau</translation>
+        <source>building the model</source>
+        <translation>Aufbau des Modells</translation>
     </message>
     <message>
         <source>a conversation in it has more than {max_bytes}</source>
@@ -5687,8 +5687,8 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>Die Dateien dieses Modells geben nicht an, welches Token eine Antwort beendet, deshalb schreibt es vielleicht bis zur Höchstzahl an Token. Legen Sie eine Höchstzahl oder eine Stoppsequenz fest, oder wählen Sie ein anderes Modell.</translation>
     </message>
     <message>
-        <source>The guide&apos;s process takes {num_bytes}; it starts again when it is asked.</source>
-        <translation>Der Prozess des Guides belegt {num_bytes}; er startet wieder, wenn er gefragt wird.</translation>
+        <source>The guide&apos;s process uses {num_bytes} of memory. If you stop it, it starts again when you next ask the guide something.</source>
+        <translation>Der Prozess des Guides belegt {num_bytes} Arbeitsspeicher. Wenn Sie ihn beenden, startet er bei der nächsten Frage an den Guide von selbst neu.</translation>
     </message>
     <message>
         <source>The key in {variable} has characters that a request can&apos;t contain.</source>
@@ -5867,8 +5867,8 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
         <translation>Der Tokenizer dieses Modells lässt Leerraum weg oder ersetzt ihn; das Modell hat nicht jedes Leerzeichen, jede Einrückung und jeden Zeilenumbruch gesehen.</translation>
     </message>
     <message>
-        <source>The weights are in a format that can contain program code, which Bough does not read. Choose a version of this model with safetensors.</source>
-        <translation>Die Gewichte haben ein Format, das Programmcode enthalten kann; Bough liest es deshalb nicht. Wählen Sie eine Version dieses Modells mit safetensors.</translation>
+        <source>The weights are in a format that can contain program code, so Bough does not read it. Choose a version of this model in the safetensors format.</source>
+        <translation>Die Gewichte haben ein Format, das Programmcode enthalten kann; Bough liest es deshalb nicht. Wählen Sie eine Version dieses Modells im Format safetensors.</translation>
     </message>
     <message>
         <source>There is a folder {folder} already, so nothing was written. Remove it, or choose another name.</source>
@@ -5923,11 +5923,11 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
         <translation>Dieses Modell braucht {need_bytes} Arbeitsspeicher, davon {weights_bytes} für seine Gewichte; Modelle können hier aber nur {total_bytes} verwenden. Es wurde nicht geladen.</translation>
     </message>
     <message>
-        <source>Uncertain pause: when the model is unsure about a token, samples that token again, more carefully.
+        <source>Uncertain pause: when the model is unsure about a token, chooses that token again at a lower temperature.
 
 A token whose probability is below `threshold` is sampled again at a lower `temperature`, and the second token is kept.
 Options: `threshold` (0…1), `temperature`.</source>
-        <translation>Pause bei Unsicherheit: Ein Token, bei dem das Modell unsicher ist, wird noch einmal vorsichtiger gesampelt.
+        <translation>Pause bei Unsicherheit: Ein Token, bei dem das Modell unsicher ist, wird mit niedrigerer Temperatur noch einmal gewählt.
 
 Ein Token mit einer Wahrscheinlichkeit unter `threshold` wird mit niedrigerer `temperature` noch einmal gesampelt, und das zweite
 Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
@@ -6169,7 +6169,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>der Tensor {name} überlappt einen anderen</translation>
     </message>
     <message>
-        <source>the version of its format is missing</source>
+        <source>its format version is missing</source>
         <translation>die Version des Formats fehlt</translation>
     </message>
     <message>
@@ -6205,8 +6205,8 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>unlesbare Antwortaufzeichnungen</translation>
     </message>
     <message>
-        <source>unreadable branch choices</source>
-        <translation>unlesbare Zweigauswahlen</translation>
+        <source>unreadable records of which branch was shown</source>
+        <translation>unlesbare Angaben dazu, welcher Zweig angezeigt wurde</translation>
     </message>
     <message>
         <source>unreadable parts of projects ({names})</source>
@@ -6329,7 +6329,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>{host} nimmt vorerst keine Anfragen mehr an. Versuchen Sie es in {num_seconds} Sekunden noch einmal.</translation>
     </message>
     <message>
-        <source>{host} refused this request (HTTP {status}). Nothing was changed. Look for a newer Bough.</source>
+        <source>{host} refused this request (HTTP {status}). Nothing was changed. Check for a newer version of Bough.</source>
         <translation>{host} hat diese Anfrage abgelehnt (HTTP {status}). Es wurde nichts geändert. Suchen Sie nach einer neueren Version von Bough.</translation>
     </message>
     <message>
@@ -6337,8 +6337,12 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>{model} kann jetzt verwendet werden.</translation>
     </message>
     <message>
-        <source>{model} was not finished when Bough closed. The finished part is kept.</source>
-        <translation>{model} war noch nicht fertig, als Bough beendet wurde. Der fertige Teil bleibt erhalten.</translation>
+        <source>The conversion of {model} was not finished when Bough closed. The finished part is kept.</source>
+        <translation>Die Umwandlung von {model} war noch nicht fertig, als Bough beendet wurde. Der fertige Teil bleibt erhalten.</translation>
+    </message>
+    <message>
+        <source>The download of {model} was not finished when Bough closed. The finished part is kept.</source>
+        <translation>Der Download von {model} war noch nicht fertig, als Bough beendet wurde. Der fertige Teil bleibt erhalten.</translation>
     </message>
     <message>
         <source>{name} has the shape {shape}</source>
@@ -6365,8 +6369,8 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>{num_missing} der {count} Teile dieses Modells fehlen; der erste ist {file}. Legen Sie alle Teile in {folder}, und versuchen Sie es dann noch einmal.</translation>
     </message>
     <message>
-        <source>{num_models} models were not finished when Bough closed. The finished parts are kept.</source>
-        <translation>{num_models} Modelle waren noch nicht fertig, als Bough beendet wurde. Die fertigen Teile bleiben erhalten.</translation>
+        <source>{num_models} downloads or conversions were not finished when Bough closed. The finished parts are kept.</source>
+        <translation>{num_models} Downloads oder Umwandlungen waren noch nicht fertig, als Bough beendet wurde. Die fertigen Teile bleiben erhalten.</translation>
     </message>
     <message>
         <source>{num_tokens} of its tokens complete the given text. They were not sampled freely, so they are not compared.</source>

@@ -260,7 +260,7 @@ def test_files_that_never_end_are_sentences(tmp_path: Path, monkeypatch: pytest.
         tmp_path / "folder.json": "this folder contains no files with conversations",
         tmp_path / "gone.json": "it can't be read (No such file or directory)",
         tmp_path / "loop.json": "it can't be read (",
-        tmp_path / "zeros.json": "it is too long for a transcript",
+        tmp_path / "zeros.json": "it is too long to be imported as a chat transcript",
         Path("/dev/zero"): device,
         Path("/dev/null"): device,
         Path("/dev/tty"): device,

@@ -112,7 +112,7 @@ class Steering:
 
     @property
     def visit(self) -> int:
-        """How often this position was already sampled with the current seed."""
+        """How many times this position has already been sampled with the current seed."""
         position = self.writing.sampling_position
         return self._visits.get(position, 0) - self._visits_before.get(position, 0)
 

@@ -164,7 +164,7 @@ class BranchInUse:
     # --- its runs ------------------------------------------------------------------------------------------
 
     def insert(self, ids: Sequence[int]) -> list[KeptRun]:
-        """Return the tree's runs of exactly `ids`. Missing runs are added."""
+        """Add the runs (nodes) that the tree lacks for `ids`. Return the runs that together hold exactly `ids`."""
         runs = self._tree.insert(ids, self._ledger.nothing())
         self.path, _ = self._tree.path(self.token_ids)  # One of its runs may have been cut.
         return runs
@@ -327,5 +327,8 @@ def computed(states: States) -> States:
 
 
 def _is_in_layers_alone(kept: Kept) -> bool:
-    """Return whether a run's positions are only in the layers. Written files are never changed."""
+    """Return whether a run's positions are only in the layers, with no copy in memory or in a file.
+
+    Only then may the run grow or lose tokens: copies are never changed.
+    """
     return kept.home is None and not any(part is not None for part in (*kept.parts, *kept.stored))

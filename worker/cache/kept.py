@@ -96,13 +96,13 @@ class Kept:
         self.states[at] = states
 
     def drop_states(self, at: int) -> int:
-        """Drop the states after `at` tokens. Return their bytes."""
+        """Drop the states after `at` tokens from memory. Return the number of bytes freed."""
         num_bytes = num_bytes_in(self.states.pop(at))
         self._count(-num_bytes)
         return num_bytes
 
     def drop_arrays(self) -> int:
-        """Drop everything that is in memory. Return its bytes."""
+        """Drop everything that is in memory. Return the number of bytes freed."""
         num_bytes = self.num_bytes
         self.parts = [None] * len(self.parts)
         self.states = {}
@@ -146,7 +146,7 @@ class Kept:
         return [*files, *(states.file for states in self.stored_states.values())]
 
     def drop_gone(self) -> None:
-        """Drop the locations in files that are missing now, so that they may be written again."""
+        """Forget where positions and states were saved if those files are gone, so that they can be saved again."""
         self.is_refused = False
         self.home = _if_there(self.home)
         self.stored = [_if_there(location) for location in self.stored]

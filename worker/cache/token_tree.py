@@ -167,7 +167,7 @@ class TokenTree(Generic[K]):
         return found
 
     def insert(self, ids: Sequence[int], kept: K) -> list[Run[K]]:
-        """Return the runs of exactly `ids`. Missing runs are added.
+        """Add the runs (nodes) that the tree lacks for `ids`. Return the runs that together hold exactly `ids`.
 
         `kept` is the value of a new run, if there is one.
         """

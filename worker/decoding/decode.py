@@ -98,7 +98,7 @@ class Decoder:
         self._count_bytes()
 
     def can_share(self, num_branches: int, num_tokens: int) -> bool:
-        """Return whether branches that join together would share the memory of their first `num_tokens` tokens."""
+        """Return whether branches that join the batch together share the memory of their first `num_tokens` tokens."""
         return num_branches > 1 and num_tokens >= SHORTEST_SHARED and self._model.can_share
 
     def _catch_up(self) -> None:
@@ -258,7 +258,7 @@ class Decoder:
         return sampled
 
     def _launched(self, logits: list[mx.array]) -> list[mx.array]:
-        """Return the arrays to launch before the last tokens are examined."""
+        """Return the arrays whose evaluation should start before the last tokens are examined."""
         if self._launches_halves and any(branch.is_masked for branch in self.branches):
             half = self._half_way()
             if half:
@@ -300,7 +300,7 @@ class Decoder:
     def go_to(self, branch: Branch, sequence: list[int], num_left: int) -> bool:
         """Make a branch continue another sequence. Return whether this was possible in place.
 
-        Otherwise the branch must leave and be started again with that sequence.
+        Otherwise the branch must be removed from the batch and added again with that sequence.
         """
         num_back = branch.num_astray(sequence)
         if num_back is None or num_back > _MAX_BACK:

@@ -292,7 +292,7 @@ class _Building:
                 self.files[part.name] = written
 
     def write(self, part: WeightFilePlan) -> Iterator[int]:
-        """Write a weight file, and yield the bytes of each piece."""
+        """Write a weight file piece by piece, and yield the number of bytes of each piece."""
         path = self.folder / part.name
         losses: dict[str, Loss] = {}
         yield from write_weight_file(path, part.plans, losses)

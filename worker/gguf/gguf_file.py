@@ -138,14 +138,14 @@ class Metadata:
         return key in self.values
 
     def text(self, key: str) -> str | None:
-        """Return a text; None if the key is missing."""
+        """Return the string value of a metadata key; None if the key is missing."""
         found = self.values.get(key)
         if found is None or isinstance(found, str):
             return found
         raise self._odd(key)
 
     def flag(self, key: str) -> bool | None:
-        """Return a truth value; None if the key is missing."""
+        """Return the boolean value of a metadata key; None if the key is missing."""
         found = self.values.get(key)
         if found is None or isinstance(found, bool):
             return found

@@ -116,9 +116,10 @@ def index_of(files: Sequence[WeightFilePlan]) -> str:
 
 
 def write_weight_file(path: Path, plans: Sequence[Plan], losses: dict[str, Loss]) -> Iterator[int]:
-    """Write a weight file, and yield the bytes of each piece. Raises `ModelInvalidError` and `OSError`.
+    """Write a weight file piece by piece, and yield the number of bytes of each piece.
 
     When the generator ends, the file is on disk. The losses of types whose numbers are changed are added to `losses`.
+    Raises `ModelInvalidError` and `OSError`.
     """
     text, begins = _header(plans)
     with path.open("wb") as stream:

@@ -1,4 +1,4 @@
-"""Uncertain pause: when the model is unsure about a token, samples that token again, more carefully.
+"""Uncertain pause: when the model is unsure about a token, chooses that token again at a lower temperature.
 
 A token whose probability is below `threshold` is sampled again at a lower `temperature`, and the second token is kept.
 Options: `threshold` (0…1), `temperature`.

@@ -79,7 +79,7 @@ class WrittenTurns:
         before: str,
         schemas: Mapping[str, Mapping[str, Any]],
     ) -> Place | None:
-        """Return the place of the text after the reasoning, for templates that drop or change the reasoning."""
+        """Find the answer's text after its reasoning in the prompt, for templates that drop or change the reasoning."""
         marks = self.reasoning
         if marks is None:
             return None

@@ -181,7 +181,7 @@ class CallGrammar:
         return " | ".join(ways)
 
     def _value(self, rule: str, syntax: Tagged, described: Any, types: frozenset[str], root: Mapping[str, Any]) -> str:
-        """Return the expression for a value and the text that ends it."""
+        """Return the grammar expression for a value, followed by the text that marks its end."""
         name = f"v_{rule}"
         if "string" not in types:
             self._rules[name] = self._json(described, root)
@@ -189,11 +189,11 @@ class CallGrammar:
         return self._raw(name, _raw_pattern(described, types, root), syntax)
 
     def _raw(self, name: str, pattern: str, syntax: Tagged) -> str:
-        """Return the expression for raw text of this pattern and the tag that ends it."""
+        """Return the grammar expression for raw text of this pattern, followed by the tag that marks its end."""
         return self.raw_until(name, pattern, syntax.value_end)
 
     def raw_until(self, name: str, pattern: str, end: str) -> str:
-        """Return the expression for raw text of this pattern, without the tag in `end`, and `end`."""
+        """Return the grammar expression for raw text of this pattern, without the tag in `end`, followed by `end`."""
         terminal = name.upper()
         core = end.strip()
         written = self.literal(end)

@@ -28,7 +28,7 @@ def check_head(head: dict[str, Json]) -> None:
     """Raise `UnreadableError` if a file's format or version can't be read."""
     version = head.get("version")
     if head.get("format") != FORMAT or not isinstance(version, int):
-        raise UnreadableError(Sentence("the version of its format is missing"))
+        raise UnreadableError(Sentence("its format version is missing"))
     if version > VERSION:
         raise UnreadableError(Sentence("it comes from a newer version of Bough; import it with that version"))
 
@@ -42,7 +42,7 @@ def conversation(item: dict[str, Json], remarks: Counter[Sentence]) -> Graft:
             case [int(parent), int() | None as child]:
                 choices[parent] = child
             case _:
-                remarks[Sentence("unreadable branch choices")] += 1
+                remarks[Sentence("unreadable records of which branch was shown")] += 1
     try:
         head = msgspec.convert({key: item[key] for key in _HEAD & item.keys()} | {"name": item["name"]}, Conversation)
         return checked(

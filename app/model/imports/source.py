@@ -182,7 +182,7 @@ def _foreign(item: dict[str, Json], now_ms: int, find_file: FindFile) -> Found:
 def _in_transcript(file: CountedFile, where: str, now_ms: int) -> Iterator[Found | Problem]:
     data = file.read(_MAX_TRANSCRIPT_BYTES + 1)
     if len(data) > _MAX_TRANSCRIPT_BYTES:
-        yield Problem(verbatim(where), Sentence("it is too long for a transcript"))
+        yield Problem(verbatim(where), Sentence("it is too long to be imported as a chat transcript"))
         return
     try:
         theirs = transcript.conversation(data.decode())

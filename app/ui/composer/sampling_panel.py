@@ -92,7 +92,7 @@ class SamplingPanel(Popover):
         self.hooks = HookRows(generation.hooks, generation.hook_options, theme)
         self.advanced = FoldedPart(self.tr("Advanced"), theme)
         """The section with settings that few users change. It is open if one of them differs from the default."""
-        self.hooks_and_drafts = FoldedPart(self.tr("Hooks and drafts"), theme)
+        self.hooks_and_drafts = FoldedPart(self.tr("Hooks and draft models"), theme)
         self._can_think = thinking != "can't"
         self._fill_thinking(thinking)
         self._fill_drafts(draft_model)
@@ -270,10 +270,11 @@ class SamplingPanel(Popover):
         automatic = self.tr("Draft model") if model else self.tr("Automatic")
         self.draft.addItems([automatic, self.tr("From the tree"), self.tr("Off")])
         source = (
-            self.tr("They come from {model}, or from other answers in the tree.").format(model=model)
+            self.tr("The predicted tokens come from {model}, or from other answers in the tree.").format(model=model)
             if model
             else self.tr(
-                "They come from a draft model, if one is chosen in the Models menu, or from other answers in the tree."
+                "The predicted tokens come from a draft model, if one is chosen in the Models menu, "
+                "or from other answers in the tree."
             )
         )
         purpose = self.tr("Predicted tokens that the model checks all at once. They change the speed, not the answer.")

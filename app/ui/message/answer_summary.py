@@ -186,9 +186,9 @@ def _left_out(num_messages: int) -> str:
     if num_messages == 1:
         return QCoreApplication.translate(
             "AnswerSummary",
-            "The model did not see the oldest message: the conversation is longer than its context.",
+            "The model did not see the oldest message: the conversation is longer than the model's context.",
         )
     return QCoreApplication.translate(
         "AnswerSummary",
-        "The model did not see the {messages} oldest messages: the conversation is longer than its context.",
+        "The model did not see the {messages} oldest messages: the conversation is longer than the model's context.",
     ).format(messages=counted(num_messages))

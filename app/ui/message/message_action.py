@@ -42,13 +42,13 @@ class DisplayAction(Enum):
 
 
 class SaveVersion(Struct, frozen=True):
-    """Add a sibling of the message with this text."""
+    """Save this text as a new sibling of the message."""
 
     text: str
 
 
 class SaveAndContinue(Struct, frozen=True):
-    """Add a sibling of an answer with this text, and continue it."""
+    """Save this text as a new sibling of an answer, and continue it."""
 
     text: str
 

@@ -252,7 +252,7 @@ def short_tokens(num_tokens: int) -> str:
 
 
 def quantization_text(quantization: str) -> str:
-    """Return "4 bits" in the language of the window; other names, such as Q4_K_M, are returned unchanged."""
+    """Return "4 bits" in the language of the user interface; names such as Q4_K_M are returned unchanged."""
     number, _, unit = quantization.partition(" ")
     return translate("Models", "{bits} bits").format(bits=number) if unit == "bits" else quantization
 

@@ -67,7 +67,7 @@ class ModelEntries(QObject):
         self._update()
 
     def keep(self, key: str) -> None:
-        """List a model that was just downloaded until the next search, even if its name does not match."""
+        """Until the next search, keep a model that was just downloaded in the list, even if its name does not match."""
         self._kept.add(key)
 
     def look_into(self, key: str) -> None:

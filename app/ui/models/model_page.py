@@ -260,7 +260,7 @@ class ModelPage(QWidget):
         """Return the text and the tool tip of the main button; empty texts for actions that it never offers."""
         match action:
             case "chat":
-                return self.tr("Chat"), self.tr("Start a conversation with this model (Enter)")
+                return self.tr("Start a chat"), self.tr("Start a conversation with this model (Enter)")
             case "free_memory":
                 return (
                     self.tr("Free memory first"),

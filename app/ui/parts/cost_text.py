@@ -1,4 +1,4 @@
-"""The cost of a prompt as text."""
+"""Describes in words what a prompt costs: tokens and time, and where it is cached."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class KeysPage(SettingsPage):
         self._menus = [translated(title) for title, _ in MENUS]
         self.list = self._new_list()
         self.field = QKeySequenceEdit()
-        self.none_button = QPushButton(self.tr("No key"))
+        self.none_button = QPushButton(self.tr("Remove key"))
         self.reset_button = QPushButton(self.tr("Reset to default"))
         self.reset_all_button = QPushButton(self.tr("Reset all"))
         self.warning = QLabel()

@@ -54,10 +54,10 @@ class LocalApiPage(SettingsPage):
         self.address = _TextToCopy(self.tr("Address"))
         self.copy_address = QPushButton(self.tr("Copy"))
         self.copy_address.setAccessibleName(self.tr("Copy the address"))
-        self._network_label = quiet_label(self.tr("From other computers:"))
-        self.network_address = _TextToCopy(self.tr("Address from other computers"))
+        self._network_label = quiet_label(self.tr("For other computers:"))
+        self.network_address = _TextToCopy(self.tr("Address for other computers"))
         self.copy_network_address = QPushButton(self.tr("Copy"))
-        self.copy_network_address.setAccessibleName(self.tr("Copy the address from other computers"))
+        self.copy_network_address.setAccessibleName(self.tr("Copy the address for other computers"))
         self._network_row = _row(self.network_address, self.copy_network_address)
         self._address_card = card(
             self.tr("Address"),

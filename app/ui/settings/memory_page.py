@@ -57,10 +57,10 @@ class MemoryPage(SettingsPage):
         self.disk.add(self.tr("Keep nothing on disk"), self.tr("Existing files stay until you empty the cache."))
         self.precision = RadioGroup(self.tr("Cache precision"))
         self.precision.add(self.tr("Full precision"), self.tr("No loss of quality."))
-        self.precision.add(self.tr("8 bits"), self.tr("About half the memory. Answers hardly change."))
+        self.precision.add(self.tr("8 bits"), self.tr("Uses about half as much memory. Answers hardly change."))
         self.precision.add(
             self.tr("4 bits"),
-            self.tr("About a quarter of the memory. Answers can get worse, especially in long conversations."),
+            self.tr("Uses about a quarter as much memory. Answers can get worse, especially in long conversations."),
         )
         self.memory.show_value(cache_settings.limit_bytes)
         self.disk.show_value(cache_settings.disk_limit_bytes)

@@ -237,7 +237,7 @@ class CharacterPositions:
         return 0 if self._has_mismatch else len(self._positions) - 1
 
     def extend(self, text: str) -> None:
-        """Add the characters that were appended to the document; `text` is the whole source."""
+        """Find the positions of the characters that were appended to the document; `text` is the whole source."""
         index, unit = len(self._positions) - 1, self._positions[-1]
         # The document has one character for a CRLF.
         self._has_mismatch = self._has_mismatch or text.find("\r", index) >= 0

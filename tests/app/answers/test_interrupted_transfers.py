@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from app.catalog.entry import RemoteModel
+from app.catalog.entry import LocalGguf, RemoteModel
 from app.catalog.fetch_jobs import Fetch, FetchJobs, id_of
 from app.notices import ResumeTransfers
 from app.places import Places
@@ -15,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("nothing_leaks")
 ONE, TWO, HELD = (RemoteModel(repo=f"someone/{name}", title=name) for name in ("One", "Two", "Held"))
 
 
-def _interrupt(desk: Desk, *models: RemoteModel) -> None:
+def _interrupt(desk: Desk, *models: RemoteModel | LocalGguf) -> None:
     jobs = FetchJobs(Places.under(desk.program.models_folder.parent))
     jobs.save([Fetch(id=id_of(model), model=model, is_held=model is HELD) for model in models])
 
@@ -28,14 +30,23 @@ def test_interrupted_models_are_said_and_those_that_the_user_paused_are_not(desk
     _interrupt(desk, ONE, HELD, TWO)
     desk.program.supply.report_interrupted_transfers()
     keys = (id_of(ONE), id_of(TWO))
-    text = "2 models were not finished when Bough closed. The finished parts are kept."
+    text = "2 downloads or conversions were not finished when Bough closed. The finished parts are kept."
     assert _said(desk) == [(text, ResumeTransfers(keys))]
     desk.program.supply.transfers.cancel(keys[0])
-    text = "Two was not finished when Bough closed. The finished part is kept."
+    text = "The download of Two was not finished when Bough closed. The finished part is kept."
     assert _said(desk) == [(text, ResumeTransfers(keys[1:]))]
     desk.program.supply.transfers.cancel(keys[1])
     assert _said(desk) == []
     assert [one.title for one in desk.program.supply.transfers.all] == ["Held"]
+
+
+def test_an_interrupted_conversion_is_named_as_one(desk: Desk, tmp_path: Path) -> None:
+    file = tmp_path / "model.gguf"
+    file.touch()
+    _interrupt(desk, LocalGguf(path=file, title="Four", num_bytes=0))
+    desk.program.supply.report_interrupted_transfers()
+    text = "The conversion of Four was not finished when Bough closed. The finished part is kept."
+    assert [said for said, _ in _said(desk)] == [text]
 
 
 @pytest.mark.parametrize("models", [(), (HELD,)])

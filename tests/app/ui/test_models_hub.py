@@ -84,7 +84,7 @@ def test_a_model_is_found_fetched_and_chatted_with(user: User, window: ModelsWin
     user.bot.waitUntil(lambda: window.list.chosen_key == "local:mlx-community/Tiny-1B-4bit", timeout=PATIENCE_MS)
     # It is listed once, though the hub still has it.
     assert [row.title for row in window.list.rows if row.key] == ["Tiny-1B-4bit"]
-    assert window.page.main_button.text() == "Chat"
+    assert window.page.main_button.text() == "Start a chat"
     window.page.main_button.click()
     set_sampling(user.controller.program, Sampling(temperature=0.0, max_tokens=8))
     assert user.ask("Hello").state in {"complete", "cut"}

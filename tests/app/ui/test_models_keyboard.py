@@ -195,7 +195,7 @@ def test_tab_goes_from_top_to_bottom(hands: Hands) -> None:
     left = ["Search models", "Open a model, or add a folder", "Models"]
     assert hands.walk() == [*left, "More", "Quantization", "Download"]
     hands.search("guide")
-    assert hands.walk() == [*left, "More", "Chat", "Chat template"]
+    assert hands.walk() == [*left, "More", "Start a chat", "Chat template"]
 
 
 def test_a_quantization_is_chosen_and_fetched(hands: Hands) -> None:

@@ -321,6 +321,6 @@ def test_the_guides_idle_process_is_ended_where_that_makes_room(
     window.list.choose(_key(user, "Beta-3B-4bit"))
     user.bot.waitUntil(lambda: page.main_button.text() == "Free memory first", timeout=PATIENCE_MS)
     user.bot.keyClick(page.main_button, Qt.Key.Key_Space)
-    user.bot.waitUntil(lambda: page.main_button.text() == "Chat", timeout=PATIENCE_MS)
+    user.bot.waitUntil(lambda: page.main_button.text() == "Start a chat", timeout=PATIENCE_MS)
     assert guide.state == "unloaded"
     user.controller.shown.new_conversation()

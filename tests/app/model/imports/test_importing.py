@@ -264,7 +264,7 @@ def _changed(value: Any, rng: random.Random, wrong: list[Any]) -> Any:
             b'{"format": "bough", "version": 9, "conversations": []}',
             "it comes from a newer version of Bough",
         ),
-        ("a.bough", b'{"format": "bough", "conversations": []}', "the version of its format"),
+        ("a.bough", b'{"format": "bough", "conversations": []}', "its format version"),
         ("a.bough", b'{"format": "bough", "version": 1, "conversations": [7]}', "its "),
     ],
 )
