@@ -36,6 +36,7 @@ Motion: TypeAlias = Literal["system", "less"]
 MAX_RECENT_MODELS = 8
 MAX_MODELS = 1000
 """The most models whose settings are kept."""
+MAX_PRESETS = 1000
 _MAX_DRAFT_MODELS = 64
 MAX_UNLOAD_MINUTES = 24 * 60
 MIN_TEXT_PERCENT = 80
@@ -99,7 +100,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     """The model is unloaded after this many minutes without an answer. 0 means never."""
     generation: GenerationSettings = field(default=GenerationSettings(), name="asking")
     """The settings of conversations that have none of their own."""
-    presets: Annotated[tuple[Preset, ...], Meta(max_length=1000)] = ()
+    presets: Annotated[tuple[Preset, ...], Meta(max_length=MAX_PRESETS)] = ()
     """The user's own presets."""
     cache_settings: CacheSettings = field(default=CacheSettings(), name="keeping")
     local_api: LocalApiSettings = LocalApiSettings()

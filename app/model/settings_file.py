@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct, structs
 
 from app.model.generation_settings import GenerationSettings
-from app.model.settings import Settings, write_atomically
+from app.model.settings import MAX_MODELS, MAX_PRESETS, Settings, write_atomically
 from worker.regular_file import read_regular
 from worker.sentence import Sentence, SentenceError
 
+_Kept = TypeVar("_Kept")
 _VERSION = 1
 _MAX_BYTES = 16 << 20
 _MAX_HOOK_CHARS = 1 << 20
@@ -159,19 +161,48 @@ def add_hooks(hooks: dict[str, str], folder: Path) -> list[str]:
     return [name for name, text in hooks.items() if name not in new and here.get(name) != text]
 
 
-def merged(now: Settings, read: ReadSettings, without_hooks: Iterable[str] = ()) -> dict[str, Any]:
-    """Return the changes to the present settings: presets are added, and replace presets of the same names.
+def merged(
+    now: Settings, read: ReadSettings, without_hooks: Iterable[str] = ()
+) -> tuple[dict[str, Any], list[Sentence]]:
+    """Return the changes to the present settings, and sentences about what there is no room for.
 
+    Presets and settings of models are added, and replace those of the same names. All present ones are kept.
     `without_hooks`: names of hooks that the presets should not use.
     """
     changes = read.changes
     left_out = {name.removesuffix(".py") for name in without_hooks}
-    presets = {preset.name: preset for preset in now.presets}
-    for preset in read.settings.presets:
-        presets[preset.name] = structs.replace(preset, generation=_without(preset.generation, left_out))
-    changes["presets"] = tuple(presets.values())[:1000]
-    changes["of_models"] = now.of_models | read.settings.of_models
-    return changes
+    present = {preset.name: preset for preset in now.presets}
+    found = {
+        preset.name: structs.replace(preset, generation=_without(preset.generation, left_out))
+        for preset in read.settings.presets
+    }
+    presets, num_presets = _added(present, found, MAX_PRESETS)
+    changes["presets"] = tuple(presets.values())
+    changes["of_models"], num_models = _added(now.of_models, read.settings.of_models, MAX_MODELS)
+    sentences: list[Sentence] = []
+    if num_presets:
+        sentences.append(
+            Sentence(
+                "Presets that were not imported, because Bough keeps at most {limit}: {num_presets}.",
+                limit=MAX_PRESETS,
+                num_presets=num_presets,
+            )
+        )
+    if num_models:
+        sentences.append(
+            Sentence(
+                "Models whose settings were not imported, because Bough keeps those of at most {limit}: {num_models}.",
+                limit=MAX_MODELS,
+                num_models=num_models,
+            )
+        )
+    return changes, sentences
+
+
+def _added(present: dict[str, _Kept], found: dict[str, _Kept], limit: int) -> tuple[dict[str, _Kept], int]:
+    """Return the present entries with those that were found, and how many of these exceed the limit."""
+    together = present | found
+    return dict(itertools.islice(together.items(), limit)), max(len(together) - limit, 0)
 
 
 def _without(generation: GenerationSettings, hooks: set[str]) -> GenerationSettings:

@@ -3767,6 +3767,10 @@
         <translation>Dieses Profil gehört zu Bough; wählen Sie einen anderen Namen</translation>
     </message>
     <message>
+        <source>There is no room for another preset; delete one first</source>
+        <translation>Für ein weiteres Profil ist kein Platz; löschen Sie zuerst eines</translation>
+    </message>
+    <message>
         <source>Precise</source>
         <translation>Präzise</translation>
     </message>
@@ -5831,6 +5835,10 @@ Compares text, not tokens, and ignores case. A phrase may begin inside a word. O
 Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wendung darf mitten in einem Wort beginnen. Option: `phrases`.</translation>
     </message>
     <message>
+        <source>Models whose settings were not imported, because Bough keeps those of at most {limit}: {num_models}.</source>
+        <translation>Modelle, deren Einstellungen nicht importiert wurden, weil Bough höchstens die von {limit} behält: {num_models}.</translation>
+    </message>
+    <message>
         <source>No repeats: when an answer repeats itself, goes back to the start of the repetition, and continues differently.</source>
         <translation>Keine Wiederholungen: Wenn sich eine Antwort wiederholt, schreibt das Modell ab dem Beginn der Wiederholung anders weiter.</translation>
     </message>
@@ -5845,6 +5853,10 @@ hook keeps its first occurrence and bans the token that began the second one the
 Eine Wiederholung ist eine Folge von Token, die `times`-mal hintereinander vorkommt und insgesamt mindestens `fewest` Token hat.
 Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das zweite begann. Optionen: `times`, `fewest`,
 `longest` (Token eines Vorkommens).</translation>
+    </message>
+    <message>
+        <source>Presets that were not imported, because Bough keeps at most {limit}: {num_presets}.</source>
+        <translation>Nicht importierte Profile, weil Bough höchstens {limit} behält: {num_presets}.</translation>
     </message>
     <message>
         <source>The hooks could not be written ({error}). Nothing was changed.</source>

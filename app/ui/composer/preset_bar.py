@@ -18,6 +18,7 @@ from app.model.generation_settings import (
     with_preset,
     without_preset,
 )
+from app.model.settings import MAX_PRESETS
 from app.model.text import clean
 from app.ui.composer.display_names import preset_name
 
@@ -114,17 +115,20 @@ class PresetBar(QStackedWidget):
     def _on_name(self, text: str) -> None:
         name = " ".join(text.split())
         is_built_in = _is_built_in(name)
-        self._keep_button.setEnabled(bool(name) and not is_built_in)
-        self._keep_button.setText(
-            self.tr("Replace") if find_preset(self._presets, name) is not None else self.tr("Save")
-        )
-        self._keep_button.setToolTip(
-            self.tr("This preset comes with Bough; choose another name") if is_built_in else ""
-        )
+        is_there = find_preset(self._presets, name) is not None
+        is_full = len(self._presets) >= MAX_PRESETS and not is_there
+        self._keep_button.setEnabled(bool(name) and not is_built_in and not is_full)
+        self._keep_button.setText(self.tr("Replace") if is_there else self.tr("Save"))
+        why_not = ""
+        if is_built_in:
+            why_not = self.tr("This preset comes with Bough; choose another name")
+        elif is_full:
+            why_not = self.tr("There is no room for another preset; delete one first")
+        self._keep_button.setToolTip(why_not)
 
     def _save(self) -> None:
         name = clean(" ".join(self.name.text().split()))
-        if name and not _is_built_in(name):
+        if name and self._keep_button.isEnabled():
             self._put(name)
             self._end_naming()
 

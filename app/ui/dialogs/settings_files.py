@@ -76,8 +76,9 @@ class SettingsFiles(QObject):
             self._post(Notice(error.sentence, "warning"))
             return
         not_taken = [*left_out, *(name for name in found.hooks if name not in hooks)]
-        program.preferences.change(**merged(program.settings, found, not_taken))
-        sentences = [Sentence("The settings were imported. Those before are kept in {file}.", file=kept)]
+        changes, no_room_for = merged(program.settings, found, not_taken)
+        program.preferences.change(**changes)
+        sentences = [Sentence("The settings were imported. Those before are kept in {file}.", file=kept), *no_room_for]
         if left_out:
             names = ", ".join(left_out)
             sentences.append(Sentence("Other hooks with these names are there, and stay: {names}.", names=names))

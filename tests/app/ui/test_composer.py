@@ -23,8 +23,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.model.generation_settings import EXAMPLES, AnswerFormat, GenerationSettings
+from app.model.generation_settings import EXAMPLES, AnswerFormat, GenerationSettings, Preset
 from app.model.message import Sampling
+from app.model.settings import MAX_PRESETS
 from app.model.unsent import Unsent
 from app.ui.composer.format_popover import FormatPopover
 from app.ui.composer.parts_popover import PartsPopover
@@ -407,6 +408,23 @@ def test_a_preset_is_saved_chosen_updated_and_deleted(user: User) -> None:
     panel.presets.delete_button.click()
     assert user.controller.program.settings.presets == ()
     assert user.controller.preparation.generation.sampling.top_k == 40
+    panel.close()
+
+
+def test_beyond_the_limit_presets_can_only_be_replaced(user: User) -> None:
+    """With more, the next start could not read them."""
+    names = [f"Preset {number}" for number in range(MAX_PRESETS)]
+    user.controller.program.set_presets(tuple(Preset(name=name, generation=GenerationSettings()) for name in names))
+    panel = _opened(user, "sampling", SamplingPanel)
+    panel.presets.save_button.click()
+    user.bot.keyClicks(panel.presets.name, "Mine")
+    keep = user.button(panel.presets, "Save")
+    assert not keep.isEnabled()
+    assert "delete one first" in keep.toolTip()
+    _press(user, panel.presets.name, Qt.Key.Key_Return)
+    assert len(user.controller.program.settings.presets) == MAX_PRESETS
+    panel.presets.name.setText("Preset 7")
+    assert user.button(panel.presets, "Replace").isEnabled()
     panel.close()
 
 
