@@ -377,6 +377,8 @@ def _told(path: Path, error: sqlite3.Error | OSError | UnicodeDecodeError) -> St
     # Extended codes are named after their plain ones: SQLITE_IOERR_SHMSIZE.
     full_name = getattr(error, "sqlite_errorname", "")
     name = "_".join(full_name.split("_")[:2])
+    if name == "SQLITE_FULL" and _has_no_ids_left(path):
+        return _damaged(path, "no id is left for another entry", StoreError)
     if name == "SQLITE_FULL":
         return StoreError(
             Sentence(
@@ -411,6 +413,15 @@ def _told(path: Path, error: sqlite3.Error | OSError | UnicodeDecodeError) -> St
             error=error,
         )
     )
+
+
+def _has_no_ids_left(path: Path) -> bool:
+    """Return whether a table has given out the largest id, which only damage explains. SQLite says “full” for it."""
+    try:
+        with contextlib.closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=0)) as reader:
+            return bool(reader.execute("SELECT 1 FROM sqlite_sequence WHERE seq >= ?", (2**63 - 1,)).fetchone())
+    except (sqlite3.Error, OSError):
+        return False
 
 
 def _damaged(path: Path, error: object, kind: type[StoreError] = DamagedError) -> StoreError:

@@ -21,7 +21,7 @@ from app.model.flushing import Flusher
 from app.model.message import Message, MessageId, Record, Role, SampledToken, State, with_sampled, without_tokens
 from app.model.queries import COLUMNS, encoded, message_in, unreadable, visible
 from app.model.search_index import indexed
-from app.model.tree import Tree
+from app.model.tree import Choices, Tree
 from worker.sentence import Sentence
 
 _NO_TOKENS: Mapping[MessageId, Sequence[SampledToken]] = {}
@@ -57,6 +57,39 @@ class MessageTable:
         """Return sentences about messages that could not be read since the last call."""
         problems, self._problems = self._problems, []
         return problems
+
+    def note_lost(self, tree: Tree, choices: Choices) -> None:
+        """Add a problem if damaged parent links keep messages of a conversation from being shown."""
+        line = tree.lineage(tree.root_id)
+        if line and line[0].parent_id is None and not self._has_lost(tree, choices):
+            return
+        self._problems.append(
+            Sentence(
+                "Some messages of this conversation can't be shown, because this part of the file is damaged: it does "
+                "not say correctly which message they follow. They are kept. To see them, restore a backup under "
+                "File, Backups."
+            )
+        )
+
+    def _has_lost(self, tree: Tree, choices: Choices) -> bool:
+        """Return whether a message that was once shown does not lead to a root.
+
+        One that was pruned does. A message is never deleted before those below it.
+        """
+        hidden = {message_id for pair in choices.items() for message_id in pair if message_id not in tree}
+        try:
+            parents: dict[MessageId, MessageId | None] = dict(
+                self._database.rows(
+                    "WITH RECURSIVE line (id) AS (SELECT value FROM json_each(?) "
+                    "UNION SELECT parent_id FROM message JOIN line USING (id)) "
+                    "SELECT id, parent_id FROM message WHERE id IN (SELECT id FROM line)",
+                    (json.dumps(sorted(message_id for message_id in hidden if message_id is not None)),),
+                )
+            )
+        except DamagedError:
+            # Each unreadable message has a problem of its own.
+            return False
+        return not parents.keys() <= _leading_to_roots(parents)
 
     # --- reading -------------------------------------------------------------------------------------------
 
@@ -231,6 +264,17 @@ class MessageTable:
         message, problem = unreadable(message_id, parent_id)
         self._problems.append(problem)
         return message
+
+
+def _leading_to_roots(parents: Mapping[MessageId, MessageId | None]) -> set[MessageId]:
+    """Return the messages from which the parents lead to a message without a parent."""
+    children: dict[MessageId | None, list[MessageId]] = {}
+    for message_id, parent_id in parents.items():
+        children.setdefault(parent_id, []).append(message_id)
+    found = list(children.get(None, ()))
+    for message_id in found:
+        found += children.get(message_id, ())
+    return set(found)
 
 
 def _now_ms() -> int:

@@ -22,6 +22,7 @@ class OpenConversation:
         self.history = History() if history is None else history
         self._tree = Tree(store.messages.shown_by(conversation.id), conversation.root_id)
         self._choices = store.conversations.choices(conversation.id)
+        store.messages.note_lost(self._tree, self._choices)
         self._path: list[Message] | None = None
         """The visible branch; None until it is needed after a change."""
         self._step: Step | None = None

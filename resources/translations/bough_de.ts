@@ -5859,6 +5859,10 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
         <translation>Nicht importierte Profile, weil Bough höchstens {limit} behält: {num_presets}.</translation>
     </message>
     <message>
+        <source>Some messages of this conversation can&apos;t be shown, because this part of the file is damaged: it does not say correctly which message they follow. They are kept. To see them, restore a backup under File, Backups.</source>
+        <translation>Einige Nachrichten dieses Gesprächs können nicht gezeigt werden, weil dieser Teil der Datei beschädigt ist: Er gibt nicht richtig an, auf welche Nachricht sie folgen. Sie bleiben erhalten. Um sie zu sehen, stellen Sie unter Datei, Sicherungen, eine Sicherung wieder her.</translation>
+    </message>
+    <message>
         <source>The hooks could not be written ({error}). Nothing was changed.</source>
         <translation>Die Hooks konnten nicht geschrieben werden ({error}). Es wurde nichts geändert.</translation>
     </message>

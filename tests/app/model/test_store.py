@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from app.model.database import StoreError
 from app.model.message import Record, with_error
+from app.model.open_conversation import OpenConversation
 from app.model.store import TRASH_KEPT_MS, Store
 from app.model.tree import Tree
 from tests.app.model.stores import connection_of, shown, sql, trashed_ids
@@ -145,6 +147,50 @@ def test_every_walk_ends_over_orphans_and_cycles(store: Store, path: Path, damag
     store.interrupt_streaming(verbatim("It ended."))
     store.empty_trash()
     assert store.conversations.all() == []
+
+
+@pytest.mark.parametrize(
+    ("damage", "is_lost"),
+    [
+        ("UPDATE message SET parent_id = {a2} WHERE id = {u1}", True),
+        ("UPDATE message SET parent_id = {a3} WHERE id = {a3}", True),
+        ("UPDATE message SET parent_id = {a2} WHERE id = 1", True),
+        ("UPDATE message SET parent_id = 999 WHERE id = {u2}", True),
+        ("DELETE FROM message WHERE id = {a1}", True),
+        ("DELETE FROM message WHERE id = 1", True),
+        ("UPDATE conversation SET root_id = 999", True),
+        ("UPDATE message SET pruned_ms = 5 WHERE id = {u2}", False),
+        ("UPDATE choice SET child_id = {u1}", False),
+        ("UPDATE choice SET child_id = NULL", False),
+        ("DELETE FROM choice", False),
+    ],
+)
+def test_messages_that_damaged_links_hide_are_not_missing_without_a_word(
+    store: Store, path: Path, damage: str, *, is_lost: bool
+) -> None:
+    planted = plant(store, "u1-a1-u2-a2 | u2-a3")
+    conversation = store.conversations.get(planted.conversation_id)
+    OpenConversation(store, conversation)
+    assert store.messages.take_problems() == []
+    with sql(path) as database:
+        database.execute(damage.format(**planted.ids))
+    OpenConversation(store, store.conversations.get(planted.conversation_id))
+    problems = store.messages.take_problems()
+    assert [str(problem).partition(",")[0] for problem in problems] == (
+        ["Some messages of this conversation can't be shown"] if is_lost else []
+    )
+
+
+def test_a_store_without_ids_is_called_damaged_and_the_disk_is_not_called_full(store: Store, path: Path) -> None:
+    planted = plant(store, "u1-a1")
+    with sql(path) as database:
+        database.execute("UPDATE sqlite_sequence SET seq = ?", (2**63 - 1,))
+    no_ids = r"are damaged \(no id is left for another entry\)"
+    with pytest.raises(StoreError, match=no_ids):
+        store.add(planted.conversation_id, planted.ids["a1"], "user", "u2")
+    with pytest.raises(StoreError, match=no_ids):
+        store.create_conversation("name", "", "u1")
+    assert labels(shown(store, planted.conversation_id)) == "u1-a1"
 
 
 @pytest.mark.parametrize(
