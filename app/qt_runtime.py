@@ -8,6 +8,10 @@ import gc
 from PySide6.QtCore import QCoreApplication, QObject, Qt, QTimer
 
 _INTERVAL_MS = 1000
+_MAX_NEW_OBJECTS = 50_000
+"""Looking at more objects would block the window for more than 20 ms."""
+_MAX_POSTPONED = 60
+"""Objects that are still there after so many intervals stay."""
 
 
 def restore_import() -> None:
@@ -24,6 +28,8 @@ class GarbageCollector(QObject):
 
     Otherwise Python collects in any thread that allocates memory. If it destroyed widgets in reference cycles there,
     such as closed windows, Qt would crash.
+
+    While a thread has made very many objects, as an export of a long text does, garbage waits until they are gone.
     """
 
     def __init__(self, application: QCoreApplication) -> None:
@@ -34,8 +40,20 @@ class GarbageCollector(QObject):
         gc.freeze()
         self._timer = QTimer(self, timerType=Qt.TimerType.VeryCoarseTimer)
         self._timer.setInterval(_INTERVAL_MS)
-        self._timer.timeout.connect(collect_due_garbage)
+        self._timer.timeout.connect(self.collect)
         self._timer.start()
+        self._num_postponed = 0
+
+    def collect(self) -> None:
+        """Collect garbage if this is due and takes little time."""
+        if gc.get_count()[0] <= _MAX_NEW_OBJECTS:
+            self._num_postponed = 0
+            collect_due_garbage()
+            return
+        self._num_postponed += 1
+        if self._num_postponed > _MAX_POSTPONED:
+            # They live long, such as what an import has read. Garbage among them is not collected any more.
+            gc.freeze()
 
 
 def keep_what_is_loaded() -> None:

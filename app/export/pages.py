@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from contextlib import closing
 from functools import partial
 
 from msgspec import Struct
@@ -32,6 +33,8 @@ _BLOCKS_PER_STEP = 32
 _LINE_BREAK = "\u2028"
 _MAX_PAGE_CHARACTERS = 12_000
 """No page holds more characters."""
+_MAX_PREVIEW_CHARACTERS = 100_000
+"""The first page is mostly made of so much of each message: a whole book would keep other threads waiting."""
 
 
 class FirstPage(Struct, frozen=True):
@@ -156,14 +159,22 @@ def first_page(
     excerpt: Excerpt, options: Options, pixels_per_px: float, *, has_footer: bool
 ) -> Generator[None, None, FirstPage]:
     """Return the first A4 page; yield in between. Needs a `QGuiApplication`, in any thread."""
-    document = PaperDocument()
-    document.written = partial(break_long_runs, document)
-    is_filled = True
-    for _ in fill(document, excerpt, options):
-        yield
-        if document.characterCount() > _MAX_PAGE_CHARACTERS:
-            is_filled = False
-            break
+    name = title(excerpt) if has_footer else None
+    is_long = any(len(message.text) > _MAX_PREVIEW_CHARACTERS for message in excerpt.messages)
+    with closing(PaperDocument()) as document:
+        is_filled = yield from _begin(document, excerpt, options, _MAX_PREVIEW_CHARACTERS)
+        if not (is_filled and is_long):
+            return (yield from _first_page(document, pixels_per_px, name, is_filled=is_filled))
+    # Little of the long text is shown, such as that of a picture.
+    with closing(PaperDocument()) as document:
+        is_filled = yield from _begin(document, excerpt, options, None)
+        return (yield from _first_page(document, pixels_per_px, name, is_filled=is_filled))
+
+
+def _first_page(
+    document: PaperDocument, pixels_per_px: float, name: str | None, *, is_filled: bool
+) -> Generator[None, None, FirstPage]:
+    """Paint the first page, with a footer if `name` is given."""
     document.show_pictures()
     whole = QSizeF(*_A4_MM) * (DPI / MM_PER_INCH)
     margin = MARGIN_MM / MM_PER_INCH * DPI
@@ -181,11 +192,23 @@ def first_page(
     painter.scale(pixels_per_px, pixels_per_px)
     painter.translate(margin, margin)
     paint_page(document, painter, page, 0)
-    if has_footer:
+    if name is not None:
         # The number of pages is known only if the whole document was filled.
-        paint_footer(document, painter, inner, title(excerpt), 1, num_pages if is_filled else None)
+        paint_footer(document, painter, inner, name, 1, num_pages if is_filled else None)
     painter.end()
     return FirstPage(picture, is_filled and num_pages == 1)
+
+
+def _begin(
+    document: PaperDocument, excerpt: Excerpt, options: Options, max_characters: int | None
+) -> Generator[None, None, bool]:
+    """Fill at least the first page, with so much of each message; return whether the end was reached."""
+    document.written = partial(break_long_runs, document)
+    for _ in fill(document, excerpt, options, max_characters):
+        yield
+        if document.characterCount() > _MAX_PAGE_CHARACTERS:
+            return False
+    return True
 
 
 def paint_page(document: PaperDocument, painter: QPainter, page: QSizeF, number: int) -> None:

@@ -13,6 +13,7 @@ from html import escape
 from typing import Any, NamedTuple
 from urllib.parse import unquote_to_bytes
 
+import shiboken6
 from PySide6.QtCore import QByteArray, QRect, QRectF, QSizeF, Qt, QUrl
 from PySide6.QtGui import (
     QColor,
@@ -102,6 +103,10 @@ class PaperDocument(QTextDocument):
         url = name.toString() if isinstance(name, QUrl) else name
         return picture_of(url) or QImage()
 
+    def close(self) -> None:
+        """Delete the document in this thread: it has timers, and the garbage collector has a thread of its own."""
+        shiboken6.delete(self)
+
     def show_pictures(self) -> None:
         """Draw formulas and pictures. The document's layout must not be replaced afterwards."""
         self.documentLayout().registerHandler(QTextFormat.ObjectTypes.ImageObject.value, _Pictures(self))
@@ -123,9 +128,14 @@ def picture_of(url: str) -> QImage | None:
 # --- writing -------------------------------------------------------------------------------------------------
 
 
-def fill(document: PaperDocument, excerpt: Excerpt, options: Options) -> Generator[int]:
-    """Write a conversation into an empty document; yield the number of messages written so far."""
-    writer = _Writer(document, options)
+def fill(
+    document: PaperDocument, excerpt: Excerpt, options: Options, max_characters: int | None = None
+) -> Generator[int]:
+    """Write a conversation into an empty document; yield the number of messages written so far.
+
+    `max_characters` are written of each message, and the rest of their last line; None for all of it.
+    """
+    writer = _Writer(document, options, max_characters)
     writer.heading(title(excerpt), 0, px=22)
     num_done = 0
     for number, section in enumerate(shown_sections(excerpt, options), 1):
@@ -138,9 +148,10 @@ def fill(document: PaperDocument, excerpt: Excerpt, options: Options) -> Generat
 
 
 class _Writer:
-    def __init__(self, document: PaperDocument, options: Options) -> None:
+    def __init__(self, document: PaperDocument, options: Options, max_characters: int | None) -> None:
         self._document = document
         self._options = options
+        self._max_characters = max_characters
         self._renderer = _PaperRenderer(document)
         self._cursor = QTextCursor(document)
 
@@ -174,11 +185,12 @@ class _Writer:
         self.heading(caption, 1, mark=f"{caption}: {first_words(message)}")
         parts: list[str] = []
         if said.reasoning and self._options.reasoning:
-            parts.append(f'<p class="quiet"><b>Reasoning</b></p><p class="quiet plain">{_plain(said.reasoning)}</p>')
+            reasoning = _plain(self._beginning(said.reasoning))
+            parts.append(f'<p class="quiet"><b>Reasoning</b></p><p class="quiet plain">{reasoning}</p>')
         if message.role == "assistant":
-            parts.append(self._renderer.render_markdown(said.answer.translate(_NOT_SHOWN)))
+            parts.append(self._renderer.render_markdown(self._beginning(said.answer).translate(_NOT_SHOWN)))
         else:
-            parts.append(f'<p class="plain">{_plain(said.answer)}</p>')
+            parts.append(f'<p class="plain">{_plain(self._beginning(said.answer))}</p>')
         if message.record is not None and message.record.error:
             parts.append(f'<p class="error">{_plain(message.record.error)}</p>')
         if self._options.statistics and (line := statistics(message)):
@@ -191,7 +203,11 @@ class _Writer:
             return f"<p>{self._renderer.render_picture(note.file_address, note.file_name)}</p>"
         if note.file_address:
             return f"<p>[file: {_plain(note.file_name)}]</p>"
-        return self._renderer.render_markdown(note.text.translate(_NOT_SHOWN))
+        return self._renderer.render_markdown(self._beginning(note.text).translate(_NOT_SHOWN))
+
+    def _beginning(self, text: str) -> str:
+        end = -1 if self._max_characters is None else text.find("\n", self._max_characters)
+        return text if end < 0 else text[:end]
 
     def _insert(self, html: str) -> None:
         self._start_block(QTextBlockFormat(), QTextCharFormat())

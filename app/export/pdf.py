@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Generator
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
@@ -37,25 +38,25 @@ _PRINTER_DPI = 1200
 
 def pdf(excerpt: Excerpt, options: Options, path: Path) -> Generator[Progress]:
     """Write a PDF and yield the progress. Raises `OSError`. Needs a `QGuiApplication`."""
-    document = PaperDocument()
-    unmapped = UnmappedCharacters(document)
+    with closing(PaperDocument()) as document:
+        unmapped = UnmappedCharacters(document)
 
-    def written(start: int) -> None:
-        break_long_runs(document, start)
-        unmapped.replace_in(start)
+        def written(start: int) -> None:
+            break_long_runs(document, start)
+            unmapped.replace_in(start)
 
-    document.written = written
-    # Layout and painting take about as long as filling.
-    total = 2 * len(excerpt.messages)
-    for done in fill(document, excerpt, options):
-        yield Progress(done, total)
-    # The PDF is first written to memory, because Qt does not report a full disk.
-    painted = QBuffer()
-    painted.open(QIODevice.OpenModeFlag.WriteOnly)
-    pages = yield from _paint(document, title(excerpt), painted, total)
-    with whole_file(path) as file:
-        _add_outline(document, pages, bytes(painted.data().data()), file, excerpt, unmapped.meanings)
-    yield Progress(total, total)
+        document.written = written
+        # Layout and painting take about as long as filling.
+        total = 2 * len(excerpt.messages)
+        for done in fill(document, excerpt, options):
+            yield Progress(done, total)
+        # The PDF is first written to memory, because Qt does not report a full disk.
+        painted = QBuffer()
+        painted.open(QIODevice.OpenModeFlag.WriteOnly)
+        pages = yield from _paint(document, title(excerpt), painted, total)
+        with whole_file(path) as file:
+            _add_outline(document, pages, bytes(painted.data().data()), file, excerpt, unmapped.meanings)
+        yield Progress(total, total)
 
 
 def _paint(document: PaperDocument, name: str, device: QIODevice, total: int) -> Generator[Progress, None, QSizeF]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from app.qt_runtime import GarbageCollector
 from tests.waiting import PATIENCE_MS
 
 
@@ -37,3 +39,30 @@ def test_an_object_in_a_cycle_is_destroyed_in_the_gui_thread(qapp: QApplication,
     qtbot.waitUntil(lambda: bool(ended_in), timeout=PATIENCE_MS)
     assert ended_in == [threading.get_ident()]
     assert len(kept) == 2_000
+
+
+def test_garbage_waits_while_a_thread_keeps_very_many_objects(qapp: QApplication) -> None:
+    ended_in: list[int] = []
+    collector = GarbageCollector(qapp)
+    kept = [[number] for number in range(60_000)]
+    _Widget(ended_in)
+    for _ in range(5):
+        collector.collect()
+    assert not ended_in
+    kept.clear()
+    others = [[number] for number in range(2_000)]
+    collector.collect()
+    assert ended_in
+    assert len(others) == 2_000
+    collector.deleteLater()
+
+
+def test_very_many_objects_that_stay_are_not_looked_at_again(qapp: QApplication) -> None:
+    collector = GarbageCollector(qapp)
+    kept = [[number] for number in range(60_000)]
+    num_frozen = gc.get_freeze_count()
+    for _ in range(61):
+        collector.collect()
+    assert gc.get_freeze_count() >= num_frozen + len(kept)
+    assert gc.get_count()[0] < len(kept)
+    collector.deleteLater()

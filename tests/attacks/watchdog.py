@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import collections
-import sys
+import faulthandler
+import re
+import tempfile
 import threading
 import time
-import traceback
 from types import TracebackType
 from typing import NamedTuple, Self
 
@@ -16,6 +17,7 @@ _BEAT_MS = 1
 _LOOK_S = 0.004
 _ROOT = "/app/"
 _NUM_FRAMES = 5
+_LINE = re.compile(r'^  File "(?P<path>[^"]*)", line (?P<number>\d+) in (?P<name>.*)$', re.MULTILINE)
 
 
 class Block(NamedTuple):
@@ -69,9 +71,19 @@ class Watchdog:
         self._beat = wall, cpu
 
     def _sample(self) -> None:
-        while not self._ended.wait(_LOOK_S):
-            seen = self._seen
-            frame = sys._current_frames().get(self._thread_id)  # pyright: ignore[reportPrivateUsage]
-            own = [line for line in traceback.extract_stack(frame) if _ROOT in line.filename]
-            places = [f"{line.filename.rpartition('/')[2]}:{line.lineno} {line.name}" for line in own[-_NUM_FRAMES:]]
-            seen[" > ".join(places)] += 1
+        # Frames as objects would keep a function's painters and widgets after its end, and destroy them in this thread.
+        with tempfile.TemporaryFile() as file:
+            while not self._ended.wait(_LOOK_S):
+                seen = self._seen
+                file.seek(0)
+                file.truncate()
+                faulthandler.dump_traceback(file)
+                file.seek(0)
+                seen[_place(file.read().decode(errors="replace"), self._thread_id)] += 1
+
+
+def _place(stacks: str, thread_id: int) -> str:
+    """Return the innermost places of a thread in Bough, from the outermost one on."""
+    own = next((stack for stack in stacks.split("\n\n") if f"hread 0x{thread_id:016x} " in stack), "")
+    places = [line for line in _LINE.finditer(own) if _ROOT in line["path"]][:_NUM_FRAMES]
+    return " > ".join(f"{line['path'].rpartition('/')[2]}:{line['number']} {line['name']}" for line in reversed(places))

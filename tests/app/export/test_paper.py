@@ -6,6 +6,7 @@ import base64
 import re
 import zipfile
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -21,7 +22,7 @@ from PySide6.QtGui import QImage, QTextBlock, QTextCursor
 from PySide6.QtWidgets import QApplication
 
 from app.export.exporting import export
-from app.export.pages import keep_headings_with_text
+from app.export.pages import FirstPage, first_page, keep_headings_with_text
 from app.export.paper_document import TEXT_PX, PaperDocument, fill
 from app.export.pdf_text import BLANK_FIRST, UnmappedCharacters, look_alikes, renamed, replaced_text
 from app.model.exports.excerpt import Excerpt, Options, whole_tree
@@ -438,3 +439,28 @@ def test_a_message_that_starts_with_a_block_has_the_block_style_from_its_first_l
         )
         block = block.next()
     assert looks["one"] == looks["two"] != looks["Show me"]
+
+
+def _first_page(tmp_path: Path, text: str) -> FirstPage:
+    with closing(Store(tmp_path / "p.sqlite3")) as store:
+        conversation, question = store.create_conversation("Long", "", "Why?")
+        store.add(conversation.id, question.id, "assistant", text)
+        steps = first_page(whole_tree(store, conversation.id), Options(), 0.5, has_footer=True)
+        while True:
+            try:
+                next(steps)
+            except StopIteration as end:
+                return end.value
+
+
+def test_the_first_page_of_a_long_text_is_made_of_its_beginning(qapp: QApplication, tmp_path: Path) -> None:
+    assert qapp is not None
+    line = "One line of many.\n\n"
+    long, short = (_first_page(tmp_path, line * number) for number in (20_000, 2_000))
+    assert not long.is_all
+    assert long.picture == short.picture
+    # Nothing of the first 100,000 characters is shown.
+    definitions = "".join(f"[{number}]: https://example.org/{'x' * 200}\n" for number in range(600))
+    long, short = (_first_page(tmp_path, f"{before}\nThe end.") for before in (definitions, ""))
+    assert (long.is_all, short.is_all) == (True, True)
+    assert long.picture == short.picture
