@@ -98,6 +98,23 @@ def test_a_step_far_beyond_its_usual_time_is_reported_while_the_worker_lives(
     assert watched.desk.link.num_started == 1
 
 
+@pytest.mark.parametrize("activity", ["reading", "decoding", "loading"])
+def test_a_slow_step_of_a_large_model_is_not_called_stuck_and_never_ended_by_itself(
+    watched: _Watched, activity: Activity
+) -> None:
+    desk = watched.desk
+    desk.controller.send("Why?")
+    watched.work(activity, 700, usual_s=150)
+    assert watched.told == []
+    # Beyond what such steps took before, it is reported. Only the user ends it.
+    watched.work(activity, 2000, usual_s=150)
+    (told,) = watched.told
+    assert "Wait, or restart it" in told
+    assert desk.link.num_started == 1
+    assert not desk.link.cancelled
+    assert desk.answer("Because.").text == "Because."
+
+
 def test_stop_restarts_a_silent_worker_after_3_seconds(watched: _Watched) -> None:
     desk = watched.desk
     desk.controller.send("Why?")
