@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -117,6 +117,7 @@ class ScriptedLink(WorkerLink):
         notices: Sequence[Sentence] = (),
         *,
         has_template: bool = True,
+        versions: Mapping[str, str] | None = None,
     ) -> None:
         """Report that the last requested model is loaded, with its draft model unless another is given."""
         load = self.loads[-1]
@@ -137,7 +138,7 @@ class ScriptedLink(WorkerLink):
                 thinking=thinking_option is not None,
                 thinking_option=thinking_option,
                 identity="a hash",
-                versions={"mlx": "1"},
+                versions=dict(versions or {"mlx": "1"}),
                 has_template=has_template,
             )
         )

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import json
 import signal
+import sys
 import threading
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
+from typing_extensions import override
 
 from tests.driver import PATIENCE_S, TERMINAL, StdioWorker
 from tests.long import in_long_runs
 from worker.encoding import MAX_MESSAGE_BYTES
-from worker.server import MAX_WAITING
+from worker.inbox import Inbox, Incoming
+from worker.protocol import Cancel, Command, Event, Failed, Generate, Shutdown
+from worker.server import MAX_WAITING, Server
 
 
 def _answering(worker: StdioWorker, model: Path) -> StdioWorker:
@@ -127,6 +132,55 @@ def test_ten_thousand_requests_do_not_delay_the_first_answer(stdio_worker: Stdio
     kinds = [event["type"] for event in stdio_worker.events[num_before:]]
     # The first token came long before the last refusal.
     assert kinds.index("chunk") < len(kinds) // 2
+
+
+class _CountingInbox(Inbox):
+    """Counts the steps of Python's interpreter that the server takes for some commands."""
+
+    def __init__(self, *counted: str) -> None:
+        super().__init__()
+        self.steps = dict.fromkeys(counted, 0)
+        self._counted = ""
+
+    @override
+    def get(self, timeout_s: float | None = None) -> Incoming:
+        sys.settrace(None)
+        incoming = super().get(timeout_s)
+        self._counted = getattr(incoming, "request_id", None) or ""
+        if self._counted in self.steps:
+            sys.settrace(self._count)
+        return incoming
+
+    def _count(self, frame: FrameType, event: str, _: object) -> Callable[..., Any]:
+        frame.f_trace_opcodes = True
+        self.steps[self._counted] += event == "opcode"
+        return self._count
+
+
+def test_a_command_is_accepted_refused_or_cancelled_with_the_same_work_however_many_wait():
+    inbox = _CountingInbox("10", "249", "255", "300", "9999", "cancel 1", "cancel 2")
+    requests = [Generate(request_id=f"{number}", text="Hello") for number in range(10_000)]
+    commands: list[Command] = [
+        *requests[:250],
+        Cancel(request_id="cancel 1", target="100"),
+        *requests[250:],
+        Cancel(request_id="cancel 2", target="101"),
+        Shutdown(request_id="shutdown"),
+    ]
+    for command in commands:
+        inbox.put(command)
+    events: list[Event] = []
+    before = sys.gettrace()
+    try:
+        Server(inbox, events.append).run()
+    finally:
+        sys.settrace(before)
+    kinds = Counter(event.kind for event in events if isinstance(event, Failed))
+    assert kinds["overloaded"] == 10_000 - 1 - MAX_WAITING
+    steps = inbox.steps
+    assert steps["10"] == steps["249"] == steps["255"] > 0
+    assert steps["300"] == steps["9999"] > 0
+    assert steps["cancel 1"] == steps["cancel 2"] > 0
 
 
 # --- sizes -------------------------------------------------------------------------------------------------

@@ -31,6 +31,26 @@ def test_a_load_reports_its_progress_and_its_end(desk: Desk) -> None:
     assert session.info.model == "/another"
 
 
+@pytest.mark.parametrize(
+    ("versions", "told"),
+    [
+        (
+            {"openblas": "0.3.21 Haswell, sgemv, few rows"},
+            ["The model runs on the CPU, with OpenBLAS 0.3.21 and its kernel Haswell."],
+        ),
+        ({"openblas": "0.3.30 SkylakeX"}, ["The model runs on the CPU, with OpenBLAS 0.3.30 and its kernel SkylakeX."]),
+        ({"mkl": "2025.1"}, ["The model runs on the CPU, with Intel's MKL 2025.1."]),
+        ({"mlx": "0.30"}, []),
+    ],
+)
+def test_how_a_model_runs_names_the_library_and_its_kernel(
+    desk: Desk, versions: dict[str, str], told: list[str]
+) -> None:
+    desk.program.load_model("/model")
+    desk.link.loaded(versions=versions)
+    assert [str(one) for one in desk.session.how_it_runs() if "runs on the CPU" in one] == told
+
+
 def test_the_next_start_loads_the_last_model_and_knows_those_before_it(desk: Desk) -> None:
     settings = desk.preferences
     for number in range(10):

@@ -109,6 +109,32 @@ def test_a_notice_ends_when_its_action_is_no_longer_due(user: User, row: _Row) -
     assert not banner.isVisible()
 
 
+@pytest.mark.parametrize("saving_is_first", [True, False])
+def test_the_graver_of_two_notices_about_a_full_disk_stays_until_its_cause_ends(
+    user: User, *, saving_is_first: bool
+) -> None:
+    program, banner = user.controller.program, user.window.banner
+    full = verbatim("The disk is full.")
+    reports = [
+        lambda: program.report_unsaved(full),
+        lambda: program.preferences.not_saved.emit(full),
+    ]
+    for report in reports if saving_is_first else reversed(reports):
+        report()
+    grave = "New text stays on the screen and is saved as soon as possible."
+    assert grave in banner.label.text()
+    # Neither a lesser notice, nor a repetition, nor the next answer takes its place.
+    program.notices.post(Notice(verbatim("Something was done.")))
+    program.preferences.not_saved.emit(full)
+    user.ask("What is a branch?")
+    assert grave in banner.label.text()
+    program.report_saved()
+    assert banner.isVisible()
+    assert grave not in banner.label.text()
+    program.preferences.saved_again.emit()
+    assert banner.label.text() == "Everything is saved again."
+
+
 @each_way
 def test_undo_in_a_notice_ends_it(user: User, way: Way) -> None:
     user.ask("What is a branch?")

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication, QTextCursor
-from PySide6.QtWidgets import QFileDialog, QLabel, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QFileDialog, QLabel, QMessageBox, QPlainTextEdit, QWidget
 
 from app.model.message import Message, Sampling
 from app.notices import Notice
@@ -320,6 +320,22 @@ def test_ctrl_c_on_a_message_copies_the_selection_or_the_whole_message(user: Use
     text.setTextCursor(cursor)
     user.bot.keyClick(text, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
     assert QGuiApplication.clipboard().text() == cursor.selectedText() != answer.text
+
+
+def test_about_says_which_kernel_multiplies(user: User) -> None:
+    info = user.application.session.info
+    assert info is not None
+    user.window.action("about").trigger()
+    box = user.window.findChild(QMessageBox, "about")
+    assert box is not None
+    assert box.isVisible()
+    told = box.informativeText()
+    box.close()
+    if "openblas" in info.versions:
+        version, kernel = info.versions["openblas"].replace(",", "").split()[:2]
+        assert f"The model runs on the CPU, with OpenBLAS {version} and its kernel {kernel}." in told
+    else:
+        assert "OpenBLAS" not in told
 
 
 def test_a_deleted_conversation_can_be_restored_from_the_banner(user: User) -> None:
