@@ -30,9 +30,11 @@ Start = Callable[[], User]
 
 
 @contextmanager
-def _bough(folder: Path, bot: QtBot) -> Generator[User]:
-    """Start Bough with the files in a folder."""
+def _bough(folder: Path, bot: QtBot, *, chosen_at_once: str = "") -> Generator[User]:
+    """Start Bough with the files in a folder. `chosen_at_once`: a model that is chosen before the first picture."""
     application = Application(Places.under(folder))
+    if chosen_at_once:
+        application.program.load_model(chosen_at_once)
     application.window.show()
     user = User(application, bot)
     application.window.resize(1100, 760)
@@ -203,3 +205,12 @@ def test_a_fetch_that_fails_says_why_and_can_be_tried_again(
             timeout=PATIENCE_MS,
         )
         assert user.application.session.state == "ready"
+
+
+@pytest.mark.long
+def test_a_model_chosen_before_the_last_one_was_loaded_stays_chosen(
+    tmp_path: Path, starter: Path, qtbot: QtBot
+) -> None:
+    with _bough(tmp_path, qtbot, chosen_at_once=str(starter)) as user:
+        assert user.application.session.name == str(starter)
+        assert user.ask("Yes?").text == _SAYING
