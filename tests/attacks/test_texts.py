@@ -49,8 +49,8 @@ _FENCES = _FENCE * 120
 _DISPLAY, _DISPLAY_NAME = Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole
 _TIP = Qt.ItemDataRole.ToolTipRole
 
-_LIMIT_MS = 500
-"""Ten times what a text may take of the GUI thread at a time, because machines differ. Before, these took seconds."""
+_LIMIT_MS = 250
+"""Five times what a text may take of the GUI thread at a time, in processor time, because machines differ."""
 _FAST = [("open", "100 formulas"), ("open", "2,000 fences")]
 _OF_EACH_KIND = (
     *("long answer", "200 formulas", "20,000 fences", "table of 2,000 × 50", "quotes that deepen", "no spaces"),
