@@ -129,8 +129,11 @@ class Header(QFrame):
         """Leave the title room in a narrow window."""
         is_narrow = self.width() < _NARROW_PX
         self.project_button.setVisible(bool(self._project) and not is_narrow)
-        self._row.setContentsMargins(8 if is_narrow else 12, 0, 8 if is_narrow else 16, 0)
-        self._row.setSpacing(4 if is_narrow else 8)
+        spacing = 4 if is_narrow else 8
+        if self._row.spacing() != spacing:
+            # Even the same values would make Qt ask for a layout again, and that calls this, without end.
+            self._row.setContentsMargins(8 if is_narrow else 12, 0, 8 if is_narrow else 16, 0)
+            self._row.setSpacing(spacing)
         others = self._row.minimumSize().width() - self.title.minimumWidth()
         self.title.setMinimumWidth(max(min(scaled(_MIN_TITLE_PX), self.width() - others), 0))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt
 from PySide6.QtGui import QColor, QGuiApplication
 from PySide6.QtWidgets import QAbstractSpinBox, QApplication, QLabel, QLineEdit, QToolButton, QWidget
@@ -300,3 +301,34 @@ def _first_ink(widget: QWidget, area: QRect) -> int:
     paper = QColor(picture.pixelColor(0, 0))
     columns = range(picture.width())
     return next(x for x in columns if any(picture.pixelColor(x, y) != paper for y in range(picture.height())))
+
+
+class _Layouts(QObject):
+    """Counts the layouts that any widget asks for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.num = 0
+
+    @override
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        self.num += event.type() == QEvent.Type.LayoutRequest
+        return False
+
+
+@pytest.mark.parametrize("width", [1280, 420])
+def test_an_idle_window_asks_for_no_layout(user: User, width: int) -> None:
+    user.window.resize(width, 700)
+    layouts = _Layouts()
+    QApplication.instance().installEventFilter(layouts)  # pyright: ignore[reportOptionalMemberAccess]
+
+    def is_at_rest() -> bool:
+        before = layouts.num
+        for _ in range(50):
+            QApplication.processEvents()
+        return layouts.num == before
+
+    try:
+        user.bot.waitUntil(is_at_rest, timeout=PATIENCE_MS)
+    finally:
+        QApplication.instance().removeEventFilter(layouts)  # pyright: ignore[reportOptionalMemberAccess]
