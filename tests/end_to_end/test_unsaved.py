@@ -45,6 +45,15 @@ def _writing(open_bough: OpenBough, qtbot: QtBot, model: Path) -> tuple[Applicat
     return application, answer
 
 
+def _put_a_folder_at(path: Path) -> None:
+    """Put a folder in the place of a file, which a thread may be writing."""
+    while True:
+        path.unlink(missing_ok=True)
+        with contextlib.suppress(FileExistsError):
+            path.mkdir()
+            return
+
+
 def _close(application: Application, *, is_lost: bool) -> list[str]:
     """Close the window and answer its question; return the questions."""
     asked: list[str] = []
@@ -70,8 +79,7 @@ def test_an_unsaved_answer_is_marked_and_saved_when_there_is_room(
     assert _WHY in banner.label.text()
     assert _is_marked(application, answer)
     # Neither the settings, which can't be saved either, nor anything that the user does takes the notice's place.
-    (tmp_path / "settings.json").unlink()
-    (tmp_path / "settings.json").mkdir()
+    _put_a_folder_at(tmp_path / "settings.json")
     (tmp_path / "settings.json" / "taken").touch()
     application.preferences.change(tokens_visible=True)
     application.preferences.save()

@@ -20,8 +20,8 @@ pytestmark = pytest.mark.usefixtures("nothing_leaks")
 
 
 @pytest.fixture
-def disk(monkeypatch: pytest.MonkeyPatch) -> SlowDisk:
-    return SlowDisk(monkeypatch)
+def disk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> SlowDisk:
+    return SlowDisk(monkeypatch, tmp_path)
 
 
 @pytest.fixture

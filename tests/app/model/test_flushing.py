@@ -21,8 +21,8 @@ from tests.app.slow_disk import SlowDisk
 
 
 @pytest.fixture
-def disk(monkeypatch: pytest.MonkeyPatch) -> SlowDisk:
-    return SlowDisk(monkeypatch)
+def disk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> SlowDisk:
+    return SlowDisk(monkeypatch, tmp_path)
 
 
 @pytest.fixture

@@ -178,5 +178,6 @@ def test_a_returned_call_has_the_ids_that_the_model_wrote(tmp_path: Path) -> Non
         assert first.usage is not None
         assert second.usage is not None
         assert second.usage.prompt_tokens_details is not None
-        # One more: the token that ended the answer.
-        assert second.usage.prompt_tokens_details.cached_tokens == first.usage.prompt_tokens + len(written) + 1
+        # The token that ended the answer was read, too, if the next step was launched ahead. A busy machine does not.
+        num_more = second.usage.prompt_tokens_details.cached_tokens - first.usage.prompt_tokens - len(written)
+        assert num_more in {0, 1}
