@@ -9,6 +9,7 @@ their workers as they do for users.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import multiprocessing.forkserver
 import os
 import signal
@@ -117,7 +118,9 @@ class WorkerProgram:
 
     def send_signal(self, number: int) -> None:
         if self.poll() is None:
-            os.kill(self.pid, number)
+            # It may have ended while the server that started it does not know yet.
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, number)
 
     def kill(self) -> None:
         self.send_signal(signal.SIGKILL)

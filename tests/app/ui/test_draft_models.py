@@ -104,7 +104,7 @@ def test_a_draft_model_is_chosen_survives_a_worker_crash_and_is_removed(
     panel = QApplication.activePopupWidget()
     assert isinstance(panel, SamplingPanel)
     assert panel.draft.currentText() == "Draft model"
-    assert "They come from small" in panel.draft.toolTip()
+    assert "The predicted tokens come from small" in panel.draft.toolTip()
     panel.close()
     # A new worker loads the draft model too.
     worker = session.info

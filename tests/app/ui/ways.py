@@ -54,6 +54,8 @@ def focus(user: User) -> QWidget:
 def keys(user: User, *sequences: str) -> None:
     """Press keys, each in the widget that has the focus then."""
     for sequence in sequences:
+        # As between a person's keys: what was just made is shown by an event.
+        QApplication.processEvents()
         QTest.keySequence(focus(user), QKeySequence(sequence))
 
 
