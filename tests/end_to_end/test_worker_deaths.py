@@ -167,7 +167,8 @@ def test_a_worker_that_dies_three_times_while_loading_is_not_restarted_until_a_m
     assert "stopped 3 times in a row with the model “guide”" in notices[-1].text
     assert "Choose another model" in notices[-1].text
     controller.send("What is a branch?")
-    assert controller.shown.path[-1].state == "failed"
+    # The request waits until the question is on the disk.
+    qtbot.waitUntil(lambda: controller.shown.path[-1].state == "failed", timeout=PATIENCE_MS)
     controller.program.load_model("guide")
     qtbot.waitUntil(lambda: application.session.state == "ready", timeout=PATIENCE_MS)
     controller.regenerate(controller.shown.path[-1].id)
