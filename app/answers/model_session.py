@@ -269,7 +269,7 @@ class ModelSession(QObject):
                 Sentence(
                     "The model runs on the CPU, with OpenBLAS {version} and its kernel {kernel}.",
                     version=version,
-                    # What follows the name says which functions multiply; it is for records.
+                    # The text after the name says which functions multiply. Only records need it.
                     kernel=kernel.partition(",")[0],
                 )
             )

@@ -283,7 +283,7 @@ def test_names_and_notices_show_their_beginnings(on_stage: Stage) -> None:
 
 
 def test_the_name_of_a_model_shows_its_beginning(on_stage: Stage) -> None:
-    """That of a project, a million characters, took the window three minutes."""
+    """A project's model name of a million characters blocked the window for three minutes."""
     on_stage.desk.program.projects.put("G", Project(model="m" * 20_000))
     on_stage.desk.controller.begin_in("G")
     on_stage.settle()

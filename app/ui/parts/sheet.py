@@ -44,7 +44,7 @@ class Filling(NamedTuple):
     height_for: Callable[[int], int]
     """Returns the height that its contents need at a width."""
     page: QWidget | None = None
-    """What scrolls in it: the window follows its size."""
+    """The page that scrolls in `widget`, if any. The window adapts its height when the size of the page changes."""
 
 
 def filled_by(area: QScrollArea) -> Filling:

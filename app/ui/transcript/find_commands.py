@@ -278,12 +278,12 @@ def _painted(places: Sequence[_Place], current: int) -> list[int]:
 
 @dataclass
 class _Cost:
-    """What the highlights in one paragraph cost."""
+    """The cost of highlights in one paragraph. Qt takes long to paint many."""
 
     each: int
-    """In characters that are painted."""
+    """What one highlight costs, as a number of painted characters."""
     num_left: int
-    """How many more there may be."""
+    """How many more highlights the paragraph may have."""
 
 
 class _TextHits:
