@@ -102,6 +102,7 @@ class Program(QObject):
         """The sentences about files and unsent texts that can't be used, oldest first."""
         self.of_models = SettingsOfModels(preferences, session)
         """The settings of each model."""
+        self.of_models.forgotten.connect(self._on_forgotten)
         self.supply = ModelSupply(
             sessions=sessions,
             preferences=preferences,
@@ -432,8 +433,7 @@ class Program(QObject):
             return
 
         # The next start loads a model that has loaded before.
-        loaded = self.settings.with_loaded(self.session.name, self.session.draft)
-        self.preferences.change(**msgspec.structs.asdict(loaded))
+        self.of_models.keep_loaded()
         self.supply.suggest_model()
 
     def restart_worker(self, session: ModelSession | None = None) -> None:
@@ -458,6 +458,9 @@ class Program(QObject):
         self.notices.end("writing")
         if not self.answers.has_unsaved and self.notices.end("saving"):
             self.notices.post(Notice(Sentence("Everything is saved again.")))
+
+    def _on_forgotten(self, what: Sentence) -> None:
+        self.notices.post(Notice(what, "warning"))
 
     def _on_settings_not_saved(self, why: Sentence) -> None:
         self.notices.post(Notice(why, "warning", cause="settings"))

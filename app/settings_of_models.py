@@ -12,7 +12,9 @@ from app.catalog.entry import KvBits
 from app.model.generation_settings import GenerationSettings
 from app.model.message import Sampling, ThoughtMarks
 from app.model.model_settings import ModelSettings
+from app.model.settings import MAX_MODELS, Settings
 from app.preferences import Preferences
+from worker.sentence import Sentence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,6 +29,8 @@ class SettingsOfModels(QObject):
 
     changed = Signal(str)
     """The name of a model whose settings changed."""
+    forgotten = Signal(object)
+    """A `Sentence` about other models whose settings were dropped, because there are too many."""
     marks_changed = Signal()
     """The marks around a model's reasoning changed."""
 
@@ -46,8 +50,7 @@ class SettingsOfModels(QObject):
         before, after = self.of(name), settings.cleaned
         if after == before:
             return
-        of_models = self._preferences.settings.with_model_settings(name, after).of_models
-        self._preferences.change(of_models=of_models)
+        self._keep(name, self._preferences.settings.with_model_settings(name, after))
         if after.kv_bits != before.kv_bits and self._session.name == name:
             self._session.reload()
         if after.own_marks != before.own_marks:
@@ -61,9 +64,25 @@ class SettingsOfModels(QObject):
             self._session.set_draft(draft)
         # A loaded model keeps it once both have loaded.
         if not is_loaded or self._session.state == "unloaded":
-            drafts = self._preferences.settings.with_draft(name, draft).draft_models
-            self._preferences.change(draft_models=drafts)
+            self._keep(name, self._preferences.settings.with_draft(name, draft))
         self.changed.emit(name)
+
+    def keep_loaded(self) -> None:
+        """Remember the loaded model and its draft model."""
+        name = self._session.name
+        self._keep(name, self._preferences.settings.with_loaded(name, self._session.draft))
+
+    def _keep(self, changed: str, after: Settings) -> None:
+        forgotten = self._preferences.settings.forgotten_in(after, changed)
+        self._preferences.change(**structs.asdict(after))
+        if forgotten:
+            self.forgotten.emit(
+                Sentence(
+                    "Bough keeps the settings of at most {limit} models. The oldest, those of {names}, were removed.",
+                    limit=MAX_MODELS,
+                    names=", ".join(f"“{name}”" for name in forgotten),
+                )
+            )
 
     def draft_of(self, name: str) -> str:
         """Return the draft model of a model; empty if it has none."""

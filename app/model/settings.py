@@ -35,9 +35,8 @@ Motion: TypeAlias = Literal["system", "less"]
 
 MAX_RECENT_MODELS = 8
 MAX_MODELS = 1000
-"""The most models whose settings are kept."""
+"""The most models whose settings and draft models are kept."""
 MAX_PRESETS = 1000
-_MAX_DRAFT_MODELS = 64
 MAX_UNLOAD_MINUTES = 24 * 60
 MIN_TEXT_PERCENT = 80
 """The smallest text size, in percent of the default size."""
@@ -88,7 +87,7 @@ class Settings(Struct, frozen=True, kw_only=True):
 
     model: Name = "guide"
     recent_models: Annotated[tuple[Name, ...], Meta(max_length=64)] = ()
-    draft_models: Annotated[dict[str, Name], Meta(max_length=_MAX_DRAFT_MODELS)] = {}
+    draft_models: Annotated[dict[str, Name], Meta(max_length=MAX_MODELS)] = {}
     """The draft models, by the names of their main models."""
     recent_drafts: Annotated[tuple[Name, ...], Meta(max_length=64)] = ()
     """Models that were draft models, the last one first."""
@@ -161,6 +160,11 @@ class Settings(Struct, frozen=True, kw_only=True):
         entries = [*others.items(), *([(model, settings)] if settings != ModelSettings() else [])]
         return structs.replace(self, of_models=dict(entries[-MAX_MODELS:]))
 
+    def forgotten_in(self, after: Settings, changed: str) -> list[str]:
+        """Return the models whose settings or draft models are missing in `after`, except the model that changed."""
+        before = self.of_models.keys() - after.of_models.keys() | self.draft_models.keys() - after.draft_models.keys()
+        return sorted(before - {changed})
+
     def possible_drafts(self, model: str) -> tuple[str, ...]:
         """Return models to offer as draft models of a model: recent draft models, then the other recent models."""
         names = dict.fromkeys((*self.recent_drafts, *self.recent_models))
@@ -168,7 +172,7 @@ class Settings(Struct, frozen=True, kw_only=True):
 
 
 def _latest(drafts: dict[str, str]) -> dict[str, str]:
-    return dict(list(drafts.items())[-_MAX_DRAFT_MODELS:])
+    return dict(list(drafts.items())[-MAX_MODELS:])
 
 
 def _first(name: str, names: tuple[str, ...]) -> tuple[str, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import hmac
 import ipaddress
 from collections.abc import Callable, Mapping
@@ -15,6 +17,8 @@ from app.serving.problems import ProblemError
 
 _METHODS = "GET, POST, OPTIONS"
 _PREFLIGHT_S = "600"
+_QUIET_S = 2.0
+"""A refused client that sends nothing for this long is disconnected."""
 
 
 class Access:
@@ -46,8 +50,10 @@ class Access:
             self._check_size(headers)
             self._check_number()
         except ProblemError as problem:
-            # The rest of the request is not read.
             send = _with_headers(send, {"connection": "close"})
+            if headers.get("expect", "").lower() != "100-continue":
+                # Otherwise the client sends its body only if the request is accepted.
+                send = self._reading_the_rest(receive, send)
             await self._refuse(scope, problem)(scope, receive, send)
             return
         self._num_running += 1
@@ -55,6 +61,34 @@ class Access:
             await self._inner(scope, receive, send)
         finally:
             self._num_running -= 1
+
+    def _reading_the_rest(self, receive: Receive, send: Send) -> Send:
+        """Return a `send` that drops the rest of the request before the response ends, which closes the connection.
+
+        Many clients read the response only after they have sent everything. If the connection closed before that, they
+        would report a lost connection instead of the problem.
+        """
+
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.body" and not message.get("more_body", False):
+                await send({**message, "more_body": True})
+                await self._drop_rest(receive)
+                message = {"type": "http.response.body", "body": b""}
+            await send(message)
+
+        return sending
+
+    async def _drop_rest(self, receive: Receive) -> None:
+        """Receive the rest of a request, but no more than a limit, and only as long as it keeps coming."""
+        num_left = self._settings.max_dropped_bytes
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._settings.body_s):
+                while num_left > 0:
+                    async with asyncio.timeout(_QUIET_S):
+                        message = await receive()
+                    if not message.get("more_body", False):
+                        return
+                    num_left -= len(message["body"])
 
     def _check_host(self, headers: Headers) -> None:
         """Refuse host names that a foreign web page could point to this machine. Numeric addresses are allowed."""

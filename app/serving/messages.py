@@ -35,6 +35,8 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     max_body_bytes: int = 32 << 20
     max_bodies_bytes: int = 64 << 20
     """The limit for the bodies of all requests that are being answered."""
+    max_dropped_bytes: int = 256 << 20
+    """How much of a refused request is received and dropped, so that the client can read why it was refused."""
     max_requests: int = 64
     """The limit for requests that are answered at once, including those that wait for the worker."""
     max_connections: int = 512

@@ -5835,6 +5835,10 @@ Compares text, not tokens, and ignores case. A phrase may begin inside a word. O
 Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wendung darf mitten in einem Wort beginnen. Option: `phrases`.</translation>
     </message>
     <message>
+        <source>Bough keeps the settings of at most {limit} models. The oldest, those of {names}, were removed.</source>
+        <translation>Bough behält die Einstellungen von höchstens {limit} Modellen. Die ältesten, die von {names}, wurden entfernt.</translation>
+    </message>
+    <message>
         <source>Models whose settings were not imported, because Bough keeps those of at most {limit}: {num_models}.</source>
         <translation>Modelle, deren Einstellungen nicht importiert wurden, weil Bough höchstens die von {limit} behält: {num_models}.</translation>
     </message>

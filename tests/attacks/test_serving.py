@@ -103,6 +103,39 @@ def test_requests_cut_and_damaged_anywhere_harm_no_other(bough: Bough) -> None:
     assert _replies(bough, _GET + b"Connection: close\r\n\r\n") == [200]
 
 
+@pytest.mark.parametrize(
+    ("size", "headers", "status"),
+    [
+        (33 << 20, {}, 413),
+        (33 << 20, {"Transfer-Encoding": "chunked"}, 413),
+        (16 << 20, {"Authorization": "Bearer wrong"}, 401),
+        *in_long_runs([(16 << 20, {"Origin": "https://evil.example"}, 403), (200 << 20, {}, 413)]),
+    ],
+)
+def test_a_client_that_sends_all_before_it_reads_learns_why_it_is_refused(
+    bough: Bough, size: int, headers: dict[str, str], status: int
+) -> None:
+    connection = http.client.HTTPConnection(bough.url.removeprefix("http://"), timeout=PATIENCE_S)
+    part = b" " * (1 << 20)
+    length = {} if "Transfer-Encoding" in headers else {"Content-Length": str(size)}
+    sent = {"Authorization": f"Bearer {KEY}"} | length | headers
+    connection.request("POST", "/v1/completions", (part for _ in range(size >> 20)), sent, encode_chunked=not length)
+    reply = connection.getresponse()
+    assert (reply.status, bool(json.loads(reply.read())["error"]["message"])) == (status, True)
+    connection.close()
+
+
+@pytest.mark.long
+def test_a_refused_request_without_end_is_cut_off(bough: Bough) -> None:
+    host, port = bough.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), PATIENCE_S) as connection:
+        connection.sendall(_POST + b"Content-Length: 900000000000\r\n\r\n")
+        assert connection.recv(1 << 16).startswith(b"HTTP/1.1 413 ")
+        data = b" " * (1 << 29)
+        with pytest.raises(ConnectionError):
+            connection.sendall(data)
+
+
 # --- values ----------------------------------------------------------------------------------------------
 
 

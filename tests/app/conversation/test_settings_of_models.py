@@ -124,10 +124,17 @@ def test_marks_of_reasoning_fold_it_in_new_answers(desk: Desk) -> None:
     assert thought_of(replace(unopened, text="Because.")) is None
 
 
-def test_the_oldest_settings_are_dropped_and_empty_ones_are_not_kept() -> None:
+def test_the_oldest_settings_are_dropped_with_a_notice_and_empty_ones_are_not_kept(desk: Desk) -> None:
     one = ModelSettings(notes="n")
-    settings = Settings(of_models={str(number): one for number in range(MAX_MODELS)})
-    settings = settings.with_model_settings("another", one)
-    assert list(settings.of_models)[:1] == ["1"]
-    assert "7" not in settings.with_model_settings("7", ModelSettings()).of_models
+    full = {str(number): one for number in range(MAX_MODELS)}
+    desk.preferences.change(of_models=full, draft_models=dict.fromkeys(full, "small"))
+    _change(desk, "another", notes="n")
+    assert list(desk.preferences.settings.of_models)[:1] == ["1"]
+    _change(desk, "7", notes="")
+    assert "7" not in desk.preferences.settings.of_models
+    desk.program.of_models.set_draft("another", "small")
+    desk.program.of_models.set_draft("another", "")
+    assert [str(notice.text) for notice in desk.notices] == [
+        "Bough keeps the settings of at most 1,000 models. The oldest, those of “0”, were removed."
+    ] * 2
     assert Settings().with_draft("a", "b").with_draft("a", "").draft_models == {}
