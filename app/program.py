@@ -115,8 +115,8 @@ class Program(QObject):
         self.supply.first_model_landed.connect(self._on_first_model)
         self.idle_unloading = IdleUnloading(session, answers, preferences.settings.unload_after_minutes)
         answers.refusal_of = self.why_not_load
-        answers.saving_failed.connect(self.report_unsaved)
-        answers.saved_again.connect(self.report_saved)
+        answers.saving.failed.connect(self.report_unsaved)
+        answers.saving.saved_again.connect(self.report_saved)
         self._model_notices = ModelNotices(
             sessions, answers, self.notices, self.worker_watches, self.templates, self.of_models
         )
@@ -456,7 +456,7 @@ class Program(QObject):
     def report_saved(self) -> None:
         """End the notices about failed writes, because the store can be written. Say so if all text is saved again."""
         self.notices.end("writing")
-        if not self.answers.has_unsaved and self.notices.end("saving"):
+        if not self.answers.saving.has_unsaved and self.notices.end("saving"):
             self.notices.post(Notice(Sentence("Everything is saved again.")))
 
     def _on_forgotten(self, what: Sentence) -> None:

@@ -95,9 +95,9 @@ class Windows(QObject):
     def _may_quit(self, window: MainWindow) -> bool:
         """Return whether Bough may close: all text is saved and no model is being downloaded, or the user agrees."""
         answers = self._program.answers
-        if answers.has_unsaved:
-            answers.save()
-        if answers.has_unsaved and not ask_close_unsaved(window):
+        if answers.saving.has_unsaved:
+            answers.saving.save()
+        if answers.saving.has_unsaved and not ask_close_unsaved(window):
             return False
         transfers = self._program.supply.running_transfers
         return not transfers or ask_close_fetching(window, transfers)

@@ -1,4 +1,4 @@
-"""Running answers: which request belongs to which message, and when the streamed text is stored."""
+"""Running answers: which request belongs to which message, and when a request is sent."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import msgspec
-from PySide6.QtCore import QObject, Qt, QTimer, Signal
+from PySide6.QtCore import QObject, Signal
 
 from app.answers.answer_stream import AnswerStream, Reading
 from app.answers.model_session import ModelSession
 from app.answers.prompt import broken_off, finished, generate
+from app.answers.saving import Saving
 from app.answers.sessions import Sessions
 from app.model.database import StoreError
 from app.model.message import Message, MessageId, Record
@@ -33,11 +34,6 @@ from worker.protocol import (
     Retract,
 )
 from worker.sentence import Sentence
-
-_LATE_MS = 500
-"""After this time, messages that are not on the disk are shown as not saved. A mark for less would only flash."""
-SAVE_INTERVAL_MS = 150
-"""The interval of storing streamed text. With one step of the window and one write, the delay is at most 250 ms."""
 
 _NO_WORKER = Sentence(
     "There is no answer because no model is running. Your message is kept. Open a model, then try again."
@@ -93,16 +89,6 @@ class Answers(QObject):
     """The id of a message whose prompt is being processed, and a `Reading`."""
     ended = Signal(object)
     """A `Message` whose answer has ended, for any reason."""
-    saving_failed = Signal(object)
-    """A `Sentence` that says why the store can't be written.
-
-    Saving is tried again, so nothing is lost while the program runs.
-    """
-    saved_again = Signal()
-    saved_changed = Signal(int)
-    """The id of a message whose `is_saved` changed."""
-    _flushed = Signal()
-    """Emitted in the flusher's thread after each attempt."""
 
     def __init__(
         self,
@@ -114,11 +100,11 @@ class Answers(QObject):
     ) -> None:
         """`retry_ms` is the interval of saving while the store can't be written. `clock` returns seconds."""
         super().__init__()
-        self._clock = clock
-        self._retry_ms = retry_ms
         self._sessions = sessions
         self._store = store
         self._streams: dict[MessageId, AnswerStream] = {}
+        self.saving = Saving(store, self._streams, retry_ms=retry_ms, clock=clock)
+        self.saving.flushed.connect(self._send_ready)
         self._message_ids: dict[RequestId, dict[int, MessageId]] = {}
         """For each request, the ids of its messages by the number of the choice."""
         self._waiting: list[_Waiting] = []
@@ -126,27 +112,8 @@ class Answers(QObject):
         self._is_sending = False
         self.refusal_of: Callable[[str], Sentence | None] = lambda _: None
         """Returns why a model that is about to be asked should not be loaded; None if it should."""
-        self._unsaved: dict[MessageId, Message] = {}
-        """Messages that have ended but are not stored yet."""
-        self._can_save = True
-        self._unsaved_since_s: float | None = None
-        """The time at which the first unsaved text or token arrived; None if everything is stored."""
         self._request_ids = (f"answer-{number}" for number in itertools.count(1))
         self._cancel_ids = (f"cancel-{number}" for number in itertools.count(1))
-        self._timer = QTimer(self, timerType=Qt.TimerType.PreciseTimer)
-        self._timer.setInterval(SAVE_INTERVAL_MS)
-        self._timer.timeout.connect(self.save)
-        self._flusher = store.flusher
-        self._late: set[MessageId] = set()
-        """Messages that are shown as not saved because they are not on the disk."""
-        self._late_timer = QTimer(self, interval=_LATE_MS, singleShot=True)
-        self._late_timer.timeout.connect(self._show_late)
-        self._late_up_to = 0
-        """The flush that was asked for when the timer started."""
-        if self._flusher is not None:
-            self._flusher.on_asked = self._watch_disk
-            self._flushed.connect(self._on_flushed)
-            self._flusher.on_ended = self._flushed.emit
         sessions.changed.connect(self._send_ready)
         for session in sessions.both:
             session.received.connect(self._on_event)
@@ -167,12 +134,12 @@ class Answers(QObject):
         """
         above = [self.current(message) for message in prompt]
         for choice, message in enumerate(messages):
-            self._unsaved.pop(message.id, None)
+            self.saving.drop(message.id)
             self._streams[message.id] = AnswerStream(message, above, conversation_id, choice)
         model = (messages[0].record or Record()).model or self._sessions.chosen.name
         # An answer without text need not be there.
         given = [message.id for message in (*prompt, *messages) if message.text]
-        flush = 0 if self._flusher is None else self._flusher.number_of(given)
+        flush = self.saving.flush_of(given)
         self._waiting.append(_Waiting(model, [message.id for message in messages], options, flush=flush))
         self._send_ready()
         self.requested.emit()
@@ -254,16 +221,6 @@ class Answers(QObject):
         """Return whether a message may still grow, or its end has not been reported yet."""
         return message_id in self._streams
 
-    @property
-    def has_unsaved(self) -> bool:
-        """Whether some text could not be written to the store."""
-        return not self._can_save
-
-    def is_saved(self, message_id: MessageId) -> bool:
-        """Whether a message's text is in the store and on the disk, apart from what was written a moment ago."""
-        is_stored = self._can_save or (message_id not in self._unsaved and message_id not in self._streams)
-        return is_stored and message_id not in self._late
-
     def is_waiting(self, message_id: MessageId) -> bool:
         """Return whether an answer waits for another answer in its prompt, or for its model."""
         stream = self._streams.get(message_id)
@@ -299,11 +256,11 @@ class Answers(QObject):
         stream = self._streams.get(message.id)
         if stream is not None:
             return stream.shown(message)
-        return self._unsaved.get(message.id, message)
+        return self.saving.ended.get(message.id, message)
 
     def all_current(self, messages: Sequence[Message]) -> list[Message]:
         """Return `current` for each message. This is fast even for many messages that have ended."""
-        growing = self._streams.keys() | self._unsaved.keys()
+        growing = self._streams.keys() | self.saving.ended.keys()
         return [self.current(message) if message.id in growing else message for message in messages]
 
     @property
@@ -343,103 +300,13 @@ class Answers(QObject):
             if stream.request_id is not None:
                 self._message_ids.pop(stream.request_id, None)
         messages = [broken_off(stream.stored, "stopped", error) for stream in streams]
-        self._unsaved |= {message.id: message for message in messages}
         for message in messages:
             self._replace_in_prompts(message)
-        self.save()
+        self.saving.end(*messages)
         for message in messages:
             self.ended.emit(message)
 
-    def save(self) -> None:
-        """Store the text streamed since the last call."""
-        self._unsaved_since_s = None
-        ended = list(self._unsaved)
-        try:
-            if self._unsaved:
-                self._store.update(*self._unsaved.values())
-                self._unsaved.clear()
-            cut = [stream for stream in self._streams.values() if stream.was_cut]
-            if cut:
-                self._store.update(*(stream.stored for stream in cut))
-            grown = {id_: stream for id_, stream in self._streams.items() if stream.unsaved and not stream.was_cut}
-            if grown:
-                self._store.messages.append(
-                    {message_id: stream.unsaved for message_id, stream in grown.items()},
-                    {message_id: stream.unsaved_tokens for message_id, stream in grown.items()},
-                )
-            for stream in (*cut, *grown.values()):
-                stream.mark_saved()
-        except StoreError as error:
-            self._set_can_save(False, error.sentence)
-        else:
-            if self._disk_problem is None:
-                self._set_can_save(True, ended=ended)
-            elif self._flusher is not None:
-                self._flusher.flush()
-        if not self._streams and not self._unsaved and self._disk_problem is None:
-            self._timer.stop()
-        elif not self._timer.isActive():
-            self._timer.start()
-
-    # --- the disk ------------------------------------------------------------------------------------------
-
-    @property
-    def _disk_problem(self) -> Sentence | None:
-        """Why the last changes could not be put on the disk."""
-        return None if self._flusher is None else self._flusher.problem
-
-    def _watch_disk(self) -> None:
-        if self._flusher is not None and not self._late_timer.isActive():
-            self._late_up_to = self._flusher.num_asked
-            self._late_timer.start()
-
-    def _show_late(self) -> None:
-        """Show which messages have waited for the disk for a while."""
-        if self._flusher is not None:
-            self._set_late(self._late | self._flusher.waiting(self._late_up_to))
-            if self._flusher.waiting():
-                self._watch_disk()
-
-    def _on_flushed(self) -> None:
-        assert self._flusher is not None
-        waiting = self._flusher.waiting()
-        if self._disk_problem is not None:
-            self._set_late(waiting)
-            self._set_can_save(False, self._disk_problem)
-            if not self._timer.isActive():
-                self._timer.start()
-            return
-        self._set_late(self._late & waiting)
-        if not self._can_save:
-            self.save()
-        self._send_ready()
-
-    def _set_late(self, late: set[MessageId]) -> None:
-        changed, self._late = late ^ self._late, late
-        for message_id in changed:
-            self.saved_changed.emit(message_id)
-
-    # --- saving and sending --------------------------------------------------------------------------------
-
-    def _save_if_due(self) -> None:
-        """Save if the save timer is due. The timer itself never fires while many events arrive."""
-        now = self._clock()
-        if self._unsaved_since_s is None:
-            self._unsaved_since_s = now
-        elif self._can_save and 1000 * (now - self._unsaved_since_s) >= SAVE_INTERVAL_MS:
-            self.save()
-
-    def _set_can_save(self, can_save: bool, why_not: Sentence | None = None, ended: Sequence[MessageId] = ()) -> None:
-        if can_save == self._can_save:
-            return
-        self._can_save = can_save
-        self._timer.setInterval(SAVE_INTERVAL_MS if can_save else self._retry_ms)
-        if can_save:
-            self.saved_again.emit()
-        else:
-            self.saving_failed.emit(why_not)
-        for message_id in dict.fromkeys((*ended, *self._unsaved, *self._streams)):
-            self.saved_changed.emit(message_id)
+    # --- sending -------------------------------------------------------------------------------------------
 
     def _send_ready(self) -> None:
         """Send the requests that wait for nothing any more, and load the models of those that are next."""
@@ -452,8 +319,6 @@ class Answers(QObject):
                 pass
         finally:
             self._is_sending = False
-        if self._streams and not self._timer.isActive():
-            self._timer.start()
         self._sessions.set_guide_busy(
             is_busy=any(stream.session in {None, self._sessions.guide} for stream in self._streams.values())
         )
@@ -469,7 +334,7 @@ class Answers(QObject):
             # A model that the user chose is loaded in place of the one before, even if it is the guide.
             session = self._sessions.of(waiting.model) if waiting.message_ids else self._sessions.chosen
             if session not in held and self._has_model(session, waiting):
-                waiting.waits_for_disk = self._flusher is not None and self._flusher.num_done < waiting.flush
+                waiting.waits_for_disk = not self.saving.is_flushed(waiting.flush)
                 if waiting.waits_for_disk:
                     held.add(session)
                     continue
@@ -537,7 +402,7 @@ class Answers(QObject):
                     self.reading.emit(message_id, Reading.reported(event))
             case Chunk() | Retract() | Forked() | Answered():
                 self._on_choice(ids, event)
-                self._save_if_due()
+                self.saving.save_soon()
             case Finished():
                 for choice, stream in self._of(ids):
                     self._end(finished(stream.message, stream.prompt, stream.tokens, event, choice))
@@ -588,7 +453,7 @@ class Answers(QObject):
                 is_chosen=False,
             )
         except StoreError as error:
-            self._set_can_save(False, error.sentence)
+            self.saving.report(error.sentence)
             assert stream.session is not None
             stream.session.send(
                 Cancel(request_id=next(self._cancel_ids), target=stream.request_id, choice=event.choice)
@@ -606,8 +471,7 @@ class Answers(QObject):
             if not ids:
                 del self._message_ids[stream.request_id]
         self._replace_in_prompts(message)
-        self._unsaved[message.id] = message
-        self.save()
+        self.saving.end(message)
         self.ended.emit(message)
         self._send_ready()
 

@@ -58,7 +58,7 @@ class ShownConversation(QObject):
         self._answers.stopped_growing.connect(self.message_changed)
         self._answers.branched.connect(self._on_answer_branched)
         self._answers.ended.connect(self._on_answer_ended)
-        self._answers.saved_changed.connect(self._on_saved_changed)
+        self._answers.saving.changed.connect(self._on_saved_changed)
         program.conversations.changed.connect(self._on_conversations_changed)
         program.conversations.gone.connect(self._on_conversation_gone)
         program.conversations.tree_changed.connect(self._on_tree_changed)
@@ -118,7 +118,7 @@ class ShownConversation(QObject):
 
     def is_saved(self, message_id: MessageId) -> bool:
         """Return whether the store has all text of a message."""
-        return self._answers.is_saved(message_id)
+        return self._answers.saving.is_saved(message_id)
 
     def tokens_so_far(self, message_id: MessageId) -> Sequence[TokenPiece]:
         """Return the tokens of a streaming answer with their positions in its text; empty for any other message."""

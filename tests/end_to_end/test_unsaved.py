@@ -41,7 +41,7 @@ def _writing(open_bough: OpenBough, qtbot: QtBot, model: Path) -> tuple[Applicat
     qtbot.waitUntil(lambda: len(controller.shown.path[-1].text) > 5, timeout=PATIENCE_MS)
     answer = controller.shown.path[-1].id
     _refuse_writes(application, are_refused=True)
-    qtbot.waitUntil(lambda: application.answers.has_unsaved, timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: application.answers.saving.has_unsaved, timeout=PATIENCE_MS)
     return application, answer
 
 
@@ -99,7 +99,7 @@ def test_an_unsaved_answer_is_marked_and_saved_when_there_is_room(
     (tmp_path / "settings.json" / "taken").unlink()
     (tmp_path / "settings.json").rmdir()
     _refuse_writes(application, are_refused=False)
-    qtbot.waitUntil(lambda: not application.answers.has_unsaved, timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: not application.answers.saving.has_unsaved, timeout=PATIENCE_MS)
     qtbot.waitUntil(lambda: not _is_marked(application, answer), timeout=PATIENCE_MS)
     qtbot.waitUntil(lambda: (tmp_path / "settings.json").is_file(), timeout=PATIENCE_MS)
     draft = application.store.preparations.get

@@ -55,7 +55,7 @@ def unsaved(stage: Stage) -> QWidget:
     stage.controller.shown.new_conversation()
     stage.controller.send("What is a branch, and what is a fork?")
     stage.refuse_writes(are_refused=True)
-    stage.wait(lambda: stage.application.answers.has_unsaved and stage.window.banner.isVisible())
+    stage.wait(lambda: stage.application.answers.saving.has_unsaved and stage.window.banner.isVisible())
     return stage.window
 
 

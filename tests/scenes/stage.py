@@ -138,7 +138,7 @@ class Stage:
         self.refuse_writes(are_refused=False)
         self.wake_worker()
         answers = self.application.answers
-        self.wait(lambda: not answers.has_pending and not answers.has_unsaved)
+        self.wait(lambda: not answers.has_pending and not answers.saving.has_unsaved)
         while (popup := QApplication.activePopupWidget()) is not None:
             popup.close()
         window = self.window

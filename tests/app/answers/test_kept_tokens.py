@@ -24,7 +24,7 @@ _SECOND = Token(id=8, logprob=-1.5, origin="forced", num_chars=4)
 
 def _saved(answers: Answers) -> None:
     """Let the time between two batches pass."""
-    answers._timer.timeout.emit()  # pyright: ignore[reportPrivateUsage]
+    answers.saving._timer.timeout.emit()  # pyright: ignore[reportPrivateUsage]
 
 
 def _after_a_kill(desk: Desk) -> Message:

@@ -19,7 +19,7 @@ def _texts(desk: Desk) -> list[str]:
 
 
 def _stored(desk: Desk) -> list[str]:
-    desk.answers.save()
+    desk.answers.saving.save()
     assert desk.controller.shown.conversation is not None
     messages = desk.store.messages.shown_by(desk.controller.shown.conversation.id)
     return [message.text for message in messages if message.role == "assistant"]

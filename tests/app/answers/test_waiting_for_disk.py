@@ -35,14 +35,14 @@ def desk(qapp: QApplication, tmp_path: Path, disk: SlowDisk) -> Iterator[Desk]:
 
 def _let_time_pass(desk: Desk) -> None:
     """Let the time pass after which messages that wait for the disk are marked."""
-    timer = desk.answers._late_timer  # pyright: ignore[reportPrivateUsage]
+    timer = desk.answers.saving._late_timer  # pyright: ignore[reportPrivateUsage]
     assert timer.isActive()
     timer.timeout.emit()
 
 
 def test_the_model_is_asked_once_the_question_is_on_the_disk(desk: Desk, disk: SlowDisk, qtbot: QtBot) -> None:
     changed: list[int] = []
-    desk.answers.saved_changed.connect(changed.append)
+    desk.answers.saving.changed.connect(changed.append)
     desk.controller.send("u1")
     disk.wait_for_flush()
     question, answer = desk.controller.shown.path[-2:]
@@ -94,15 +94,15 @@ def test_what_the_disk_refused_is_marked_and_written_again(desk: Desk, disk: Slo
         reader.execute("BEGIN").execute("SELECT * FROM message").fetchall()
         desk.controller.send("u1")
         question = desk.controller.shown.path[-2]
-        qtbot.waitUntil(lambda: desk.answers.has_unsaved, timeout=PATIENCE_MS)
+        qtbot.waitUntil(lambda: desk.answers.saving.has_unsaved, timeout=PATIENCE_MS)
         assert not desk.controller.shown.is_saved(question.id)
         assert "Input/output error" in str(desk.notices[-1].text)
     assert desk.link.asked == []
     # It is tried again now and then, without being asked for it.
-    timer = desk.answers._timer  # pyright: ignore[reportPrivateUsage]
+    timer = desk.answers.saving._timer  # pyright: ignore[reportPrivateUsage]
     assert timer.isActive()
     timer.timeout.emit()
     qtbot.waitUntil(lambda: len(desk.link.asked) == 1, timeout=PATIENCE_MS)
     assert desk.controller.shown.is_saved(question.id)
-    assert not desk.answers.has_unsaved
+    assert not desk.answers.saving.has_unsaved
     assert str(desk.notices[-1].text) == "Everything is saved again."

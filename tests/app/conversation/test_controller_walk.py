@@ -174,9 +174,9 @@ class _Walk:
 
     def kill(self) -> None:
         """Kill the program: everything that was not stored yet is lost."""
-        self.desk.answers.save()
+        self.desk.answers.saving.save()
         self.desk.store.close()
-        self.desk.answers._timer.stop()  # pyright: ignore[reportPrivateUsage]
+        self.desk.answers.saving._timer.stop()  # pyright: ignore[reportPrivateUsage]
         self.begin_again()
 
     def begin_again(self) -> None:
@@ -221,7 +221,7 @@ class _Walk:
         self.requests.clear()
 
     def save(self) -> None:
-        self.desk.answers.save()
+        self.desk.answers.saving.save()
 
     def take_requests(self) -> None:
         """Check that the worker was asked for the branches above the answers that wait for no other."""
@@ -287,7 +287,7 @@ class _Walk:
         }
 
     def compare_store(self) -> None:
-        self.desk.answers.save()
+        self.desk.answers.saving.save()
         store = self.desk.store
         for talk in self.forest.kept_talks:
             messages = store.messages.shown_by(talk)

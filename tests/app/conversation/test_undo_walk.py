@@ -399,7 +399,7 @@ class _Walk:
             assert list(self.controller.shown.siblings(message.id)) == self.model.siblings(self.talk, message.id)
 
     def compare_store(self) -> None:
-        self.desk.answers.save()
+        self.desk.answers.saving.save()
         for talk in self.model.talks:
             messages = self.desk.store.messages.shown_by(talk)
             assert {message.id for message in messages} == self.model.reached(talk)
