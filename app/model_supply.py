@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from app.answers.sessions import Sessions
     from app.archive.archive import Archive
+    from app.catalog.download_queue import DownloadQueue
     from app.catalog.entry import Asked, Shortage
-    from app.catalog.fetching import FetchQueue
     from app.catalog.hub import Hub
     from app.notices import Notices
     from app.preferences import Preferences
@@ -162,8 +162,8 @@ class ModelSupply(QObject):
     def starter(self) -> str:
         """The name of the starter, a small real model; empty if it is not on this machine."""
         recent = self._preferences.settings.recent_models
-        fetched = STARTER_ON_HUB.repo if STARTER_ON_HUB.repo in recent else ""
-        return str(find_starter(self._models_folder) or fetched)
+        downloaded = STARTER_ON_HUB.repo if STARTER_ON_HUB.repo in recent else ""
+        return str(find_starter(self._models_folder) or downloaded)
 
     # --- models on the hub, downloads and conversions ------------------------------------------------------
 
@@ -187,15 +187,15 @@ class ModelSupply(QObject):
         return self._transfers.get()
 
     def _make_transfers(self) -> Transfers:
-        from app.catalog.fetching import FetchQueue
+        from app.catalog.download_queue import DownloadQueue
         from app.supply.transfers import Transfers
         from app.transfer_notices import TransferNotices
 
         places = Places.under(self._models_folder.parent)
 
-        def make_queue(on_change: Callable[[], None]) -> FetchQueue:
+        def make_queue(on_change: Callable[[], None]) -> DownloadQueue:
             is_new = self._preferences.is_safe
-            return FetchQueue(places, self._hub.get(), on_change, report=self._report, begins_empty=is_new)
+            return DownloadQueue(places, self._hub.get(), on_change, report=self._report, begins_empty=is_new)
 
         transfers = Transfers(make_queue)
         # Windows first note which model is complete, while its transfer is still in their lists.
@@ -238,7 +238,7 @@ class ModelSupply(QObject):
 
     def _is_first_model(self, key: str) -> bool:
         first = self._first_models.made
-        return first is not None and first.is_fetching(key)
+        return first is not None and first.is_downloading(key)
 
     def suggest_model(self) -> None:
         """Offer the best model that fits if the user has only the starter."""

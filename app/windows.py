@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QDialog
 from app.conversation.controller import Controller
 from app.model.settings import WindowPlace
 from app.program import Program
-from app.ui.dialogs.questions import ask_close_fetching, ask_close_unsaved
+from app.ui.dialogs.questions import ask_close_downloading, ask_close_unsaved
 from app.ui.languages import Language, language_in_use
 from app.ui.window import MainWindow
 
@@ -100,7 +100,7 @@ class Windows(QObject):
         if answers.saving.has_unsaved and not ask_close_unsaved(window):
             return False
         transfers = self._program.supply.running_transfers
-        return not transfers or ask_close_fetching(window, transfers)
+        return not transfers or ask_close_downloading(window, transfers)
 
     def _on_closed(self, window: MainWindow) -> None:
         if window not in self.all:

@@ -94,7 +94,7 @@ class Transfer:
         self._part.parent.mkdir(parents=True, exist_ok=True)
         for is_last in (False, True):
             try:
-                self._fetch(use_xet=not is_last)
+                self._download(use_xet=not is_last)
                 break
             except OSError as error:
                 # A full disk does not say which file it refused.
@@ -105,10 +105,10 @@ class Transfer:
                 self.num_bytes = 0
                 if is_last:
                     raise self._wrong() from None
-                _log.warning("%s came damaged and is fetched again", self._file.path)
+                _log.warning("%s came damaged and is downloaded again", self._file.path)
         self._part.replace(self._final)
 
-    def _fetch(self, *, use_xet: bool) -> None:
+    def _download(self, *, use_xet: bool) -> None:
         """Download the missing bytes, and check the hash of the file. Raises `WrongBytesError` if it does not match."""
         with self._part.open("ab", buffering=0) as out, closing(_Check(self._part, self._file)) as check:
             self.num_bytes = check.available_bytes = out.tell()

@@ -12,9 +12,9 @@ from typing import Any, cast
 from msgspec import structs
 
 from app.catalog.checking import Checking, check, summary
+from app.catalog.download_queue import Download, DownloadQueue
 from app.catalog.entry import Fit, LocalGguf, LocalModel, Memory, RemoteModel
 from app.catalog.facts import json_object
-from app.catalog.fetching import Fetch, FetchQueue
 from app.catalog.fit import fit, shape_of_model
 from app.catalog.hub import Hub, best_of, model_of_key, only
 from app.catalog.machine_memory import machine_memory
@@ -37,7 +37,7 @@ def run_models(chosen: argparse.Namespace, places: Places) -> int:
             case "search":
                 return _search(chosen, places)
             case "fetch":
-                return _fetch(chosen, places)
+                return _download(chosen, places)
             case "import":
                 return _import(chosen, places)
             case "check":
@@ -123,10 +123,10 @@ def _described(model: LocalModel | RemoteModel, memory: Memory) -> dict[str, Any
     return {**own, **memory_fields}
 
 
-# --- fetch, import -----------------------------------------------------------------------------------------
+# --- download, import -------------------------------------------------------------------------------------
 
 
-def _fetch(chosen: argparse.Namespace, places: Places) -> int:
+def _download(chosen: argparse.Namespace, places: Places) -> int:
     named = model_of_key(chosen.name)
     if named is None:
         raise FailedError(f"“{chosen.name}” does not name a repository. Write it as owner/name.")
@@ -141,13 +141,13 @@ def _fetch(chosen: argparse.Namespace, places: Places) -> int:
         model = chosen_model
         if _is_refused(model, anyway=chosen.anyway):
             return 1
-    fetch = _queued(model, places, hub)
-    if isinstance(fetch, int):
-        return fetch
+    download = _queued(model, places, hub)
+    if isinstance(download, int):
+        return download
     if chosen.json:
-        print_json(_described_new(fetch, places))
+        print_json(_described_new(download, places))
     else:
-        print_line(fetch.path)
+        print_line(download.path)
     return 0
 
 
@@ -166,54 +166,54 @@ def _is_refused(model: RemoteModel, *, anyway: bool) -> bool:
     return False
 
 
-def _queued(model: RemoteModel | LocalGguf, places: Places, hub: Hub) -> Fetch | int:
+def _queued(model: RemoteModel | LocalGguf, places: Places, hub: Hub) -> Download | int:
     """Download or convert a model, with the same queue as the Models window.
 
     Return the finished entry, or the exit code if it failed.
     """
     changed = threading.Event()
-    queue = FetchQueue(places, hub, changed.set)
+    queue = DownloadQueue(places, hub, changed.set)
     try:
-        fetch = run_to_end(_followed(queue, model, changed), _fetch_line)
-        if fetch is not None and fetch.state == "failed" and not fetch.num_bytes:
+        download = run_to_end(_followed(queue, model, changed), _progress_line)
+        if download is not None and download.state == "failed" and not download.num_bytes:
             # Nothing is kept, so the Models window has nothing to resume.
-            queue.cancel(fetch.id)
+            queue.cancel(download.id)
     except KeyboardInterrupt:
         queue.close()
         print_error("Cancelled. The finished part is kept; the same command goes on from there.")
         return CANCELLED
     finally:
         queue.close()
-    if fetch is None or fetch.state != "landed":
-        why = fetch.failure if fetch is not None else None
+    if download is None or download.state != "landed":
+        why = download.failure if download is not None else None
         print_error(str(why or "The model could not be downloaded or converted."))
         return 1
-    return fetch
+    return download
 
 
 def _followed(
-    queue: FetchQueue, model: RemoteModel | LocalGguf, changed: threading.Event
-) -> Generator[Fetch, None, Fetch | None]:
+    queue: DownloadQueue, model: RemoteModel | LocalGguf, changed: threading.Event
+) -> Generator[Download, None, Download | None]:
     """Yield the state of an entry after each change; return the last state."""
     id_ = queue.add(model).id
     while True:
         changed.wait()
         changed.clear()
-        fetch = queue.fetch(id_)
-        if fetch is None or fetch.is_over:
-            return fetch
-        yield fetch
+        download = queue.find(id_)
+        if download is None or download.is_over:
+            return download
+        yield download
 
 
-def _fetch_line(fetch: Fetch) -> str:
-    if fetch.waiting is not None:
-        return str(fetch.waiting)
-    parts = [] if fetch.phase == "fetching" else [fetch.phase]
-    parts.append(_done_line(fetch.num_bytes, fetch.total_bytes))
-    if fetch.bytes_per_s:
-        parts.append(f"{size_text(round(fetch.bytes_per_s))}/s")
-    if fetch.seconds_left is not None:
-        parts.append(f"{fetch.seconds_left:,.0f} s left")
+def _progress_line(download: Download) -> str:
+    if download.waiting is not None:
+        return str(download.waiting)
+    parts = [] if download.phase == "downloading" else [download.phase]
+    parts.append(_done_line(download.num_bytes, download.total_bytes))
+    if download.bytes_per_s:
+        parts.append(f"{size_text(round(download.bytes_per_s))}/s")
+    if download.seconds_left is not None:
+        parts.append(f"{download.seconds_left:,.0f} s left")
     return ", ".join(parts)
 
 
@@ -221,11 +221,11 @@ def _done_line(done: int, total: int | None) -> str:
     return size_text(done) if total is None else f"{size_text(done)} of {size_text(total)}"
 
 
-def _described_new(fetch: Fetch, places: Places) -> dict[str, Any]:
+def _described_new(download: Download, places: Places) -> dict[str, Any]:
     """Return a new model in Bough's folder or the hub's cache in the JSON form of `bough models list`."""
     roots = [Root(places.models, "bough"), Root(hub_cache(), "hub", "hub")]
-    found = next((model for model in find_models(roots) if model.name == fetch.name), None)
-    return {"name": fetch.name, "path": fetch.path} if found is None else _described(found, machine_memory())
+    found = next((model for model in find_models(roots) if model.name == download.name), None)
+    return {"name": download.name, "path": download.path} if found is None else _described(found, machine_memory())
 
 
 def _import(chosen: argparse.Namespace, places: Places) -> int:
@@ -242,15 +242,15 @@ def _import(chosen: argparse.Namespace, places: Places) -> int:
             num_failed += 1
             continue
         file = LocalGguf(path=model.path.absolute(), title=model.title, num_bytes=model.num_bytes)
-        fetch = _queued(file, places, hub)
-        if fetch == CANCELLED:
+        download = _queued(file, places, hub)
+        if download == CANCELLED:
             return CANCELLED
-        if isinstance(fetch, int):
+        if isinstance(download, int):
             num_failed += 1
         elif chosen.json:
-            new.append(_described_new(fetch, places))
+            new.append(_described_new(download, places))
         else:
-            print_line(fetch.path)
+            print_line(download.path)
     if chosen.json and path.is_dir():
         print_json(new)
     elif new:

@@ -64,14 +64,14 @@ class FirstModels(QObject):
         task = self._run(lambda: _best(num_reusable_bytes))
         task.done.connect(self.suggest)
 
-    def fetch(self) -> None:
+    def download(self) -> None:
         """Download the offered model, or try again after a failure."""
         if self._model is not None:
             if self._transfers is None:
                 self._transfers = self._make_transfers()
                 self._transfers.changed.connect(self.changed)
                 self._transfers.landed.connect(self._on_landed)
-            self._key = self._transfers.fetch(self._model)
+            self._key = self._transfers.download(self._model)
             self.changed.emit()
 
     def cancel(self) -> None:
@@ -81,7 +81,7 @@ class FirstModels(QObject):
             self._key = ""
             self.changed.emit()
 
-    def is_fetching(self, key: str) -> bool:
+    def is_downloading(self, key: str) -> bool:
         """Return whether the user has started this transfer here."""
         return bool(key) and key == self._key
 

@@ -14,10 +14,10 @@ from app.catalog.entry import LocalGguf, LocalModel, RemoteModel
 from worker.sentence import Sentence
 
 if TYPE_CHECKING:
-    from app.catalog.fetching import Fetch, FetchQueue
+    from app.catalog.download_queue import Download, DownloadQueue
 
 TransferState: TypeAlias = Literal["queued", "running", "paused", "failed"]
-TransferPhase: TypeAlias = Literal["fetching", "checking", "converting"]
+TransferPhase: TypeAlias = Literal["downloading", "checking", "converting"]
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Transfer:
     state: TransferState
     is_held: bool = False
     """Whether the user has paused the transfer."""
-    phase: TransferPhase = "fetching"
+    phase: TransferPhase = "downloading"
     num_bytes: int = 0
     total_bytes: int | None = None
     """The size in bytes; None if it is not known yet."""
@@ -66,20 +66,20 @@ class Transfers(QObject):
 
     def __init__(
         self,
-        make_queue: Callable[[Callable[[], None]], FetchQueue],
+        make_queue: Callable[[Callable[[], None]], DownloadQueue],
     ) -> None:
         """`make_queue` creates the queue. Its argument is a function to call after changes, in any thread."""
         super().__init__()
         self._is_poked = threading.Event()
         self._poked.connect(self._on_poked)
         self._queue = make_queue(self._poke)
-        self._landed: set[str] = {fetch.id for fetch in self._queue.fetches if fetch.state == "landed"}
+        self._landed: set[str] = {download.id for download in self._queue.downloads if download.state == "landed"}
 
     @property
     def all(self) -> Sequence[Transfer]:
         """The transfers that are not complete, in the order of the queue."""
-        fetches = [fetch for fetch in self._queue.fetches if fetch.state != "landed"]
-        return [_transfer(fetch, fetches[:number]) for number, fetch in enumerate(fetches)]
+        downloads = [download for download in self._queue.downloads if download.state != "landed"]
+        return [_transfer(download, downloads[:number]) for number, download in enumerate(downloads)]
 
     @property
     def interrupted(self) -> Sequence[Transfer]:
@@ -90,7 +90,7 @@ class Transfers(QObject):
         """Return the transfer of a model on the hub; None if there is none."""
         return next((one for one in self.all if one.model is not None and one.model.key == model.key), None)
 
-    def fetch(self, model: RemoteModel) -> str:
+    def download(self, model: RemoteModel) -> str:
         """Add a model on the hub to the queue, or resume its transfer; return the key of the transfer."""
         return self._add(model)
 
@@ -131,34 +131,34 @@ class Transfers(QObject):
 
     def _on_poked(self) -> None:
         self._is_poked.clear()
-        for fetch in self._queue.fetches:
-            if fetch.state != "landed":
-                self._landed.discard(fetch.id)
-            elif fetch.id not in self._landed:
-                self._landed.add(fetch.id)
-                self.landed.emit(fetch.id, fetch.name)
+        for download in self._queue.downloads:
+            if download.state != "landed":
+                self._landed.discard(download.id)
+            elif download.id not in self._landed:
+                self._landed.add(download.id)
+                self.landed.emit(download.id, download.name)
         self.changed.emit()
 
 
-def _transfer(fetch: Fetch, before: Sequence[Fetch]) -> Transfer:
+def _transfer(download: Download, before: Sequence[Download]) -> Transfer:
     """Return the transfer for an entry of the queue; `before` are the entries before it."""
-    assert fetch.state != "landed"
-    remote = fetch.model if isinstance(fetch.model, RemoteModel) else None
-    ahead = [one for one in before if one.state == "queued" and one.is_local == fetch.is_local]
+    assert download.state != "landed"
+    remote = download.model if isinstance(download.model, RemoteModel) else None
+    ahead = [one for one in before if one.state == "queued" and one.is_local == download.is_local]
     return Transfer(
-        key=fetch.id,
-        title=fetch.model.title or ("" if remote is None else remote.repo.rpartition("/")[2]),
-        state=fetch.state,
-        is_held=fetch.is_held,
-        phase=fetch.phase,
-        num_bytes=fetch.num_bytes,
-        total_bytes=fetch.model.num_bytes if fetch.total_bytes is None else fetch.total_bytes,
-        bytes_per_s=fetch.bytes_per_s,
-        seconds_left=fetch.seconds_left,
-        waiting=fetch.waiting,
-        failure=fetch.failure,
-        failure_kind=fetch.failure_kind,
+        key=download.id,
+        title=download.model.title or ("" if remote is None else remote.repo.rpartition("/")[2]),
+        state=download.state,
+        is_held=download.is_held,
+        phase=download.phase,
+        num_bytes=download.num_bytes,
+        total_bytes=download.model.num_bytes if download.total_bytes is None else download.total_bytes,
+        bytes_per_s=download.bytes_per_s,
+        seconds_left=download.seconds_left,
+        waiting=download.waiting,
+        failure=download.failure,
+        failure_kind=download.failure_kind,
         model=remote,
-        source=None if isinstance(fetch.model, RemoteModel) else fetch.model.path,
-        num_ahead=len(ahead) if fetch.state == "queued" else 0,
+        source=None if isinstance(download.model, RemoteModel) else download.model.path,
+        num_ahead=len(ahead) if download.state == "queued" else 0,
     )

@@ -32,7 +32,7 @@ from app.ui.transcript.transcript import Transcript
 
 if TYPE_CHECKING:
     from app.ui.comparing.side_by_side import SideBySide
-    from app.ui.fetch_offer import FetchOffer
+    from app.ui.download_offer import DownloadOffer
 
 _MIN_HEIGHT_PX = 48
 _MAX_TEXT_PX = 600
@@ -210,7 +210,7 @@ class Welcome(QScrollArea):
         self._fit()
 
     @property
-    def offer(self) -> FetchOffer:
+    def offer(self) -> DownloadOffer:
         """The offer to download a model. It is created when there is a model to offer."""
         return self._offer.get()
 
@@ -218,10 +218,10 @@ class Welcome(QScrollArea):
     def has_offer(self) -> bool:
         return self._offer.made is not None
 
-    def _make_offer(self) -> FetchOffer:
-        from app.ui.fetch_offer import FetchOffer
+    def _make_offer(self) -> DownloadOffer:
+        from app.ui.download_offer import DownloadOffer
 
-        offer = FetchOffer()
+        offer = DownloadOffer()
         self._place_of_offer.addWidget(offer, 0, Qt.AlignmentFlag.AlignHCenter)
         self._place_of_offer.addSpacing(8)
         order_tabs(self.questions[0], [offer.button, offer.cancel_button])

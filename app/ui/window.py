@@ -322,7 +322,7 @@ class MainWindow(QMainWindow):
         if first.offer is None and not welcome.has_offer:
             return
         if not welcome.has_offer:
-            welcome.offer.fetch_requested.connect(first.fetch)
+            welcome.offer.download_requested.connect(first.download)
             welcome.offer.cancel_requested.connect(first.cancel)
         welcome.offer.show_offer(first.offer, is_starter=not program.supply.starter)
 

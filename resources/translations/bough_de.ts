@@ -1173,6 +1173,33 @@
     </message>
 </context>
 <context>
+    <name>DownloadOffer</name>
+    <message>
+        <source>Stop</source>
+        <translation>Stoppen</translation>
+    </message>
+    <message>
+        <source>Download {model}</source>
+        <translation>{model} herunterladen</translation>
+    </message>
+    <message>
+        <source>A small real model, to chat about anything:</source>
+        <translation>Ein kleines echtes Modell, um über alles zu chatten:</translation>
+    </message>
+    <message>
+        <source>The best model that fits this computer:</source>
+        <translation>Das beste Modell, das auf diesen Computer passt:</translation>
+    </message>
+    <message>
+        <source>Downloading {model}…</source>
+        <translation>{model} wird heruntergeladen…</translation>
+    </message>
+    <message>
+        <source>Downloading {model}: {percent} %</source>
+        <translation>{model} wird heruntergeladen: {percent} %</translation>
+    </message>
+</context>
+<context>
     <name>DraftModelCard</name>
     <message>
         <source>Draft model</source>
@@ -1521,33 +1548,6 @@
     <message>
         <source>{number} in the last month</source>
         <translation>{number} im letzten Monat</translation>
-    </message>
-</context>
-<context>
-    <name>FetchOffer</name>
-    <message>
-        <source>Stop</source>
-        <translation>Stoppen</translation>
-    </message>
-    <message>
-        <source>Download {model}</source>
-        <translation>{model} herunterladen</translation>
-    </message>
-    <message>
-        <source>A small real model, to chat about anything:</source>
-        <translation>Ein kleines echtes Modell, um über alles zu chatten:</translation>
-    </message>
-    <message>
-        <source>The best model that fits this computer:</source>
-        <translation>Das beste Modell, das auf diesen Computer passt:</translation>
-    </message>
-    <message>
-        <source>Downloading {model}…</source>
-        <translation>{model} wird heruntergeladen…</translation>
-    </message>
-    <message>
-        <source>Downloading {model}: {percent} %</source>
-        <translation>{model} wird heruntergeladen: {percent} %</translation>
     </message>
 </context>
 <context>

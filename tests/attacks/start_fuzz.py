@@ -20,8 +20,8 @@ import msgspec
 from PySide6.QtWidgets import QApplication
 
 from app.catalog.chat_templates import ChatTemplates
+from app.catalog.download_jobs import Download, DownloadJobs, id_of
 from app.catalog.entry import RemoteModel
-from app.catalog.fetch_jobs import Fetch, FetchJobs, id_of
 from app.catalog.measured import Measurements
 from app.model.attachment import Attachment
 from app.model.generation_settings import AnswerFormat, GenerationSettings, Preset
@@ -150,7 +150,7 @@ def write_changed_files(folder: Path, draw: random.Random) -> str:
     measurements = Measurements(folder / "measured.json")
     measurements.note_loaded("guide", 1 << 20)
     measurements.close()
-    FetchJobs(places).save([Fetch(id=id_of(_MODEL), model=_MODEL)])
+    DownloadJobs(places).save([Download(id=id_of(_MODEL), model=_MODEL)])
     ChatTemplates(folder / "chat_templates").use_plain("guide")
     for file in sorted([*folder.rglob("measured.json"), *folder.rglob("job.json"), *folder.rglob("*.jinja")]):
         if draw.random() < 0.5:

@@ -53,10 +53,10 @@ def _run(capfd: pytest.CaptureFixture[str], places: Places, *arguments: str) -> 
     return code, out
 
 
-def _fetch_all(hub: HubServer, rows: list[tuple[str, dict[str, Any]]], places: Places, capfd: Any) -> None:
+def _download_all(hub: HubServer, rows: list[tuple[str, dict[str, Any]]], places: Places, capfd: Any) -> None:
     for _, row in rows:
         _answer(hub, f"GET /api/models/{REPO}", json.dumps(row).encode())
-        # The file names no model, so nothing is fetched when the description is good.
+        # The file names no model, so nothing is downloaded when the description is good.
         code, _ = _run(capfd, places, "fetch", f"{REPO}:no.gguf")
         assert code == 1
 
@@ -76,7 +76,7 @@ def test_hostile_descriptions_are_listed_and_refused_in_words(
     assert max(map(len, out.splitlines())) < 500
     code, out = _run(capfd, places, "search", "x", "--json")
     assert len(json.loads(out)) == len(rows)
-    _fetch_all(hub, rows, places, capfd)
+    _download_all(hub, rows, places, capfd)
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,9 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from app.catalog.chat_templates import ChatTemplates
+from app.catalog.download_jobs import Download, DownloadJobs, id_of
 from app.catalog.entry import RemoteModel
 from app.catalog.facts import template_text
-from app.catalog.fetch_jobs import Fetch, FetchJobs, id_of
 from app.catalog.measured import Measured, Measurements
 from app.catalog.on_disk import find_models
 from app.catalog.places_of_models import Root, usual_roots
@@ -73,7 +73,7 @@ def _use_measured(places: Places, report: Callable[[Sentence], None]) -> None:
 
 
 def _use_jobs(places: Places, report: Callable[[Sentence], None]) -> None:
-    assert FetchJobs(places, report).load() == []
+    assert DownloadJobs(places, report).load() == []
 
 
 def _use_template(places: Places, report: Callable[[Sentence], None]) -> None:
@@ -85,7 +85,7 @@ def _write_all(places: Places) -> dict[str, Path]:
     measurements = Measurements(places.data / "measured.json")
     measurements.note_loaded("model", 1)
     measurements.close()
-    FetchJobs(places).save([Fetch(id=id_of(_MODEL), model=_MODEL)])
+    DownloadJobs(places).save([Download(id=id_of(_MODEL), model=_MODEL)])
     ChatTemplates(places.data / "chat_templates").use_plain("model")
     (job,) = places.data.rglob("job.json")
     (template,) = places.data.rglob("*.jinja")
@@ -264,14 +264,14 @@ def test_all_other_modules_look_at_a_file_before_they_read_it() -> None:
 def test_two_programs_write_the_same_small_files(tmp_path: Path) -> None:
     """Neither leaves a half-written file for the other, nor takes the other's unfinished one."""
     places = Places.under(tmp_path)
-    both = [(Measurements(tmp_path / "measured.json"), FetchJobs(places)) for _ in range(2)]
+    both = [(Measurements(tmp_path / "measured.json"), DownloadJobs(places)) for _ in range(2)]
     for number in range(5):
         for measurements, jobs in both:
             measurements.note_loaded(f"model {number}", number + 1)
-            jobs.save([Fetch(id=id_of(_MODEL), model=_MODEL, failure_kind=str(number))])
+            jobs.save([Download(id=id_of(_MODEL), model=_MODEL, failure_kind=str(number))])
     for measurements, _ in both:
         measurements.close()
     assert json.loads((tmp_path / "measured.json").read_bytes())["model 4"]["weights_bytes"] == 5
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".bough-")] == []
-    assert len(FetchJobs(places).load()) == 1
+    assert len(DownloadJobs(places).load()) == 1
     shutil.rmtree(tmp_path / "fetching")

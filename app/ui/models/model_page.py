@@ -270,7 +270,7 @@ class ModelPage(QWidget):
                 return self.tr("Cancel"), self.tr("Stop loading this model")
             case "convert":
                 return self.tr("Convert"), self.tr("Make a model folder from this file; the file is kept (Enter)")
-            case "fetch":
+            case "download":
                 return self.tr("Download"), self.tr("Download this model from the hub (Enter)")
             case "pause":
                 return self.tr("Pause"), self.tr("The finished part is kept (Enter)")

@@ -282,8 +282,8 @@ class ModelsWindow(QDialog):
                 self._program.unload_model()
             case "convert" if isinstance(model, LocalModel):
                 self.list.choose_next(transfers.convert(model))
-            case "fetch" if isinstance(model, RemoteModel):
-                self.list.choose_next(transfers.fetch(model))
+            case "download" if isinstance(model, RemoteModel):
+                self.list.choose_next(transfers.download(model))
             case "pause":
                 transfers.pause(key)
             case "resume":
@@ -301,7 +301,7 @@ class ModelsWindow(QDialog):
                 self._open(QUrl.fromLocalFile(str(_folder_of(model.path))))
             case "open_page" if model is not None:
                 self._open(QUrl(self._program.supply.hub_search.page_of(model.repo)))
-            case "chat" | "convert" | "fetch" | "ask_again" | "delete" | "show_folder" | "open_page":
+            case "chat" | "convert" | "download" | "ask_again" | "delete" | "show_folder" | "open_page":
                 pass
             case _:
                 assert_never(action)

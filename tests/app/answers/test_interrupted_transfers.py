@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from app.catalog.download_jobs import Download, DownloadJobs, id_of
 from app.catalog.entry import LocalGguf, RemoteModel
-from app.catalog.fetch_jobs import Fetch, FetchJobs, id_of
 from app.notices import ResumeTransfers
 from app.places import Places
 from tests.app.desk import Desk
@@ -18,8 +18,8 @@ ONE, TWO, HELD = (RemoteModel(repo=f"someone/{name}", title=name) for name in ("
 
 
 def _interrupt(desk: Desk, *models: RemoteModel | LocalGguf) -> None:
-    jobs = FetchJobs(Places.under(desk.program.models_folder.parent))
-    jobs.save([Fetch(id=id_of(model), model=model, is_held=model is HELD) for model in models])
+    jobs = DownloadJobs(Places.under(desk.program.models_folder.parent))
+    jobs.save([Download(id=id_of(model), model=model, is_held=model is HELD) for model in models])
 
 
 def _said(desk: Desk) -> list[tuple[str, object]]:

@@ -1,4 +1,4 @@
-"""A hub on loopback, and a queue that fetches from it into folders of the test."""
+"""A hub on loopback, and a queue that downloads from it into folders of the test."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from keyring.backend import KeyringBackend
 from keyring.backends.fail import Keyring as NoKeyring
 
-from app.catalog.fetching import Fetch, FetchQueue
+from app.catalog.download_queue import Download, DownloadQueue
 from app.catalog.hub import Hub
 from app.places import Places
 from tests.hub_server import HubServer
@@ -46,7 +46,7 @@ class Desk:
     def __init__(self, folder: Path, url: str) -> None:
         self._changed = threading.Condition()
         self.hub = Hub(url)
-        self.queue = FetchQueue(Places.under(folder), self.hub, self._note, stall_s=0.5, first_wait_s=0.01)
+        self.queue = DownloadQueue(Places.under(folder), self.hub, self._note, stall_s=0.5, first_wait_s=0.01)
 
     def _note(self) -> None:
         with self._changed:
@@ -57,11 +57,11 @@ class Desk:
         with self._changed:
             assert self._changed.wait_for(is_so, PATIENCE_S)
 
-    def end_of(self, id_: str) -> Fetch:
+    def end_of(self, id_: str) -> Download:
         """Wait until an entry is paused, has failed or has landed."""
-        fetch = self.queue.wait(id_, PATIENCE_S)
-        assert fetch is not None
-        return fetch
+        download = self.queue.wait(id_, PATIENCE_S)
+        assert download is not None
+        return download
 
 
 @pytest.fixture(autouse=True)
@@ -87,7 +87,7 @@ def hub_server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[HubS
 
 @pytest.fixture
 def open_desk(hub_server: HubServer, tmp_path: Path) -> Iterator[Callable[[], Desk]]:
-    """Start a program that fetches from the hub. Each one has the same folder."""
+    """Start a program that downloads from the hub. Each one has the same folder."""
     with contextlib.ExitStack() as stack:
 
         def opened() -> Desk:

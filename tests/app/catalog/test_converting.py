@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from app.catalog.download_process import folder_name
+from app.catalog.download_queue import Download
 from app.catalog.entry import LocalGguf, LocalModel, RemoteModel
-from app.catalog.fetch_process import folder_name
-from app.catalog.fetching import Fetch
 from app.catalog.on_disk import find_models, model_at
 from app.catalog.places_of_models import Root
 from tests.app.catalog.conftest import Desk
@@ -55,11 +55,11 @@ def models_of(tmp_path: Path) -> list[LocalModel]:
     return list(find_models([Root(tmp_path / "bough/models", "bough")]))
 
 
-def assert_converted(fetch: Fetch, tmp_path: Path, judge: dict[str, bytes], name: str = "Tiny-Q4_0") -> None:
+def assert_converted(download: Download, tmp_path: Path, judge: dict[str, bytes], name: str = "Tiny-Q4_0") -> None:
     """The model is in the list, as it would be without faults, and nothing else is left."""
-    assert fetch.failure is None
+    assert download.failure is None
     folder = tmp_path / "bough/models" / name
-    assert (fetch.state, fetch.name, fetch.path) == ("landed", str(folder), str(folder))
+    assert (download.state, download.name, download.path) == ("landed", str(folder), str(folder))
     assert contents(folder) == judge
     assert [(model.name, model.problem) for model in models_of(tmp_path)] == [(str(folder), None)]
     assert [path.name for path in (tmp_path / "bough/models").iterdir()] == [name]
@@ -85,7 +85,7 @@ def test_the_process_is_killed_at_random_moments(
 ) -> None:
     id_ = desk.queue.add(local(file)).id
     for _ in range(num_kills):
-        desk.wait_until(lambda: bool(multiprocessing.active_children()) or desk.queue.fetches[0].is_over)
+        desk.wait_until(lambda: bool(multiprocessing.active_children()) or desk.queue.downloads[0].is_over)
         for process in multiprocessing.active_children():
             kill_after(process, random.uniform(0, _CONVERSION_S))  # pyright: ignore[reportArgumentType]
         if desk.end_of(id_).state == "landed":
@@ -108,16 +108,16 @@ _PROGRAM = """
 import sys, threading
 from pathlib import Path
 from app.catalog.entry import LocalGguf
-from app.catalog.fetching import FetchQueue
+from app.catalog.download_queue import DownloadQueue
 from app.catalog.hub import Hub
 from app.places import Places
 
 if __name__ == "__main__":
     def show():
-        print([fetch.target for fetch in queue.fetches], flush=True)
+        print([download.target for download in queue.downloads], flush=True)
 
     file = Path(sys.argv[2])
-    queue = FetchQueue(Places.under(Path(sys.argv[1])), Hub(), show)
+    queue = DownloadQueue(Places.under(Path(sys.argv[1])), Hub(), show)
     queue.add(LocalGguf(path=file, title=file.stem, num_bytes=file.stat().st_size))
     threading.Event().wait()
 """
@@ -141,18 +141,18 @@ def test_bough_itself_is_killed(
             bough.send_signal(signal.SIGKILL)
         assert [contents(model.path) for model in models_of(tmp_path)] in ([], [judge])
     desk = open_desk()
-    if not desk.queue.fetches:  # it was killed after the end
+    if not desk.queue.downloads:  # it was killed after the end
         desk.queue.add(local(file))
-    (fetch,) = desk.queue.fetches
-    assert (fetch.phase, fetch.target or fetch.state) in {
+    (download,) = desk.queue.downloads
+    assert (download.phase, download.target or download.state) in {
         ("converting", str(tmp_path / "bough/models/Tiny-Q4_0")),
         ("converting", "queued"),
     }
-    desk.queue.resume(fetch.id)
-    end = desk.end_of(fetch.id)
+    desk.queue.resume(download.id)
+    end = desk.end_of(download.id)
     while end.state == "failed":  # the killed program's process has not ended yet
-        desk.queue.resume(fetch.id)
-        end = desk.end_of(fetch.id)
+        desk.queue.resume(download.id)
+        end = desk.end_of(download.id)
     assert_converted(end, tmp_path, judge)
 
 
@@ -163,13 +163,13 @@ def test_a_conversion_is_paused_and_cancelled_after_its_file_is_gone(
     source.write_bytes(file.read_bytes())
     desk = open_desk()
     id_ = desk.queue.add(local(source)).id
-    desk.wait_until(lambda: bool(desk.queue.fetches[0].target))
+    desk.wait_until(lambda: bool(desk.queue.downloads[0].target))
     desk.queue.pause(id_)
     assert desk.end_of(id_).state == "paused"
     source.unlink()
     later = open_desk()
-    (fetch,) = later.queue.fetches
-    assert (fetch.state, fetch.phase, fetch.model) == ("paused", "converting", desk.queue.fetches[0].model)
+    (download,) = later.queue.downloads
+    assert (download.state, download.phase, download.model) == ("paused", "converting", desk.queue.downloads[0].model)
     later.queue.resume(id_)
     failed = later.end_of(id_)
     assert (failed.state, "There is no file" in str(failed.failure)) == ("failed", True)
@@ -177,17 +177,17 @@ def test_a_conversion_is_paused_and_cancelled_after_its_file_is_gone(
     assert [path for path in (tmp_path / "bough").rglob("*") if path.is_file() or path.name.endswith(".partial")] == []
 
 
-def test_a_conversion_does_not_wait_for_a_fetch(
+def test_a_conversion_does_not_wait_for_a_download(
     desk: Desk, hub_server: HubServer, file: Path, judge: dict[str, bytes]
 ) -> None:
     hub_server.bytes_per_s = 1e4
     files = {"config.json": b"{}", "model.safetensors": bytes(1_000_000)}
     hub_server.add(Repository("owner/slow", files, ("mlx",)))
-    fetch = desk.queue.add(RemoteModel(repo="owner/slow"))
-    desk.wait_until(lambda: desk.queue.fetches[0].num_bytes > 0)
+    download = desk.queue.add(RemoteModel(repo="owner/slow"))
+    desk.wait_until(lambda: desk.queue.downloads[0].num_bytes > 0)
     assert desk.end_of(desk.queue.add(local(file)).id).state == "landed"
-    assert desk.queue.fetches[0].state == "running"
-    desk.queue.cancel(fetch.id)
+    assert desk.queue.downloads[0].state == "running"
+    desk.queue.cancel(download.id)
 
 
 def test_a_damaged_file_says_why(desk: Desk, file: Path, tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ def test_details_name_the_files_that_bough_needs(hub_server: HubServer) -> None:
     ("changes", "words"),
     [({"model_file": "modeling.py"}, "needs its own program code"), ({"model_type": "bert"}, "of the type bert")],
 )
-def test_a_problem_is_known_before_anything_is_fetched(
+def test_a_problem_is_known_before_anything_is_downloaded(
     hub_server: HubServer, changes: dict[str, str], words: str
 ) -> None:
     config = json.dumps({**CONFIG, **changes}).encode()

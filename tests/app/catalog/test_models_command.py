@@ -1,4 +1,4 @@
-"""`bough models`: lists, searches, fetches, imports, checks and removes, with a real hub and a real worker."""
+"""`bough models`: lists, searches, downloads, imports, checks and removes, with a real hub and a real worker."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_search_and_fetch(shell: Shell, hub: HubServer):
     assert (checked["is_whole"], checked["is_loaded"], checked["num_hashed"]) == (True, True, 4)
 
 
-def test_models_that_can_not_be_fetched(shell: Shell, hub: HubServer, monkeypatch: pytest.MonkeyPatch):
+def test_models_that_can_not_be_downloaded(shell: Shell, hub: HubServer, monkeypatch: pytest.MonkeyPatch):
     assert "owner/name" in shell.run("fetch", "no name")[2]
     code, out, errors = shell.run("fetch", "owner/gone")
     assert (code, out, "is not on" in errors) == (1, "", True)

@@ -39,7 +39,7 @@ def test_a_repository_of_the_cache_is_deleted_with_its_blobs(tmp_path: Path) -> 
     assert not repo.exists()
 
 
-def test_a_repository_that_is_fetched_now_stays(tmp_path: Path) -> None:
+def test_a_repository_that_is_downloaded_now_stays(tmp_path: Path) -> None:
     folder = HubFolder("owner/name", tmp_path / "hub", "0" * 40)
     _folder(folder.snapshot)
     folder.lock.parent.mkdir(parents=True)

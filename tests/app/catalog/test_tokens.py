@@ -75,10 +75,10 @@ def test_a_typed_token_appears_nowhere(
     desk.hub.tokens.enter(hub_server.token)
     hub_server.fail("GET /someone/private/model", Fault("stall", 3))
     (model,) = desk.hub.details(repository.id)
-    fetch = desk.queue.add(model)
+    download = desk.queue.add(model)
     desk.wait_until(lambda: hub_server.requests_of("GET /someone/private/model") != [])
     arguments = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline")]
-    assert desk.end_of(fetch.id).state == "landed"
+    assert desk.end_of(download.id).state == "landed"
     files = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
     seen = [*arguments, *files, caplog.text.encode(), "".join(capfd.readouterr()).encode()]
     assert [text for text in seen if hub_server.token.encode() in text] == []

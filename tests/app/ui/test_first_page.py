@@ -174,7 +174,7 @@ def hub(tmp_path: Path, byte_level: Tokenizer) -> Iterator[HubServer]:
         yield server
 
 
-def test_without_the_starter_a_button_fetches_it(
+def test_without_the_starter_a_button_downloads_it(
     qapp: QApplication, qtbot: QtBot, tmp_path: Path, hub: HubServer
 ) -> None:
     with _bough(tmp_path / "data", qtbot) as user:
@@ -192,7 +192,7 @@ def test_without_the_starter_a_button_fetches_it(
         assert answer.record.model == ON_HUB.repo
 
 
-def test_a_fetch_that_fails_says_why_and_can_be_tried_again(
+def test_a_download_that_fails_says_why_and_can_be_tried_again(
     qapp: QApplication, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The network is off, as in all tests.

@@ -11,7 +11,7 @@ from typing_extensions import override
 from app.model.generation_settings import Hook
 from app.notices import Notice, OpenModels
 from app.ui.composer.sampling_panel import SamplingPanel
-from app.ui.fetch_offer import FetchOffer
+from app.ui.download_offer import DownloadOffer
 from app.ui.message.action_row import ActionRow
 from app.ui.message.message_editor import MessageEditor
 from app.ui.parts.labels import ElidedLabel
@@ -241,7 +241,7 @@ def test_editing_in_a_low_window_shows_the_whole_field_and_its_cost(user: User) 
 
 def test_the_welcome_texts_shrink_back_when_the_window_grows_again(user: User) -> None:
     wrapped = [label for label in user.window.welcome.findChildren(QLabel) if label.wordWrap() and label.isVisible()]
-    labels = [label for label in wrapped if not isinstance(label.parentWidget(), FetchOffer)]
+    labels = [label for label in wrapped if not isinstance(label.parentWidget(), DownloadOffer)]
     assert len(labels) == 3
     before = [label.size() for label in labels]
     for width, height in ((560, 500), (1100, 760)):

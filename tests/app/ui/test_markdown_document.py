@@ -1,4 +1,4 @@
-"""Markdown: streamed text looks like text set as a whole, and nothing is fetched or executed."""
+"""Markdown: streamed text looks like text set as a whole, and nothing is downloaded or executed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Models window and a hub on loopback: searched, fetched with a real process, and chatted with."""
+"""The Models window and a hub on loopback: searched, downloaded with a real process, and chatted with."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _choose(user: User, window: ModelsWindow, key: str) -> None:
     user.bot.waitUntil(lambda: window.page.entry is not None and window.page.entry.key == key, timeout=PATIENCE_MS)
 
 
-def test_a_model_is_found_fetched_and_chatted_with(user: User, window: ModelsWindow, hub: HubServer) -> None:
+def test_a_model_is_found_downloaded_and_chatted_with(user: User, window: ModelsWindow, hub: HubServer) -> None:
     _search(user, window, "tiny")
     key = "hub:mlx-community/Tiny-1B-4bit"
     _choose(user, window, key)
@@ -117,7 +117,7 @@ def test_without_a_keyring_the_token_is_used_until_bough_ends(
     program = user.controller.program
     program.supply.hub_search.enter_token("hf_wrong")
     user.bot.waitSignal(program.supply.hub_search.token_answered, timeout=PATIENCE_MS).wait()
-    _choose(user, window, program.supply.transfers.fetch(RemoteModel(repo="mlx-community/Locked-1B-4bit")))
+    _choose(user, window, program.supply.transfers.download(RemoteModel(repo="mlx-community/Locked-1B-4bit")))
     user.bot.waitUntil(window.page.token.isVisible, timeout=PATIENCE_MS)
     window.page.token.field.setText(hub.token)
     said: list[str] = []
@@ -151,7 +151,7 @@ def test_a_failed_search_says_why_and_can_be_repeated(user: User, window: Models
     assert window.status.text() == ""
 
 
-def test_two_windows_follow_one_fetch_while_a_model_loads(user: User, window: ModelsWindow, hub: HubServer) -> None:
+def test_two_windows_follow_one_download_while_a_model_loads(user: User, window: ModelsWindow, hub: HubServer) -> None:
     hub.add(Repository("mlx-community/Slow-1B-4bit", *_uploaded(hub)))
     program, session = user.controller.program, user.application.session
     second = user.application.windows.open(None)
@@ -159,10 +159,10 @@ def test_two_windows_follow_one_fetch_while_a_model_loads(user: User, window: Mo
     other = second.findChild(ModelsWindow)
     assert isinstance(other, ModelsWindow)
     hub.bytes_per_s = 5_000
-    key = program.supply.transfers.fetch(RemoteModel(repo="mlx-community/Slow-1B-4bit", title="Slow-1B-4bit"))
+    key = program.supply.transfers.download(RemoteModel(repo="mlx-community/Slow-1B-4bit", title="Slow-1B-4bit"))
     for each in (window, other):
         _choose(user, each, key)
-    user.bot.waitUntil(lambda: program.supply.transfers.all[0].phase == "fetching", timeout=PATIENCE_MS)
+    user.bot.waitUntil(lambda: program.supply.transfers.all[0].phase == "downloading", timeout=PATIENCE_MS)
     program.load_model("guide")
     other.page.requested.emit("pause")
     user.bot.waitUntil(lambda: window.page.main_button.text() == "Resume", timeout=PATIENCE_MS)
@@ -182,12 +182,12 @@ def test_a_closed_models_window_leaves_the_news_to_the_banner(user: User, window
     program, banner = user.controller.program, user.window.banner
     window.close()
     user.bot.waitUntil(lambda: user.window.findChild(ModelsWindow) is None, timeout=PATIENCE_MS)
-    gone = program.supply.transfers.fetch(RemoteModel(repo="mlx-community/Nothing-1B", title="Nothing-1B"))
+    gone = program.supply.transfers.download(RemoteModel(repo="mlx-community/Nothing-1B", title="Nothing-1B"))
     user.bot.waitUntil(lambda: isinstance(banner.action, OpenModels), timeout=PATIENCE_MS)
     assert "Nothing-1B could not be downloaded or converted: mlx-community/Nothing-1B is not on" in banner.label.text()
     program.supply.transfers.cancel(gone)
     user.bot.waitUntil(banner.isHidden, timeout=PATIENCE_MS)
-    program.supply.transfers.fetch(RemoteModel(repo="mlx-community/Late-1B-4bit", title="Late-1B-4bit"))
+    program.supply.transfers.download(RemoteModel(repo="mlx-community/Late-1B-4bit", title="Late-1B-4bit"))
     user.bot.waitUntil(lambda: banner.action == ChatWith("mlx-community/Late-1B-4bit"), timeout=PATIENCE_MS)
     assert banner.label.text() == "Late-1B-4bit can be used now."
     user.window.action("models").trigger()

@@ -34,7 +34,7 @@ pytestmark = pytest.mark.own_window
 
 Key = Qt.Key
 SLOW = 2e5
-"""Bytes per second of a fetch that does not end by itself."""
+"""Bytes per second of a download that does not end by itself."""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -155,8 +155,8 @@ class Hands:
         QApplication.sendEvent(rows.viewport(), QContextMenuEvent(reason, place, rows.mapToGlobal(place)))
         self.in_menu(text)
 
-    def fetch(self, title: str) -> None:
-        """Find a model on the hub and fetch it with Enter."""
+    def download(self, title: str) -> None:
+        """Find a model on the hub and download it with Enter."""
         self.search(title)
         self.choose(title)
         self.wait(lambda: bool(self.window.page.entry and self.window.page.entry.variants))
@@ -198,7 +198,7 @@ def test_tab_goes_from_top_to_bottom(hands: Hands) -> None:
     assert hands.walk() == [*left, "More", "Start a chat", "Chat template"]
 
 
-def test_a_quantization_is_chosen_and_fetched(hands: Hands) -> None:
+def test_a_quantization_is_chosen_and_downloaded(hands: Hands) -> None:
     hands.search("duo")
     hands.choose("Duo-GGUF")
     hands.wait(lambda: bool(hands.window.page.entry and hands.window.page.entry.variants))
@@ -215,10 +215,10 @@ def test_a_quantization_is_chosen_and_fetched(hands: Hands) -> None:
     hands.tab_to("More")
 
 
-def test_a_fetch_is_paused_resumed_put_first_and_cancelled(hands: Hands) -> None:
+def test_a_download_is_paused_resumed_put_first_and_cancelled(hands: Hands) -> None:
     hands.hub.bytes_per_s = SLOW
     for number in range(3):
-        hands.fetch(f"Tiny-{number}")
+        hands.download(f"Tiny-{number}")
     hands.window.field.clear()
     hands.window.field.setFocus()
     hands.choose("Tiny-2")
@@ -249,7 +249,7 @@ def test_progress_is_announced_and_every_control_has_a_name(hands: Hands) -> Non
     heard: list[str] = []
     hands.window.announcements.announced.connect(heard.append)
     hands.hub.bytes_per_s = SLOW
-    hands.fetch("Tiny-2")
+    hands.download("Tiny-2")
     hands.wait(lambda: hands.state("Tiny-2") == "running")
     kinds = (QAbstractButton, QAbstractItemView, QComboBox, QLineEdit, QProgressBar)
     shown = [widget for kind in kinds for widget in hands.window.findChildren(kind) if widget.isVisible()]

@@ -97,12 +97,14 @@ def test_another_language_is_applied_at_once(folder: Path, qtbot: QtBot) -> None
         _end(application)
 
 
-def test_closing_asks_while_a_model_is_fetched(folder: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_closing_asks_while_a_model_is_downloaded(folder: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as never_answers:
         monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{never_answers.getsockname()[1]}")
         application = Application(Places.under(folder))
         application.windows.show()
-        key = application.program.supply.transfers.fetch(RemoteModel(repo="a/model", format="mlx", revision="0" * 40))
+        key = application.program.supply.transfers.download(
+            RemoteModel(repo="a/model", format="mlx", revision="0" * 40)
+        )
         asked: list[str] = []
 
         def keep_open() -> None:
@@ -116,7 +118,7 @@ def test_closing_asks_while_a_model_is_fetched(folder: Path, qtbot: QtBot, monke
         (question,) = asked
         assert "Close Bough?" in question
         assert "model" in question
-        # A fetch that is paused is kept as it is.
+        # A download that is paused is kept as it is.
         application.program.supply.transfers.pause(key)
         application.window.close()
         assert not application.window.isVisible()

@@ -10,11 +10,11 @@ from msgspec import Struct
 from app.catalog.entry import LocalGguf, RemoteModel
 from worker.sentence import SentenceParts
 
-Phase: TypeAlias = Literal["fetching", "checking", "converting"]
+Phase: TypeAlias = Literal["downloading", "checking", "converting"]
 """`checking` means that bytes from an earlier attempt are compared with their hashes."""
 
 
-class FetchOrder(Struct, frozen=True, kw_only=True):
+class DownloadOrder(Struct, frozen=True, kw_only=True):
     """The work for a process. It never contains the user's token."""
 
     model: RemoteModel | LocalGguf
@@ -71,9 +71,9 @@ class Landed(Struct, frozen=True, tag=True):
     path: str
 
 
-class FetchFailed(Struct, frozen=True, tag=True):
+class DownloadFailed(Struct, frozen=True, tag=True):
     kind: str
     why: SentenceParts
 
 
-FetchEvent: TypeAlias = Planned | Began | Progressed | Waiting | Alive | Landed | FetchFailed
+DownloadEvent: TypeAlias = Planned | Began | Progressed | Waiting | Alive | Landed | DownloadFailed

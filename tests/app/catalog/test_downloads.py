@@ -1,4 +1,4 @@
-"""Fetching models with real processes, over real HTTP on loopback."""
+"""Downloads of models with real processes, over real HTTP on loopback."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from app.catalog.download_queue import Download
 from app.catalog.entry import RemoteModel
-from app.catalog.fetching import Fetch
 from app.catalog.hub import Hub
 from tests.app.catalog.conftest import Desk
 from tests.hub_server import Fault, HubServer, Repository
@@ -38,22 +38,22 @@ def small(hub_server: HubServer) -> Repository:
     return hub_server.add(Repository(REPO, FILES, ("mlx",)))
 
 
-def fetched(desk: Desk, repo: str = REPO) -> Fetch:
-    """Fetch a repository; return how it ended."""
-    return fetched_model(desk, RemoteModel(repo=repo))
+def downloaded(desk: Desk, repo: str = REPO) -> Download:
+    """Download a repository; return how it ended."""
+    return downloaded_model(desk, RemoteModel(repo=repo))
 
 
-def fetched_model(desk: Desk, model: RemoteModel) -> Fetch:
+def downloaded_model(desk: Desk, model: RemoteModel) -> Download:
     return desk.end_of(desk.queue.add(model).id)
 
 
-def assert_landed(fetch: Fetch, tmp_path: Path, repository: Repository) -> None:
+def assert_landed(download: Download, tmp_path: Path, repository: Repository) -> None:
     """The model is in the cache, byte for byte, and nothing else is left."""
-    assert fetch.failure is None
-    assert (fetch.state, fetch.name) == ("landed", repository.id)
+    assert download.failure is None
+    assert (download.state, download.name) == ("landed", repository.id)
     folder = tmp_path / "huggingface/hub" / f"models--{repository.id.replace('/', '--')}"
     snapshot = folder / "snapshots" / repository.commit
-    assert fetch.path == str(snapshot)
+    assert download.path == str(snapshot)
     assert {path.name: path.read_bytes() for path in snapshot.iterdir()} == repository.files
     assert all(path.is_symlink() for path in snapshot.iterdir())
     assert (folder / "refs/main").read_text() == repository.commit
@@ -68,35 +68,37 @@ def assert_nothing_unfinished(tmp_path: Path) -> None:
 
 
 def kill_process(desk: Desk, when_bytes: int) -> int:
-    """End the process of the running entry once it has fetched so much; return how much is here."""
-    (fetch,) = desk.queue.fetches
-    desk.wait_until(lambda: desk.queue.fetches[0].num_bytes >= when_bytes)
+    """End the process of the running entry once it has downloaded so much; return how much is here."""
+    (download,) = desk.queue.downloads
+    desk.wait_until(lambda: desk.queue.downloads[0].num_bytes >= when_bytes)
     (process,) = multiprocessing.active_children()
     process.kill()
-    return desk.end_of(fetch.id).num_bytes
+    return desk.end_of(download.id).num_bytes
 
 
 def test_a_model_lands_in_the_hugging_face_cache(desk: Desk, small: Repository, tmp_path: Path) -> None:
-    assert_landed(fetched(desk), tmp_path, small)
+    assert_landed(downloaded(desk), tmp_path, small)
     # Other programs find it: this is how Bough's worker and mlx-lm do.
     from huggingface_hub import snapshot_download
 
     cache = tmp_path / "huggingface/hub"
-    assert snapshot_download(REPO, cache_dir=cache, local_files_only=True) == desk.queue.fetches[0].path
+    assert snapshot_download(REPO, cache_dir=cache, local_files_only=True) == desk.queue.downloads[0].path
 
 
-def test_a_file_that_is_here_is_not_fetched_again(desk: Desk, hub_server: HubServer, small: Repository, tmp_path: Path):
+def test_a_file_that_is_here_is_not_downloaded_again(
+    desk: Desk, hub_server: HubServer, small: Repository, tmp_path: Path
+):
     from huggingface_hub import hf_hub_download
 
     hf_hub_download(REPO, WEIGHTS, cache_dir=tmp_path / "huggingface/hub", endpoint=hub_server.url)
     hub_server.requests.clear()
-    assert fetched(desk).state == "landed"
+    assert downloaded(desk).state == "landed"
     assert hub_server.requests_of(WEIGHTS) == []
 
 
 def test_the_token_goes_to_the_hub_alone(desk: Desk, hub_server: HubServer, tmp_path: Path) -> None:
     repository = hub_server.add(Repository(REPO, FILES, ("mlx",), gated="manual"))
-    refused = fetched(desk)
+    refused = downloaded(desk)
     assert (refused.state, refused.failure_kind) == ("failed", "gated")
     assert str(refused.failure).startswith(
         f"The owner of {REPO} decides who may download it. Open {hub_server.url}/{REPO}"
@@ -113,25 +115,25 @@ def test_pause_and_resume(
     desk: Desk, open_desk: Callable[[], Desk], hub_server: HubServer, small: Repository, tmp_path: Path
 ) -> None:
     hub_server.bytes_per_s = 3e6
-    fetch = desk.queue.add(RemoteModel(repo=REPO))
-    desk.wait_until(lambda: desk.queue.fetches[0].num_bytes > 500_000)
-    desk.queue.pause(fetch.id)
-    paused = desk.end_of(fetch.id)
+    download = desk.queue.add(RemoteModel(repo=REPO))
+    desk.wait_until(lambda: desk.queue.downloads[0].num_bytes > 500_000)
+    desk.queue.pause(download.id)
+    paused = desk.end_of(download.id)
     assert paused.state == "paused"
     assert 500_000 < paused.num_bytes < len(DATA)
-    assert [(one.state, one.is_held) for one in open_desk().queue.fetches] == [("paused", True)]
+    assert [(one.state, one.is_held) for one in open_desk().queue.downloads] == [("paused", True)]
     hub_server.bytes_per_s = None
-    desk.queue.resume(fetch.id)
-    assert_landed(desk.end_of(fetch.id), tmp_path, small)
+    desk.queue.resume(download.id)
+    assert_landed(desk.end_of(download.id), tmp_path, small)
     assert "Range" in hub_server.requests_of(GET_WEIGHTS)[-1].headers
 
 
 def test_cancel_leaves_nothing(desk: Desk, hub_server: HubServer, small: Repository, tmp_path: Path) -> None:
     hub_server.bytes_per_s = 3e6
-    fetch = desk.queue.add(RemoteModel(repo=REPO))
-    desk.wait_until(lambda: desk.queue.fetches[0].num_bytes > 500_000)
-    assert desk.queue.cancel(fetch.id) > 500_000
-    assert desk.queue.fetches == ()
+    download = desk.queue.add(RemoteModel(repo=REPO))
+    desk.wait_until(lambda: desk.queue.downloads[0].num_bytes > 500_000)
+    assert desk.queue.cancel(download.id) > 500_000
+    assert desk.queue.downloads == ()
     assert_nothing_unfinished(tmp_path)
     assert list((tmp_path / "huggingface/hub").glob("models--*")) == []
 
@@ -141,51 +143,51 @@ def test_the_process_is_killed_at_random_moments(
     desk: Desk, hub_server: HubServer, small: Repository, tmp_path: Path, num_kills: int
 ) -> None:
     hub_server.bytes_per_s = 6e6
-    fetch = desk.queue.add(RemoteModel(repo=REPO))
+    download = desk.queue.add(RemoteModel(repo=REPO))
     here = 0
     for when in sorted(random.sample(range(1, 2_500_000), num_kills)):
         if when > here:
             here = kill_process(desk, when)
-            assert desk.queue.fetches[0].state == "failed"
-            desk.queue.resume(fetch.id)
-    assert_landed(desk.end_of(fetch.id), tmp_path, small)
+            assert desk.queue.downloads[0].state == "failed"
+            desk.queue.resume(download.id)
+    assert_landed(desk.end_of(download.id), tmp_path, small)
 
 
 def test_a_process_that_does_not_respond_is_said_and_can_be_replaced(
     desk: Desk, hub_server: HubServer, small: Repository, tmp_path: Path
 ) -> None:
     hub_server.bytes_per_s = 1e5
-    fetch = desk.queue.add(RemoteModel(repo=REPO))
-    desk.wait_until(lambda: desk.queue.fetches[0].num_bytes > 0)
+    download = desk.queue.add(RemoteModel(repo=REPO))
+    desk.wait_until(lambda: desk.queue.downloads[0].num_bytes > 0)
     for is_replaced in (False, True):
         (process,) = multiprocessing.active_children()
         assert process.pid is not None
         os.kill(process.pid, signal.SIGSTOP)
-        desk.wait_until(lambda: "does not respond" in str(desk.queue.fetches[0].waiting))
-        assert desk.queue.fetches[0].bytes_per_s is None
+        desk.wait_until(lambda: "does not respond" in str(desk.queue.downloads[0].waiting))
+        assert desk.queue.downloads[0].bytes_per_s is None
         if not is_replaced:
             os.kill(process.pid, signal.SIGCONT)
-            desk.wait_until(lambda: desk.queue.fetches[0].waiting is None)
+            desk.wait_until(lambda: desk.queue.downloads[0].waiting is None)
             continue
-        desk.queue.pause(fetch.id)
+        desk.queue.pause(download.id)
         hub_server.bytes_per_s = None
-        desk.queue.resume(fetch.id)
-    assert_landed(desk.end_of(fetch.id), tmp_path, small)
+        desk.queue.resume(download.id)
+    assert_landed(desk.end_of(download.id), tmp_path, small)
 
 
 _PROGRAM = """
 import sys, threading
 from pathlib import Path
 from app.catalog.entry import RemoteModel
-from app.catalog.fetching import FetchQueue
+from app.catalog.download_queue import DownloadQueue
 from app.catalog.hub import Hub
 from app.places import Places
 
 if __name__ == "__main__":
     def show():
-        print(max([fetch.num_bytes for fetch in queue.fetches], default=0), flush=True)
+        print(max([download.num_bytes for download in queue.downloads], default=0), flush=True)
 
-    queue = FetchQueue(Places.under(Path(sys.argv[1])), Hub(sys.argv[2]), show)
+    queue = DownloadQueue(Places.under(Path(sys.argv[1])), Hub(sys.argv[2]), show)
     queue.add(RemoteModel(repo=sys.argv[3]))
     threading.Event().wait()
 """
@@ -204,15 +206,15 @@ def test_bough_itself_is_killed(
         bough.send_signal(signal.SIGKILL)
     hub_server.bytes_per_s = None
     desk = open_desk()
-    (fetch,) = desk.queue.fetches
-    assert (fetch.state, fetch.is_held) == ("paused", False)
-    assert 500_000 < fetch.num_bytes < len(DATA)
-    assert fetch.total_bytes == sum(map(len, {*FILES.values()}))
-    desk.queue.resume(fetch.id)
-    end = desk.end_of(fetch.id)
+    (download,) = desk.queue.downloads
+    assert (download.state, download.is_held) == ("paused", False)
+    assert 500_000 < download.num_bytes < len(DATA)
+    assert download.total_bytes == sum(map(len, {*FILES.values()}))
+    desk.queue.resume(download.id)
+    end = desk.end_of(download.id)
     if end.failure_kind == "busy":  # the killed program's process has not ended yet
-        desk.queue.resume(fetch.id)
-        end = desk.end_of(fetch.id)
+        desk.queue.resume(download.id)
+        end = desk.end_of(download.id)
     assert_landed(end, tmp_path, small)
 
 
@@ -229,7 +231,7 @@ def test_failures_that_pass(desk: Desk, hub_server: HubServer, small: Repository
         Fault("whole", len(DATA)),
     ):
         hub_server.fail(GET_WEIGHTS, fault)
-    assert_landed(fetched(desk), tmp_path, small)
+    assert_landed(downloaded(desk), tmp_path, small)
     ranges = [request.headers.get("Range", "all") for request in hub_server.requests_of(GET_WEIGHTS)]
     assert [range_.removeprefix("bytes=") for range_ in ranges] == [
         *("all", "all", "1000000-", "1300000-", "1300000-", "1300000-", "1500000-", "all", "2000000-"),
@@ -238,7 +240,7 @@ def test_failures_that_pass(desk: Desk, hub_server: HubServer, small: Repository
 
 def test_a_file_that_is_damaged_twice(desk: Desk, hub_server: HubServer, small: Repository, tmp_path: Path) -> None:
     hub_server.fail(GET_WEIGHTS, Fault("wrong", 1_234_567), times=2)
-    failed = fetched(desk)
+    failed = downloaded(desk)
     assert (failed.state, failed.failure_kind) == ("failed", "invalid")
     assert str(failed.failure).startswith("model.safetensors arrived damaged twice")
     assert not list((tmp_path / "huggingface").rglob("refs"))
@@ -249,7 +251,7 @@ def test_a_file_that_is_damaged_twice(desk: Desk, hub_server: HubServer, small: 
 @pytest.mark.long
 def test_a_server_that_stays_broken(desk: Desk, hub_server: HubServer, small: Repository) -> None:
     hub_server.fail(GET_WEIGHTS, Fault("status", status=503), times=100)
-    failed = fetched(desk)
+    failed = downloaded(desk)
     assert (failed.state, failed.failure_kind) == ("failed", "failed")
     assert len(hub_server.requests_of(GET_WEIGHTS)) == 6
 
@@ -266,17 +268,17 @@ def test_a_disk_that_is_too_small(desk: Desk, hub_server: HubServer) -> None:
 
 
 @pytest.mark.long
-def test_two_programs_do_not_fetch_the_same(
+def test_two_programs_do_not_download_the_same(
     desk: Desk, open_desk: Callable[[], Desk], hub_server: HubServer, small: Repository, tmp_path: Path
 ) -> None:
     hub_server.bytes_per_s = 4e5
-    fetch = desk.queue.add(RemoteModel(repo=REPO))
-    desk.wait_until(lambda: desk.queue.fetches[0].num_bytes > 0)
-    second = fetched(open_desk())
+    download = desk.queue.add(RemoteModel(repo=REPO))
+    desk.wait_until(lambda: desk.queue.downloads[0].num_bytes > 0)
+    second = downloaded(open_desk())
     assert second.failure_kind == "busy"
     hub_server.bytes_per_s = None
     hub_server.released.set()
-    assert_landed(desk.end_of(fetch.id), tmp_path, small)
+    assert_landed(desk.end_of(download.id), tmp_path, small)
 
 
 def test_the_order_can_change(
@@ -287,15 +289,15 @@ def test_the_order_can_change(
         hub_server.add(Repository(f"someone/tiny-{number}", {**FILES, WEIGHTS: bytes([number])}, ("mlx",)))
     first = desk.queue.add(RemoteModel(repo=REPO))
     tiny = [desk.queue.add(RemoteModel(repo=f"someone/tiny-{number}")) for number in range(2)]
-    desk.wait_until(lambda: desk.queue.fetches[0].state == "running")
+    desk.wait_until(lambda: desk.queue.downloads[0].state == "running")
     desk.queue.run_next(tiny[1].id)
-    order = [fetch.id for fetch in (first, tiny[1], tiny[0])]
-    assert [fetch.id for fetch in desk.queue.fetches] == order
-    assert [fetch.id for fetch in open_desk().queue.fetches] == order
+    order = [download.id for download in (first, tiny[1], tiny[0])]
+    assert [download.id for download in desk.queue.downloads] == order
+    assert [download.id for download in open_desk().queue.downloads] == order
     hub_server.bytes_per_s = None
     hub_server.released.set()
-    for fetch in (first, *tiny):
-        assert desk.end_of(fetch.id).state == "landed"
+    for download in (first, *tiny):
+        assert desk.end_of(download.id).state == "landed"
     order = [request.path.split("/")[2] for request in hub_server.requests_of(rf"GET /[^/]+/[^/]+/{WEIGHTS}")]
     assert order == ["small", "tiny-1", "tiny-0"]
 
@@ -303,14 +305,14 @@ def test_the_order_can_change(
 def test_programs_write_only_what_they_changed(open_desk: Callable[[], Desk], hub_server: HubServer) -> None:
     hub_server.add(Repository(REPO, FILES, ("mlx",), is_private=True))
     first = open_desk()
-    gone = fetched(first)
+    gone = downloaded(first)
     problem = Sentence("It can't be {what}.", what="used")
     second = open_desk()
-    assert [fetch.failure for fetch in second.queue.fetches] == [gone.failure]
+    assert [download.failure for download in second.queue.downloads] == [gone.failure]
     first.queue.cancel(gone.id)
-    other = fetched_model(second, RemoteModel(repo="someone/nothing", problem=problem))
+    other = downloaded_model(second, RemoteModel(repo="someone/nothing", problem=problem))
     second.queue.move(other.id, 0)
-    (left,) = open_desk().queue.fetches
+    (left,) = open_desk().queue.downloads
     assert (left.id, getattr(left.model, "problem", None), left.failure_kind) == (other.id, problem, "gone")
 
 
@@ -323,7 +325,7 @@ def in_xet(hub_server: HubServer) -> Repository:
 
 
 def test_large_files_come_through_xet(desk: Desk, hub_server: HubServer, in_xet: Repository, tmp_path: Path) -> None:
-    assert_landed(fetched(desk), tmp_path, in_xet)
+    assert_landed(downloaded(desk), tmp_path, in_xet)
     assert hub_server.requests_of("GET /chunks/") != []
     assert hub_server.requests_of(GET_WEIGHTS) == []
     tokens = {request.headers.get("authorization") for request in hub_server.requests_of("GET /v1/reconstructions/")}
@@ -334,12 +336,12 @@ def test_large_files_come_through_xet(desk: Desk, hub_server: HubServer, in_xet:
 @pytest.mark.long
 def test_xet_goes_on_after_a_kill(desk: Desk, hub_server: HubServer, in_xet: Repository, tmp_path: Path) -> None:
     hub_server.fail("GET /chunks/", Fault("stall", 2_000_000))
-    fetch = desk.queue.add(RemoteModel(repo=REPO))
+    download = desk.queue.add(RemoteModel(repo=REPO))
     # hf_xet gives whole blocks on, so that nothing has come of the only one.
     kill_process(desk, 1)
     hub_server.requests.clear()
-    desk.queue.resume(fetch.id)
-    assert_landed(desk.end_of(fetch.id), tmp_path, in_xet)
+    desk.queue.resume(download.id)
+    assert_landed(desk.end_of(download.id), tmp_path, in_xet)
 
 
 @pytest.mark.parametrize(
@@ -362,7 +364,7 @@ def test_a_file_that_fails_through_xet_comes_through_http(
     desk: Desk, hub_server: HubServer, in_xet: Repository, tmp_path: Path, pattern: str, fault: Fault
 ) -> None:
     hub_server.fail(pattern, fault, times=100)
-    assert_landed(fetched(desk), tmp_path, in_xet)
+    assert_landed(downloaded(desk), tmp_path, in_xet)
     assert hub_server.requests_of(GET_WEIGHTS) != []
 
 
@@ -377,11 +379,11 @@ def gguf(hub_server: HubServer, tmp_path: Path) -> Repository:
     return hub_server.add(Repository("someone/llama-GGUF", files, ("gguf",)))
 
 
-def assert_converted(fetch: Fetch, tmp_path: Path, kind: str) -> None:
+def assert_converted(download: Download, tmp_path: Path, kind: str) -> None:
     """The model folder is that of a conversion without faults, and nothing else is left."""
-    assert fetch.failure is None
+    assert download.failure is None
     folder = tmp_path / f"bough/models/llama-{kind}"
-    assert (fetch.state, fetch.name, fetch.path) == ("landed", str(folder), str(folder))
+    assert (download.state, download.name, download.path) == ("landed", str(folder), str(folder))
     judge = tmp_path / "judge"
     assert list(convert(tmp_path / f"{kind}.gguf", judge))
     expected = {path.name: path.read_bytes() for path in judge.iterdir() if path.name != RECORD}
@@ -413,7 +415,7 @@ def test_a_gguf_model_is_converted(desk: Desk, hub_server: HubServer, gguf: Repo
 def test_a_gguf_file_with_an_odd_name(desk: Desk, hub_server: HubServer, gguf: Repository, tmp_path: Path) -> None:
     name = "größe/模型 100% #1?-Q4_0.gguf"
     hub_server.add(Repository("someone/odd-GGUF", {name: gguf.files["llama-Q4_0.gguf"]}, ("gguf",)))
-    landed = fetched_model(desk, RemoteModel(repo="someone/odd-GGUF", gguf=name))
+    landed = downloaded_model(desk, RemoteModel(repo="someone/odd-GGUF", gguf=name))
     assert landed.failure is None
     assert landed.path == str(tmp_path / "bough/models/模型 100- #1--Q4_0")
     assert check_folder(Path(landed.path)).num_parameters > 0
@@ -422,22 +424,22 @@ def test_a_gguf_file_with_an_odd_name(desk: Desk, hub_server: HubServer, gguf: R
 def test_a_kill_in_the_middle_of_a_conversion(
     desk: Desk, hub_server: HubServer, gguf: Repository, tmp_path: Path
 ) -> None:
-    fetch = desk.queue.add(RemoteModel(repo=gguf.id, gguf="llama-Q4_0.gguf"))
-    desk.wait_until(lambda: desk.queue.fetches[0].phase == "converting")
+    download = desk.queue.add(RemoteModel(repo=gguf.id, gguf="llama-Q4_0.gguf"))
+    desk.wait_until(lambda: desk.queue.downloads[0].phase == "converting")
     for process in multiprocessing.active_children():
         process.kill()
-    assert desk.end_of(fetch.id).state == "failed"
+    assert desk.end_of(download.id).state == "failed"
     assert not (tmp_path / "bough/models/llama-Q4_0").exists()
     hub_server.requests.clear()
-    desk.queue.resume(fetch.id)
-    assert_converted(desk.end_of(fetch.id), tmp_path, "Q4_0")
+    desk.queue.resume(download.id)
+    assert_converted(desk.end_of(download.id), tmp_path, "Q4_0")
     assert hub_server.requests == []
 
 
 def test_a_conversion_is_cancelled(desk: Desk, gguf: Repository, tmp_path: Path) -> None:
-    fetch = desk.queue.add(RemoteModel(repo=gguf.id, gguf="llama-Q4_0.gguf"))
-    desk.wait_until(lambda: desk.queue.fetches[0].phase == "converting")
-    assert desk.queue.cancel(fetch.id) >= (tmp_path / "Q4_0.gguf").stat().st_size
+    download = desk.queue.add(RemoteModel(repo=gguf.id, gguf="llama-Q4_0.gguf"))
+    desk.wait_until(lambda: desk.queue.downloads[0].phase == "converting")
+    assert desk.queue.cancel(download.id) >= (tmp_path / "Q4_0.gguf").stat().st_size
     assert [path for path in (tmp_path / "bough").rglob("*") if path.is_file() or path.name.endswith(".partial")] == []
 
 
@@ -446,7 +448,7 @@ def test_bough_is_killed_in_the_middle_of_a_conversion(
     open_desk: Callable[[], Desk], hub_server: HubServer, gguf: Repository, tmp_path: Path
 ) -> None:
     program = tmp_path / "program.py"
-    program.write_text(_PROGRAM.replace("fetch.num_bytes", 'fetch.phase == "converting"'))
+    program.write_text(_PROGRAM.replace("download.num_bytes", 'download.phase == "converting"'))
     arguments = [sys.executable, program, tmp_path / "bough", hub_server.url, gguf.id]
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": "."}) as bough:
         assert bough.stdout is not None
@@ -455,12 +457,12 @@ def test_bough_is_killed_in_the_middle_of_a_conversion(
     program.unlink()
     hub_server.requests.clear()
     desk = open_desk()
-    (fetch,) = desk.queue.fetches
-    assert (fetch.state, fetch.num_bytes) == ("paused", fetch.total_bytes)
-    assert isinstance(fetch.model, RemoteModel)
-    end = fetched_model(desk, fetch.model)
+    (download,) = desk.queue.downloads
+    assert (download.state, download.num_bytes) == ("paused", download.total_bytes)
+    assert isinstance(download.model, RemoteModel)
+    end = downloaded_model(desk, download.model)
     while end.failure_kind in {"busy", "failed"}:  # the killed program's process has not ended yet
-        desk.queue.resume(fetch.id)
-        end = desk.end_of(fetch.id)
+        desk.queue.resume(download.id)
+        end = desk.end_of(download.id)
     assert_converted(end, tmp_path, "Q4_0")
     assert hub_server.requests == []

@@ -23,19 +23,19 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from app.catalog.entry import LocalGguf, RemoteModel
-from app.catalog.fetch_events import (
+from app.catalog.download_events import (
     Alive,
     Began,
-    FetchEvent,
-    FetchFailed,
-    FetchOrder,
+    DownloadEvent,
+    DownloadFailed,
+    DownloadOrder,
     Landed,
     Phase,
     Planned,
     Progressed,
     Waiting,
 )
+from app.catalog.entry import LocalGguf, RemoteModel
 from app.catalog.hub import Hub, best_of, only
 from app.catalog.hub_error import HubError
 from app.catalog.hub_folder import HubFolder, Place, places
@@ -72,49 +72,49 @@ class _GivenToken(Tokens):
         return self._given
 
 
-def main(order: FetchOrder, token: str | None, pipe: Pipe) -> None:
+def main(order: DownloadOrder, token: str | None, pipe: Pipe) -> None:
     """Download or convert a model, and send reports through the pipe.
 
     A `token` of None means that huggingface_hub looks for one itself.
     """
     print_printable_text()
-    logging.basicConfig(format="fetch: %(levelname)s %(name)s: %(message)s")
+    logging.basicConfig(format="download: %(levelname)s %(name)s: %(message)s")
     # Ctrl+C in a terminal reaches the whole process group; the parent decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, name="parent watch", daemon=True).start()
-    fetcher = _Fetcher(order, token, pipe)
-    threading.Thread(target=fetcher.beat, name="heartbeat", daemon=True).start()
+    downloader = _Downloader(order, token, pipe)
+    threading.Thread(target=downloader.beat, name="heartbeat", daemon=True).start()
     try:
-        name, path = fetcher.run()
-        fetcher.emit(Landed(name, str(path)))
+        name, path = downloader.run()
+        downloader.emit(Landed(name, str(path)))
     except SentenceError as error:
         kind = error.kind if isinstance(error, HubError) else "failed"
-        fetcher.emit(FetchFailed(kind, error.sentence.parts))
+        downloader.emit(DownloadFailed(kind, error.sentence.parts))
     except OSError as error:
-        fetcher.emit(FetchFailed("disk", _disk_failure(error).parts))
+        downloader.emit(DownloadFailed("disk", _disk_failure(error).parts))
     except Exception as error:  # noqa: BLE001 (the user waits for an end, whatever the error)
-        _log.error("A model could not be fetched or converted", exc_info=error)
+        _log.error("A model could not be downloaded or converted", exc_info=error)
         sentence = Sentence(
             "An error in Bough stopped this ({kind}). The finished part is kept. Try again.",
             kind=type(error).__name__,
         )
-        fetcher.emit(FetchFailed("internal", sentence.parts))
+        downloader.emit(DownloadFailed("internal", sentence.parts))
     logging.shutdown()
     # Threads of other files may still wait for the network.
     os._exit(0)
 
 
-class _Fetcher:
+class _Downloader:
     """Downloads or converts one model."""
 
-    def __init__(self, order: FetchOrder, token: str | None, pipe: Pipe) -> None:
+    def __init__(self, order: DownloadOrder, token: str | None, pipe: Pipe) -> None:
         self._order = order
         self._token = token
         self._pipe = pipe
         self._writing = threading.Lock()
         self._transfers: list[Transfer] = []
 
-    def emit(self, event: FetchEvent) -> None:
+    def emit(self, event: DownloadEvent) -> None:
         """Send an event to the parent process. If the parent is gone, this process ends."""
         try:
             with self._writing:
@@ -139,7 +139,7 @@ class _Fetcher:
         with _locked(folder.lock if model.format == "mlx" else self._order.folder / "lock", model.title):
             found = places(model, self._order.cache, self._order.folder)
             self._check_space(model, found)
-            self._fetch(model, found)
+            self._download(model, found)
             if model.format == "gguf":
                 source = gguf_file(found)
                 folder_of_model = self._converted(source, source.name)
@@ -182,7 +182,7 @@ class _Fetcher:
                 "invalid",
             )
 
-    def _fetch(self, model: RemoteModel, found: Sequence[Place]) -> None:
+    def _download(self, model: RemoteModel, found: Sequence[Place]) -> None:
         # Small files first: a failure that concerns all is seen at once.
         found = sorted(found, key=lambda place: place.file.num_bytes)
         order = self._order
@@ -233,8 +233,8 @@ class _Fetcher:
 class _Reporter:
     """A context manager that reports the progress ten times a second, and at the end."""
 
-    def __init__(self, fetcher: _Fetcher, total_bytes: int) -> None:
-        self._fetcher = fetcher
+    def __init__(self, downloader: _Downloader, total_bytes: int) -> None:
+        self._downloader = downloader
         self._total_bytes = total_bytes
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="progress", daemon=True)
@@ -245,11 +245,11 @@ class _Reporter:
     def __exit__(self, *_: object) -> None:
         self._ended.set()
         self._thread.join()
-        self._fetcher.report("fetching", self._total_bytes)
+        self._downloader.report("downloading", self._total_bytes)
 
     def _run(self) -> None:
         while not self._ended.wait(_REPORT_S):
-            self._fetcher.report("fetching", self._total_bytes)
+            self._downloader.report("downloading", self._total_bytes)
 
 
 @contextlib.contextmanager

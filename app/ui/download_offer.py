@@ -21,10 +21,10 @@ _BAR_STEPS = 1000
 _MIN_TEXT_PX = 200
 
 
-class FetchOffer(QWidget):
+class DownloadOffer(QWidget):
     """Shows one `Offer`."""
 
-    fetch_requested = Signal()
+    download_requested = Signal()
     cancel_requested = Signal()
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class FetchOffer(QWidget):
         self.has_state = False
         """Whether the text says how the download goes, or why it failed."""
         self.button = WrappingButton()
-        self.button.clicked.connect(self.fetch_requested)
+        self.button.clicked.connect(self.download_requested)
         self.cancel_button = QPushButton(self.tr("Stop"))
         self.cancel_button.clicked.connect(self.cancel_requested)
         self._state = QLabel()

@@ -20,21 +20,21 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from app.catalog.entry import LocalGguf, RemoteModel
-from app.catalog.fetch_events import (
+from app.catalog.download_events import (
     Alive,
     Began,
-    FetchEvent,
-    FetchFailed,
-    FetchOrder,
+    DownloadEvent,
+    DownloadFailed,
+    DownloadOrder,
     Landed,
     Phase,
     Planned,
     Progressed,
     Waiting,
 )
-from app.catalog.fetch_jobs import Fetch, FetchJobs, decoded, id_of
-from app.catalog.fetch_process import main
+from app.catalog.download_jobs import Download, DownloadJobs, decoded, id_of
+from app.catalog.download_process import main
+from app.catalog.entry import LocalGguf, RemoteModel
 from app.catalog.hub import Hub
 from app.catalog.places_of_models import hub_cache
 from app.places import Places
@@ -50,7 +50,7 @@ _SPEED_S = 5.0
 """The time over which the speed is averaged."""
 
 
-class FetchQueue:
+class DownloadQueue:
     """The queue. Its methods may be called in any thread and never wait for the network. Must be closed."""
 
     def __init__(
@@ -64,13 +64,13 @@ class FetchQueue:
         stall_s: float = 20.0,
         first_wait_s: float = 1.0,
     ) -> None:
-        """`on_change` is called after every change of `fetches`, in any thread.
+        """`on_change` is called after every change of `downloads`, in any thread.
 
         `report` is called here with a sentence about each entry of an earlier start that can't be read.
         `begins_empty` means that the entries of earlier starts are ignored.
         """
         self._models = places.models
-        self._jobs = FetchJobs(places, report)
+        self._jobs = DownloadJobs(places, report)
         self._hub = hub
         self._on_change = on_change
         self._stall_s = stall_s
@@ -83,31 +83,31 @@ class FetchQueue:
         self._is_closed = False
         self._threads: dict[bool, threading.Thread] = {}
         """One thread for downloads and one for conversions of local files, which do not wait for each other."""
-        self._fetches: list[Fetch] = [] if begins_empty else self._jobs.load()
+        self._downloads: list[Download] = [] if begins_empty else self._jobs.load()
 
     @property
-    def fetches(self) -> tuple[Fetch, ...]:
+    def downloads(self) -> tuple[Download, ...]:
         """All entries, in their order."""
         with self._changed:
-            return tuple(self._fetches)
+            return tuple(self._downloads)
 
-    def fetch(self, id_: str) -> Fetch | None:
+    def find(self, id_: str) -> Download | None:
         """Return an entry; None if it was removed."""
-        return next((fetch for fetch in self.fetches if fetch.id == id_), None)
+        return next((download for download in self.downloads if download.id == id_), None)
 
-    def add(self, model: RemoteModel | LocalGguf) -> Fetch:
+    def add(self, model: RemoteModel | LocalGguf) -> Download:
         """Add a model at the end of the queue, or resume its entry. The files of a model on the hub may be unknown."""
         with self._changed:
             # The user may have decided later which of a repository's models to download.
-            known = next((fetch for fetch in self._fetches if fetch.model.key == model.key), None)
+            known = next((download for download in self._downloads if download.model.key == model.key), None)
             id_ = id_of(model) if known is None else known.id
-            known = known or self.fetch(id_)
+            known = known or self.find(id_)
             if known is None or known.state == "landed":
-                self._fetches = [fetch for fetch in self._fetches if fetch.id != id_]
-                self._fetches.append(self._jobs.measured(Fetch(id=id_, model=model)))
-                self._jobs.save(self._fetches)
+                self._downloads = [download for download in self._downloads if download.id != id_]
+                self._downloads.append(self._jobs.measured(Download(id=id_, model=model)))
+                self._jobs.save(self._downloads)
         self.resume(id_)
-        found = self.fetch(id_)
+        found = self.find(id_)
         assert found is not None
         return found
 
@@ -115,20 +115,20 @@ class FetchQueue:
         """Pause an entry until it is resumed, even across restarts. The finished part is kept."""
         self._stop(id_)
         with self._changed:
-            self._jobs.save(self._fetches)
+            self._jobs.save(self._downloads)
 
     def resume(self, id_: str) -> None:
         """Let an entry that is paused or has failed continue when its turn comes."""
         with self._changed:
-            fetch = self.fetch(id_)
-            if fetch is None or fetch.state in {"running", "landed"}:
+            download = self.find(id_)
+            if download is None or download.state in {"running", "landed"}:
                 return
-            self._replace(replace(fetch, state="queued", is_held=False, failure=None, failure_kind="", waiting=None))
-            self._jobs.save(self._fetches)
-            if fetch.is_local not in self._threads and not self._is_closed:
-                name = "conversions" if fetch.is_local else "fetches"
-                thread = threading.Thread(target=self._run, args=(fetch.is_local,), name=name, daemon=True)
-                self._threads[fetch.is_local] = thread
+            self._replace(replace(download, state="queued", is_held=False, failure=None, failure_kind="", waiting=None))
+            self._jobs.save(self._downloads)
+            if download.is_local not in self._threads and not self._is_closed:
+                name = "conversions" if download.is_local else "downloads"
+                thread = threading.Thread(target=self._run, args=(download.is_local,), name=name, daemon=True)
+                self._threads[download.is_local] = thread
                 thread.start()
             self._changed.notify_all()
         self._on_change()
@@ -137,43 +137,43 @@ class FetchQueue:
         """Remove an entry and its files; return the number of bytes freed. A model that is complete stays."""
         self._stop(id_)
         with self._changed:
-            fetch = self.fetch(id_)
-            if fetch is None:
+            download = self.find(id_)
+            if download is None:
                 return 0
-            self._fetches = [other for other in self._fetches if other.id != id_]
-        freed = 0 if fetch.state == "landed" else self._jobs.discard(fetch)
+            self._downloads = [other for other in self._downloads if other.id != id_]
+        freed = 0 if download.state == "landed" else self._jobs.discard(download)
         self._on_change()
         return freed
 
     def move(self, id_: str, position: int) -> None:
         """Give an entry another position, from 0. An entry that is running continues to run."""
         with self._changed:
-            fetch = self.fetch(id_)
-            if fetch is None:
+            download = self.find(id_)
+            if download is None:
                 return
-            self._fetches.remove(fetch)
-            self._fetches.insert(position, fetch)
-            self._jobs.save(self._fetches)
+            self._downloads.remove(download)
+            self._downloads.insert(position, download)
+            self._jobs.save(self._downloads)
         self._on_change()
 
     def run_next(self, id_: str) -> None:
         """Move a waiting entry before all other waiting entries of its kind."""
         with self._changed:
-            fetch = self.fetch(id_)
-            first = None if fetch is None else self._first_queued(is_local=fetch.is_local)
+            download = self.find(id_)
+            first = None if download is None else self._first_queued(is_local=download.is_local)
             if first is None or first.id == id_:
                 return
-            self.move(id_, self._fetches.index(first))
+            self.move(id_, self._downloads.index(first))
 
-    def wait(self, id_: str, timeout_s: float | None = None) -> Fetch | None:
+    def wait(self, id_: str, timeout_s: float | None = None) -> Download | None:
         """Wait until an entry is paused, has failed or is complete, and return the entry.
 
         Return None if the entry was removed or the time is over.
         """
         with self._changed:
-            self._changed.wait_for(lambda: (fetch := self.fetch(id_)) is None or fetch.is_over, timeout_s)
-            fetch = self.fetch(id_)
-        return fetch if fetch is not None and fetch.is_over else None
+            self._changed.wait_for(lambda: (download := self.find(id_)) is None or download.is_over, timeout_s)
+            download = self.find(id_)
+        return download if download is not None and download.is_over else None
 
     def close(self) -> None:
         """End the processes and threads. The finished parts are kept."""
@@ -187,18 +187,18 @@ class FetchQueue:
 
     # --- entries -------------------------------------------------------------------------------------------
 
-    def _replace(self, fetch: Fetch) -> None:
+    def _replace(self, download: Download) -> None:
         with self._changed:
-            self._fetches = [fetch if other.id == fetch.id else other for other in self._fetches]
+            self._downloads = [download if other.id == download.id else other for other in self._downloads]
             self._changed.notify_all()
 
     def _stop(self, id_: str) -> None:
         with self._changed:
-            fetch = self.fetch(id_)
-            if fetch is None or fetch.is_over:
+            download = self.find(id_)
+            if download is None or download.is_over:
                 return
             self._replace(
-                self._jobs.measured(replace(fetch, state="paused", is_held=True, bytes_per_s=None, waiting=None))
+                self._jobs.measured(replace(download, state="paused", is_held=True, bytes_per_s=None, waiting=None))
             )
             if id_ in self._processes:
                 self._processes[id_].kill()
@@ -208,57 +208,57 @@ class FetchQueue:
     # --- in the threads ------------------------------------------------------------------------------------
 
     def _run(self, is_local: bool) -> None:
-        while (fetch := self._next(is_local=is_local)) is not None:
+        while (download := self._next(is_local=is_local)) is not None:
             try:
-                self._follow(fetch)
+                self._follow(download)
             except Exception as error:  # noqa: BLE001 (the user waits for an end, whatever the error)
                 _log.error("A process could not be followed", exc_info=error)
                 why = Sentence(
                     "An error in Bough stopped this ({kind}). The finished part is kept. Try again.",
                     kind=type(error).__name__,
                 )
-                self._note_end(fetch.id, FetchFailed("internal", why.parts))
+                self._note_end(download.id, DownloadFailed("internal", why.parts))
             finally:
                 with self._changed:
-                    self._running.discard(fetch.id)
+                    self._running.discard(download.id)
                     self._changed.notify_all()
 
-    def _first_queued(self, *, is_local: bool) -> Fetch | None:
-        return next((one for one in self._fetches if one.state == "queued" and one.is_local == is_local), None)
+    def _first_queued(self, *, is_local: bool) -> Download | None:
+        return next((one for one in self._downloads if one.state == "queued" and one.is_local == is_local), None)
 
-    def _next(self, *, is_local: bool) -> Fetch | None:
+    def _next(self, *, is_local: bool) -> Download | None:
         """Wait for the next entry to run, and return it; None if the queue is closed."""
         with self._changed:
             self._changed.wait_for(lambda: self._is_closed or self._first_queued(is_local=is_local) is not None)
-            fetch = self._first_queued(is_local=is_local)
-            if self._is_closed or fetch is None:
+            download = self._first_queued(is_local=is_local)
+            if self._is_closed or download is None:
                 return None
-            self._running.add(fetch.id)
-            fetch = replace(fetch, state="running")
-            self._replace(fetch)
-            return fetch
+            self._running.add(download.id)
+            download = replace(download, state="running")
+            self._replace(download)
+            return download
 
-    def _follow(self, fetch: Fetch) -> None:
+    def _follow(self, download: Download) -> None:
         """Run the process of an entry until it ends."""
-        token = None if fetch.is_local else self._hub.tokens.token
-        order = FetchOrder(
-            model=fetch.model,
+        token = None if download.is_local else self._hub.tokens.token
+        order = DownloadOrder(
+            model=download.model,
             endpoint=self._hub.endpoint,
             cache=hub_cache(),
-            folder=self._jobs.folder(fetch.id),
+            folder=self._jobs.folder(download.id),
             models=self._models,
-            target=Path(fetch.target) if fetch.target else None,
+            target=Path(download.target) if download.target else None,
             stall_s=self._stall_s,
             first_wait_s=self._first_wait_s,
         )
         context = multiprocessing.get_context("spawn")
         receiver, sender = context.Pipe(duplex=False)
-        process = context.Process(target=main, args=(order, token, sender), name="bough-fetch", daemon=True)
+        process = context.Process(target=main, args=(order, token, sender), name="bough-download", daemon=True)
         with self._changed:
-            current = self.fetch(fetch.id)
+            current = self.find(download.id)
             if self._is_closed or current is None or current.state != "running":
                 return
-            self._processes[fetch.id] = process
+            self._processes[download.id] = process
             # The child inherits the blocked signal, so Ctrl+C does not end it even while Python starts there.
             blocked = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
             try:
@@ -268,53 +268,53 @@ class FetchQueue:
         sender.close()
         self._on_change()
         speed = _Speed()
-        end: Landed | FetchFailed | None = None
+        end: Landed | DownloadFailed | None = None
         # While the process starts, it imports libraries.
         patience_s = _STARTING_SILENCE_S
         with receiver, contextlib.suppress(EOFError, OSError):
             while True:
                 if not receiver.poll(patience_s):
-                    self._note_silence(fetch.id, is_silent=True)
+                    self._note_silence(download.id, is_silent=True)
                     receiver.poll(None)
-                    self._note_silence(fetch.id, is_silent=False)
+                    self._note_silence(download.id, is_silent=False)
                 patience_s = _SILENCE_S
-                event = msgspec.msgpack.decode(receiver.recv_bytes(), type=FetchEvent, dec_hook=decoded)
-                if isinstance(event, Landed | FetchFailed):
+                event = msgspec.msgpack.decode(receiver.recv_bytes(), type=DownloadEvent, dec_hook=decoded)
+                if isinstance(event, Landed | DownloadFailed):
                     end = event
                 elif not isinstance(event, Alive):
-                    self._take(fetch.id, event, speed)
+                    self._take(download.id, event, speed)
         process.join()
-        self._note_end(fetch.id, end)
+        self._note_end(download.id, end)
 
     def _note_silence(self, id_: str, *, is_silent: bool) -> None:
         with self._changed:
-            fetch = self.fetch(id_)
-            if fetch is not None and fetch.state == "running" and (is_silent or fetch.waiting == _SILENT):
-                self._replace(replace(fetch, bytes_per_s=None, waiting=_SILENT if is_silent else None))
+            download = self.find(id_)
+            if download is not None and download.state == "running" and (is_silent or download.waiting == _SILENT):
+                self._replace(replace(download, bytes_per_s=None, waiting=_SILENT if is_silent else None))
         self._on_change()
 
     def _take(self, id_: str, event: Planned | Began | Progressed | Waiting, speed: _Speed) -> None:
         with self._changed:
-            fetch = self.fetch(id_)
-            if fetch is None or (fetch.state != "running" and not isinstance(event, Began)):
+            download = self.find(id_)
+            if download is None or (download.state != "running" and not isinstance(event, Began)):
                 return
-            before = fetch
+            before = download
             match event:
                 case Planned(model):
-                    fetch = self._jobs.measured(replace(fetch, model=model))
+                    download = self._jobs.measured(replace(download, model=model))
                 case Began(target):
-                    fetch = replace(fetch, target=target)
+                    download = replace(download, target=target)
                 case Progressed(phase, num_bytes, total):
                     if phase == "converting":
-                        fetch = replace(fetch, target_bytes=total)
+                        download = replace(download, target_bytes=total)
                     speed_now = speed.after(phase, num_bytes)
-                    waiting = fetch.waiting
-                    if num_bytes != fetch.num_bytes:
+                    waiting = download.waiting
+                    if num_bytes != download.num_bytes:
                         waiting = None
                     elif speed.still_s > self._stall_s and waiting is None:
                         waiting = Sentence("No data has arrived for a while. If this continues, pause and resume.")
-                    fetch = replace(
-                        fetch,
+                    download = replace(
+                        download,
                         phase=phase,
                         num_bytes=num_bytes,
                         total_bytes=total,
@@ -322,38 +322,42 @@ class FetchQueue:
                         waiting=waiting,
                     )
                 case Waiting(why, _):
-                    fetch = replace(fetch, waiting=received("", why))
-            self._replace(fetch)
-            if (fetch.model, fetch.target, fetch.target_bytes) != (before.model, before.target, before.target_bytes):
-                self._jobs.save(self._fetches)
+                    download = replace(download, waiting=received("", why))
+            self._replace(download)
+            if (download.model, download.target, download.target_bytes) != (
+                before.model,
+                before.target,
+                before.target_bytes,
+            ):
+                self._jobs.save(self._downloads)
         self._on_change()
 
-    def _note_end(self, id_: str, end: Landed | FetchFailed | None) -> None:
+    def _note_end(self, id_: str, end: Landed | DownloadFailed | None) -> None:
         """Update the entry of a process that has ended. An `end` of None means that the process was killed."""
         with self._changed:
             self._processes.pop(id_, None)
-            fetch = self.fetch(id_)
-            if fetch is None or fetch.state != "running":
+            download = self.find(id_)
+            if download is None or download.state != "running":
                 return
-            fetch = self._jobs.measured(replace(fetch, bytes_per_s=None, waiting=None))
+            download = self._jobs.measured(replace(download, bytes_per_s=None, waiting=None))
             match end:
                 case Landed(name, path):
-                    total = fetch.total_bytes or 0
-                    self._replace(replace(fetch, state="landed", name=name, path=path, num_bytes=total))
+                    total = download.total_bytes or 0
+                    self._replace(replace(download, state="landed", name=name, path=path, num_bytes=total))
                     self._jobs.forget(id_)
-                case FetchFailed(kind, why):
-                    self._replace(replace(fetch, state="failed", failure=received("", why), failure_kind=kind))
+                case DownloadFailed(kind, why):
+                    self._replace(replace(download, state="failed", failure=received("", why), failure_kind=kind))
                 case None if self._is_closed:
-                    self._replace(replace(fetch, state="paused"))
+                    self._replace(replace(download, state="paused"))
                 case None:
-                    why = _ended(fetch)
-                    self._replace(replace(fetch, state="failed", failure=why, failure_kind="internal"))
-            self._jobs.save(self._fetches)
+                    why = _ended(download)
+                    self._replace(replace(download, state="failed", failure=why, failure_kind="internal"))
+            self._jobs.save(self._downloads)
         self._on_change()
 
 
-def _ended(fetch: Fetch) -> Sentence:
-    if fetch.is_local:
+def _ended(download: Download) -> Sentence:
+    if download.is_local:
         return Sentence(
             "The process that converted this model has ended. The finished weight files are kept. Resume the "
             "conversion."

@@ -19,8 +19,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from app.catalog.download_events import Phase
 from app.catalog.entry import LocalGguf, RemoteModel
-from app.catalog.fetch_events import Phase
 from app.catalog.hub_folder import HubFolder, places
 from app.catalog.places_of_models import hub_cache
 from app.model.own_files import make_folder, set_aside
@@ -31,20 +31,20 @@ from worker.sentence import Sentence, SentenceError, SentenceParts, received, ve
 
 _log = logging.getLogger(__name__)
 
-FetchState: TypeAlias = Literal["queued", "running", "paused", "failed", "landed"]
+DownloadState: TypeAlias = Literal["queued", "running", "paused", "failed", "landed"]
 _FILE = "job.json"
 _MAX_BYTES = 16 << 20
 
 
-class Fetch(Struct, frozen=True, kw_only=True):
+class Download(Struct, frozen=True, kw_only=True):
     """An entry of the queue: a model to download from the hub, or a GGUF file on this machine to convert."""
 
     id: str
     model: RemoteModel | LocalGguf
-    state: FetchState = "queued"
+    state: DownloadState = "queued"
     is_held: bool = False
     """Whether the user has paused it."""
-    phase: Phase = "fetching"
+    phase: Phase = "downloading"
     num_bytes: int = 0
     """The number of bytes downloaded so far; while a GGUF file is converted, the number of bytes converted."""
     total_bytes: int | None = None
@@ -97,7 +97,7 @@ class _Saved(Struct):
     target_bytes: int = 0
 
 
-class FetchJobs:
+class DownloadJobs:
     """Reads and writes the entries of the download queue, each in a folder of its own."""
 
     def __init__(self, bough: Places, report: Callable[[Sentence], None] = lambda _: None) -> None:
@@ -111,9 +111,9 @@ class FetchJobs:
         """Return an entry's folder."""
         return self._folder / id_
 
-    def load(self) -> list[Fetch]:
+    def load(self) -> list[Download]:
         """Return the entries of earlier runs, in their order. All are paused or have failed."""
-        found: list[tuple[int, Fetch]] = []
+        found: list[tuple[int, Download]] = []
         for folder in sorted(self._folder.glob("*")):
             path = folder / _FILE
             if not os.path.lexists(path):
@@ -129,7 +129,7 @@ class FetchJobs:
                 self._set_aside(path, "it names no model")
                 continue
             failure = received("", saved.failure) if saved.failure else None
-            fetch = Fetch(
+            download = Download(
                 id=path.parent.name,
                 model=model,
                 state="failed" if failure else "paused",
@@ -139,9 +139,9 @@ class FetchJobs:
                 target=saved.target,
                 target_bytes=saved.target_bytes,
             )
-            self._written[fetch.id] = text
-            found.append((saved.order, self.measured(fetch)))
-        return [fetch for _, fetch in sorted(found, key=lambda item: item[0])]
+            self._written[download.id] = text
+            found.append((saved.order, self.measured(download)))
+        return [download for _, download in sorted(found, key=lambda item: item[0])]
 
     def _set_aside(self, path: Path, why: str) -> None:
         self._report(
@@ -153,42 +153,42 @@ class FetchJobs:
             )
         )
 
-    def save(self, fetches: Sequence[Fetch]) -> None:
+    def save(self, downloads: Sequence[Download]) -> None:
         """Write the entries that have changed and are not complete."""
         order = 0
-        for fetch in fetches:
-            if fetch.state == "landed":
+        for download in downloads:
+            if download.state == "landed":
                 continue
             order += 1
             try:
-                text = msgspec.json.encode(_saved(fetch, order), enc_hook=str)
+                text = msgspec.json.encode(_saved(download, order), enc_hook=str)
             except UnicodeEncodeError as error:
-                if fetch.id not in self._written:
-                    _log.warning("%r is not kept for the next start: %s", fetch.model.key, error)
-                self._written[fetch.id] = b""
+                if download.id not in self._written:
+                    _log.warning("%r is not kept for the next start: %s", download.model.key, error)
+                self._written[download.id] = b""
                 continue
-            if self._written.get(fetch.id) == text:
+            if self._written.get(download.id) == text:
                 continue
-            path = self.folder(fetch.id) / _FILE
-            if fetch.is_over and fetch.id in self._written and not path.exists():
+            path = self.folder(download.id) / _FILE
+            if download.is_over and download.id in self._written and not path.exists():
                 continue  # another program removed it
             try:
                 make_folder(path.parent)
                 write_atomically(path, text, is_own=True, waits=False)
-                self._written[fetch.id] = text
+                self._written[download.id] = text
             except OSError as error:
                 _log.warning("%s could not be written: %s", path, error)
 
-    def measured(self, fetch: Fetch) -> Fetch:
+    def measured(self, download: Download) -> Download:
         """Return an entry with the number of bytes that are on the disk."""
-        if isinstance(fetch.model, LocalGguf):
-            total = fetch.target_bytes or fetch.model.num_bytes
-            return replace(fetch, phase="converting", num_bytes=_converted_bytes(fetch), total_bytes=total)
-        if not fetch.model.files:
-            return fetch
-        found = places(fetch.model, hub_cache(), self.folder(fetch.id))
+        if isinstance(download.model, LocalGguf):
+            total = download.target_bytes or download.model.num_bytes
+            return replace(download, phase="converting", num_bytes=_converted_bytes(download), total_bytes=total)
+        if not download.model.files:
+            return download
+        found = places(download.model, hub_cache(), self.folder(download.id))
         return replace(
-            fetch,
+            download,
             num_bytes=sum(place.num_bytes for place in found),
             total_bytes=sum(place.file.num_bytes for place in found),
         )
@@ -198,48 +198,48 @@ class FetchJobs:
         self._written.pop(id_, None)
         shutil.rmtree(self.folder(id_), ignore_errors=True)
 
-    def discard(self, fetch: Fetch) -> int:
+    def discard(self, download: Download) -> int:
         """Remove an entry with all files that it has so far; return the number of bytes freed."""
-        folder, model = self.folder(fetch.id), fetch.model
+        folder, model = self.folder(download.id), download.model
         if isinstance(model, RemoteModel) and model.format == "mlx":
             freed = HubFolder(model.repo, hub_cache(), model.revision).discard(model.files)
         else:
-            freed = _discard_conversion(fetch)
+            freed = _discard_conversion(download)
         freed += sum(path.lstat().st_size for path in (folder / "files").rglob("*") if path.is_file())
-        self.forget(fetch.id)
+        self.forget(download.id)
         return freed
 
 
-def _saved(fetch: Fetch, order: int) -> _Saved:
+def _saved(download: Download, order: int) -> _Saved:
     return _Saved(
         order=order,
-        model=fetch.model if isinstance(fetch.model, RemoteModel) else None,
-        file=fetch.model if isinstance(fetch.model, LocalGguf) else None,
-        failure=fetch.failure.parts if fetch.failure else None,
-        failure_kind=fetch.failure_kind,
-        is_held=fetch.is_held,
-        target=fetch.target,
-        target_bytes=fetch.target_bytes,
+        model=download.model if isinstance(download.model, RemoteModel) else None,
+        file=download.model if isinstance(download.model, LocalGguf) else None,
+        failure=download.failure.parts if download.failure else None,
+        failure_kind=download.failure_kind,
+        is_held=download.is_held,
+        target=download.target,
+        target_bytes=download.target_bytes,
     )
 
 
-def _converted_bytes(fetch: Fetch) -> int:
+def _converted_bytes(download: Download) -> int:
     """Return the size in bytes of an unfinished conversion's files."""
-    if not fetch.target:
+    if not download.target:
         return 0
     from worker.gguf.conversion import kept_bytes
 
-    return kept_bytes(Path(fetch.target))
+    return kept_bytes(Path(download.target))
 
 
-def _discard_conversion(fetch: Fetch) -> int:
+def _discard_conversion(download: Download) -> int:
     """Remove a model folder that is not complete; return the number of bytes freed."""
-    if not fetch.target:
+    if not download.target:
         return 0
     from worker.gguf.conversion import discard
 
     try:
-        return discard(Path(fetch.target))
+        return discard(Path(download.target))
     except SentenceError as error:
         _log.warning("A conversion could not be removed: %s", error)
         return 0
