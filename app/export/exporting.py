@@ -153,7 +153,7 @@ def run_export(store: Store, request: ExportRequest, path: Path) -> Generator[Ex
             for step in steps:
                 # The steps of a PDF also count layout and painting.
                 yield ExportProgress(step.done * num_messages // max(step.total, 1), num_messages, is_of_messages=True)
-        return ExportResult(path, 1)
+        return ExportResult(path, 1, () if excerpt.gaps is None else (excerpt.gaps,))
     problems: list[Sentence] = []
     excerpts = _excerpts(store, request.scope, problems)
     with contextlib.closing(export_together(excerpts, len(ids), request.format, path, request.options)) as steps:
@@ -232,6 +232,8 @@ def _excerpts(store: Store, scope: Scope, problems: list[Sentence]) -> Iterator[
                 Sentence("One conversation was moved to the trash in the meantime, so it was not exported.")
             )
         else:
+            if excerpt.gaps is not None:
+                problems.append(excerpt.gaps)
             yield excerpt
 
 

@@ -107,16 +107,14 @@ def unreadable(message_id: MessageId, parent_id: MessageId | None) -> tuple[Mess
 
 
 def conversations_in(rows: Iterable[tuple[Any, ...]]) -> list[Conversation]:
-    """Return the conversations of rows, without those on damaged pages."""
+    """Return the conversations of rows. One whose name or root is damaged gets a replacement, so that it is listed."""
     conversations: list[Conversation] = []
     for conversation_id, name, root_id, created_ms, updated_ms, pinned_ms, folder, archived_ms in rows:
-        if not isinstance(name, str) or not isinstance(root_id, int):
-            continue
         conversations.append(
             Conversation(
                 id=conversation_id,
-                name=name,
-                root_id=root_id,
+                name=name if isinstance(name, str) else f"Conversation {conversation_id}",
+                root_id=root_id if isinstance(root_id, int) else 0,
                 created_ms=created_ms if isinstance(created_ms, int) else 0,
                 updated_ms=updated_ms if isinstance(updated_ms, int) else 0,
                 pinned_ms=pinned_ms if isinstance(pinned_ms, int) else None,

@@ -15,6 +15,7 @@ from app.model.message import Conversation
 from app.model.store import Store
 from app.shell.find_commands import conversations_named
 from app.shell.terminal import FailedError, print_error, print_line, run_to_end
+from worker.sentence import Sentence
 
 
 def export_conversations(store: Store, chosen: argparse.Namespace) -> int:
@@ -39,8 +40,13 @@ def export_conversations(store: Store, chosen: argparse.Namespace) -> int:
     if format_ in NEEDS_QT:
         _make_qt_application()
 
+    gaps: list[Sentence] = []
+
     def excerpt(conversation: Conversation) -> Excerpt:
-        return branch(store, conversation.id) if chosen.branch else whole_tree(store, conversation.id)
+        found = branch(store, conversation.id) if chosen.branch else whole_tree(store, conversation.id)
+        if found.gaps is not None:
+            gaps.append(found.gaps)
+        return found
 
     def export_one(conversation: Conversation, path: Path) -> Generator[Progress]:
         # Reading the conversation is part of the work that may fail.
@@ -57,7 +63,9 @@ def export_conversations(store: Store, chosen: argparse.Namespace) -> int:
         for conversation in conversations:
             path = out / file_name(conversation.name, suffix(format_), taken)
             num_failed += not _is_written(path, export_one(conversation, path), "messages")
-    return 1 if num_failed else 0
+    for gap in gaps:
+        print_error(gap)
+    return 1 if num_failed or gaps else 0
 
 
 def _is_written(path: Path, work: Generator[Progress], unit: str) -> bool:

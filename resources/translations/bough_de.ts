@@ -5867,6 +5867,14 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
         <translation>Einige Nachrichten dieses Gesprächs können nicht gezeigt werden, weil dieser Teil der Datei beschädigt ist: Er gibt nicht richtig an, auf welche Nachricht sie folgen. Sie bleiben erhalten. Um sie zu sehen, stellen Sie unter Datei, Sicherungen, eine Sicherung wieder her.</translation>
     </message>
     <message>
+        <source>The export of “{name}” may have gaps. {problem}</source>
+        <translation>Der Export von „{name}“ kann Lücken haben. {problem}</translation>
+    </message>
+    <message>
+        <source>The export of “{name}” may have gaps. {problem} Other messages with such problems: {num_more}.</source>
+        <translation>Der Export von „{name}“ kann Lücken haben. {problem} Weitere Nachrichten mit solchen Problemen: {num_more}.</translation>
+    </message>
+    <message>
         <source>The hooks could not be written ({error}). Nothing was changed.</source>
         <translation>Die Hooks konnten nicht geschrieben werden ({error}). Es wurde nichts geändert.</translation>
     </message>

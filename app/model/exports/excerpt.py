@@ -13,6 +13,7 @@ from app.model.message import Conversation, Message, MessageId
 from app.model.project import Project
 from app.model.store import Store
 from app.model.tree import Choices, Tree
+from worker.sentence import Sentence
 
 Scheme: TypeAlias = Literal["light", "dark", "both"]
 
@@ -45,18 +46,36 @@ class Excerpt:
         choices: Choices,
         path: Sequence[Message],
         project: Project | None = None,
+        problems: Sequence[Sentence] = (),
     ) -> None:
         """`messages` without a parent among them are at the top. `path`: the visible messages, from the top.
 
-        `project` is that of the conversation's folder; None if the folder is not a project.
+        `project` is that of the conversation's folder; None if the folder is not a project. `problems` say what is
+        missing in the whole conversation because the store is damaged.
         """
         self.conversation = conversation
         self.project = project
+        self.problems = tuple(problems)
         self.messages = sorted(messages, key=lambda message: message.id)
         self.choices = choices
         self.tree = Tree(self.messages, conversation.root_id)
         self.path = [message for message in path if message.role != "root"]
         """The exported messages of the visible branch, without the root."""
+
+    @property
+    def gaps(self) -> Sentence | None:
+        """A sentence that the excerpt may lack messages because the store is damaged; None if nothing is damaged."""
+        if not self.problems:
+            return None
+        name, problem, num_more = self.conversation.name, self.problems[0], len(self.problems) - 1
+        if num_more:
+            return Sentence(
+                "The export of “{name}” may have gaps. {problem} Other messages with such problems: {num_more}.",
+                name=name,
+                problem=problem,
+                num_more=num_more,
+            )
+        return Sentence("The export of “{name}” may have gaps. {problem}", name=name, problem=problem)
 
     @cached_property
     def tops(self) -> list[MessageId]:
@@ -103,7 +122,9 @@ def whole_tree(store: Store, conversation_id: int) -> Excerpt:
     conversation = store.conversations.get(conversation_id)
     messages, choices = store.messages.shown_by(conversation_id), store.conversations.choices(conversation_id)
     project = store.projects.get(conversation.folder)
-    return Excerpt(conversation, messages, choices, Tree(messages, conversation.root_id).path(choices), project)
+    tree = Tree(messages, conversation.root_id)
+    store.messages.note_lost(tree, choices)
+    return Excerpt(conversation, messages, choices, tree.path(choices), project, store.messages.take_problems())
 
 
 def branch(store: Store, conversation_id: int, leaf_id: MessageId | None = None) -> Excerpt:
@@ -133,4 +154,4 @@ def _at_top(whole: Excerpt, messages: Collection[Message], path: Sequence[Messag
     root_id = min((message.id for message in messages), default=whole.conversation.root_id)
     conversation = msgspec.structs.replace(whole.conversation, root_id=root_id)
     choices = {message.parent_id: message.id for message in path if message.parent_id is not None}
-    return Excerpt(conversation, messages, choices, path, whole.project)
+    return Excerpt(conversation, messages, choices, path, whole.project, whole.problems)

@@ -60,6 +60,8 @@ class Printing(QObject):
                 excerpt = branch(program.store, conversation_id, leaf_id)
             except KeyError:
                 return
+            if excerpt.gaps is not None:
+                program.notices.post(Notice(excerpt.gaps, "warning"))
             self._printer = printer
             self._steps = print_pages(excerpt, Options(), printer)
             self._timer.start()

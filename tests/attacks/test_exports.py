@@ -1,0 +1,102 @@
+"""Exports of damaged stores: what can be read is exported, and a sentence says that something is missing."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+import pytest
+
+from app.__main__ import main
+from app.export.exporting import ExportRequest, ExportResult, Scope, run_export
+from app.model.exports.files import Format
+from app.model.store import Store
+from tests.app.model.stores import sql
+from tests.app.trees import Planted, plant
+
+DAMAGE = {
+    "a link that leads nowhere": "UPDATE message SET parent_id = 999 WHERE id = {u2}",
+    "a link to itself": "UPDATE message SET parent_id = {a1} WHERE id = {a1}",
+    "a missing message": "DELETE FROM message WHERE id = {a1}",
+    "a missing root": "UPDATE conversation SET root_id = 999 WHERE id = {conversation}",
+    "a root that is no number": "UPDATE conversation SET root_id = 'x' WHERE id = {conversation}",
+    "a text that is no text": "UPDATE message SET text = x'00ff' WHERE id = {u2}",
+    "a role that does not exist": "UPDATE message SET role = 'oracle' WHERE id = {u2}",
+}
+
+
+@pytest.fixture
+def damaged(tmp_path: Path, request: pytest.FixtureRequest) -> tuple[Path, Planted]:
+    """A store with two conversations, of which the first one is damaged."""
+    path = tmp_path / "conversations.sqlite3"
+    with contextlib.closing(Store(path)) as store:
+        planted = plant(store, "u1-a1-u2-a2 | u2-a3")
+        plant(store, "u1-a1")
+    _damage(path, DAMAGE[request.param].format(**planted.ids, conversation=planted.conversation_id))
+    return path, planted
+
+
+def _damage(path: Path, change: str) -> None:
+    """Change the store as a broken disk may do: any column may have any type."""
+    with sql(path) as database:
+        tables = dict(database.execute("SELECT name, sql FROM sqlite_master WHERE sql LIKE '%STRICT'"))
+        database.execute("PRAGMA writable_schema = ON")
+        database.execute("UPDATE sqlite_master SET sql = substr(sql, 1, length(sql) - 6) WHERE sql LIKE '%STRICT'")
+    with sql(path) as database:
+        database.execute(change)
+        database.execute("PRAGMA writable_schema = ON")
+        database.executemany("UPDATE sqlite_master SET sql = ?2 WHERE name = ?1", tables.items())
+
+
+def _exported(store: Store, format_: Format, path: Path, scope: Scope) -> list[str]:
+    """Export to a file or folder; return the problems."""
+    steps = run_export(store, ExportRequest(scope=scope, format=format_), path)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: ExportResult = end.value
+            return [str(problem) for problem in result.problems]
+
+
+@pytest.mark.parametrize("damaged", DAMAGE, indirect=True)
+def test_an_export_says_that_messages_are_missing(
+    damaged: tuple[Path, Planted], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path, planted = damaged
+    with contextlib.closing(Store(path)) as store:
+        one, all_ = (planted.conversation_id,), tuple(each.id for each in store.conversations.all())
+        assert len(all_) == 2
+        found = [
+            _exported(store, "md", tmp_path / "one.md", Scope(conversation_ids=one)),
+            _exported(store, "md", tmp_path / "many", Scope(conversation_ids=all_)),
+            _exported(store, "bough", tmp_path / "all.bough", Scope(conversation_ids=all_)),
+        ]
+    for problems in found:
+        (problem,) = problems
+        assert problem.startswith("The export of “planted” may have gaps.")
+    folder = tmp_path / "shell"
+    arguments = ["export", "--all", "--format", "txt", "--out", str(folder), "--data-dir", str(tmp_path)]
+    assert main(arguments) == 1
+    assert "The export of “planted” may have gaps." in capsys.readouterr().err
+    assert sorted(file.name for file in folder.iterdir()) == ["planted (2).txt", "planted.txt"]
+
+
+def test_a_sound_export_has_no_problems(tmp_path: Path) -> None:
+    with contextlib.closing(Store(tmp_path / "conversations.sqlite3")) as store:
+        planted = plant(store, "u1-a1-u2-a2 | u2-a3")
+        store.messages.prune([planted.ids["a3"]])
+        scope = Scope(conversation_ids=(planted.conversation_id,))
+        assert _exported(store, "md", tmp_path / "one.md", scope) == []
+
+
+def test_a_conversation_whose_name_is_damaged_is_listed_and_exported(tmp_path: Path) -> None:
+    path = tmp_path / "conversations.sqlite3"
+    with contextlib.closing(Store(path)) as store:
+        planted = plant(store, "u1-a1")
+    _damage(path, "UPDATE conversation SET name = x'ff00'")
+    with contextlib.closing(Store(path)) as store:
+        (conversation,) = store.conversations.all()
+        assert conversation.name == f"Conversation {planted.conversation_id}"
+        _exported(store, "md", tmp_path / "one.md", Scope(conversation_ids=(conversation.id,)))
+    assert "a1" in (tmp_path / "one.md").read_text()
