@@ -22,6 +22,9 @@ from app.model.own_files import make_folder, open_own, restrict
 from worker.sentence import Sentence, SentenceError
 
 _DAMAGED = {"SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_FORMAT"}
+_REQUIRED_TABLES = ("conversation", "choice", "message", "piece")
+_UNREADABLE = ("changed view", "missing view", *(f"missing column {table}." for table in _REQUIRED_TABLES))
+"""The beginnings of those `flaws` that keep messages from being read."""
 _IN_USE = {"SQLITE_BUSY", "SQLITE_LOCKED"}
 _NOT_ALLOWED = {"SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH"}
 
@@ -270,7 +273,7 @@ def _up_to_date(path: Path, connection: sqlite3.Connection) -> sqlite3.Connectio
         raise StoreError(Sentence("{path} belongs to another program.", path=path))
     found = flaws(connection) if version_of(connection) <= len(MIGRATIONS) else []
     # A trigger runs only when something is written, as by a migration.
-    if (version_of(connection) < len(MIGRATIONS) and found) or any("view" in each for each in found):
+    if (version_of(connection) < len(MIGRATIONS) and found) or any(each.startswith(_UNREADABLE) for each in found):
         raise sqlite3.DatabaseError(found[0])
     if version_of(connection) < len(MIGRATIONS):
         memory = sqlite3.connect(":memory:", isolation_level=None)
@@ -279,7 +282,7 @@ def _up_to_date(path: Path, connection: sqlite3.Connection) -> sqlite3.Connectio
         connection = memory
         migrate(connection)
     # A newer version may have other tables, but these are required.
-    for table in ("conversation", "choice", "message", "piece"):
+    for table in _REQUIRED_TABLES:
         if connection.execute("SELECT type FROM sqlite_master WHERE name = ?", (table,)).fetchone() != ("table",):
             raise sqlite3.DatabaseError(f"missing table {table}")
         connection.execute(f"SELECT * FROM {table} LIMIT 1").fetchall()

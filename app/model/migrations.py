@@ -190,6 +190,18 @@ _DEFINITION = re.compile(r"^(CREATE|DROP) (?:VIRTUAL )?(TABLE|TRIGGER|VIEW) (\w+
 MIGRATIONS = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH, _SIXTH, _SEVENTH, _EIGHTH)
 """The text of a migration must never change: `flaws` compares the triggers and views of a store with it."""
 
+COLUMNS: Mapping[str, tuple[str, str]] = {
+    "choice": ("conversation_id parent_id", "child_id"),
+    "conversation": ("id", "name root_id created_ms updated_ms trashed_ms pinned_ms folder archived_ms model"),
+    "erased": ("id", "message_id conversation_id"),
+    "kept_turn": ("key", "above_id first_id last_id conversation_id"),
+    "message": ("id", "parent_id role text state created_ms record name starred_ms model indexed pruned_ms pinned_ms"),
+    "piece": ("id", "message_id text tokens"),
+    "preparation": ("conversation_id", "unsent asking"),
+    "project": ("folder", "settings"),
+}
+"""The primary key and the other columns of each table after all migrations. A test derives them from `MIGRATIONS`."""
+
 
 def migrate(database: sqlite3.Connection, steps: Sequence[str] | None = None) -> None:
     """Apply the missing migrations in one transaction, so that other programs can safely try it at the same time."""
@@ -231,10 +243,10 @@ def definitions(version: int) -> Mapping[tuple[str, str], str]:
 
 
 def flaws(database: sqlite3.Connection) -> list[str]:
-    """Return which tables, triggers and views are missing, and which triggers and views Bough did not make.
+    """Return which tables, columns, triggers and views are missing or changed, and what is added and does harm.
 
     Triggers and views are programs, which may change messages or never end. Views that do not replace a table are
-    harmless.
+    harmless. So are added columns that may be empty.
     """
     expected = definitions(version_of(database))
     rows = database.execute("SELECT type, name, sql FROM sqlite_master WHERE type IN ('table', 'trigger', 'view')")
@@ -246,7 +258,35 @@ def flaws(database: sqlite3.Connection) -> list[str]:
         for (kind, name), sql in expected.items()
         if kind != "table" and found.get((kind, name), sql) != sql
     ]
-    return missing + added + changed
+    # Those of older versions are found out by the next migration, in a transaction.
+    columns = _flaws_of_columns(database) if version_of(database) == len(MIGRATIONS) else []
+    return missing + columns + added + changed
+
+
+def _flaws_of_columns(database: sqlite3.Connection) -> list[str]:
+    rows = database.execute(
+        'SELECT m.name, p.name, p.pk > 0, p."notnull" AND p.dflt_value IS NULL '
+        "FROM sqlite_master AS m, pragma_table_info(m.name) AS p WHERE m.type = 'table'"
+    )
+    found = {
+        (str(table), str(column)): (bool(is_key), bool(is_required)) for table, column, is_key, is_required in rows
+    }
+    flaws: list[str] = []
+    for table, (keys, others) in COLUMNS.items():
+        if not any(of == table for of, _ in found):
+            continue  # The table is missing, or is a view.
+        expected = dict.fromkeys(keys.split(), True) | dict.fromkeys(others.split(), False)
+        for column, is_key in expected.items():
+            if (table, column) not in found:
+                flaws.append(f"missing column {table}.{column}")
+            elif found[table, column][0] != is_key:
+                flaws.append(f"changed key of table {table}")
+        flaws += [
+            f"unexpected column {table}.{name}"
+            for (of, name), (_, is_required) in found.items()
+            if of == table and name not in expected and is_required
+        ]
+    return flaws
 
 
 def _statements(script: str) -> Iterator[str]:

@@ -242,6 +242,25 @@ _PROGRAMS: dict[str, tuple[list[str], str, bool]] = {
         "changed view searchable",
         False,
     ),
+    "no column": (["ALTER TABLE message DROP COLUMN pinned_ms"], "missing column message.pinned_ms", False),
+    "no column of unsent texts": (
+        ["ALTER TABLE preparation DROP COLUMN unsent"],
+        "missing column preparation.unsent",
+        True,
+    ),
+    "another key": (
+        ["CREATE TABLE c AS SELECT * FROM choice", "DROP TABLE choice", "ALTER TABLE c RENAME TO choice"],
+        "changed key of table choice",
+        True,
+    ),
+    "a column that nobody fills": (
+        [
+            "PRAGMA writable_schema = ON",
+            "UPDATE sqlite_master SET sql = replace(sql, 'tokens BLOB', 'tokens BLOB, more TEXT NOT NULL')",
+        ],
+        "unexpected column piece.more",
+        True,
+    ),
     "an older version": (["PRAGMA user_version = 3"], "unexpected trigger conversation_gone", False),
     "version -1": (["PRAGMA user_version = -1"], "unexpected trigger", False),
 }
@@ -261,6 +280,13 @@ def test_a_store_with_programs_in_it_is_not_written_and_none_runs(path: Path, na
         assert ("You see the backup" not in (store.why_read_only or "")) == is_readable
         assert store.search.find("answer") is not None
     assert path.read_bytes() == before
+
+
+def test_a_column_that_may_stay_empty_does_no_harm(path: Path) -> None:
+    with sql(path) as database:
+        database.execute("ALTER TABLE message ADD COLUMN mine TEXT")
+    with contextlib.closing(Store(path)) as store:
+        store.create_conversation("new", "", "question")
 
 
 def test_a_backup_whose_messages_never_end_is_passed_over(path: Path) -> None:

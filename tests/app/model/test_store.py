@@ -8,6 +8,7 @@ import pytest
 
 from app.model.database import StoreError
 from app.model.message import Record, with_error
+from app.model.migrations import COLUMNS
 from app.model.open_conversation import OpenConversation
 from app.model.store import TRASH_KEPT_MS, Store
 from app.model.tree import Tree
@@ -249,3 +250,13 @@ def test_an_interrupted_answer_keeps_its_text_but_not_its_possibly_incomplete_id
     assert (ended.text, ended.state) == ("two ids and more", "stopped")
     assert ended.record == with_error(Record(model="guide", seed=7), verbatim("It ended."))
     assert store.interrupt_streaming(verbatim("It ended.")) == 0
+
+
+def test_the_columns_that_a_store_must_have_are_those_of_the_migrations(store: Store, path: Path) -> None:
+    with sql(path) as database:
+        for table, (keys, others) in COLUMNS.items():
+            rows = database.execute("SELECT name, pk > 0 FROM pragma_table_info(?)", (table,)).fetchall()
+            assert {name for name, is_key in rows if is_key} == set(keys.split())
+            assert {name for name, is_key in rows if not is_key} == set(others.split())
+        tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE sql LIKE '%STRICT%'")}
+        assert tables == COLUMNS.keys()
