@@ -11,13 +11,14 @@ seem longer, so of several times, the one with the shortest longest step counts.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import faulthandler
 import os
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -71,32 +72,18 @@ class _Measurement:
         text = TEXTS[self._name]()
         for way in ways:
             if way in WAYS:
-                self._print(way, [self._get_in(way, text) for _ in range(self._num_times)])
+                self._print(way, [got_in(way, text) for _ in range(self._num_times)])
         acts = [way for way in ways if way in ACTS]
         if acts:
-            with tempfile.TemporaryDirectory() as folder, stage(Path(folder)) as on_stage:
-                # Imports, and widgets that are made once, are no matter of the text.
-                on_stage.show(on_stage.plant(_SHORT))
+            with text_on_stage(text, acts) as on_stage:
                 for way in acts:
-                    ACTS[way](on_stage)
-                on_stage.show(on_stage.plant(text))
-                for way in acts:
-                    self._print(way, [_watched(_act(way, on_stage)) for _ in range(self._num_times)])
+                    self._print(way, [acted(way, on_stage) for _ in range(self._num_times)])
         # Without the slow end of the program.
         assert qt is not None
         sys.stdout.flush()
         os._exit(0)
 
-    def _get_in(self, way: str, text: str) -> _Watched:
-        with tempfile.TemporaryDirectory() as folder, stage(Path(folder)) as on_stage:
-            with Watchdog() as watchdog:
-                WAYS[way](on_stage, _SHORT)(watchdog)
-            # Pictures of formulas are drawn again.
-            formulas.cache_clear()
-        with tempfile.TemporaryDirectory() as folder, stage(Path(folder)) as on_stage:
-            return _watched(WAYS[way](on_stage, text))
-
-    def _print(self, way: str, times: Sequence[_Watched]) -> None:
+    def _print(self, way: str, times: Sequence[Watched]) -> None:
         best = min(times, key=lambda watched: watched.watchdog.longest.cpu_ms)
         watchdog, cpu_ms = best.watchdog, best.watchdog.longest.cpu_ms
         mark = "!" if cpu_ms > 50 else " "
@@ -108,7 +95,7 @@ class _Measurement:
                 print(f"      {count:5} {place}", flush=True)
 
 
-class _Watched(NamedTuple):
+class Watched(NamedTuple):
     """The measurements of a watchdog."""
 
     watchdog: Watchdog
@@ -116,17 +103,40 @@ class _Watched(NamedTuple):
     wall_s: float
 
 
-def _act(way: str, on_stage: Stage) -> Callable[[Watchdog], None]:
-    return lambda _: ACTS[way](on_stage)
+def got_in(way: str, text: str) -> Watched:
+    """Measure how a text gets into the window. Imports, and widgets that are made once, are not counted."""
+    with tempfile.TemporaryDirectory() as folder, stage(Path(folder)) as on_stage:
+        with Watchdog() as watchdog:
+            WAYS[way](on_stage, _SHORT)(watchdog)
+        # Pictures of formulas are drawn again.
+        formulas.cache_clear()
+    with tempfile.TemporaryDirectory() as folder, stage(Path(folder)) as on_stage:
+        return _watched(WAYS[way](on_stage, text))
 
 
-def _watched(run: Callable[[Watchdog], None]) -> _Watched:
+@contextlib.contextmanager
+def text_on_stage(text: str, acts: Sequence[str]) -> Generator[Stage]:
+    """Show a text in a window in which each action was done once with a short text."""
+    with tempfile.TemporaryDirectory() as folder, stage(Path(folder)) as on_stage:
+        on_stage.show(on_stage.plant(_SHORT))
+        for way in acts:
+            ACTS[way](on_stage)
+        on_stage.show(on_stage.plant(text))
+        yield on_stage
+
+
+def acted(way: str, on_stage: Stage) -> Watched:
+    """Measure what the user does with the text on the page."""
+    return _watched(lambda _: ACTS[way](on_stage))
+
+
+def _watched(run: Callable[[Watchdog], None]) -> Watched:
     faulthandler.dump_traceback_later(_PATIENCE_S, exit=True)
     began, began_cpu = time.perf_counter(), time.thread_time()
     with Watchdog() as watchdog:
         run(watchdog)
     faulthandler.cancel_dump_traceback_later()
-    return _Watched(watchdog, time.thread_time() - began_cpu, time.perf_counter() - began)
+    return Watched(watchdog, time.thread_time() - began_cpu, time.perf_counter() - began)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import faulthandler
+import os
 import re
 import tempfile
 import threading
@@ -24,8 +25,27 @@ class Block(NamedTuple):
     """A time in which the event loop did not turn."""
 
     wall_ms: float
+    """By the clock, without the time for which other programs had the processors, where the system counts it."""
     cpu_ms: float
-    """The GUI thread's own part of this time, which other programs hardly change."""
+    """The GUI thread's own part of this time."""
+
+
+class _Queued:
+    """How long this thread could have run while other programs had the processors; 0 where Linux does not count it."""
+
+    def __init__(self) -> None:
+        try:
+            self._file = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
+        except OSError:
+            self._file = -1
+
+    @property
+    def seconds(self) -> float:
+        return 0.0 if self._file < 0 else int(os.pread(self._file, 100, 0).split()[1]) / 1e9
+
+    def close(self) -> None:
+        if self._file >= 0:
+            os.close(self._file)
 
 
 class Watchdog:
@@ -40,14 +60,15 @@ class Watchdog:
         self._seen: collections.Counter[str] = collections.Counter()
         """The same for the present block."""
         self._thread_id = threading.get_ident()
-        self._beat = time.perf_counter(), time.thread_time()
+        self._queued = _Queued()
+        self._beat = self._now()
         self._timer = QTimer(timerType=Qt.TimerType.PreciseTimer, interval=_BEAT_MS)
         self._timer.timeout.connect(self.beat)
         self._ended = threading.Event()
         self._sampler = threading.Thread(target=self._sample, daemon=True)
 
     def __enter__(self) -> Self:
-        self._beat = time.perf_counter(), time.thread_time()
+        self._beat = self._now()
         self._timer.start()
         self._sampler.start()
         return self
@@ -59,16 +80,20 @@ class Watchdog:
         self._timer.stop()
         self._ended.set()
         self._sampler.join()
+        self._queued.close()
 
     def beat(self) -> None:
         """End a turn of the event loop."""
-        wall, cpu = time.perf_counter(), time.thread_time()
-        block = Block((wall - self._beat[0]) * 1000, (cpu - self._beat[1]) * 1000)
+        wall_s, cpu_s = self._now()
+        block = Block((wall_s - self._beat[0]) * 1000, (cpu_s - self._beat[1]) * 1000)
         seen, self._seen = self._seen, collections.Counter()
         self.longest_wall_ms = max(self.longest_wall_ms, block.wall_ms)
         if block.cpu_ms > self.longest.cpu_ms:
             self.longest, self.stacks = block, seen
-        self._beat = wall, cpu
+        self._beat = wall_s, cpu_s
+
+    def _now(self) -> tuple[float, float]:
+        return time.perf_counter() - self._queued.seconds, time.thread_time()
 
     def _sample(self) -> None:
         # Frames as objects would keep a function's painters and widgets after its end, and destroy them in this thread.

@@ -21,6 +21,7 @@ _AREAS = {
     "latency": 15,
     "start": 80,
     "text_stream": 25,
+    "texts": 180,
     "prompt_cache": 60,
     "several": 120,
     "real_weights": 300,
