@@ -33,7 +33,7 @@ class GarbageCollector(QObject):
     """
 
     def __init__(self, application: QCoreApplication) -> None:
-        # This is never undone: threads that render formulas or write exports may outlive the windows.
+        # This is never undone: threads that write exports may outlive the windows.
         super().__init__(application)
         gc.disable()
         # Modules live as long as the program. Scanning them each time would block the window for 25 ms.
@@ -54,13 +54,6 @@ class GarbageCollector(QObject):
         if self._num_postponed > _MAX_POSTPONED:
             # They live long, such as what an import has read. Garbage among them is not collected any more.
             gc.freeze()
-
-
-def keep_what_is_loaded() -> None:
-    """Exclude all present objects from later collections. Called after a large library was loaded."""
-    if not gc.isenabled():
-        gc.collect()
-        gc.freeze()
 
 
 def collect_due_garbage() -> None:

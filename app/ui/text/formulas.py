@@ -1,13 +1,10 @@
-"""Formulas: rendered in a thread, cached, and inserted into a text document as inline objects."""
+"""Formulas: rendered in the background, cached, and inserted into a text document as inline objects."""
 
 from __future__ import annotations
 
-import queue
-import threading
 import time
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
 
 from PySide6.QtCore import QByteArray, QObject, QPointF, QRect, QRectF, QSizeF, Qt, QTimer, Signal
 from PySide6.QtGui import (
@@ -26,9 +23,9 @@ from PySide6.QtGui import (
 from PySide6.QtSvg import QSvgRenderer
 from typing_extensions import override
 
-from app.model.exports.formula import Formula, formula
+from app.formula_renderer import FormulaKey, FormulaRenderer
+from app.model.exports.formula import Formula
 from app.model.markdown_parser import with_marks
-from app.qt_runtime import keep_what_is_loaded
 from app.ui.parts.labels import as_tool_tip
 from app.ui.theme import TEXT_PX, scaled, text_font
 
@@ -53,16 +50,8 @@ _DRAW_S = 0.010
 _OBJECT = "\ufffc"
 
 
-class FormulaKey(NamedTuple):
-    """Identifies the picture of a formula."""
-
-    latex: str
-    is_inline: bool
-    size_px: int
-
-
 class Formulas(QObject):
-    """Renders formulas in a thread and caches them: rendering one takes some hundredths of a second."""
+    """Renders formulas in the background and caches them: rendering one takes some hundredths of a second."""
 
     rendered = Signal()
     """More formulas were rendered, or found to be invalid."""
@@ -77,11 +66,7 @@ class Formulas(QObject):
         self._keys: list[FormulaKey] = []
         self._numbers: dict[FormulaKey, int] = {}
         self._pixmaps: dict[tuple[FormulaKey, int, int], QPixmap] = {}
-        self._queue: queue.SimpleQueue[FormulaKey] = queue.SimpleQueue()
-        # The thread uses nothing of Qt, because it may outlive the application.
-        self._finished: queue.SimpleQueue[tuple[FormulaKey, Formula | None]] = queue.SimpleQueue()
-        self._thread: threading.Thread | None = None
-        self._is_loaded = False
+        self._renderer = FormulaRenderer()
         self._drawn_s = 0.0
         """The time spent on drawing pictures in this turn of the event loop, in seconds."""
         self._next_turn = QTimer(self, interval=0, singleShot=True)
@@ -115,10 +100,7 @@ class Formulas(QObject):
         """
         if key not in self._pictures and key not in self._pending:
             self._pending.add(key)
-            self._queue.put(key)
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._work, name="formulas", daemon=True)
-                self._thread.start()
+            self._renderer.render(key)
             if not self._teller.isActive():
                 self._teller.start()
         return self._pictures.get(key)
@@ -150,26 +132,14 @@ class Formulas(QObject):
         if was_full:
             self.due.emit()
 
-    def _work(self) -> None:
-        while True:
-            key = self._queue.get()
-            self._finished.put((key, formula(key.latex, key.size_px, "black", is_inline=key.is_inline)))
-
     def _keep(self) -> None:
-        """Store the formulas that the thread has rendered since the last call."""
-        is_new = False
-        while not self._finished.empty():
-            key, picture = self._finished.get()
-            self._pictures[key] = picture
-            self._pending.discard(key)
-            is_new = True
-        if is_new and not self._is_loaded:
-            # Loading the fonts created tens of thousands of objects.
-            self._is_loaded = True
-            QTimer.singleShot(0, self, keep_what_is_loaded)
+        """Store the formulas that were rendered since the last call."""
+        new = dict(self._renderer.take())
+        self._pictures.update(new)
+        self._pending -= new.keys()
         if not self._pending:
             self._teller.stop()
-        if is_new:
+        if new:
             self.rendered.emit()
 
 

@@ -9,10 +9,11 @@ from PySide6.QtGui import QColor, QTextCursor, QTextDocument
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from app.formula_renderer import FormulaKey
 from app.model.exports.formula import formula
 from app.model.markdown_parser import DISPLAY, INLINE, parsed
 from app.ui.text.document_text import copied_text
-from app.ui.text.formulas import FormulaKey, formulas
+from app.ui.text.formulas import formulas
 from app.ui.text.markdown_document import MarkdownDocument
 from app.ui.text.message_text import MessageText
 from app.ui.theme import theme
