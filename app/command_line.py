@@ -30,6 +30,7 @@ def parser() -> argparse.ArgumentParser:
     take = commands.add_parser("import", parents=[data_dir], help="import conversations from files")
     take.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a file, a folder or an archive (.zip)")
     take.add_argument("--plan", action="store_true", help="only report what would be imported")
+    take.add_argument("--copies", action="store_true", help="also import what is in Bough already, as copies")
     take.add_argument("--json", action="store_true", help="print the report as JSON")
     give = commands.add_parser("export", parents=[data_dir], help="write conversations to files")
     which = give.add_mutually_exclusive_group(required=True)

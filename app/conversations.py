@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from weakref import WeakValueDictionary
 
 from PySide6.QtCore import QObject, Signal
@@ -180,6 +180,16 @@ class Conversations(QObject):
                 opened.take(kept.messages, kept.choices)
                 self.tree_changed.emit(kept.conversation_id, None)
             self.changed.emit()
+
+    def read_again(self, conversation_ids: Iterable[int]) -> None:
+        """Show what an import has added to conversations."""
+        with self._notices.report_store_errors():
+            for conversation_id in conversation_ids:
+                if (opened := self._opened.get(conversation_id)) is not None:
+                    with contextlib.suppress(KeyError):
+                        opened.read()
+                        self.tree_changed.emit(conversation_id, None)
+        self.changed.emit()
 
     def restore(self, conversation_id: int, branch_id: MessageId | None = None) -> None:
         """Restore a conversation from the trash, or a pruned branch of it."""

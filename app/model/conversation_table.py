@@ -9,6 +9,7 @@ from typing import Literal
 from app.model.database import Database
 from app.model.message import Conversation, MessageId
 from app.model.queries import CONVERSATION_COLUMNS, conversations_in
+from app.model.sources import new_uid
 from app.model.tree import Choices
 
 _ALL = f"SELECT {CONVERSATION_COLUMNS} FROM conversation"
@@ -16,7 +17,7 @@ _ORDER = "ORDER BY archived_ms IS NOT NULL, pinned_ms IS NULL, updated_ms DESC, 
 
 # Other conversations than ?2 that reach ?1 and have made no choice there (or chose a message that was pruned since)
 # keep showing what they show now: the newest child, or nothing.
-_PIN_OTHER_VIEWS = """
+PIN_OTHER_VIEWS = """
 WITH RECURSIVE line (id) AS (
     SELECT ?1
     UNION SELECT message.parent_id FROM message JOIN line USING (id) WHERE message.parent_id IS NOT NULL
@@ -128,13 +129,21 @@ class ConversationTable:
     # --- parts of larger changes, to be called in a transaction --------------------------------------------
 
     def insert(self, name: str, root_id: MessageId, model: str = "", folder: str = "") -> Conversation:
-        now_ms = _now_ms()
+        now_ms, uid = _now_ms(), new_uid()
         conversation_id = self._database.write(
-            "INSERT INTO conversation (name, root_id, created_ms, updated_ms, model, folder) VALUES (?, ?, ?, ?, ?, ?)",
-            (name, root_id, now_ms, now_ms, model, folder),
+            "INSERT INTO conversation (name, root_id, created_ms, updated_ms, model, folder, uid) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (name, root_id, now_ms, now_ms, model, folder, uid),
         )
         return Conversation(
-            id=conversation_id, name=name, root_id=root_id, created_ms=now_ms, updated_ms=now_ms, folder=folder
+            id=conversation_id,
+            name=name,
+            root_id=root_id,
+            created_ms=now_ms,
+            updated_ms=now_ms,
+            folder=folder,
+            model=model,
+            uid=uid,
         )
 
     def set(
@@ -155,7 +164,7 @@ class ConversationTable:
 
     def pin_other_views(self, parent_id: MessageId, conversation_id: int | None) -> None:
         """Before a child is added to a message, fix what all other conversations show below this message."""
-        self._database.write(_PIN_OTHER_VIEWS, (parent_id, conversation_id))
+        self._database.write(PIN_OTHER_VIEWS, (parent_id, conversation_id))
 
     def mark_used(self, conversation_id: int, parent_id: MessageId) -> None:
         """After a child was added to a message, unprune the way to it, and restore the conversation from the trash."""

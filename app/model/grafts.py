@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct, structs
 
+from app.model.conversation_table import PIN_OTHER_VIEWS
 from app.model.database import Database
-from app.model.message import Conversation, Message, MessageId
+from app.model.message import Message, MessageId
 from app.model.project import Project
 from app.model.projects import add_project
-from app.model.queries import CONVERSATION_COLUMNS, conversations_in, encoded, visible
+from app.model.queries import CONVERSATION_COLUMNS, encoded
 from app.model.search_index import indexed
+from app.model.sources import OURS, Known, Source, Sources, keys_of, new_uid, news_of
 from app.model.trash import Trash
 from app.model.tree import Choices
 from worker.sentence import Sentence, SentenceError
@@ -26,25 +29,13 @@ _MAX_ID = 2**53
 """The largest integer that all programs can read."""
 _MAX_MS = 253_402_300_799_000
 """The end of the year 9999."""
-MAX_CANDIDATES = 50
 
 _INSERT = (
     "INSERT INTO message "
     "(id, parent_id, role, text, indexed, state, created_ms, record, model, name, starred_ms, pinned_ms) "
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
-# The first question of each conversation (or a fork's root message), and the first answer below this message.
-_OPENINGS = """
-SELECT conversation.id, coalesce(question.text, root.text), answer.text
-FROM conversation
-JOIN message AS root ON root.id = root_id
-LEFT JOIN message AS question ON question.id = (
-    SELECT min(lower.id) FROM message AS upper JOIN message AS lower ON lower.parent_id = upper.id
-    WHERE upper.parent_id = root_id
-)
-LEFT JOIN message AS answer ON answer.id = (SELECT min(id) FROM message WHERE parent_id = question.id)
-WHERE trashed_ms IS NULL
-"""
+_UPDATE = "UPDATE message SET text = ?, indexed = ?, state = ?, record = ?, model = ? WHERE id = ?"
 
 
 class Graft(Struct, frozen=True, kw_only=True):
@@ -61,8 +52,13 @@ class Graft(Struct, frozen=True, kw_only=True):
     archived_ms: int | None = None
     project: Project | None = None
     """The project of its folder. Ignored if the folder already is a project."""
+    model: str = ""
     id: int | None = None
     """The wanted id, used if it is free; None means any id."""
+    source: Source | None = None
+    """Where it comes from; None: it is a copy, which is not known by its source."""
+    keys: Mapping[MessageId, int] | None = None
+    """What the messages are known by; None: their places and times."""
 
 
 class Grafts:
@@ -70,7 +66,8 @@ class Grafts:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._openings: dict[bytes, list[int]] | None = None
+        self.sources = Sources(database)
+        """Which conversations of files the store already has."""
         self._projects: dict[int, str] = {}
         """The folders that became projects, by the imported conversations that caused it."""
 
@@ -84,31 +81,21 @@ class Grafts:
     def add(self, grafts: Sequence[Graft], offset: int | None = None) -> list[int]:
         """Add conversations, all or none. Return their ids. `offset`: None means that they share no messages."""
         with self._database.durably():
-            added = [self._add(graft, offset) for graft in grafts]
-        for graft, conversation_id in zip(grafts, added, strict=True):
-            self._known_openings().setdefault(opening(graft), []).append(conversation_id)
-        return added
+            return [self._add(graft, offset) for graft in grafts]
 
-    def twin(self, graft: Graft) -> Conversation | None:
-        """Return a conversation in the store that contains all messages of this one; None if there is none."""
-        candidates = self._known_openings().get(opening(graft), [])
-        if not candidates:
-            return None
-        theirs = set(prints(graft.messages))
-        for conversation_id in candidates[-MAX_CANDIDATES:]:
-            rows = self._database.rows(
-                visible("id = ? AND trashed_ms IS NULL")
-                + "SELECT id, parent_id, role, text FROM message WHERE id IN (SELECT id FROM reached) ORDER BY id",
-                (conversation_id,),
-            )
-            ours = (Message(id=row[0], parent_id=row[1], role=row[2], text=row[3]) for row in rows)
-            if theirs <= set(prints(ours)):
-                found = self._database.rows(
-                    f"SELECT {CONVERSATION_COLUMNS} FROM conversation WHERE id = ?", (conversation_id,)
-                )
-                for conversation in conversations_in(found):
-                    return conversation
-        return None
+    def update(self, grafts: Sequence[Graft]) -> Counter[Sentence]:
+        """Add what is new in conversations that the store knows, all or nothing. Return remarks about what was kept.
+
+        Messages, names and places that the user has changed or deleted stay as they are.
+        """
+        remarks: Counter[Sentence] = Counter()
+        with self._database.durably():
+            for graft in grafts:
+                # An earlier one of the list may be an older version of the same conversation.
+                known = self.sources.known(graft)
+                if known is not None and known.conversation_id is not None:
+                    self._update(graft, known, known.conversation_id, remarks)
+        return remarks
 
     def take_out(self, conversation_ids: Sequence[int]) -> None:
         """Remove imported conversations, with every message that no other conversation reaches."""
@@ -124,7 +111,6 @@ class Grafts:
             folders = [(self._projects[found],) for found in conversation_ids if found in self._projects]
             self._database.write_many("DELETE FROM project WHERE folder = ?", folders)
             self._database.write_many("DELETE FROM message WHERE id = ?", erased)
-        self._openings = None
 
     def move_to_trash(self, conversation_ids: Sequence[int]) -> None:
         """Move imported conversations to the trash, which needs little disk space."""
@@ -133,12 +119,12 @@ class Grafts:
                 "UPDATE conversation SET trashed_ms = ? WHERE id IN (SELECT value FROM json_each(?))",
                 (time.time_ns() // 1_000_000, json.dumps(list(conversation_ids))),
             )
-        self._openings = None
 
     # --- inside --------------------------------------------------------------------------------------------
 
     def _add(self, graft: Graft, offset: int | None) -> int:
-        if offset is not None and self._can_move(graft, offset):
+        # Conversations of other programs share no messages: equal ids mean nothing.
+        if offset is not None and graft.keys is None and self._can_move(graft, offset):
             moved = {message.id: message.id + offset for message in graft.messages}
         else:
             last = self._database.rows("SELECT seq FROM sqlite_sequence WHERE name = 'message'")
@@ -149,7 +135,7 @@ class Grafts:
             _INSERT, (_row(message, moved) for message in graft.messages if message.id not in shared)
         )
         conversation_id = self._database.write(
-            f"INSERT INTO conversation ({CONVERSATION_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            f"INSERT INTO conversation ({CONVERSATION_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 self._free_conversation_id(graft.id),
                 graft.name,
@@ -159,6 +145,8 @@ class Grafts:
                 graft.pinned_ms,
                 graft.folder,
                 graft.archived_ms,
+                graft.model,
+                graft.source.key if graft.source is not None and graft.source.program == OURS else new_uid(),
             ),
         )
         choices = [
@@ -169,7 +157,87 @@ class Grafts:
         self._database.write_many("INSERT INTO choice VALUES (?, ?, ?)", choices)
         if graft.project is not None and graft.folder and add_project(self._database, graft.folder, graft.project):
             self._projects[conversation_id] = graft.folder
+        self.sources.remember(graft, conversation_id, moved)
         return conversation_id
+
+    def _update(self, graft: Graft, known: Known, conversation_id: int, remarks: Counter[Sentence]) -> None:
+        news = news_of(graft, known)
+        if news.num_below_deleted:
+            remarks[Sentence("new messages below messages that you deleted, left out")] += news.num_below_deleted
+        if not news:
+            return
+        keys = keys_of(graft)
+        ids = {
+            message.id: found for message in graft.messages if (found := known.ids.get(keys[message.id])) is not None
+        }
+        base = self._branch_shown(known)
+        for parent_id in {ids[message.parent_id] for message in news.messages if message.parent_id in ids}:
+            # All conversations go on showing what they show now.
+            self._database.write(PIN_OTHER_VIEWS, (parent_id, None))
+        for message in news.messages:
+            parent_id = None if message.parent_id is None else ids[message.parent_id]
+            ids[message.id] = self._database.write(_INSERT, (None, parent_id, *_row(message, {})[2:]))
+        self._change(news.changed, known, keys, remarks)
+        self._choose(graft, conversation_id, ids, base)
+        self._merge_head(graft, known, conversation_id)
+        self.sources.remember(graft, conversation_id, ids)
+
+    def _branch_shown(self, known: Known) -> set[MessageId]:
+        """Return the messages of the branch that was shown in the file that was last imported."""
+        current = None if known.head is None or known.head.current is None else known.ids.get(known.head.current)
+        rows = self._database.rows(
+            "WITH RECURSIVE line (id) AS (SELECT ? UNION SELECT parent_id FROM message JOIN line USING (id)) "
+            "SELECT id FROM line WHERE id IS NOT NULL",
+            (current,),
+        )
+        return {row[0] for row in rows}
+
+    def _change(
+        self, messages: Sequence[Message], known: Known, keys: Mapping[MessageId, int], remarks: Counter[Sentence]
+    ) -> None:
+        """Write messages whose text has changed in the file, unless the user has changed them too."""
+        ids = {message.id: found for message in messages if (found := known.ids[keys[message.id]]) is not None}
+        now = self.sources.texts(list(ids.values()))
+        for message in messages:
+            message_id = ids.get(message.id)
+            if message_id is not None and now.get(message_id) == known.digests[keys[message.id]]:
+                (_, _, _, text, words, state, _, record, model, *_) = _row(message, {})
+                self._database.write(_UPDATE, (text, words, state, record, model, message_id))
+            else:
+                remarks[Sentence("messages that changed both in the file and here, kept as they are here")] += 1
+
+    def _choose(
+        self, graft: Graft, conversation_id: int, ids: Mapping[MessageId, MessageId], base: set[MessageId]
+    ) -> None:
+        """Show the file's branch where the user has not chosen another one."""
+        rows = self._database.rows(
+            "SELECT parent_id, child_id FROM choice WHERE conversation_id = ?", (conversation_id,)
+        )
+        ours: dict[MessageId, MessageId | None] = dict(rows)
+        self._database.write_many(
+            "INSERT OR REPLACE INTO choice VALUES (?, ?, ?)",
+            [
+                (conversation_id, ids[parent_id], ids[child_id])
+                for parent_id, child_id in graft.choices.items()
+                if parent_id in ids
+                and child_id is not None
+                and child_id in ids
+                and ((chosen := ours.get(ids[parent_id])) is None or chosen in base)
+            ],
+        )
+
+    def _merge_head(self, graft: Graft, known: Known, conversation_id: int) -> None:
+        """Take over the file's name and place of a conversation where the user has not changed them."""
+        self._database.write(
+            "UPDATE conversation SET updated_ms = max(updated_ms, ?) WHERE id = ?", (graft.updated_ms, conversation_id)
+        )
+        if known.head is None:
+            return
+        for column in ("name", "folder", "pinned_ms", "archived_ms"):
+            self._database.write(
+                f"UPDATE conversation SET {column} = ? WHERE id = ? AND {column} IS ?",
+                (getattr(graft, column), conversation_id, getattr(known.head, column)),
+            )
 
     def _can_move(self, graft: Graft, offset: int) -> bool:
         """Return whether adding `offset` to all ids keeps parents before children, and gives only free ids."""
@@ -203,62 +271,14 @@ class Grafts:
             return None
         return None if self._database.rows("SELECT 1 FROM conversation WHERE id = ?", (wanted,)) else wanted
 
-    def _known_openings(self) -> dict[bytes, list[int]]:
-        if self._openings is None:
-            self._openings = {}
-            for conversation_id, question, answer in self._database.rows(_OPENINGS):
-                self._openings.setdefault(_digest(question or "", answer or ""), []).append(conversation_id)
-        return self._openings
-
-
-def prints(messages: Iterator[Message] | Sequence[Message]) -> Iterator[bytes]:
-    """Yield for each message a digest of it and all messages above it, independent of ids. Parents must come first."""
-    seen: dict[MessageId | None, bytes] = {None: b""}
-    times: dict[bytes, int] = {}
-    for message in messages:
-        found = _digest(seen.get(message.parent_id, b"").hex(), message.role, message.text)
-        # Siblings may have the same text.
-        times[found] = times.get(found, 0) + 1
-        seen[message.id] = _digest(found.hex(), str(times[found]))
-        yield seen[message.id]
-
-
-def opening(graft: Graft) -> bytes:
-    """Return a digest of a conversation's beginning, the same as for the rows of `_OPENINGS`."""
-    uppers: set[MessageId] = set()
-    root = question = answer = ""
-    question_id: MessageId | None = None
-    for message in graft.messages:
-        if message.id == graft.root_id:
-            root = message.text
-        elif message.parent_id == graft.root_id:
-            uppers.add(message.id)
-        elif question_id is None and message.parent_id in uppers:
-            question_id, question = message.id, message.text
-        elif question_id is not None and message.parent_id == question_id:
-            answer = message.text
-            break
-    return _digest(root if question_id is None else question, answer)
-
-
-def _digest(*parts: str) -> bytes:
-    # Imported here because it loads OpenSSL, which the start does not need.
-    from hashlib import blake2b
-
-    digest = blake2b(digest_size=16)
-    for part in parts:
-        data = part.encode("utf-8", "surrogatepass")
-        digest.update(len(data).to_bytes(8, "little") + data)
-    return digest.digest()
-
 
 def _row(message: Message, moved: dict[MessageId, MessageId]) -> tuple[object, ...]:
     # An answer that was streaming when it was exported will never end here.
     state = "stopped" if message.state == "streaming" else message.state
     record = message.record
     return (
-        moved[message.id],
-        None if message.parent_id is None else moved[message.parent_id],
+        moved.get(message.id),
+        None if message.parent_id is None else moved.get(message.parent_id),
         message.role,
         message.text,
         indexed(message.text),

@@ -346,3 +346,7 @@ class Conversation(Struct, frozen=True, kw_only=True):
     """The path of the conversation's folder, with slashes; empty without a folder."""
     archived_ms: int | None = None
     """When the conversation was archived; None if it is not archived."""
+    model: str = ""
+    """The name of the model that the conversation asks; empty if the user has not chosen one there."""
+    uid: str = ""
+    """An id that stays the same in exports and imports; empty in files of older versions."""

@@ -185,20 +185,47 @@ CREATE TABLE project (
 ) STRICT, WITHOUT ROWID;
 """
 
+_NINTH = """
+-- The same in every store that has the conversation, also after an export and import.
+ALTER TABLE conversation ADD COLUMN uid TEXT NOT NULL DEFAULT '';
+UPDATE conversation SET uid = lower(hex(randomblob(8)));
+CREATE INDEX conversation_uid ON conversation (uid);
+
+-- The conversations of other programs' files, with their names and places there.
+CREATE TABLE source (
+    conversation_id INTEGER PRIMARY KEY REFERENCES conversation (id) ON DELETE CASCADE,
+    program TEXT NOT NULL,
+    key TEXT NOT NULL,
+    head TEXT NOT NULL
+) STRICT;
+CREATE INDEX source_key ON source (key, program);
+CREATE TABLE source_message (
+    conversation_id INTEGER NOT NULL REFERENCES source (conversation_id) ON DELETE CASCADE,
+    key INTEGER NOT NULL,
+    -- NULL: it was deleted here.
+    message_id INTEGER REFERENCES message (id) ON DELETE SET NULL,
+    digest INTEGER NOT NULL,
+    PRIMARY KEY (conversation_id, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX source_message_message ON source_message (message_id);
+"""
+
 _DEFINITION = re.compile(r"^(CREATE|DROP) (?:VIRTUAL )?(TABLE|TRIGGER|VIEW) (\w+).*", re.MULTILINE | re.DOTALL)
 
-MIGRATIONS = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH, _SIXTH, _SEVENTH, _EIGHTH)
+MIGRATIONS = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH, _SIXTH, _SEVENTH, _EIGHTH, _NINTH)
 """The text of a migration must never change: `flaws` compares the triggers and views of a store with it."""
 
 COLUMNS: Mapping[str, tuple[str, str]] = {
     "choice": ("conversation_id parent_id", "child_id"),
-    "conversation": ("id", "name root_id created_ms updated_ms trashed_ms pinned_ms folder archived_ms model"),
+    "conversation": ("id", "name root_id created_ms updated_ms trashed_ms pinned_ms folder archived_ms model uid"),
     "erased": ("id", "message_id conversation_id"),
     "kept_turn": ("key", "above_id first_id last_id conversation_id"),
     "message": ("id", "parent_id role text state created_ms record name starred_ms model indexed pruned_ms pinned_ms"),
     "piece": ("id", "message_id text tokens"),
     "preparation": ("conversation_id", "unsent asking"),
     "project": ("folder", "settings"),
+    "source": ("conversation_id", "program key head"),
+    "source_message": ("conversation_id key", "message_id digest"),
 }
 """The primary key and the other columns of each table after all migrations. A test derives them from `MIGRATIONS`."""
 

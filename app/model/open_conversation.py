@@ -126,6 +126,10 @@ class OpenConversation:
             self._tree.put(message)
         self._take_choices(choices)
 
+    def read(self) -> None:
+        """Read the whole conversation from the store again, because it was changed elsewhere. Raises `KeyError`."""
+        self._read()
+
     def choose(self, message_id: MessageId) -> None:
         """Show a message instead of its siblings."""
         parent_id = self._tree[message_id].parent_id

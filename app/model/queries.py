@@ -47,7 +47,7 @@ def with_pruned(where: str) -> str:
 
 COLUMNS = "id, parent_id, role, text, state, created_ms, record, name, starred_ms, pinned_ms"
 
-CONVERSATION_COLUMNS = "id, name, root_id, created_ms, updated_ms, pinned_ms, folder, archived_ms"
+CONVERSATION_COLUMNS = "id, name, root_id, created_ms, updated_ms, pinned_ms, folder, archived_ms, model, uid"
 
 _ROLES = frozenset(get_args(Role))
 _STATES = frozenset(get_args(State))
@@ -109,7 +109,8 @@ def unreadable(message_id: MessageId, parent_id: MessageId | None) -> tuple[Mess
 def conversations_in(rows: Iterable[tuple[Any, ...]]) -> list[Conversation]:
     """Return the conversations of rows. One whose name or root is damaged gets a replacement, so that it is listed."""
     conversations: list[Conversation] = []
-    for conversation_id, name, root_id, created_ms, updated_ms, pinned_ms, folder, archived_ms in rows:
+    for row in rows:
+        conversation_id, name, root_id, created_ms, updated_ms, pinned_ms, folder, archived_ms, model, uid = row
         conversations.append(
             Conversation(
                 id=conversation_id,
@@ -120,6 +121,8 @@ def conversations_in(rows: Iterable[tuple[Any, ...]]) -> list[Conversation]:
                 pinned_ms=pinned_ms if isinstance(pinned_ms, int) else None,
                 folder=folder if isinstance(folder, str) else "",
                 archived_ms=archived_ms if isinstance(archived_ms, int) else None,
+                model=model if isinstance(model, str) else "",
+                uid=uid if isinstance(uid, str) else "",
             )
         )
     return conversations

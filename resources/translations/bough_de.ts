@@ -1035,6 +1035,13 @@
         </translation>
     </message>
     <message numerus="yes">
+        <source>%n conversation(s) gained what is new in the file.</source>
+        <translation>
+            <numerusform>%n Gespräch hat das Neue aus der Datei bekommen.</numerusform>
+            <numerusform>%n Gespräche haben das Neue aus der Datei bekommen.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
         <source>%n could not be imported.</source>
         <translation>
             <numerusform>%n konnte nicht importiert werden.</numerusform>
@@ -1907,6 +1914,10 @@
         <translation>Importieren</translation>
     </message>
     <message>
+        <source>Import these again, as copies</source>
+        <translation>Diese noch einmal importieren, als Kopien</translation>
+    </message>
+    <message>
         <source>Cancel</source>
         <translation>Abbrechen</translation>
     </message>
@@ -1947,6 +1958,13 @@
             <numerusform>%n Zweigen</numerusform>
         </translation>
     </message>
+    <message numerus="yes">
+        <source>%n message(s) for conversations in Bough</source>
+        <translation>
+            <numerusform>%n Nachricht für ein Gespräch in Bough</numerusform>
+            <numerusform>%n Nachrichten für Gespräche in Bough</numerusform>
+        </translation>
+    </message>
     <message>
         <source>There is nothing to import</source>
         <translation>Es gibt nichts zu importieren</translation>
@@ -1965,6 +1983,17 @@
             <numerusform>%n kann nicht importiert werden</numerusform>
             <numerusform>%n können nicht importiert werden</numerusform>
         </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n conversation(s) in Bough gain what is new in the file</source>
+        <translation>
+            <numerusform>%n Gespräch in Bough bekommt das Neue aus der Datei</numerusform>
+            <numerusform>%n Gespräche in Bough bekommen das Neue aus der Datei</numerusform>
+        </translation>
+    </message>
+    <message>
+        <source>{name}: {messages}</source>
+        <translation>{name}: {messages}</translation>
     </message>
     <message numerus="yes">
         <source>%n conversation(s) already in Bough, left out</source>
@@ -6117,12 +6146,20 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Nachricht {id} hat keinen Vorgänger</translation>
     </message>
     <message>
+        <source>messages that changed both in the file and here, kept as they are here</source>
+        <translation>Nachrichten, die sich in der Datei und hier geändert haben, sind so geblieben wie hier</translation>
+    </message>
+    <message>
         <source>messages whose parent is not in the file, moved to the top</source>
         <translation>Nachrichten, deren Vorgänger nicht in der Datei ist; sie stehen jetzt am Anfang</translation>
     </message>
     <message>
         <source>messages with the id of another message</source>
         <translation>Nachrichten mit der ID einer anderen Nachricht</translation>
+    </message>
+    <message>
+        <source>new messages below messages that you deleted, left out</source>
+        <translation>neue Nachrichten unter gelöschten, weggelassen</translation>
     </message>
     <message>
         <source>pictures and files that the file does not contain, replaced by placeholders</source>

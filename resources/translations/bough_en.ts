@@ -52,6 +52,13 @@
         </translation>
     </message>
     <message numerus="yes">
+        <source>%n conversation(s) gained what is new in the file.</source>
+        <translation>
+            <numerusform>%n conversation gained what is new in the file.</numerusform>
+            <numerusform>%n conversations gained what is new in the file.</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
         <source>%n could not be imported.</source>
         <translation>
             <numerusform>%n could not be imported.</numerusform>
@@ -120,10 +127,24 @@
         </translation>
     </message>
     <message numerus="yes">
+        <source>%n message(s) for conversations in Bough</source>
+        <translation>
+            <numerusform>%n message for a conversation in Bough</numerusform>
+            <numerusform>%n messages for conversations in Bough</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
         <source>%n can&apos;t be imported</source>
         <translation>
             <numerusform>%n can&apos;t be imported</numerusform>
             <numerusform>%n can&apos;t be imported</numerusform>
+        </translation>
+    </message>
+    <message numerus="yes">
+        <source>%n conversation(s) in Bough gain what is new in the file</source>
+        <translation>
+            <numerusform>%n conversation in Bough gains what is new in the file</numerusform>
+            <numerusform>%n conversations in Bough gain what is new in the file</numerusform>
         </translation>
     </message>
     <message numerus="yes">

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 
 import msgspec
 
@@ -13,6 +14,7 @@ from app.model.imports.foreign import UnreadableError
 from app.model.imports.json_stream import Json
 from app.model.message import Conversation, Message, MessageId, Record
 from app.model.project import Project
+from app.model.sources import OURS, Source, of_content
 from app.model.text import clean
 from app.model.valid_parts import with_valid_fields
 from worker.sentence import Sentence, verbatim
@@ -45,7 +47,7 @@ def conversation(item: dict[str, Json], remarks: Counter[Sentence]) -> Graft:
                 remarks[Sentence("unreadable records of which branch was shown")] += 1
     try:
         head = msgspec.convert({key: item[key] for key in _HEAD & item.keys()} | {"name": item["name"]}, Conversation)
-        return checked(
+        graft = checked(
             Graft(
                 name=clean(head.name),
                 messages=messages,
@@ -57,15 +59,23 @@ def conversation(item: dict[str, Json], remarks: Counter[Sentence]) -> Graft:
                 folder=clean(head.folder),
                 project=_project(item.get("project"), remarks),
                 archived_ms=head.archived_ms,
+                model=clean(head.model),
                 id=head.id,
             )
         )
+        source = Source(OURS, clean(head.uid)) if head.uid else of_content(NAME, _content(graft))
+        return msgspec.structs.replace(graft, source=source)
     except KeyError as error:
         raise UnreadableError(Sentence("its field “{name}” is missing", name=error.args[0])) from error
     except GraftError as error:
         raise UnreadableError(error.sentence) from error
     except ValueError as error:
         raise UnreadableError(verbatim(str(error))) from error
+
+
+def _content(graft: Graft) -> Iterator[str]:
+    """Yield all of a conversation of a file without lasting ids."""
+    yield msgspec.json.encode(graft).decode()
 
 
 def _project(found: Json, remarks: Counter[Sentence]) -> Project | None:

@@ -43,6 +43,7 @@ def conversation(item: dict[str, Json], find_file: FindFile = no_files) -> Forei
     return ForeignConversation(
         name=text_of(item.get("title")),
         messages=list(kept.values()),
+        id=id_of(item.get("conversation_id")) or id_of(item.get("id")) or "",
         current=current,
         created_ms=ms_of(item.get("create_time")),
         updated_ms=ms_of(item.get("update_time")),

@@ -50,6 +50,7 @@ def conversation(item: dict[str, Json]) -> ForeignConversation:
     return ForeignConversation(
         name=text_of(item.get("name")),
         messages=messages,
+        id=id_of(item.get("uuid")) or "",
         current=id_of(item.get("current_leaf_message_uuid")) or last,
         created_ms=ms_of(item.get("created_at")),
         updated_ms=ms_of(item.get("updated_at")),

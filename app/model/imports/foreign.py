@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from msgspec import Struct, field
@@ -16,6 +16,7 @@ from msgspec import Struct, field
 from app.model.grafts import Graft
 from app.model.message import Message, MessageId, Record, Role, State
 from app.model.notes import note
+from app.model.sources import Source, number_of, of_content
 from app.model.text import clean
 from app.model.titles import name_from
 from worker.sentence import Sentence, SentenceError
@@ -49,6 +50,10 @@ class ForeignConversation(Struct, kw_only=True):
 
     name: str
     messages: list[ForeignMessage]
+    id: str = ""
+    """Its id in its program; empty if the file has none."""
+    has_message_ids: bool = True
+    """Whether the messages' ids are their program's. Otherwise they are known by their places and texts."""
     current: str | None = None
     created_ms: int | None = None
     updated_ms: int | None = None
@@ -56,8 +61,10 @@ class ForeignConversation(Struct, kw_only=True):
     """Changes made to the messages, and how often each was made."""
 
 
-def grafted(conversation: ForeignConversation, now_ms: int) -> Graft:
+def grafted(conversation: ForeignConversation, now_ms: int, program: str = "") -> Graft:
     """Return a conversation as Bough's, with the same branches. Raises `UnreadableError` if it has no messages.
+
+    `program`: its program's name; if empty, it will not be recognised when it is imported again.
 
     Every message is included once. A message whose parent is missing moves to the top, and cycles are cut.
     """
@@ -67,6 +74,8 @@ def grafted(conversation: ForeignConversation, now_ms: int) -> Graft:
     messages = [Message(id=1, parent_id=None, role="root", text="", created_ms=created_ms)]
     ids: dict[int, MessageId] = {}
     """The last message made from each foreign message, by that one's index. Its children follow this message."""
+    keys = {1: number_of("root")}
+    times: Counter[str] = Counter()
     system_id: MessageId | None = None
     choices: dict[MessageId, MessageId | None] = {}
     parents, order = _ordered(conversation)
@@ -87,12 +96,16 @@ def grafted(conversation: ForeignConversation, now_ms: int) -> Graft:
             if system_id is None:
                 system_id = len(messages) + 1
                 messages.append(Message(id=system_id, parent_id=1, role="system", text="", created_ms=created_ms))
+                keys[system_id] = number_of("system")
             parent_id = system_id
         record = Record(model=clean(theirs.model)) if role == "assistant" and theirs.model else None
         made: list[tuple[Role, str, State, Record | None]] = [(role, text, theirs.state, record)]
         made.extend(("note", clean(words), "complete", None) for words in theirs.notes)
-        for made_role, made_text, state, made_record in made:
+        name = theirs.id if conversation.has_message_ids else f"{keys[parent_id]} {role} {text}"
+        times[name] += 1
+        for number, (made_role, made_text, state, made_record) in enumerate(made):
             message_id = len(messages) + 1
+            keys[message_id] = number_of(name, str(times[name]), str(number))
             messages.append(
                 Message(
                     id=message_id,
@@ -112,6 +125,11 @@ def grafted(conversation: ForeignConversation, now_ms: int) -> Graft:
     while child is not None and (above := by_id[child].parent_id) is not None:
         choices[above] = child
         child = above
+    source = None
+    if program and conversation.id:
+        source = Source(program, clean(conversation.id))
+    elif program:
+        source = of_content(program, _content(conversation))
     first = next((message.text for message in messages if message.role == "user"), "")
     return Graft(
         name=" ".join(clean(conversation.name).split()) or name_from(first) or "Imported conversation",
@@ -120,7 +138,19 @@ def grafted(conversation: ForeignConversation, now_ms: int) -> Graft:
         choices=choices,
         created_ms=created_ms,
         updated_ms=_ms(conversation.updated_ms, max(message.created_ms for message in messages)),
+        source=source,
+        keys=keys,
     )
+
+
+def _content(conversation: ForeignConversation) -> Iterator[str]:
+    """Yield all texts and times of a conversation."""
+    yield conversation.name
+    yield str((conversation.created_ms, conversation.updated_ms, conversation.current))
+    for message in conversation.messages:
+        yield str((message.id, message.parent, message.role, message.created_ms, message.model, message.state))
+        yield message.text
+        yield from message.notes
 
 
 def _ms(found: int | None, default: int) -> int:

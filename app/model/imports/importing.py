@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import tempfile
 import time
+from array import array
 from collections import Counter
 from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import IO, NamedTuple
 
+import msgspec
 from msgspec import Struct, field
 
 from app.model.database import StoreError
-from app.model.grafts import MAX_CANDIDATES, Graft, opening, prints
+from app.model.grafts import Graft
 from app.model.imports.source import Found, Problem, conversations_in, num_bytes
+from app.model.imports.turn import Turn
 from app.model.message import Message
+from app.model.sources import OURS, Head, Known, Source, digest_of, head_of, keys_of, news_of
 from app.model.store import Store
 from worker.sentence import Sentence
 
 _BATCH_MESSAGES = 4_000
 """Messages per transaction: some tenths of a second in which no other program can write."""
-_PRINT_BYTES = 8
-"""How many bytes of a message's fingerprint are kept; there may be millions of messages."""
 _RESERVED_BYTES = 2 << 20
 _MAX_PROBLEMS = 1_000
 
@@ -43,6 +46,17 @@ class Twin(NamedTuple):
     there: str
 
 
+class Update(NamedTuple):
+    """A conversation that gains messages: its name in the store, how many it gains, and its id.
+
+    `id` is None if the conversation itself is new: a later file has more of it.
+    """
+
+    name: str
+    num_messages: int
+    id: int | None = None
+
+
 class Summary(Struct, kw_only=True):
     """The result of an import or a planned import."""
 
@@ -52,7 +66,9 @@ class Summary(Struct, kw_only=True):
     num_messages: int = 0
     num_branches: int = 0
     twins: list[Twin] = field(default_factory=list[Twin])
-    """Conversations that are already in the store, and were left out."""
+    """Conversations that are already in the store with all their messages, and were left out."""
+    updates: list[Update] = field(default_factory=list[Update])
+    """Conversations that were already in the store, and gained what is new in the files."""
     problems: list[Problem] = field(default_factory=list[Problem])
     """Files and conversations that can't be imported."""
     num_more_problems: int = 0
@@ -61,20 +77,28 @@ class Summary(Struct, kw_only=True):
     conversation_ids: list[int] = field(default_factory=list[int])
 
 
-def plan_import(store: Store, paths: Sequence[Path]) -> Generator[Progress, None, Summary]:
+def plan_import(store: Store, paths: Sequence[Path], *, with_twins: bool = False) -> Generator[Progress, None, Summary]:
     """Read files without changing the store; return what an import would do. Raises `StoreError`."""
-    return _run(store, paths, is_written=False)
+    return _run(store, paths, is_written=False, with_twins=with_twins)
 
 
-def import_files(store: Store, paths: Sequence[Path]) -> Generator[Progress, None, Summary]:
-    """Import files and return what was imported.
+def import_files(
+    store: Store, paths: Sequence[Path], *, with_twins: bool = False
+) -> Generator[Progress, None, Summary]:
+    """Import files and return what was imported. While another import writes the store, wait for its end.
 
-    Closing the generator early, or an error of the store, undoes the import. Raises `StoreError`.
+    `with_twins`: whether conversations that are already in the store are imported again, as copies. Closing the
+    generator early, or an error of the store, undoes the import. Raises `StoreError`.
     """
-    return _run(store, paths, is_written=True)
+    with contextlib.closing(Turn(store.path)) as turn:
+        while not turn.has_come():
+            yield Progress(0, 0, 0, 0)
+        return (yield from _run(store, paths, is_written=True, with_twins=with_twins))
 
 
-def _run(store: Store, paths: Sequence[Path], *, is_written: bool) -> Generator[Progress, None, Summary]:
+def _run(
+    store: Store, paths: Sequence[Path], *, is_written: bool, with_twins: bool
+) -> Generator[Progress, None, Summary]:
     summary = Summary()
     total = sum(num_bytes(path) for path in paths)
     done = 0
@@ -84,7 +108,7 @@ def _run(store: Store, paths: Sequence[Path], *, is_written: bool) -> Generator[
         done += by
 
     now_ms = time.time_ns() // 1_000_000
-    writer = _Writer(store, summary)
+    writer = _Writer(store, summary, is_written=is_written, with_twins=with_twins)
     reserve = _reserve_space(store.path.parent) if is_written else None
     try:
         for path in paths:
@@ -93,9 +117,10 @@ def _run(store: Store, paths: Sequence[Path], *, is_written: bool) -> Generator[
                 if isinstance(found, Problem):
                     _add_problem(summary, found)
                 else:
-                    _take(store, writer, summary, found, is_written=is_written)
+                    writer.take(found)
                 yield Progress(done, total, summary.num_conversations, summary.num_messages)
             writer.flush()
+        writer.update()
     except BaseException:
         # The import was cancelled, or the store can't be written.
         if reserve is not None:
@@ -117,27 +142,6 @@ def _reserve_space(folder: Path) -> IO[bytes] | None:
     return None
 
 
-def _take(store: Store, writer: _Writer, summary: Summary, found: Found, *, is_written: bool) -> None:
-    graft = found.graft
-    if writer.is_waiting(graft):
-        writer.flush()
-    twin = store.grafts.twin(graft)
-    if twin is not None:
-        summary.twins.append(Twin(graft.name, twin.name))
-        return
-    if not is_written and (there := writer.planned_twin(graft)) is not None:
-        summary.twins.append(Twin(graft.name, there))
-        return
-    summary.programs[found.program] += 1
-    summary.num_conversations += 1
-    summary.num_messages += sum(_is_shown(message) for message in graft.messages)
-    parents = Counter(message.parent_id for message in graft.messages)
-    summary.num_branches += sum(number - 1 for number in parents.values() if number > 1) + 1
-    summary.remarks += found.remarks
-    if is_written:
-        writer.add(graft)
-
-
 def _is_shown(message: Message) -> bool:
     return message.role != "root" and (message.role != "system" or bool(message.text))
 
@@ -149,52 +153,94 @@ def _add_problem(summary: Summary, problem: Problem) -> None:
         summary.num_more_problems += 1
 
 
-class _Writer:
-    """Adds conversations to the store in batches."""
+class _Seen(NamedTuple):
+    """A conversation with a source that this import has found, in few bytes; there may be millions of messages."""
 
-    def __init__(self, store: Store, summary: Summary) -> None:
+    name: str
+    is_whole: bool
+    head: Head | None
+    messages: array[int]
+    """Keys, each followed by the digest of the message's text."""
+
+
+class _Writer:
+    """Adds conversations to the store in batches, and at the end all that is new in conversations of the store."""
+
+    def __init__(self, store: Store, summary: Summary, *, is_written: bool, with_twins: bool) -> None:
         self._store = store
         self._summary = summary
+        self._is_written = is_written
+        self._with_twins = with_twins
         self._waiting: list[Graft] = []
-        self._openings: set[bytes] = set()
-        self._planned: dict[bytes, list[tuple[str, bytes]]] = {}
-        """Names and shortened message fingerprints of planned conversations, by their openings."""
+        self._updates: list[Graft] = []
+        self._seen: dict[Source, _Seen] = {}
         self._num_messages = 0
         self._offset = 0
 
     def begin_file(self) -> None:
         self._offset = self._store.grafts.offset()
 
-    def is_waiting(self, graft: Graft) -> bool:
-        """Return whether a conversation with the same opening waits to be written."""
-        return opening(graft) in self._openings
-
-    def planned_twin(self, graft: Graft) -> str | None:
-        """Return the name of a planned conversation with all messages of `graft`; None if there is none.
-
-        In that case `graft` is planned.
-        """
-        key = opening(graft)
-        self._openings.add(key)
-        ours = {found[:_PRINT_BYTES] for found in prints(graft.messages)}
-        candidates = self._planned.setdefault(key, [])
-        for name, theirs in candidates[-MAX_CANDIDATES:]:
-            if ours <= {theirs[start : start + _PRINT_BYTES] for start in range(0, len(theirs), _PRINT_BYTES)}:
-                return name
-        candidates.append((graft.name, b"".join(ours)))
-        return None
-
-    def add(self, graft: Graft) -> None:
-        self._waiting.append(graft)
-        self._openings.add(opening(graft))
-        self._num_messages += len(graft.messages)
-        if self._num_messages >= _BATCH_MESSAGES:
-            self.flush()
+    def take(self, found: Found) -> None:
+        """Add a conversation or what is new in it, and count it in the summary."""
+        graft = found.graft
+        summary = self._summary
+        known = self._known(graft)
+        if known is not None:
+            news = news_of(graft, known)
+            self._note(graft, known)
+            if news:
+                summary.updates.append(Update(known.name, sum(map(_is_shown, news.messages)), known.conversation_id))
+                summary.remarks += found.remarks
+                if self._is_written:
+                    self._updates.append(graft)
+                return
+            if not self._with_twins:
+                summary.twins.append(Twin(graft.name, known.name))
+                return
+            graft = msgspec.structs.replace(graft, source=None)
+        else:
+            self._note(graft, None)
+        summary.programs[found.program] += 1
+        summary.num_conversations += 1
+        summary.num_messages += sum(map(_is_shown, graft.messages))
+        parents = Counter(message.parent_id for message in graft.messages)
+        summary.num_branches += sum(number - 1 for number in parents.values() if number > 1) + 1
+        summary.remarks += found.remarks
+        if self._is_written:
+            self._waiting.append(graft)
+            self._num_messages += len(graft.messages)
+            if self._num_messages >= _BATCH_MESSAGES:
+                self.flush()
 
     def flush(self) -> None:
         if self._waiting:
             self._summary.conversation_ids += self._store.grafts.add(self._waiting, self._offset)
-            self._waiting, self._openings, self._num_messages = [], set(), 0
+            self._waiting, self._num_messages = [], 0
+
+    def update(self) -> None:
+        """Write what is new in conversations of the store. This comes last, because it can't be undone."""
+        if self._updates:
+            self._summary.remarks += self._store.grafts.update(self._updates)
+
+    def _known(self, graft: Graft) -> Known | None:
+        seen = None if graft.source is None else self._seen.get(graft.source)
+        if seen is None:
+            return self._store.grafts.sources.known(graft)
+        digests = dict(zip(seen.messages[::2], seen.messages[1::2], strict=True))
+        return Known(conversation_id=None, name=seen.name, is_whole=seen.is_whole, head=seen.head, digests=digests)
+
+    def _note(self, graft: Graft, known: Known | None) -> None:
+        """Remember what the store will have of a conversation after this import."""
+        source = graft.source
+        if source is None:
+            return
+        keys = keys_of(graft)
+        digests = {} if known is None else dict(known.digests)
+        if not source.is_content:
+            digests |= {keys[message.id]: digest_of(message) for message in graft.messages}
+        flat = array("q", itertools.chain.from_iterable(digests.items()))
+        head = None if source.program == OURS else head_of(graft, keys)
+        self._seen[source] = _Seen(graft.name if known is None else known.name, source.is_content, head, flat)
 
     def undo(self) -> None:
         ids = self._summary.conversation_ids

@@ -55,6 +55,7 @@ def conversation(item: dict[str, Json]) -> ForeignConversation:
     return ForeignConversation(
         name=text_of(item.get("title")),
         messages=messages,
+        id=id_of(item.get("conversationId")) or "",
         current=None if current is None or current.created_ms is None else current.id,
         created_ms=ms_of(item.get("createdAt")),
         updated_ms=ms_of(item.get("updatedAt")),

@@ -37,6 +37,7 @@ def conversation(item: dict[str, Json]) -> ForeignConversation:
     return ForeignConversation(
         name=text_of(conv.get("name")),
         messages=messages,
+        id=id_of(conv.get("id")) or "",
         current=id_of(conv.get("currNode")),
         updated_ms=ms_of(conv.get("lastModified")),
         remarks=remarks,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from app.model.imports import blocks
-from app.model.imports.blocks import list_of, ms_of, object_of, text_of
+from app.model.imports.blocks import id_of, list_of, ms_of, object_of, text_of
 from app.model.imports.foreign import ForeignConversation, ForeignMessage, ForeignRole
 from app.model.imports.json_stream import Json
 from worker.sentence import Sentence
@@ -47,6 +47,9 @@ def conversation(item: dict[str, Json]) -> ForeignConversation:
     return ForeignConversation(
         name=text_of(item.get("name")),
         messages=messages,
+        # It names its files by the time of creation.
+        id=id_of(item.get("createdAt")) or "",
+        has_message_ids=False,
         current=last,
         created_ms=ms_of(item.get("createdAt")),
         updated_ms=ms_of(item.get("assistantLastMessagedAt")) or ms_of(item.get("userLastMessagedAt")),

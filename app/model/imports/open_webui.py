@@ -67,6 +67,7 @@ def conversation(item: dict[str, Json]) -> ForeignConversation:
     return ForeignConversation(
         name=text_of(item.get("title")) or text_of(chat.get("title")),
         messages=messages,
+        id=id_of(item.get("id")) or id_of(chat.get("id")) or "",
         current=id_of(history.get("currentId")),
         created_ms=ms_of(item.get("created_at")) or ms_of(chat.get("timestamp")),
         updated_ms=ms_of(item.get("updated_at")),

@@ -176,7 +176,7 @@ def _foreign(item: dict[str, Json], now_ms: int, find_file: FindFile) -> Found:
         raise UnreadableError(Sentence("Bough does not know this format"))
     theirs: ForeignConversation
     theirs = chatgpt.conversation(item, find_file) if reader is chatgpt else reader.conversation(item)
-    return Found(grafted(theirs, now_ms), reader.NAME, theirs.remarks)
+    return Found(grafted(theirs, now_ms, str(reader.NAME)), reader.NAME, theirs.remarks)
 
 
 def _in_transcript(file: CountedFile, where: str, now_ms: int) -> Iterator[Found | Problem]:
@@ -186,7 +186,7 @@ def _in_transcript(file: CountedFile, where: str, now_ms: int) -> Iterator[Found
         return
     try:
         theirs = transcript.conversation(data.decode())
-        yield Found(grafted(theirs, now_ms), transcript.NAME, theirs.remarks)
+        yield Found(grafted(theirs, now_ms, transcript.NAME), transcript.NAME, theirs.remarks)
     except UnicodeDecodeError:
         yield Problem(verbatim(where), Sentence("it is neither JSON nor UTF-8 text"))
     except UnreadableError as error:

@@ -213,15 +213,18 @@ class DialogCommands(QObject):
         return sheet
 
     def _on_imported(self, summary: Summary) -> None:
-        self._controller.program.conversations.changed.emit()
+        self._controller.program.conversations.read_again(one.id for one in summary.updates if one.id is not None)
         text = self.tr("Imported {conversations} with {messages}.").format(
             conversations=self.tr("%n conversation(s)", "", summary.num_conversations),
             messages=self.tr("%n message(s)", "", summary.num_messages),
         )
+        if summary.updates:
+            more = self.tr("%n conversation(s) gained what is new in the file.", "", len(summary.updates))
+            text = f"{text} {more}" if summary.num_conversations else more
         num_problems = len(summary.problems) + summary.num_more_problems
         if num_problems:
             text += " " + self.tr("%n could not be imported.", "", num_problems)
-        ids = summary.conversation_ids
+        ids = [*summary.conversation_ids, *(one.id for one in summary.updates if one.id is not None)]
         kind = "warning" if num_problems else "information"
         self._post(Notice(verbatim(text), kind, ShowConversation(ids[0]) if ids else None))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, Qt, Signal
 from PySide6.QtGui import QPalette
-from PySide6.QtWidgets import QFrame, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QFrame, QLabel, QVBoxLayout, QWidget
 
 from app.archive.archive import Archive
 from app.model.imports.importing import Progress, Summary, import_files, plan_import
@@ -36,11 +36,15 @@ class ImportWindow(Sheet):
         super().__init__(self.tr("Import"), parent)
         self._archive = archive
         self._files = list(files)
+        self._has_news = False
+        """Whether the files have anything that Bough does not have."""
         self.headline = QLabel()
         self.headline.setObjectName("heading")
         self.headline.setWordWrap(True)
         self.details = quiet_label("")
+        self.updates = Folded()
         self.twins = Folded()
+        self.copies = QCheckBox(self.tr("Import these again, as copies"))
         self.problems = Folded()
         self.remarks = Folded()
         self._build()
@@ -63,9 +67,10 @@ class ImportWindow(Sheet):
         whole.setSpacing(12)
         whole.addWidget(names)
         whole.addWidget(card)
-        for part in (self.problems, self.twins, self.remarks):
+        for part in (self.problems, self.updates, self.twins, self.copies, self.remarks):
             part.setVisible(False)
             whole.addWidget(part)
+        self.copies.toggled.connect(self._show_whether_possible)
         whole.addStretch(1)
         self._area = scrolled(page)
         self.body.addWidget(self._area, 1)
@@ -86,10 +91,16 @@ class ImportWindow(Sheet):
         self.follow(task, self.tr("Nothing is imported yet."))
 
     def _on_planned(self, summary: Summary) -> None:
+        self._has_news = bool(summary.num_conversations or summary.updates)
         self.show_summary(summary)
-        can_import = summary.num_conversations > 0
+        self.copies.setVisible(bool(summary.twins))
+        self._show_whether_possible()
+        first = self.import_button if self.import_button.isEnabled() else self.cancel_button
+        first.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _show_whether_possible(self) -> None:
+        can_import = self._has_news or self.copies.isChecked()
         self.import_button.setEnabled(can_import)
-        (self.import_button if can_import else self.cancel_button).setFocus(Qt.FocusReason.OtherFocusReason)
         self.show_message(self.tr("Nothing is imported yet.") if can_import else "")
 
     def show_summary(self, summary: Summary) -> None:
@@ -106,6 +117,10 @@ class ImportWindow(Sheet):
                 f"{translated(program)}: {counted(number)}" for program, number in summary.programs.most_common()
             )
             self.details.setText(" · ".join(programs))
+        elif summary.updates:
+            num_messages = sum(one.num_messages for one in summary.updates)
+            self.headline.setText(self.tr("%n message(s) for conversations in Bough", "", num_messages))
+            self.details.setText("")
         else:
             self.headline.setText(self.tr("There is nothing to import"))
             self.details.setText(
@@ -125,6 +140,16 @@ class ImportWindow(Sheet):
             ],
             num_problems,
             is_open=num_problems <= 3,
+        )
+        self.updates.show_lines(
+            self.tr("%n conversation(s) in Bough gain what is new in the file", "", len(summary.updates)),
+            [
+                self.tr("{name}: {messages}").format(
+                    name=one.name, messages=self.tr("%n message(s)", "", one.num_messages)
+                )
+                for one in summary.updates[:_MAX_LINES]
+            ],
+            len(summary.updates),
         )
         self.twins.show_lines(
             self.tr("%n conversation(s) already in Bough, left out", "", len(summary.twins)),
@@ -154,7 +179,7 @@ class ImportWindow(Sheet):
         if self.is_working:
             return
         self.import_button.setEnabled(False)
-        task = self._archive.write(partial(import_files, paths=self._files))
+        task = self._archive.write(partial(import_files, paths=self._files, with_twins=self.copies.isChecked()))
         task.progressed.connect(self._on_progress)
         task.done.connect(self._on_imported)
         task.failed.connect(self._on_failed)

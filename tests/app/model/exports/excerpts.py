@@ -13,6 +13,7 @@ from app.model.exports.excerpt import Excerpt
 from app.model.grafts import Graft
 from app.model.imports.importing import Progress, Summary, import_files
 from app.model.message import Alternative, Conversation, Earlier, Figures, HookRecord, Message, Record, Role, Sampling
+from app.model.sources import OURS, Source
 from app.model.store import Store
 from app.model.tree import Tree
 
@@ -102,6 +103,8 @@ def excerpts(draw: st.DrawFn, *, texts: st.SearchStrategy[str] = TEXTS, first_id
         pinned_ms=None,
         folder=draw(texts),
         archived_ms=draw(st.none() | st.integers(0, 9)),
+        model=draw(st.sampled_from(["", "guide"])),
+        uid=f"{draw(st.integers(0, 2**64 - 1)):016x}",
     )
     return Excerpt(conversation, messages, choices, Tree(messages, root).path(choices))
 
@@ -123,7 +126,9 @@ def graft(excerpt: Excerpt) -> Graft:
         updated_ms=conversation.updated_ms,
         folder=conversation.folder,
         archived_ms=conversation.archived_ms,
+        model=conversation.model,
         id=conversation.id,
+        source=Source(OURS, conversation.uid),
     )
 
 

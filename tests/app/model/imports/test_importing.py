@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from app.model.database import StoreError
 from app.model.exports.excerpt import whole_tree
 from app.model.imports.foreign import ForeignConversation, ForeignMessage, grafted
-from app.model.imports.importing import import_files, plan_import
+from app.model.imports.importing import Update, import_files, plan_import
 from app.model.imports.json_stream import CountedFile, MendedJson, json_values_in
 from app.model.store import Store
 from tests.app.model.exports.excerpts import import_all, result_of
@@ -95,10 +95,15 @@ def test_a_conversation_is_not_imported_twice_even_if_it_was_renamed_and_continu
     summary = import_all(store, path, path)
     assert [(twin.name, twin.there) for twin in summary.twins] == [("Roll back <the> deploy & more", "mine")] * 2
     assert len(store.conversations.all()) == 1
-    # A conversation with more messages than the existing one is imported.
+    # New messages are added to the conversation.
     longer = json.loads(json.dumps(samples.CHATGPT))
     longer["mapping"]["u3"] = {"id": "u3", "parent": "a2", "message": longer["mapping"]["u1"]["message"]}
-    assert import_all(store, _file(tmp_path, [longer])).num_conversations == 1
+    summary = import_all(store, _file(tmp_path, [longer]))
+    assert (summary.num_conversations, summary.updates) == (0, [Update("mine", 1)])
+    (conversation,) = store.conversations.all()
+    assert (conversation.id, conversation.name) == (conversation_id, "mine")
+    texts = [message.text for message in store.messages.shown_by(conversation_id)]
+    assert texts[-2:] == ["And then?", "How do I roll back?"]
 
 
 def test_a_conversation_in_the_trash_is_imported_again(store: Store, tmp_path: Path) -> None:
@@ -225,7 +230,7 @@ def test_values_of_wrong_types_affect_only_their_own_conversation(store: Store, 
     changed = [_changed(sample, rng, wrong) for _ in range(60)]
     path = _file(tmp_path, [*changed, _records(1)[0]])
     summary = import_all(store, path)
-    assert summary.num_conversations + len(summary.twins) + len(summary.problems) == 61
+    assert summary.num_conversations + len(summary.updates) + len(summary.twins) + len(summary.problems) == 61
     # The last conversation is valid.
     assert store.search.find("a0") or any(twin.name == "q0" for twin in summary.twins)
     for conversation_id in summary.conversation_ids:
@@ -360,7 +365,7 @@ def test_nan_and_infinity_do_not_stop_the_import(store: Store, tmp_path: Path) -
         one["messages"][0]["content"] for one in records
     ]
     # They differ only in their names.
-    assert len(import_all(store, lines).twins) == 9
+    assert import_all(store, lines).num_conversations == 9
 
 
 _WORDS = [
