@@ -99,7 +99,7 @@ def test_a_conversation_is_not_imported_twice_even_if_it_was_renamed_and_continu
     longer = json.loads(json.dumps(samples.CHATGPT))
     longer["mapping"]["u3"] = {"id": "u3", "parent": "a2", "message": longer["mapping"]["u1"]["message"]}
     summary = import_all(store, _file(tmp_path, [longer]))
-    assert (summary.num_conversations, summary.updates) == (0, [Update("mine", 1)])
+    assert (summary.num_conversations, summary.updates) == (0, [Update("mine", 1, conversation_id)])
     (conversation,) = store.conversations.all()
     assert (conversation.id, conversation.name) == (conversation_id, "mine")
     texts = [message.text for message in store.messages.shown_by(conversation_id)]
