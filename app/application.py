@@ -99,7 +99,9 @@ class Application(QObject):
         self._upkeep: Upkeep | None = None
         folders = (None, None) if is_safe else (cache_folder.folder, places.config / "hooks")
         self.sessions = Sessions(
-            *(ModelSession(WorkerLink(partial(_start_worker, *folders))) for _ in ("chosen", "guide"))
+            *(ModelSession(WorkerLink(partial(_start_worker, *folders))) for _ in ("chosen", "guide")),
+            # A model that does not survive beside another one is loaded in its place.
+            ModelSession(WorkerLink(partial(_start_worker, *folders)), max_deaths=1),
         )
         self.session = self.sessions.chosen
         self.link = self.session.link

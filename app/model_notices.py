@@ -43,7 +43,7 @@ class ModelNotices(QObject):
         for watch in watches:
             watch.got_stuck.connect(partial(self._on_worker_stuck, watch.session))
             watch.recovered.connect(self._on_worker_recovered)
-        for one in sessions.both:
+        for one in sessions.all:
             one.worker_died.connect(partial(self._on_worker_died, one))
             one.changed.connect(self._end_fresh_worker)
             one.draft_refused.connect(self._on_draft_refused)
@@ -61,7 +61,7 @@ class ModelNotices(QObject):
             self._offer_template()
 
     def _end_fresh_worker(self) -> None:
-        if all(session.state != "loading" for session in self._sessions.both):
+        if all(session.state != "loading" for session in (self._session, self._sessions.guide)):
             self._notices.end("fresh_worker")
 
     def _end_notices_of_models(self) -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from app.answers.model_session import ModelSession
     from app.answers.sessions import Sessions
     from app.archive.archive import Archive
     from app.catalog.download_queue import DownloadQueue
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from app.notices import Notices
     from app.preferences import Preferences
     from app.settings_of_models import SettingsOfModels
+    from app.supply.beside import Beside
     from app.supply.draft_choices import DraftChoices
     from app.supply.first_models import FirstModels
     from app.supply.fits import Fits
@@ -41,6 +43,8 @@ if TYPE_CHECKING:
 class ModelSupply(QObject):
     """Creates each part when it is first needed. The owner must call `close`."""
 
+    next_checked = Signal(str, bool)
+    """The name of the model that answers next, and whether it fits into memory beside the one that answers now."""
     first_model_landed = Signal(str)
     """The model that the first page offered can be used now: its name for `load_model`."""
 
@@ -74,6 +78,7 @@ class ModelSupply(QObject):
         self._measuring = Measuring(self._session, self.measurements)
         self._memory_check = Lazy(self._make_memory_check)
         self._load_check = Lazy(self._make_load_check)
+        self._beside = Lazy(self._make_beside)
         self._draft_choices = Lazy(self._make_draft_choices)
         self._local_models = Lazy(self._make_local_models)
         self._hub = Lazy(self._make_hub)
@@ -115,6 +120,20 @@ class ModelSupply(QObject):
     def refusal(self, name: str) -> Refused | None:
         """Return why a model should not be loaded now; None if it fits, or if too little is known."""
         return None if name == GUIDE else self._load_check.get().refusal(name)
+
+    def check_next(self, name: str, session: ModelSession) -> None:
+        """Find in the background whether a model fits beside the one that answers. `next_checked` is then emitted.
+
+        `session` has the model whose place it would take.
+        """
+        self._beside.get().find(name, session)
+
+    def _make_beside(self) -> Beside:
+        from app.supply.beside import Beside
+
+        beside = Beside(self._sessions, self.measurements, self._of_models, self._archive.get().run)
+        beside.found.connect(self.next_checked)
+        return beside
 
     def allow(self, name: str) -> None:
         """Load a model even if it seems too large, until Bough ends."""

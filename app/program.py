@@ -92,7 +92,7 @@ class Program(QObject):
         )
         self.projects = Projects(store, self.notices, self.report_set_aside)
         self.projects.changed.connect(self.conversations.changed)
-        self.worker_watches = [WorkerWatch(watched, answers) for watched in sessions.both]
+        self.worker_watches = [WorkerWatch(watched, answers) for watched in sessions.all]
         self._archive = Lazy(self._make_archive)
         self._local_api = Lazy(self._make_local_api)
         self._drafts = Lazy(self._make_drafts)
@@ -115,16 +115,19 @@ class Program(QObject):
         self.supply.first_model_landed.connect(self._on_first_model)
         self.idle_unloading = IdleUnloading(session, answers, preferences.settings.unload_after_minutes)
         answers.refusal_of = self.why_not_load
+        answers.next_model_known.connect(self.supply.check_next)
+        self.supply.next_checked.connect(self._on_next_checked)
         answers.saving.failed.connect(self.report_unsaved)
         answers.saving.saved_again.connect(self.report_saved)
         self._model_notices = ModelNotices(
             sessions, answers, self.notices, self.worker_watches, self.templates, self.of_models
         )
         session.changed.connect(self._on_session_changed)
-        session.draft_of = self._draft_of
-        if not preferences.is_safe:
-            session.template_of = self.templates.of
-        session.kv_bits_of = self.of_models.kv_bits_of
+        for one in (session, sessions.ahead):
+            one.draft_of = self._draft_of
+            if not preferences.is_safe:
+                one.template_of = self.templates.of
+            one.kv_bits_of = self.of_models.kv_bits_of
         self._set_aside_found.connect(self.report_set_aside)
         preferences.changed.connect(self.settings_changed)
         preferences.not_saved.connect(self._on_settings_not_saved)
@@ -248,6 +251,10 @@ class Program(QObject):
         refused = self.supply.refusal(name)
         return None if refused is None else refused.why
 
+    def _on_next_checked(self, name: str, fits: bool) -> None:
+        if fits:
+            self.answers.load_next(name)
+
     def choose_template(self, name: str, *, is_plain: bool) -> None:
         """Use a plain chat template for a model that has none, or stop using it. A loaded model is loaded again.
 
@@ -277,14 +284,18 @@ class Program(QObject):
 
     def unload_model(self) -> None:
         """Free the memory of the model. Its answers are stopped; the next question loads it again."""
-        self.answers.stop_session(self.session)
-        self.session.unload()
+        for session in (self.session, self.sessions.ahead):
+            self.answers.stop_session(session)
+            session.unload()
 
     def leave_model(self, name: str) -> None:
         """Unload a model that will be deleted. If it is being loaded, stop loading it."""
         if self.session.name == name:
             self.session.cancel_load()
             self.unload_model()
+        elif self.sessions.ahead.name == name:
+            self.answers.stop_session(self.sessions.ahead)
+            self.sessions.ahead.end()
 
     def forget_model(self, name: str) -> None:
         """Remove a deleted model from the offered models. If it would be loaded next, choose another one."""
@@ -350,7 +361,7 @@ class Program(QObject):
     def set_cache_settings(self, cache_settings: CacheSettings) -> None:
         """Change the settings of the cache. This loads the model again once no answer is running."""
         self.preferences.change(cache_settings=cache_settings)
-        for session in self.sessions.both:
+        for session in self.sessions.all:
             session.set_cache_settings(cache_settings)
 
     def empty_cache_folder(self) -> None:
@@ -359,7 +370,9 @@ class Program(QObject):
 
     def _forget(self, remove: Callable[[], None]) -> None:
         """Clear the cache in memory, and call `remove` while no worker uses files on disk."""
-        self.sessions.guide.forget(partial(self.session.forget, remove))
+        for session in self.sessions.all:
+            remove = partial(session.forget, remove)
+        remove()
 
     def _empty_cache_folder(self) -> None:
         emptied = self.cache_folder.empty()

@@ -75,6 +75,8 @@ class Answers(QObject):
 
     requested = Signal()
     """More answers were requested."""
+    next_model_known = Signal(str, object)
+    """The model that answers next while another one answers, and the idle `ModelSession` for `load_next`."""
     stopping = Signal(int)
     """The id of a message whose answer the worker should stop."""
     text_appended = Signal(int, str)
@@ -110,12 +112,14 @@ class Answers(QObject):
         self._waiting: list[_Waiting] = []
         """The requests that have not been sent yet, in order."""
         self._is_sending = False
+        self._next_model = ""
+        """The model of the last `next_model_known`; empty once another request was sent."""
         self.refusal_of: Callable[[str], Sentence | None] = lambda _: None
         """Returns why a model that is about to be asked should not be loaded; None if it should."""
         self._request_ids = (f"answer-{number}" for number in itertools.count(1))
         self._cancel_ids = (f"cancel-{number}" for number in itertools.count(1))
         sessions.changed.connect(self._send_ready)
-        for session in sessions.both:
+        for session in sessions.all:
             session.received.connect(self._on_event)
 
     def ask(
@@ -181,7 +185,11 @@ class Answers(QObject):
         """Stop loading the model of a request that was cancelled, unless another request waits for this model."""
         session = self._sessions.of(stopped.model)
         is_wanted = any(waiting.model == stopped.model for waiting in self._waiting)
-        if stopped.has_begun_load and not is_wanted and session.name == stopped.model:
+        if not stopped.has_begun_load or is_wanted or session.name != stopped.model:
+            return
+        if session is self._sessions.ahead:
+            session.end()
+        else:
             session.cancel_load()
 
     def give_up(self, message_id: MessageId) -> None:
@@ -242,9 +250,9 @@ class Answers(QObject):
         stream = self._streams.get(message_id)
         if stream is None or stream.has_begun:
             return None
-        session = stream.session or self._sessions.of(_model_of(stream))
+        sessions = self._sessions.taking_turns_with(stream.session or self._sessions.of(_model_of(stream)))
         under_way = (other for other in self._streams.values() if other.has_begun and not other.has_ended)
-        return next((other.conversation_id for other in under_way if other.session is session), None)
+        return next((other.conversation_id for other in under_way if other.session in sessions), None)
 
     def is_written_by(self, message_id: MessageId, session: ModelSession) -> bool:
         """Return whether a session is generating an answer."""
@@ -319,9 +327,8 @@ class Answers(QObject):
                 pass
         finally:
             self._is_sending = False
-        self._sessions.set_guide_busy(
-            is_busy=any(stream.session in {None, self._sessions.guide} for stream in self._streams.values())
-        )
+        needed = (stream.session or self._sessions.of(_model_of(stream)) for stream in self._streams.values())
+        self._sessions.set_busy(set(needed))
 
     def _send_next(self) -> bool:
         """Send the first request that can be sent; return whether there was one."""
@@ -333,7 +340,7 @@ class Answers(QObject):
                 continue
             # A model that the user chose is loaded in place of the one before, even if it is the guide.
             session = self._sessions.of(waiting.model) if waiting.message_ids else self._sessions.chosen
-            if session not in held and self._has_model(session, waiting):
+            if held.isdisjoint(self._sessions.taking_turns_with(session)) and self._has_model(session, waiting):
                 waiting.waits_for_disk = not self.saving.is_flushed(waiting.flush)
                 if waiting.waits_for_disk:
                     held.add(session)
@@ -348,16 +355,22 @@ class Answers(QObject):
     def _has_model(self, session: ModelSession, waiting: _Waiting) -> bool:
         """Return whether the model of a request is ready. If it is not, and nothing prevents it, load the model."""
         is_there = session.name == waiting.model
+        answering = self._answering(session)
         if waiting.message_ids and is_there and session.state == "ready":
-            return True
+            return answering <= {session}
         if is_there and session.state == "loading" and (waiting.message_ids or waiting.is_loading):
-            waiting.is_loading = True
+            # A model that can't be loaded ahead is loaded again when it is its turn.
+            waiting.is_loading = session is not self._sessions.ahead
             return False
         has_given_up = is_there and session.state == "failed" and not session.link.is_started
         if waiting.is_loading or (has_given_up and waiting.message_ids):
             # The model could not be loaded, or its process died repeatedly and starts only when the user chooses.
             return True
-        if any(stream.session is session and not stream.has_ended for stream in self._streams.values()):
+        if answering:
+            if waiting.message_ids and waiting.model != self._next_model:
+                self._next_model = waiting.model
+                if (idle := self._idle_beside()) is not None:
+                    self.next_model_known.emit(waiting.model, idle)
             return False
         waiting.is_loading = True
         if waiting.message_ids:
@@ -368,8 +381,32 @@ class Answers(QObject):
         self._sessions.load(session, waiting.model)
         return not waiting.message_ids
 
+    def _answering(self, session: ModelSession) -> set[ModelSession]:
+        """Return those of the sessions that take turns with one, including itself, that are generating answers."""
+        sessions = self._sessions.taking_turns_with(session)
+        running = {stream.session for stream in self._streams.values() if not stream.has_ended}
+        return {session for session in sessions if session in running}
+
+    def load_next(self, model: str) -> None:
+        """Load the model of the next answer while another model answers. The caller has checked the memory."""
+        sessions = self._sessions
+        waiting = next((one for one in self._waiting if one.message_ids and one.model == model), None)
+        idle = self._idle_beside()
+        if waiting is not None and idle is not None and sessions.of(model).name != model:
+            waiting.has_begun_load = True
+            sessions.load_beside(idle, model)
+
+    def _idle_beside(self) -> ModelSession | None:
+        """Return the session that is not answering while another one that takes turns with it is; None without one."""
+        chosen, ahead = self._sessions.chosen, self._sessions.ahead
+        answering = self._answering(chosen)
+        if len(answering) != 1:
+            return None
+        return chosen if ahead in answering else ahead
+
     def _send(self, session: ModelSession, streams: Sequence[AnswerStream], waiting: _Waiting) -> None:
         first, options = streams[0], waiting.options
+        self._next_model = ""
         if session.name != _model_of(first) or session.state != "ready":
             why = session.why_not(_model_of(first)) if waiting.is_loading else None
             why = waiting.refusal or why or _NO_WORKER

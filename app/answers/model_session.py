@@ -35,7 +35,6 @@ ModelState: TypeAlias = Literal["loading", "ready", "failed", "unloaded"]
 """`unloaded` means that the model is known, and that `wake` loads it again."""
 
 _MAX_DEATHS = 3
-"""When this many workers in a row have died without any event of an answer, no further worker is started."""
 
 
 @dataclass(frozen=True)
@@ -69,9 +68,11 @@ class ModelSession(QObject):
     ended = Signal()
     """`end` has ended the worker."""
 
-    def __init__(self, link: WorkerLink) -> None:
+    def __init__(self, link: WorkerLink, *, max_deaths: int = _MAX_DEATHS) -> None:
+        """When `max_deaths` workers in a row have died without any event of an answer, no further worker is started."""
         super().__init__()
         self._link = link
+        self._max_deaths = max_deaths
         self._request_ids = (f"load-{number}" for number in itertools.count(1))
         self._request_id = ""
         self._good: _Good | None = None
@@ -461,17 +462,17 @@ class ModelSession(QObject):
             return
         how = death_reason(exit_code)
         self._num_deaths += 1
-        if self._num_deaths >= _MAX_DEATHS and self.draft:
+        if self._num_deaths >= self._max_deaths and self.draft:
             # Two models need more memory than one.
             self._why_not_drafted = Sentence(
                 "The model process stopped {num_times} times in a row with the draft model “{draft_model}” "
                 "({how}). It now runs without a draft model.",
-                num_times=_MAX_DEATHS,
+                num_times=self._max_deaths,
                 draft_model=self.draft,
                 how=how,
             )
             self._num_deaths, self.draft = 0, ""
-        gives_up = self._num_deaths >= _MAX_DEATHS
+        gives_up = self._num_deaths >= self._max_deaths
         self.state = "failed" if gives_up else "loading"
         self.worker_died.emit(Sentence("The model process stopped unexpectedly ({how}).", how=how))
         if gives_up:
@@ -479,7 +480,7 @@ class ModelSession(QObject):
                 Sentence(
                     "The model process stopped {num_times} times in a row with the model “{model}” ({how}). "
                     "Your conversations are safe. Choose another model, or ask the guide (Help → Ask the guide).",
-                    num_times=_MAX_DEATHS,
+                    num_times=self._max_deaths,
                     model=self.name,
                     how=how,
                 )

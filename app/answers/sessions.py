@@ -1,6 +1,8 @@
-"""The loaded models: the chosen model, and the guide, which answers beside it in a process of its own."""
+"""The loaded models, each in a process of its own: the chosen one, the guide, and one that was loaded ahead."""
 
 from __future__ import annotations
+
+from collections.abc import Collection
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
@@ -11,51 +13,91 @@ from worker.protocol import Command, ModelLoaded
 GUIDE = "guide"
 """The name of the built-in model that knows only Bough."""
 _IDLE_MS = 300_000
-"""The guide's process ends when the guide was not asked for this time."""
+"""The process of the guide, or of a model that was loaded ahead, ends after this time without an answer."""
 
 
 class Sessions(QObject):
-    """Finds the session that answers for a model. The guide's process is started when the guide is first asked."""
+    """Finds the session that answers for a model.
+
+    The guide's process is started when the guide is first asked. `ahead` loads the model that answers next while the
+    chosen model still answers, and takes turns with it.
+    """
 
     changed = Signal()
     """A session changed."""
 
-    def __init__(self, chosen: ModelSession, guide: ModelSession, *, idle_ms: int = _IDLE_MS) -> None:
+    def __init__(
+        self, chosen: ModelSession, guide: ModelSession, ahead: ModelSession, *, idle_ms: int = _IDLE_MS
+    ) -> None:
         super().__init__()
         self.chosen = chosen
         self.guide = guide
+        self.ahead = ahead
         guide.name, guide.state = GUIDE, "unloaded"
-        self.idle_timer = QTimer(self, singleShot=True, interval=idle_ms)
+        ahead.state = "unloaded"
+        self.idle_timer, self.ahead_idle_timer = (
+            QTimer(self, singleShot=True, interval=idle_ms) for _ in (guide, ahead)
+        )
         self.idle_timer.timeout.connect(guide.end)
-        for session in self.both:
+        self.ahead_idle_timer.timeout.connect(ahead.end)
+        for session in self.all:
             session.changed.connect(self.changed)
+        chosen.changed.connect(self._end_ahead_without_chosen)
 
     @property
-    def both(self) -> tuple[ModelSession, ModelSession]:
-        return self.chosen, self.guide
+    def all(self) -> tuple[ModelSession, ModelSession, ModelSession]:
+        return self.chosen, self.guide, self.ahead
 
     @property
     def is_guide_idle(self) -> bool:
         """Whether the guide has a process of its own, and no answer is running there."""
         return self.guide.link.is_started and self.idle_timer.isActive()
 
+    @property
+    def is_ahead_idle(self) -> bool:
+        """Whether no answer needs the model that was loaded ahead."""
+        return not self.ahead.link.is_started or self.ahead_idle_timer.isActive()
+
+    def _end_ahead_without_chosen(self) -> None:
+        if self.chosen.state == "unloaded" and self.is_ahead_idle:
+            self.ahead.end()
+
     def of(self, model: str) -> ModelSession:
         """Return the session that answers for a model. The session may have another model loaded."""
-        return self.guide if model == GUIDE and self.chosen.name != GUIDE else self.chosen
+        if self.chosen.name == model:
+            return self.chosen
+        if model == GUIDE:
+            return self.guide
+        is_ahead = self.ahead.name == model and self.ahead.state in {"loading", "ready"}
+        return self.ahead if is_ahead else self.chosen
+
+    def taking_turns_with(self, session: ModelSession) -> tuple[ModelSession, ...]:
+        """Return the sessions, including this one, of which one answers at a time."""
+        return (self.guide,) if session is self.guide else (self.chosen, self.ahead)
 
     def load(self, session: ModelSession, model: str) -> None:
-        """Load a model in a session, in which no answer is running."""
+        """Load a model in a session. No answer may be running in it, nor in one that takes turns with it."""
         if session is self.guide:
             session.load(model, self.chosen.cache_settings)
         else:
+            # Its memory may be needed, and two processes must not use one model's cache on disk.
+            self.ahead.end()
+            self.chosen.choose(model, self.chosen.draft_of(model))
+
+    def load_beside(self, session: ModelSession, model: str) -> None:
+        """Load a model in `chosen` or `ahead` while the other one answers. The caller has checked the memory."""
+        if session is self.ahead:
+            session.load(model, self.chosen.cache_settings, session.draft_of(model))
+        else:
             session.choose(model, session.draft_of(model))
 
-    def set_guide_busy(self, *, is_busy: bool) -> None:
-        """Set whether the guide is generating an answer. If not, its process ends after a while."""
-        if is_busy:
-            self.idle_timer.stop()
-        elif self.guide.state != "unloaded" and not self.idle_timer.isActive():
-            self.idle_timer.start()
+    def set_busy(self, busy: Collection[ModelSession]) -> None:
+        """Set which sessions are needed for answers. The processes of the guide and of `ahead` end after a while."""
+        for session, timer in ((self.guide, self.idle_timer), (self.ahead, self.ahead_idle_timer)):
+            if session in busy:
+                timer.stop()
+            elif session.link.is_started and not timer.isActive():
+                timer.start()
 
 
 class ModelInUse(QObject):
@@ -76,7 +118,7 @@ class ModelInUse(QObject):
         self._sessions = sessions
         self._name: str | None = None
         sessions.changed.connect(self.changed)
-        for session in sessions.both:
+        for session in sessions.all:
             session.received.connect(self.received)
             session.exited.connect(self._on_exited)
             session.ended.connect(self.exited)

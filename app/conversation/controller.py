@@ -423,8 +423,9 @@ class Controller(QObject):
             if len(answers) > 1:
                 opened.choose(answers[0])
             self.program.conversations.set_model(opened.conversation.id, self.model.name)
-            # The model that is loaded answers first, so that it need not be loaded again.
-            for name in sorted(by_model, key=lambda name: name != self.program.session.name):
+            # The models that are loaded answer first, so that they need not be loaded again.
+            sessions = self.program.sessions
+            for name in sorted(by_model, key=lambda name: (name != sessions.chosen.name, name != sessions.ahead.name)):
                 prompt = opened.lineage(question_id)
                 self._answers.ask(by_model[name], prompt, opened.conversation.id, settings.options)
             if len(answers) > 1:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QObject, Signal
 
@@ -44,9 +44,9 @@ class Fits(QObject):
         if self._task is not None:
             self._is_due = True
             return
-        pid = self._session.link.pid if self._session.state == "ready" else None
+        loaded = [one.link.pid for one in (self._session, self._sessions.ahead) if one.state == "ready"]
         guide = guide_pid(self._sessions)
-        self._task = self._run(lambda: _measured(pid, guide))
+        self._task = self._run(lambda: _measured(loaded, guide))
         self._task.done.connect(self._on_measured)
         self._task.ended.connect(self._on_ended)
 
@@ -90,12 +90,12 @@ class Fits(QObject):
             self.measure()
 
 
-def _measured(pid: int | None, guide: int | None) -> Steps:
-    """Measure the memory. The memory of the worker with the process id `pid` counts as free for another model."""
+def _measured(loaded: Sequence[int | None], guide: int | None) -> Steps:
+    """Measure the memory. The memory of the workers with the process ids `loaded` counts as free for another model."""
     from app.catalog.machine_memory import machine_memory
 
     yield 0
-    return machine_memory(reusable_bytes=resident_bytes(pid)), resident_bytes(guide)
+    return machine_memory(reusable_bytes=sum(map(resident_bytes, loaded))), resident_bytes(guide)
 
 
 def _fit(model: LocalModel | RemoteModel, memory: Memory, kv_bits: KvBits, measured: Measured | None) -> Fit | None:

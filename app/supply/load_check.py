@@ -70,13 +70,15 @@ class LoadCheck:
         why = refusal(shape, memory, context_length=context, kv_bits=bits, extra_bytes=extra)
         if why is not None:
             return Refused(why)
-        # The loaded model makes room for this one. How much of a GPU it takes is not known.
-        now = machine_memory(reusable_bytes=resident_bytes(self._sessions.chosen.link.pid))
+        # The loaded model makes room for this one, and one that was loaded ahead, too. How much of a GPU they take is
+        # not known.
+        reusable = sum(resident_bytes(one.link.pid) for one in (self._sessions.chosen, self._sessions.ahead))
+        now = machine_memory(reusable_bytes=reusable)
         why = refusal_now(shape, now, context_length=context, kv_bits=bits, extra_bytes=extra)
         if why is None or now.kind != "ram":
             return None
         freed = resident_bytes(guide_pid(self._sessions))
-        later = machine_memory(reusable_bytes=resident_bytes(self._sessions.chosen.link.pid) + freed)
+        later = machine_memory(reusable_bytes=reusable + freed)
         if not freed or refusal_now(shape, later, context_length=context, kv_bits=bits, extra_bytes=extra) is not None:
             return Refused(why)
         helps = Sentence(

@@ -7398,6 +7398,10 @@ Gelöschte Gespräche und entfernte Zweige bleiben 30 Tage hier. So lange könne
         <translation>wartet, bis {other} geantwortet hat, und lädt dann {model}</translation>
     </message>
     <message>
+        <source>waiting for {other} to answer</source>
+        <translation>wartet, bis {other} geantwortet hat</translation>
+    </message>
+    <message>
         <source>waiting for the answer above</source>
         <translation>wartet auf die Antwort darüber</translation>
     </message>

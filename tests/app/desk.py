@@ -202,9 +202,11 @@ class Desk:
         self.store.clean_up(verbatim("Bough ended."))
         if flushes_in_background:
             self.store.flush_in_background()
-        self.link, self.guide_link = ScriptedLink(), ScriptedLink()
+        self.link, self.guide_link, self.ahead_link = ScriptedLink(), ScriptedLink(), ScriptedLink()
         self.session = ModelSession(self.link)
-        self.sessions = Sessions(self.session, ModelSession(self.guide_link))
+        self.sessions = Sessions(
+            self.session, ModelSession(self.guide_link), ModelSession(self.ahead_link, max_deaths=1)
+        )
         self.clock = Clock()
         """The time by which the answers are saved."""
         self.answers = Answers(self.sessions, self.store, clock=self.clock.read)

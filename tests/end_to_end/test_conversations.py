@@ -250,7 +250,7 @@ def test_ten_million_characters_are_kept_and_a_plain_sentence_says_why_there_is_
 ) -> None:
     store, link = Store(tmp_path / "store.sqlite3"), WorkerLink()
     session = ModelSession(link)
-    sessions = Sessions(session, ModelSession(WorkerLink()))
+    sessions = Sessions(session, ModelSession(WorkerLink()), ModelSession(WorkerLink()))
     answers = Answers(sessions, store)
     controller = Controller(
         Program(

@@ -94,7 +94,9 @@ class WaitingAnswers(QObject):
             text = self.tr("loading {model}: {stage}").format(model=model_label(model), stage=stage_text(session.stage))
             view.show_waiting(text, session.fraction)
         elif shown.is_queued(waiting.id) and other is not None:
+            is_loaded = session.name == model
             text = self.tr("waiting for {other} to answer, then loading {model}")
+            text = self.tr("waiting for {other} to answer") if is_loaded else text
             view.show_waiting(text.format(other=model_label(other), model=model_label(model)))
         elif is_below_another and shown.is_queued(waiting.id):
             view.show_waiting(self.tr("waiting for the answer above"))
@@ -111,13 +113,14 @@ class WaitingAnswers(QObject):
             view.show_waiting(self.tr("waiting for the answer in “{name}”").format(name=name))
 
     def _model_before(self, waiting: Message) -> str | None:
-        """Return the model that answers the same question before this one is loaded; None if there is none."""
-        shown, session = self._controller.shown, self._session_of(waiting)
+        """Return the model that answers the same question before this one; None if there is none."""
+        shown = self._controller.shown
+        turns = self._controller.program.sessions.taking_turns_with(self._session_of(waiting))
         for sibling in shown.siblings(waiting.id):
             message = shown.message(sibling)
-            is_theirs = _model_of(message) == session.name != _model_of(waiting)
-            if is_theirs and shown.is_streaming(sibling) and self._session_of(message) is session:
-                return session.name
+            session, model = self._session_of(message), _model_of(message)
+            if session in turns and session.name == model != _model_of(waiting) and shown.is_streaming(sibling):
+                return model
         return None
 
     def _session_of(self, waiting: Message) -> ModelSession:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
+from msgspec import structs
+from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QAccessible
 
 from app.ui.composer.sampling_panel import SamplingPanel
@@ -94,3 +97,43 @@ def test_two_models_answer_side_by_side_with_their_names_and_costs(
     words = screen_reader.found(page, QAccessible.Role.StaticText)
     assert {"Version 1 of 2 · oak", "Version 2 of 2 · elm"} <= words.keys()
     page.close_page()
+
+
+def test_the_second_model_loads_while_the_first_answers_and_stays_loaded(user: User, two: tuple[Path, Path]) -> None:
+    oak, elm = map(str, two)
+    sessions, preparation = user.application.sessions, user.controller.preparation
+    preparation.set_generation(structs.replace(preparation.generation, models=(oak, elm)))
+    pid = user.application.link.pid
+    assert pid is not None
+    paused: list[object] = []
+
+    def pause(*_reading: object) -> None:
+        os.kill(pid, signal.SIGSTOP)
+        paused.append(pid)
+
+    connection = user.controller.program.answers.reading.connect(pause)
+    user.window.composer.text.setPlainText("Is an oak a tree? " * 90)
+    user.bot.keyClick(user.window.composer.text, Qt.Key.Key_Return)
+    user.bot.waitUntil(lambda: bool(paused), timeout=PATIENCE_MS)
+    QObject.disconnect(connection)
+    page = user.window.side_by_side
+    waiting = page.message_ids[1]
+    try:
+        user.bot.waitUntil(lambda: sessions.ahead.state == "ready", timeout=PATIENCE_MS)
+        assert (sessions.chosen.name, sessions.ahead.name) == (oak, elm)
+        # They answer one after another.
+        assert user.controller.shown.is_queued(waiting)
+
+        def is_said() -> bool:
+            return "waiting for oak to answer" in screen_reader.found(page, QAccessible.Role.StaticText)
+
+        user.bot.waitUntil(is_said, timeout=PATIENCE_MS)
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    user.bot.waitUntil(lambda: not user.controller.program.answers.has_pending, timeout=PATIENCE_MS)
+    assert [user.controller.shown.message(one).text for one in page.message_ids] == ["Yes.", "No."]
+    assert (user.application.link.pid, sessions.chosen.name, sessions.ahead.state) == (pid, oak, "ready")
+    page.close_page()
+    # The memory of both is freed for a model that the user chooses.
+    user.controller.program.load_model(elm)
+    assert sessions.ahead.link.pid is None
