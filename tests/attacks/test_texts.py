@@ -10,9 +10,9 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from PySide6.QtCore import QMimeData, QSizeF, Qt
-from PySide6.QtGui import QTextCursor, QTextTable
-from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel
+from PySide6.QtCore import QMimeData, QRect, QSizeF, Qt
+from PySide6.QtGui import QPainter, QTextCursor, QTextTable
+from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QTextEdit
 
 from app.model.differences import comparison, differences
 from app.model.markdown_parser import parsed
@@ -20,7 +20,7 @@ from app.model.project import Project
 from app.notices import Notice
 from app.ui.comparing.compare_window import CompareWindow, Passage, Side
 from app.ui.composer.writing_field import WritingField
-from app.ui.text import layout_ahead, markdown_document
+from app.ui.text import layout_ahead, markdown_document, message_text
 from app.ui.text.code_frames import CopyButton
 from app.ui.text.document_text import blocks_between
 from app.ui.text.growing_blocks import opening_fence
@@ -37,6 +37,7 @@ from app.ui.text.slices import (
     MAX_FRAMES_AT_ONCE,
     next_slice,
 )
+from app.ui.text.text_painting import MAX_PAINTED_CHARS
 from app.ui.theme import LINE_PX, theme
 from tests.attacks.gui import ACTS, WAYS, Stage, stage
 from tests.attacks.texts import TEXTS
@@ -187,6 +188,34 @@ def test_a_long_text_is_laid_out_in_another_width_block_by_block_while_the_page_
     on_stage.desk.controller.shown.open_conversation(on_stage.plant(answer + " more\n\nMore"))
     on_stage.settle()
     assert on_stage.view.height() == laid_out
+
+
+def test_a_dense_text_is_painted_in_parts(monkeypatch: pytest.MonkeyPatch, on_stage: Stage) -> None:
+    on_stage.show(on_stage.plant(TEXTS["zalgo"]()))
+    text, paint = on_stage.view.text, message_text.paint_document
+    painted: list[QRect] = []
+
+    def spy(painter: QPainter, shown: QTextEdit, visible: QRect) -> None:
+        paint(painter, shown, visible)
+        if shown is text:
+            painted.append(visible)
+
+    monkeypatch.setattr(message_text, "paint_document", spy)
+    visible = text.viewport().visibleRegion().boundingRect()
+    text.viewport().update()
+    while not painted or painted[-1].bottom() < visible.bottom():
+        on_stage.turn()
+    chars_per_px = text.document().characterCount() / text.document().size().height()
+    assert max(part.height() for part in painted) <= 2 * MAX_PAINTED_CHARS / chars_per_px
+    assert painted[0].top() == visible.top()
+    assert all(below.top() == above.bottom() + 1 for above, below in itertools.pairwise(painted))
+
+
+def test_an_object_character_is_shown_as_a_character(on_stage: Stage) -> None:
+    """Qt takes it for a picture, and asks for the size of each whenever it paints one."""
+    on_stage.show(on_stage.plant("```\nd\ufffc\n```\n\na\ufffcb **c**"))
+    text = on_stage.view.text
+    assert text.document().toPlainText() == "d\ufffd\na\ufffdb c more"
 
 
 def test_a_long_text_keeps_its_room_while_the_look_changes(on_stage: Stage) -> None:

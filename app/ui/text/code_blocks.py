@@ -26,8 +26,8 @@ CODE_PADDING_PX = 12
 HEAD_PX = 32
 """The height of the frame's header, which has the name of the language, above the first line."""
 
-PARAGRAPH_ENDS = {0x2029: 0x2028, 0xFDD0: 0xFFFD, 0xFDD1: 0xFFFD}
-"""Characters at which Qt would begin a new block, with their replacements."""
+UNSAFE_CHARS = {0x2029: 0x2028, 0xFDD0: 0xFFFD, 0xFDD1: 0xFFFD, 0xFFFC: 0xFFFD}
+"""Characters at which Qt would begin a new block, or that it would take for pictures, with their replacements."""
 _SLICE_S = 0.003
 _MAX_LINE_CHARS = 2_000
 """Code with a longer line was hardly written by hand, and is not highlighted."""
@@ -92,7 +92,7 @@ def line_format(kind: int, *, left_px: int, top_px: int, quote_depth: int) -> QT
 
 def insert_code(cursor: QTextCursor, code: str, format_: QTextCharFormat) -> None:
     """Insert code at a cursor in a line of code; each line break begins a block."""
-    code = code.translate(PARAGRAPH_ENDS)
+    code = code.translate(UNSAFE_CHARS)
     block = cursor.blockFormat()
     if block.intProperty(CODE_LINE) == FIRST_LINE and "\n" in code:
         head, _, code = code.partition("\n")

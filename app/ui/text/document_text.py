@@ -20,6 +20,9 @@ _MAX_HIDDEN_CHARS = 2_000
 _GENERATED = frozenset("\u2028\u200b\u2002☐☑")
 """Characters in the document that stand for other characters in the source."""
 _OBJECT = "\ufffc"
+_REPLACEMENT = "\ufffd"
+_REPLACED = re.compile("[\0\ufffc\ufffd\ufdd0\ufdd1]")
+"""A character of the source for which the document has `_REPLACEMENT`."""
 _LONG_RUN = re.compile(r"([^\s\u200b]{1000})\u200b")
 """Text without a space, and the break that `inline_writer.breakable` inserted after it."""
 _BREAK = "\u200b"
@@ -32,6 +35,9 @@ def source_position(cursor: QTextCursor, source: str, start: int) -> int:
     for character, unit in _read_before(cursor):
         if character == _OBJECT:
             position = _after_formula(cursor, unit, source, position)
+        elif character == _REPLACEMENT:
+            replaced = _REPLACED.search(source, position, position + _MAX_HIDDEN_CHARS)
+            position = position if replaced is None else replaced.end()
         elif character not in _GENERATED:
             found = source.find(character, position, position + _MAX_HIDDEN_CHARS)
             position = found + 1 if found >= 0 else position

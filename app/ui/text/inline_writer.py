@@ -9,7 +9,7 @@ from markdown_it.token import Token
 from PySide6.QtGui import QFont, QTextCharFormat, QTextCursor
 
 from app.model import markdown_parser
-from app.ui.text.code_blocks import PARAGRAPH_ENDS
+from app.ui.text.code_blocks import UNSAFE_CHARS
 from app.ui.text.formulas import PlacedFormula, insert_formula
 from app.ui.text.text_formats import TextFormats, changed
 
@@ -76,13 +76,13 @@ class InlineWriter:
 
     def insert(self, text: str, format_: QTextCharFormat) -> None:
         """Write text in one format."""
-        self._cursor.insertText(breakable(text).translate(PARAGRAPH_ENDS), format_)
+        self._cursor.insertText(breakable(text).translate(UNSAFE_CHARS), format_)
 
     def insert_more(self, text: str, format_: QTextCharFormat) -> None:
         """Write text that continues the text before the cursor, even in the middle of a long word."""
         run = _LAST_RUN.search(self._cursor.block().text()[-1_000:])
         before = "" if run is None else run[0]
-        self._cursor.insertText(breakable(before + text)[len(before) :].translate(PARAGRAPH_ENDS), format_)
+        self._cursor.insertText(breakable(before + text)[len(before) :].translate(UNSAFE_CHARS), format_)
 
     def _is_between_wide(self, token: Token, number: int) -> bool:
         """Return whether a line end is between two characters of a script that has no spaces, such as Chinese."""

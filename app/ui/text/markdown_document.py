@@ -17,7 +17,7 @@ from PySide6.QtGui import QTextBlockFormat, QTextCursor, QTextDocument, QTextFor
 
 from app.model.markdown_parser import definitions, parsed
 from app.ui.text.block_writer import LIST_INDENT_PX
-from app.ui.text.code_blocks import CODE_LINE, HEAD_PX, PARAGRAPH_ENDS, CodeHighlighter, CodeSpan, highlight_now
+from app.ui.text.code_blocks import CODE_LINE, HEAD_PX, UNSAFE_CHARS, CodeHighlighter, CodeSpan, highlight_now
 from app.ui.text.containers import division, parsed_inside
 from app.ui.text.formulas import FORMULA, FormulaObject, PlacedFormula, fit_formula, formulas, text_format_at
 from app.ui.text.growing_blocks import (
@@ -551,7 +551,7 @@ class MarkdownDocument(QObject):
         """Replace a formula that can't be rendered by its source. Return the growth of the text in UTF-16 units."""
         format_ = text_format_at(cursor, placed)
         source = placed.source
-        cursor.insertText(breakable(source).translate(PARAGRAPH_ENDS), TextFormats(self._theme).code_inline(format_))
+        cursor.insertText(breakable(source).translate(UNSAFE_CHARS), TextFormats(self._theme).code_inline(format_))
         if cursor.blockFormat().alignment() == Qt.AlignmentFlag.AlignHCenter and cursor.currentTable() is None:
             block = cursor.blockFormat()
             block.clearProperty(QTextFormat.Property.BlockAlignment.value)

@@ -35,7 +35,7 @@ from app.ui.text.layout_ahead import LayoutAhead
 from app.ui.text.link_popover import TextLinks
 from app.ui.text.markdown_document import MarkdownDocument
 from app.ui.text.shown_json import ShownJson, shown_json
-from app.ui.text.text_painting import TextOrnaments, paint_caret, paint_cursor, paint_document
+from app.ui.text.text_painting import TextOrnaments, paint_caret, paint_cursor, paint_document, part_to_paint
 from app.ui.text.token_reader import TokenReader
 from app.ui.theme import COLUMN_PX, LINE_PX, Theme, scaled
 
@@ -261,7 +261,7 @@ class MessageText(QTextBrowser):
         if not picture.isNull():
             painter = QPainter(picture)
             painter.translate(-visible.topLeft())
-            self._paint(painter, visible)
+            self._paint(painter, part_to_paint(self, visible))
             painter.end()
         return picture
 
@@ -492,7 +492,11 @@ class MessageText(QTextBrowser):
         if self._ahead is not None:
             self._ahead.paint(painter)
         else:
-            self._paint(painter, e.rect())
+            part = part_to_paint(self, e.rect())
+            self._paint(painter, part)
+            if part != e.rect():
+                # The rest follows in the next turn of the event loop.
+                self.viewport().update(e.rect().adjusted(0, part.height(), 0, 0))
         painter.end()
 
     def _paint(self, painter: QPainter, visible: QRect) -> None:

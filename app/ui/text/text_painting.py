@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
-from PySide6.QtCore import QPoint, QPointF, QRect, QRectF, Qt
+from PySide6.QtCore import QPoint, QPointF, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import (
     QAbstractTextDocumentLayout,
     QColor,
@@ -13,6 +14,7 @@ from PySide6.QtGui import (
     QTextBlock,
     QTextCharFormat,
     QTextCursor,
+    QTextDocument,
 )
 from PySide6.QtWidgets import QTextEdit
 
@@ -20,12 +22,32 @@ from app.ui.text.block_writer import QUOTE_INDENT_PX
 from app.ui.text.code_blocks import CODE_LINE, CODE_PADDING_PX
 from app.ui.text.tables import LIFT_PX, PADDING_PX
 from app.ui.text.text_formats import BULLET_LEVEL, QUOTE_DEPTH
-from app.ui.theme import Theme
+from app.ui.theme import LINE_PX, Theme
 
 _CARET_PX = 2
 _BAR_PX = 3
 _BULLET_PX = 5
 _BULLET_GAP_PX = 9
+MAX_PAINTED_CHARS = 30_000
+"""The number of characters that are painted at a time. A page of ordinary text has 3,000, but thousands of combining
+marks may be in one line."""
+
+
+def part_to_paint(text: QTextEdit, rect: QRect) -> QRect:
+    """Return the upper part of a rectangle that can be painted at once: all of it unless the text is very dense."""
+    document = text.document()
+    if document.characterCount() <= MAX_PAINTED_CHARS:
+        return rect
+    room = MAX_PAINTED_CHARS
+    for block in blocks_in(document, rect):
+        place = document.documentLayout().blockBoundingRect(block)
+        top, bottom = max(place.top(), rect.top()), min(place.bottom(), rect.bottom())
+        chars_per_px = block.length() / max(place.height(), 1)
+        if chars_per_px * (bottom - top) > room:
+            height = max(math.ceil(top + room / chars_per_px) - rect.top(), LINE_PX)
+            return rect.intersected(QRect(rect.topLeft(), QSize(rect.width(), height)))
+        room -= round(chars_per_px * max(bottom - top, 0))
+    return rect
 
 
 def paint_document(painter: QPainter, text: QTextEdit, visible: QRect) -> None:
@@ -100,7 +122,7 @@ class TextOrnaments:
         """
         bars: list[QRect] = []
         num_open = 0
-        for block in self._blocks(visible):
+        for block in blocks_in(self._text.document(), visible):
             depth = block.blockFormat().intProperty(QUOTE_DEPTH)
             open_bars = bars[len(bars) - num_open :]
             if depth or open_bars:
@@ -132,7 +154,7 @@ class TextOrnaments:
         Every second level is not filled.
         """
         bullets: list[tuple[QRectF, bool, QColor]] = []
-        for block in self._blocks(visible):
+        for block in blocks_in(self._text.document(), visible):
             level = block.blockFormat().intProperty(BULLET_LEVEL)
             line = block.layout().lineAt(0) if level else None
             if line is not None and line.isValid():
@@ -147,13 +169,14 @@ class TextOrnaments:
                 bullets.append((rect, level % 2 == 1, block.charFormat().foreground().color()))
         return bullets
 
-    def _blocks(self, visible: QRect | None) -> Iterator[QTextBlock]:
-        """Yield the blocks that intersect `visible`; None means all blocks."""
-        layout = self._text.document().documentLayout()
-        block = self._text.document().begin()
-        if visible is not None:
-            first = layout.hitTest(QPointF(visible.topLeft()), Qt.HitTestAccuracy.FuzzyHit)
-            block = self._text.document().findBlock(max(0, first))
-        while block.isValid() and (visible is None or layout.blockBoundingRect(block).top() <= visible.bottom()):
-            yield block
-            block = block.next()
+
+def blocks_in(document: QTextDocument, visible: QRect | None) -> Iterator[QTextBlock]:
+    """Yield the blocks that intersect `visible`; None means all blocks."""
+    layout = document.documentLayout()
+    block = document.begin()
+    if visible is not None:
+        first = layout.hitTest(QPointF(visible.topLeft()), Qt.HitTestAccuracy.FuzzyHit)
+        block = document.findBlock(max(0, first))
+    while block.isValid() and (visible is None or layout.blockBoundingRect(block).top() <= visible.bottom()):
+        yield block
+        block = block.next()

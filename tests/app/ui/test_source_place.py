@@ -36,6 +36,7 @@ def text(qapp: QApplication, qtbot: QtBot) -> MessageText:
         "- [x] done END",
         "東京 😀 END",
         "note[^1]\n\n[^1]: The END.",
+        "\ufffcb and\ufffcc \ufffd END",
     ],
 )
 def test_the_cursor_maps_to_the_same_position_in_the_source(text: MessageText, source: str) -> None:
