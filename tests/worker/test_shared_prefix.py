@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Any
 
 import mlx.core as mx
 import numpy as np
 import numpy.typing as npt
 import pytest
 
-from worker import shared_prefix
+from worker import prefix_attention, shared_prefix
 from worker.shared_prefix import Prefix
 
 
@@ -65,10 +66,26 @@ def test_rows_over_a_prefix_equal_rows_alone(length: int):
             np.testing.assert_allclose(np.array(found)[row, head], expected, atol=2e-4)
 
 
-def test_blocks_take_no_memory():
+def test_attention_copies_no_prefix(monkeypatch: pytest.MonkeyPatch):
     whole = mx.zeros((1, 2, 2048, 64))
-    prefix = Prefix(whole[:, :, :1500], whole[:, :, :1500], range(2))
-    mx.eval(whole)
-    before = mx.get_active_memory()
-    assert [keys.shape[2:4] for keys, _ in prefix.blocks] == [(5, 256), (1, 220)]
-    assert mx.get_active_memory() - before < 4096
+    prefix = whole[:, :, :1500]
+    seen: list[npt.NDArray[np.float32]] = []
+    attend = prefix_attention._part  # pyright: ignore[reportPrivateUsage]
+
+    def watched(columns: Any, keys: Any, values: Any) -> Any:
+        seen.extend((keys, values))
+        return attend(columns, keys, values)
+
+    monkeypatch.setattr(prefix_attention, "_part", watched)
+    own = mx.zeros((2, 2, 3, 64))
+    prefix_attention.attend(mx.zeros((2, 4, 1, 64)), (prefix, prefix), (own, own), 1.0, None)
+    memory: Any = np.array(whole, copy=False)
+    assert [each.shape[1:3] for each in seen[::2]] == [(5, 256), (1, 220)]
+    assert all(np.shares_memory(each, memory) for each in seen)
+
+
+@pytest.mark.parametrize(("rows", "width"), [(2, 8), (64, 128), (1, 1 << 19)])
+def test_products_of_blocks_stay_with_one_thread(rows: int, width: int):
+    size = prefix_attention._block_size(rows * width)  # pyright: ignore[reportPrivateUsage]
+    assert size == 1 or size * rows * width <= 1 << 18
+    assert 1 <= size <= 256
