@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from worker.answers.hook_folder import HookFolder
@@ -38,10 +38,12 @@ from worker.protocol import (
     HooksListed,
     ListHooks,
     LoadModel,
+    Message,
     ModelLoaded,
     ModelLoading,
     Plan,
     Planned,
+    Prompt,
     Tokenize,
     Tokenized,
     UnloadModel,
@@ -53,6 +55,8 @@ from worker.requests.engine import Engine
 from worker.requests.request import Ticket
 from worker.sentence import Sentence
 from worker.templates.rendering import TRIAL_MODULES
+from worker.text.tokenizing import LONG_TEXT, Patience
+from worker.text.vocabulary import Vocabulary
 from worker.trial import StoppedError, TrialProcess
 from worker.values import Confinement
 
@@ -60,11 +64,34 @@ log = logging.getLogger(__name__)
 
 _DRAFT_PART = 4
 """The default limit is divided by this to get the limit of the draft model's own prompt cache."""
+_PIECES_AT_ONCE = 20_000
+"""So many tokens become text in about 40 ms."""
 _SAVING_S = 1.0
 """How long unloading may be delayed to save the prompt cache."""
 
 Question: TypeAlias = Plan | Validate | Tokenize | CacheStats | ListHooks
 """Commands that need no computing with the model."""
+
+
+def is_long(question: Question) -> bool:
+    """Return whether a question has so much text that its reply takes more than a tenth of a second."""
+    match question:
+        case Tokenize():
+            return _num_chars([question.prompt]) >= LONG_TEXT
+        case Plan():
+            prompts = question.prompts if question.prompts is not UNSET else []
+            return _num_chars(prompts) + _num_chars_in(question.messages) >= LONG_TEXT
+        case Validate() | CacheStats() | ListHooks():
+            return False
+
+
+def _num_chars(prompts: Sequence[Prompt]) -> int:
+    texts = [prompt.text for prompt in prompts if prompt.text is not UNSET]
+    return sum(map(len, texts)) + sum(_num_chars_in(prompt.messages) for prompt in prompts)
+
+
+def _num_chars_in(messages: list[Message] | UnsetType) -> int:
+    return 0 if messages is UNSET else sum(len(message.content) for message in messages)
 
 
 class ModelHost:
@@ -77,12 +104,14 @@ class ModelHost:
         confinement: Confinement = Confinement(),  # noqa: B008 (a frozen value)
         pulse: Pulse | None = None,
         trials: TrialProcess | None = None,
+        meanwhile: Callable[[], bool] | None = None,
     ) -> None:
         """`cache_folder`: where to keep the prompt cache on disk; None: nowhere. `hooks`: the available hooks.
 
         `confinement`: what this process gave up. `pulse` is notified of each activity. `trials` runs chat
-        templates; None means a new process.
+        templates; None means a new process. `meanwhile` is called while a long text is tokenized: see `Patience`.
         """
+        self._meanwhile = meanwhile
         self._pulse = pulse or Pulse()
         self._confinement = confinement
         self._hooks = hooks or HookFolder()
@@ -132,6 +161,8 @@ class ModelHost:
         # Drop the old model before reading the new weights: memory seldom holds both.
         self._drop()
         model = yield from _read(command, unread)
+        if self._meanwhile is not None:
+            model.vocabulary.patience = Patience(self._meanwhile)
         if command.cache.kv_bits is not None:
             model.quantize_kv(command.cache.kv_bits)
         draft, refused = yield from self._load_draft(command, model)
@@ -236,6 +267,11 @@ class ModelHost:
         return self._engine is not None and self._engine.is_busy
 
     @property
+    def is_beginning(self) -> bool:
+        """Whether `step` is preparing the prompt of a request, and may be stopped."""
+        return self._engine is not None and self._engine.is_beginning
+
+    @property
     def num_waiting(self) -> int:
         """The number of requests that were added and have not started."""
         return 0 if self._engine is None else self._engine.num_waiting
@@ -278,7 +314,7 @@ class ModelHost:
                 return Tokenized(
                     request_id=question.request_id,
                     token_ids=token_ids,
-                    pieces=[vocabulary.text_of([token_id]) for token_id in token_ids],
+                    pieces=_pieces(vocabulary, token_ids),
                     num_tokens=len(token_ids),
                     text=vocabulary.text_of(token_ids),
                 )
@@ -312,6 +348,16 @@ class ModelHost:
         if self._engine is None:
             raise ModelNotLoadedError
         return self._engine
+
+
+def _pieces(vocabulary: Vocabulary, token_ids: Sequence[int]) -> list[str]:
+    """Return the text of each token. Raises `StoppedError`."""
+    pieces: list[str] = []
+    for start in range(0, len(token_ids), _PIECES_AT_ONCE):
+        if start and vocabulary.patience is not None:
+            vocabulary.patience.go_on()
+        pieces += [vocabulary.text_of([token_id]) for token_id in token_ids[start : start + _PIECES_AT_ONCE]]
+    return pieces
 
 
 def _spell_alike(one: LanguageModel, other: LanguageModel) -> bool:

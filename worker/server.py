@@ -8,7 +8,8 @@ for earlier loads, so that the reply comes from the model that the sender expect
 The time to accept a command does not depend on how many wait. Beyond `MAX_WAITING`, new ones are refused.
 
 Chat templates run in a trial process. While the server waits for it, it reads commands, too: a cancelled request stops
-waiting at once, and so does a question when its model is about to be replaced.
+waiting at once, and so does a question when its model is about to be replaced. While it tokenizes megabytes for a
+question, it also goes on with answers and other questions.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from worker.errors import (
     failure,
     is_failure,
 )
-from worker.host import ModelHost, Question
+from worker.host import ModelHost, Question, is_long
 from worker.inbox import EndOfInput, Inbox, Incoming, Interrupt, Overload
 from worker.models.folder import find_model
 from worker.protocol import (
@@ -101,12 +102,14 @@ class Server:
         self._emit = emit
         self._pulse = pulse or Pulse()
         self._trials = TrialProcess(TRIAL_MODULES, self._is_still_wanted)
-        self._host = ModelHost(cache_folder, hooks, confinement, self._pulse, self._trials)
+        self._host = ModelHost(cache_folder, hooks, confinement, self._pulse, self._trials, self._work_meanwhile)
         self._open: dict[RequestId, Command] = {}
         """The accepted commands that have not ended. `cancel` and `shutdown` are never among them."""
         self._waiting = WaitingLine()
         self._questions: deque[Question] = deque()
         """Questions that wait only for their turn."""
+        self._long_questions: deque[Question] = deque()
+        """Those with long texts. While these are tokenized, all other work goes on."""
         self._notes: deque[Failed | Done | Overload] = deque()
         """Refusals and replies to `cancel` that wait for their turn."""
         self._running: tuple[Job, Ticket, Iterator[Event | None]] | None = None
@@ -131,21 +134,25 @@ class Server:
             self._read_commands()
             self._reply_some()
             self._start_next()
-            if self._running is not None:
-                self._step(self._running)
-            elif self._host.is_answering:
-                self._step_answers()
-            else:
-                continue
-            self._last_work_s, self._is_saved = time.monotonic(), False
+            self._work()
         self._trials.close()
         self._host.save(self._saving_s)
         # Refuse commands that came after the last step, so that they are answered, too.
         self._read_commands()
-        while self._notes or self._questions:
+        while self._notes or self._questions or self._long_questions:
             self._reply_some()
         if self._shutdown is not None:
             self._emit(Done(request_id=self._shutdown.request_id))
+
+    def _work(self) -> None:
+        """Do one step of a load or of all answers, if there are any."""
+        if self._running is not None:
+            self._step(self._running)
+        elif self._host.is_answering:
+            self._step_answers()
+        else:
+            return
+        self._last_work_s, self._is_saved = time.monotonic(), False
 
     # --- commands ------------------------------------------------------------------------------------------
 
@@ -168,6 +175,25 @@ class Server:
             return self._stepping is self._running and not self._stepping[1].is_cancelled
         return not any(ticket.is_cancelled for ticket in self._answering.values())
 
+    def _work_meanwhile(self) -> bool:
+        """Do other work while a long text is tokenized. Return whether its tokens are still wanted."""
+        is_wanted = self._is_still_wanted()
+        if not self._is_replying:
+            # A request that is being prepared starts again later. In the middle of an answer nothing is stopped.
+            return is_wanted or not self._host.is_beginning
+        if is_wanted:
+            activity = self._pulse.step
+            self._is_replying = False
+            try:
+                self._reply_to_short_ones()
+                # No load waits; otherwise the tokens would not be wanted.
+                self._start_next()
+                self._work()
+            finally:
+                self._is_replying = True
+                self._pulse.go_back(activity)
+        return is_wanted
+
     def _wait(self) -> Incoming:
         """Wait for a command. Shortly after the last work, save the prompt cache meanwhile, one file at a time.
 
@@ -186,7 +212,7 @@ class Server:
     @property
     def _is_idle(self) -> bool:
         is_quiet = self._running is None and not self._host.is_answering
-        return is_quiet and not (self._waiting or self._questions or self._notes)
+        return is_quiet and not (self._waiting or self._questions or self._long_questions or self._notes)
 
     def _receive(self, incoming: Incoming) -> None:
         if isinstance(incoming, EndOfInput):
@@ -245,7 +271,10 @@ class Server:
 
     def _ask(self, question: Question) -> None:
         self._open[question.request_id] = question
-        self._questions.append(question)
+        self._add_question(question)
+
+    def _add_question(self, question: Question) -> None:
+        (self._long_questions if is_long(question) else self._questions).append(question)
 
     def _append_waiting(self, command: Job | Generate | Question) -> None:
         """Append a command to those that wait. Raises `OverloadedError` if too many do."""
@@ -315,13 +344,17 @@ class Server:
 
     def _reply_some(self) -> None:
         """For a short time, emit refusals and reply to questions, each in their order."""
+        self._reply_to_short_ones()
+        if self._long_questions:
+            self._end(self._reply_to(self._long_questions.popleft()))
+
+    def _reply_to_short_ones(self) -> None:
         end = time.perf_counter() + _REPLYING_S
         while (self._notes or self._questions) and time.perf_counter() < end:
             if self._notes:
                 self._emit_note()
             if self._questions:
-                question = self._questions.popleft()
-                self._end(self._reply_to(question))
+                self._end(self._reply_to(self._questions.popleft()))
 
     def _emit_note(self) -> None:
         note = self._notes.popleft()
@@ -350,7 +383,9 @@ class Server:
         """Start waiting requests. Answers join the running ones; a load waits until answers and questions are done."""
         while self._waiting and self._running is None:
             job, ticket = self._waiting.first
-            if isinstance(job, LoadModel | UnloadModel) and (self._host.is_answering or self._questions):
+            if isinstance(job, LoadModel | UnloadModel) and (
+                self._host.is_answering or self._questions or self._long_questions
+            ):
                 return
             self._waiting.remove(ticket.request_id)
             match job:
@@ -362,7 +397,7 @@ class Server:
                 case Generate():
                     self._start_answer(job, ticket)
                 case Plan() | Validate() | Tokenize() | CacheStats() | ListHooks():
-                    self._questions.append(job)
+                    self._add_question(job)
 
     def _step(self, running: tuple[Job, Ticket, Iterator[Event | None]]) -> None:
         job, _, steps = self._stepping = running

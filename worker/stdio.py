@@ -49,6 +49,7 @@ def serve(cache_folder: Path | None = None, hooks_folder: Path | None = None, ho
     from worker.inbox import Inbox, InterruptSignals
     from worker.pulse import Pulse
     from worker.server import Server
+    from worker.text.tokenizing import THREAD_NAME
     from worker.watchdog import Watchdog
 
     inbox = Inbox()
@@ -76,6 +77,10 @@ def serve(cache_folder: Path | None = None, hooks_folder: Path | None = None, ho
     pulse.start()
     hooks = HookFolder(hooks_folder, watchdog, confinement=confinement)
     Server(inbox, emit, cache_folder, hooks, confinement, pulse, saving_s=_SAVING_S).run()
+    if any(thread.name == THREAD_NAME for thread in threading.enumerate()):
+        # A thread in the tokenizer library would abort the process at Python's own end.
+        sys.stderr.flush()
+        os._exit(signals.exit_code)
     return signals.exit_code
 
 

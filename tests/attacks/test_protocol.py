@@ -106,6 +106,59 @@ def test_a_cancel_is_obeyed_before_the_questions_that_came_earlier(answering: St
     assert order.index("busy") < 41
 
 
+_LONG = "Hello there, how are you? " * 20_000
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        {"type": "tokenize", "text": _LONG, "counts_only": True},
+        *in_long_runs(
+            [
+                {"type": "plan", "prompts": [{"text": _LONG}]},
+                {"type": "tokenize", "messages": [{"role": "user", "content": _LONG}], "counts_only": True},
+                {"type": "tokenize", "text": _LONG},
+            ]
+        ),
+    ],
+)
+def test_answers_and_other_commands_go_on_while_a_long_text_is_tokenized(
+    answering: StdioWorker, question: dict[str, Any]
+):
+    commands = [
+        {"request_id": "long", **question},
+        {"type": "plan", "request_id": "short", "prompts": [{"text": "Hello"}]},
+        {"type": "generate", "request_id": "other", "text": "Hello", "max_tokens": 3},
+        {"type": "cancel", "request_id": "cancel", "target": "busy"},
+    ]
+    num_before = len(answering.events)
+    sender = flood(answering, commands)
+    ends = ends_of(answering, 5)
+    sender.join()
+    kinds = {name: end["type"] for name, end in ends.items()}
+    assert kinds["long"] in {"tokenized", "planned"}
+    assert ends["busy"]["choices"][0]["reason"] == "cancelled"
+    assert next(reversed(ends)) == "long"
+    assert "other" in {event["request_id"] for event in answering.events[num_before:] if event["type"] == "chunk"}
+
+
+@pytest.mark.parametrize("end", ["load_model", "shutdown"])
+def test_a_long_text_holds_up_neither_a_load_nor_the_end(ending: StdioWorker, end: str):
+    commands = [
+        {"type": "cancel", "request_id": "cancel", "target": "busy"},
+        {"type": "tokenize", "request_id": "long", "text": 3 * _LONG},
+        {"type": end, "request_id": "end", **({"model": "guide"} if end == "load_model" else {})},
+    ]
+    sender = flood(ending, commands)
+    ends = ends_of(ending, 4)
+    sender.join()
+    assert next(reversed(ends)) == "end"
+    assert ends["long"]["type"] == "failed"
+    assert ends["end"]["type"] in {"model_loaded", "done"}
+    if end == "shutdown":
+        assert ending.process.wait(PATIENCE_S) == 0
+
+
 @pytest.mark.long
 def test_questions_that_wait_for_a_load_count_too(stdio_worker: StdioWorker, endless_model: Path):
     load = {"type": "load_model", "request_id": "load", "model": str(endless_model)}

@@ -82,6 +82,8 @@ class Engine:
         self._decoder = Decoder(model, self.cache, looks_ahead=looks_ahead)
         self._queue = Queue()
         self._reading: tuple[SequenceGroup, Generator[list[Event]]] | None = None
+        self.is_beginning = False
+        """Whether the next request's prompt is being made. Until it is done, `StoppedError` may be raised."""
         self._num_read = 0
         """How many tokens of the sequence in prefill were processed so far."""
         self._is_short = False
@@ -192,6 +194,7 @@ class Engine:
                 if not self._running:
                     mx.reset_peak_memory()
                 self._pulse.enter("template")
+                self.is_beginning = True
                 try:
                     self._check(command)
                     request = Request(command, ticket, self._prompts, self.model, self._hooks, self._pulse)
@@ -201,6 +204,8 @@ class Engine:
                     del queue.requests[ticket]
                     yield failed(command.request_id, error)
                     return
+                finally:
+                    self.is_beginning = False
                 del queue.requests[ticket]
                 queue.groups.append(SequenceGroup(request, list(range(command.n)), request.sequence))
             group = queue.groups[0]

@@ -69,7 +69,13 @@ class Prompts:
         if prompt.text is not UNSET:
             ids = self._texts.get(prompt.text)
             if ids is None:
-                ids = array("I", plain_ids(self._model.tokenizer, prompt.text, add_special_tokens=True))
+                found = plain_ids(
+                    self._model.tokenizer,
+                    prompt.text,
+                    add_special_tokens=True,
+                    patience=self._model.vocabulary.patience,
+                )
+                ids = array("I", found)
                 self.check(ids, "text")
                 self._texts.put(prompt.text, ids, len(prompt.text) + 4 * len(ids))
             return self._not_empty(ids)
@@ -169,7 +175,7 @@ class Prompts:
             for turn, weight in zip(turns, known, strict=True)
             if weight is None
         ]
-        encoded = iter(ids_of_all(self._model.tokenizer, texts))
+        encoded = iter(ids_of_all(self._model.tokenizer, texts, patience=self._model.vocabulary.patience))
         weights: list[int] = []
         for turn, weight in zip(turns, known, strict=True):
             if weight is None:
@@ -202,7 +208,7 @@ class Prompts:
             texts = ["\n".join(texts)]
         for text in texts:
             if len(text) > 2 * max_chars:
-                beginning = plain_ids(self._model.tokenizer, text[:max_chars])
+                beginning = plain_ids(self._model.tokenizer, text[:max_chars], patience=self._model.vocabulary.patience)
                 if len(beginning) > self._model.context_length:
                     num_tokens = len(beginning) * len(text) // max_chars
                     raise self._overflow(Sentence("about {num_tokens}", num_tokens=num_tokens))

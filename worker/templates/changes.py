@@ -92,8 +92,7 @@ def _written(numbered: str, rendered: str, marks: Marks) -> set[int] | None:
     The arguments are those of `left_out`.
     """
     number = re.compile(f"{marks.begin}([{marks.split}{marks.end}]+){marks.begin}")
-    no_marks = dict.fromkeys(map(ord, (marks.split, marks.begin, marks.end)))
-    if numbered.translate(no_marks) != rendered.translate(no_marks):
+    if marks.removed_from(numbered) != marks.removed_from(rendered):
         return None
     bits = {ord(marks.split): "0", ord(marks.end): "1"}
     return {int(found[1].translate(bits), 2) for found in number.finditer(numbered)}

@@ -224,7 +224,7 @@ class ChatTemplate:
         indices = [index for index, turn in enumerate(turns) if turn.written is not None]
         if not indices:
             return text, spans
-        plain = _unmarked(text, marks)
+        plain = marks.removed_from(text)
         schemas = {tool["function"]["name"]: tool["function"]["parameters"] for tool in given.tools}
         places: dict[int, Place] = {}
         reached = 0
@@ -245,7 +245,7 @@ class ChatTemplate:
         known = self._befores.get(key)
         if known is None:
             try:
-                known = _unmarked(self._render(turns, given, marks, {}), marks)
+                known = marks.removed_from(self._render(turns, given, marks, {}))
             except BadRequestError:
                 return None
             self._befores.put(key, known, len(known) + 500)
@@ -354,7 +354,8 @@ class ChatTemplate:
         ids = self._plain_ids(text)
         parts = self._control_token.split(text)
         controls = [self._vocabulary.control_texts[control] for control in parts[1::2]]
-        found = [token_id for token_id in ids if token_id in self._vocabulary.control_ids - self._unknown_ids]
+        known = self._vocabulary.control_ids - self._unknown_ids
+        found = [token_id for token_id in ids if token_id in known]
         if found == controls and max(ids, default=0) < len(self._vocabulary):
             return ids
         # A normalizer turned other text into a control token (full-width letters, capitals), or the tokenizer has
@@ -365,7 +366,7 @@ class ChatTemplate:
         ]
 
     def _plain_ids(self, text: str) -> list[int]:
-        return plain_ids(self._tokenizer, text) if text else []
+        return plain_ids(self._tokenizer, text, patience=self._vocabulary.patience) if text else []
 
 
 def _as_text(options: Mapping[str, Any]) -> str:
@@ -373,10 +374,6 @@ def _as_text(options: Mapping[str, Any]) -> str:
         return repr(options) if options else ""
     except RecursionError:
         raise BadRequestError(verbatim("`template_options` is nested too deeply. Send it flat.")) from None
-
-
-def _unmarked(text: str, marks: Marks) -> str:
-    return text.translate(dict.fromkeys(map(ord, (marks.split, marks.begin, marks.end))))
 
 
 def _with_marks(text: str, places: Mapping[int, Place], marks: Marks) -> str:

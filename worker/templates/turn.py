@@ -47,6 +47,11 @@ class Marks:
     end: str
     """...and after it."""
 
+    def removed_from(self, text: str) -> str:
+        """Return text without these characters."""
+        # Three calls of `replace` take a tenth of the time of one `translate`.
+        return text.replace(self.split, "").replace(self.begin, "").replace(self.end, "")
+
 
 @dataclass(frozen=True, eq=False)
 class Span:

@@ -12,7 +12,7 @@ from tokenizers import Tokenizer
 from worker.text.characters import split_characters
 from worker.text.control_tokens import is_reasoning, pattern_of
 from worker.text.token_bytes import token_bytes
-from worker.text.tokenizing import plain_ids
+from worker.text.tokenizing import Patience, plain_ids
 
 # Characters that tokenizers seldom join with the text after them. They help to find ids without a prepended space.
 _SEPARATORS = ("\n", "|", ")", "=", "\x00")
@@ -31,6 +31,8 @@ class Vocabulary:
     def __init__(self, tokenizer: Tokenizer, eos_ids: Iterable[int] = (), size: int = 0) -> None:
         """`size` is the model's number of logits; 0 means unknown. Ids beyond it are left out."""
         self._tokenizer = tokenizer
+        self.patience: Patience | None = None
+        """Waits for long texts. None: other work waits for them."""
         self.bytes: list[bytes] = token_bytes(tokenizer, size)
         added = {
             token_id: token
@@ -168,7 +170,7 @@ class Vocabulary:
 
     def _tokenized(self, text: str) -> list[int]:
         size = len(self.bytes)
-        return [token_id for token_id in plain_ids(self._tokenizer, text) if token_id < size]
+        return [token_id for token_id in plain_ids(self._tokenizer, text, patience=self.patience) if token_id < size]
 
     def _fewest(self, data: bytes) -> list[int] | None:
         """Return the fewest plain tokens that spell `data`; None if there are none."""
