@@ -120,6 +120,13 @@ def _cut_off(widget: QWidget) -> Iterator[str]:
         needed = widget.heightForWidth(width)
         if widget.height() < needed - 1:
             yield f"{text!r} needs {needed} px of height and has {widget.height()}"
+        # Without the breaks that `BreakingLabel` hides.
+        shown, room = QLabel.text(widget), widget.contentsRect().width()
+        lines_px = widget.fontMetrics().boundingRect(0, 0, room, 9999, Qt.TextFlag.TextWordWrap, shown).width()
+        if lines_px > room + 1:
+            yield f"{text!r} has a word of {lines_px} px and {room} px of room"
+    elif isinstance(widget, QToolButton) and not text and widget.width() < widget.iconSize().width():
+        yield f"the icon of {widget.accessibleName()!r} is squeezed into {widget.width()} px"
     elif text and width < _width_of(widget, text) - 1:
         yield f"{text!r} needs {_width_of(widget, text)} px and has {width}"
     parent = widget.parentWidget()

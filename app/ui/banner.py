@@ -49,7 +49,7 @@ from app.notices import (
 )
 from app.sentences import translated
 from app.ui.parts.buttons import claim_escape
-from app.ui.parts.labels import beginning
+from app.ui.parts.labels import BreakingLabel, beginning
 from app.ui.theme import COLUMN_PX, Theme, icon, repolish, scaled
 from worker.sentence import verbatim
 
@@ -87,6 +87,9 @@ class Banner(QWidget):
     left = Signal()
     """The banner was closed while it had the focus."""
 
+    covering = Signal(int)
+    """The banner covers this height at the top of the page, in pixels; 0 means that it was closed."""
+
     action_requested = Signal(object)
     """The `NoticeAction` of the button that was pressed."""
 
@@ -104,9 +107,7 @@ class Banner(QWidget):
         self._card = QFrame()
         self._card.setObjectName("banner")
         self._icon = QLabel()
-        self.label = QLabel()
-        self.label.setWordWrap(True)
-        self.label.setTextFormat(Qt.TextFormat.PlainText)
+        self.label = BreakingLabel()
         self.button = QPushButton()
         self.button.clicked.connect(self._on_button)
         self.close_button = QToolButton()
@@ -143,12 +144,23 @@ class Banner(QWidget):
         width = min(COLUMN_PX + 16, page.width() - 2 * (_NARROW_EDGE_PX if is_narrow else _EDGE_PX))
         self._grid.setHorizontalSpacing(_NARROW_GAP_PX if is_narrow else _GAP_PX)
         self._place_button(width)
+        self._align()
         self._scrolling_text.updateGeometry()
         whole = self._card_height(width)
         height = min(whole, max(round(page.height() * _OF_PAGE), self.minimumSizeHint().height()))
         self._scrolling_text.allow_bar(is_allowed=height < whole)
         self.setGeometry(page.left() + (page.width() - width) // 2, page.top() + _TOP_PX, width, height)
         self.raise_()
+        if not self.isHidden():
+            self.covering.emit(_TOP_PX + height)
+
+    def _align(self) -> None:
+        """Put the icon and the buttons level with the first line of the text."""
+        beside = [self.close_button] if self._is_button_below else [self.close_button, self.button]
+        row_px = max(widget.sizeHint().height() for widget in beside if not widget.isHidden())
+        for widget in (self._icon, self.close_button):
+            widget.setFixedHeight(row_px)
+        self._scrolling_text.put_first_line_into(row_px)
 
     def _card_height(self, width: int) -> int:
         layout = self._grid
@@ -186,6 +198,7 @@ class Banner(QWidget):
         if self._notice is None:
             had_focus = self._has_focus
             self.setVisible(False)
+            self.covering.emit(0)
             if had_focus:
                 self.left.emit()
         elif self._notice is not shown:
@@ -336,6 +349,12 @@ class _ScrollingText(QScrollArea):
         self.setSizePolicy(policy)
         # The area takes the focus, so that keys can scroll it, only while there is something to scroll.
         self.verticalScrollBar().rangeChanged.connect(self._on_range)
+
+    def put_first_line_into(self, height_px: int) -> None:
+        """Set the space above and below the text so that its first line is in the middle of this height."""
+        space = height_px - self._label.fontMetrics().lineSpacing() - 2 * self.frameWidth()
+        above = max(space // 2, 0)
+        self.setViewportMargins(0, above, 0, above)
 
     def allow_bar(self, *, is_allowed: bool) -> None:
         """Allow a scroll bar or not. Qt keeps one that a lower frame once needed."""

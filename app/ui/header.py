@@ -135,7 +135,9 @@ class Header(QFrame):
             self._row.setContentsMargins(8 if is_narrow else 12, 0, 8 if is_narrow else 16, 0)
             self._row.setSpacing(spacing)
         others = self._row.minimumSize().width() - self.title.minimumWidth()
-        self.title.setMinimumWidth(max(min(scaled(_MIN_TITLE_PX), self.width() - others), 0))
+        least = max(min(scaled(_MIN_TITLE_PX), self.width() - others), 0)
+        self.title.setMinimumWidth(least)
+        self.model_button.limit(self.width() - others - least + self.model_button.minimumSizeHint().width())
 
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:

@@ -222,6 +222,7 @@ class Welcome(QScrollArea):
         from app.ui.download_offer import DownloadOffer
 
         offer = DownloadOffer()
+        self._place_of_offer.addSpacing(8)
         self._place_of_offer.addWidget(offer, 0, Qt.AlignmentFlag.AlignHCenter)
         self._place_of_offer.addSpacing(8)
         order_tabs(self.questions[0], [offer.button, offer.cancel_button])

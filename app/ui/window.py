@@ -105,6 +105,7 @@ class MainWindow(QMainWindow):
         column.addWidget(self._pages, 1)
         column.addWidget(self.composer)
         self.banner.lie_over(self._pages, middle)
+        self.banner.covering.connect(self.transcript.cover)
         centre = QWidget()
         row = QHBoxLayout(centre)
         row.setContentsMargins(0, 0, 0, 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
@@ -10,10 +11,12 @@ from PySide6.QtWidgets import QApplication, QDialog, QListWidget, QWidget
 
 from app.catalog.good_models import good_models
 from app.catalog.starter import starter_path
+from app.notices import Notice, ShowFile
 from app.ui.text.message_text import MessageText
 from tests.app.ui.waiting import are_formulas_rendered
 from tests.models import byte_level_tokenizer, write_random_llama
 from tests.scenes.stage import Stage
+from worker.sentence import verbatim
 
 
 def first_start(stage: Stage) -> QWidget:
@@ -73,6 +76,16 @@ def editing(stage: Stage) -> QWidget:
 def selecting(stage: Stage) -> QWidget:
     stage.open("table")
     stage.act("select_messages")
+    return stage.window
+
+
+def notice(stage: Stage) -> QWidget:
+    """A notice with a long name of a file, above a short conversation."""
+    stage.open("versions")
+    path = Path("/home/a-user/Documents") / f"{'a_name_without_spaces_' * 4}.md"
+    text = verbatim(f"The branch was exported to {path}.")
+    stage.application.program.notices.post(Notice(text, action=ShowFile(path)))
+    stage.wait(stage.window.banner.isVisible)
     return stage.window
 
 

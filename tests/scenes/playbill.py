@@ -31,6 +31,7 @@ SCENES: Mapping[str, Scene] = {
     "three siblings": partial(conversations.opened, name="versions"),
     "editing": conversations.editing,
     "selected messages": conversations.selecting,
+    "long notice": conversations.notice,
     "found": conversations.finding,
     "tokens": conversations.tokens,
     "streaming": asking.streaming,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from bisect import bisect_right
 from collections.abc import Generator, Iterator, Sequence
@@ -14,25 +15,31 @@ from PySide6.QtGui import (
     QAccessibleAnnouncementEvent,
     QColor,
     QKeySequence,
+    QResizeEvent,
     QShortcut,
     QTextBlockFormat,
     QTextCharFormat,
     QTextCursor,
     QTextOption,
 )
-from PySide6.QtWidgets import QComboBox, QFrame, QHBoxLayout, QTextEdit, QWidget
+from PySide6.QtWidgets import QBoxLayout, QComboBox, QFrame, QTextEdit, QVBoxLayout, QWidget
+from typing_extensions import override
 
 from app.model.differences import Stretch, comparison
 from app.model.rendered_words import rendered_words
 from app.numbers import counted
-from app.ui.parts.sheet import Sheet
+from app.ui.parts.sheet import Filling, Sheet
 from app.ui.text.slices import MAX_BLOCK_CHARS
-from app.ui.theme import LINE_PX, TEXT_PX, Theme, text_font
+from app.ui.theme import LINE_PX, TEXT_PX, Theme, scaled, text_font
 
 _WIDTH_PX, _HEIGHT_PX = 1000, 680
 _MAX_ANNOUNCED_CHARS = 60
 """Screen readers announce only this many characters of a difference."""
 _MARGIN_PX = 12
+_STACKED_PX = 480
+_MIN_PANE_PX = 120
+_FRAME_PX = 4
+_NO_LIMIT_PX = 16_777_215
 _GAP_PX = 12
 _ABOVE = 1 / 3
 """The vertical position of the current difference, as a fraction of its pane's height from the top."""
@@ -72,8 +79,6 @@ class CompareWindow(Sheet):
         self._sides: Sequence[Side] = ()
         self.left_choice = QComboBox()
         self.right_choice = QComboBox()
-        head = QHBoxLayout()
-        head.setSpacing(12)
         for choice, pane, name in (
             (self.left_choice, self.panes.left, self.tr("Left text")),
             (self.right_choice, self.panes.right, self.tr("Right text")),
@@ -82,14 +87,13 @@ class CompareWindow(Sheet):
             choice.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
             choice.activated.connect(self._show_chosen)
             pane.setAccessibleName(name)
-            head.addWidget(choice, 1)
-        self.body.addLayout(head)
+        self.panes.add_heads(self.left_choice, self.right_choice)
         self.body.addWidget(self.panes, 1)
         self.previous_button = self.add_button(self.tr("Previous difference"), lambda: self.panes.step(-1))
         self.previous_button.setToolTip(self.tr("Previous difference (Shift+F7)"))
         self.next_button = self.add_button(self.tr("Next difference"), lambda: self.panes.step(1), is_primary=True)
         self.next_button.setToolTip(self.tr("Next difference (F7)"))
-        self.add_button(self.tr("Close"), self.close)
+        self.close_button = self.add_button(self.tr("Close"), self.close)
         for key, step in (("F7", 1), ("Shift+F7", -1), ("Alt+Down", 1), ("Alt+Up", -1)):
             QShortcut(QKeySequence(key), self, partial(self.panes.step, step))
         self.panes.stepped.connect(self._on_stepped)
@@ -103,8 +107,10 @@ class CompareWindow(Sheet):
             choice.addItems([side.title for side in sides])
             choice.setCurrentIndex(number)
         self._show_chosen()
-        self.open_at(_WIDTH_PX, _HEIGHT_PX)
-        self.next_button.setFocus(Qt.FocusReason.OtherFocusReason)
+        self.open_at(_WIDTH_PX, _HEIGHT_PX, filling=Filling(self.panes, self.panes.height_of_texts))
+        # Texts that are still being compared may differ.
+        first = self.close_button if self.next_button.isHidden() else self.next_button
+        first.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def set_theme(self, theme: Theme) -> None:
         self.panes.set_theme(theme)
@@ -118,8 +124,7 @@ class CompareWindow(Sheet):
 
     def _show_count(self) -> None:
         has_any = self.panes.num_differences > 0
-        for button in (self.previous_button, self.next_button):
-            button.setEnabled(has_any)
+        self._offer_steps(is_possible=has_any)
         if self.panes.num_differences == 1:
             text = self.tr("1 difference")
         elif has_any:
@@ -132,6 +137,13 @@ class CompareWindow(Sheet):
             compared = self.tr("Only the beginning of these long texts is shown and compared.")
             text = f"{text} · {compared}" if has_any else compared
         self.show_message(text)
+
+    def _offer_steps(self, *, is_possible: bool) -> None:
+        """Show the buttons that lead to the differences, or hide them where there is none."""
+        if not is_possible and self.focusWidget() in {self.previous_button, self.next_button}:
+            self.close_button.setFocus(Qt.FocusReason.OtherFocusReason)
+        for button in (self.previous_button, self.next_button):
+            button.setVisible(is_possible)
 
     @property
     def _count(self) -> str:
@@ -157,7 +169,9 @@ class _Beginning(NamedTuple):
 
 
 class ComparePanes(QWidget):
-    """Two texts side by side that scroll together; removed text is struck out, added text underlined.
+    """Two texts that scroll together; removed text is struck out, added text underlined.
+
+    They are side by side, or one below the other in a narrow window.
 
     Markdown is compared as the page shows it: only the words, without the marks.
     """
@@ -185,13 +199,41 @@ class ComparePanes(QWidget):
         self._is_following = False
         self.left = _pane()
         self.right = _pane()
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(_GAP_PX)
-        row.addWidget(self.left, 1)
-        row.addWidget(self.right, 1)
+        self._row = QBoxLayout(QBoxLayout.Direction.LeftToRight, self)
+        self._row.setContentsMargins(0, 0, 0, 0)
+        self._row.setSpacing(_GAP_PX)
+        self._columns = QVBoxLayout(), QVBoxLayout()
+        for column, pane in zip(self._columns, (self.left, self.right), strict=True):
+            column.setSpacing(_GAP_PX)
+            column.addWidget(pane, 1)
+            self._row.addLayout(column, 1)
         for pane, other in ((self.left, self.right), (self.right, self.left)):
             pane.verticalScrollBar().valueChanged.connect(partial(self._follow, pane, other))
+
+    def add_heads(self, left: QWidget, right: QWidget) -> None:
+        """Put a widget above each text."""
+        for column, head in zip(self._columns, (left, right), strict=True):
+            column.insertWidget(0, head)
+
+    def height_of_texts(self, _width_px: int) -> int:
+        """Return the height in pixels at which both texts are visible as a whole, at their present width."""
+        if self.is_comparing:
+            return _NO_LIMIT_PX
+        texts = [math.ceil(pane.document().size().height()) + _FRAME_PX for pane in (self.left, self.right)]
+        around = self._columns[0].sizeHint().height() - self.left.sizeHint().height()
+        heights = [max(text, scaled(_MIN_PANE_PX)) + around for text in texts]
+        return sum(heights) + _GAP_PX if self._is_stacked else max(heights)
+
+    @property
+    def _is_stacked(self) -> bool:
+        return self._row.direction() == QBoxLayout.Direction.TopToBottom
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        # Where two columns are too narrow to read, one text stands below the other.
+        directions = QBoxLayout.Direction
+        self._row.setDirection(directions.TopToBottom if self.width() < scaled(_STACKED_PX) else directions.LeftToRight)
 
     @property
     def num_differences(self) -> int:

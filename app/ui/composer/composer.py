@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QFontMetricsF, QKeyEvent, QResizeEvent, QTextCursor
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.ui.composer.chips import Chips
@@ -23,7 +23,9 @@ _MIN_LINES_PX = 100
 """The window's height in pixels for each line that the field may have, up to `_MAX_LINES`."""
 _BUTTON_PX = 32
 _MIN_TARGET_PX = 28
-_GAP_PX = 4
+_GAP_PX, _NARROW_GAP_PX = 4, 2
+_NARROW_PX = 420
+_CARD_MARGINS_PX = (12, 8, 8, 8)
 _STOPPING_MS = 100
 
 
@@ -102,7 +104,7 @@ class Composer(QWidget):
         self.send_button.clicked.connect(self._on_button)
 
     def _lay_out(self) -> None:
-        row = QHBoxLayout()
+        self._row = row = QHBoxLayout()
         row.setSpacing(_GAP_PX)
         for button in (self.attach_button, self.system_button, self.format_button):
             row.addWidget(button)
@@ -112,12 +114,13 @@ class Composer(QWidget):
         row.addWidget(self.gauge)
         row.addSpacing(_GAP_PX)
         row.addWidget(self.send_button)
+        self._card.installEventFilter(self)
         self._card.setObjectName("composer")
         # The field has the focus when a window opens.
         self._card.setProperty("active", True)
         self._card.setMaximumWidth(COLUMN_PX + 16)
         inner = QVBoxLayout(self._card)
-        inner.setContentsMargins(12, 8, 8, 8)
+        inner.setContentsMargins(*_CARD_MARGINS_PX)
         inner.setSpacing(4)
         inner.addWidget(self.attachments)
         inner.addWidget(self.text)
@@ -284,6 +287,17 @@ class Composer(QWidget):
         line_px = math.ceil(QFontMetricsF(self.text.font()).lineSpacing())
         self.text.setFixedHeight(max(round(min(num_lines, max_lines)) * line_px, LINE_PX) + 8)
 
+    def _fit_row(self) -> None:
+        """Show the name of the answer format where the gauge then still has room for all that it says."""
+        spacing = _NARROW_GAP_PX if self.width() < _NARROW_PX else _GAP_PX
+        if self._row.spacing() != spacing:
+            self._row.setSpacing(spacing)
+        others = (self.attach_button, self.system_button, self.sampling_button, self.gauge, self.send_button)
+        taken = sum(button.sizeHint().width() for button in others) + (len(others) + 1) * spacing + _GAP_PX
+        # The row itself gets its new width only after this.
+        left_px, _, right_px, _ = _CARD_MARGINS_PX
+        self.format_button.limit(self._card.contentsRect().width() - left_px - right_px - taken)
+
     # --- events --------------------------------------------------------------------------------------------
 
     @override
@@ -293,6 +307,10 @@ class Composer(QWidget):
 
     @override
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if watched is self._card:
+            if event.type() in {QEvent.Type.Resize, QEvent.Type.LayoutRequest}:
+                self._fit_row()
+            return False
         is_active = event.type() == QEvent.Type.FocusIn
         if (is_active or event.type() == QEvent.Type.FocusOut) and self._card.property("active") != is_active:
             self._card.setProperty("active", is_active)
@@ -318,6 +336,7 @@ def _style(button: QToolButton, name: str, *, has_text: bool = True) -> None:
     button.setToolButtonStyle(styles.ToolButtonTextBesideIcon if has_text else styles.ToolButtonIconOnly)
     button.setMinimumHeight(_MIN_TARGET_PX)
     if not has_text:
-        button.setMinimumWidth(_MIN_TARGET_PX)
+        # A narrower button would squeeze its icon.
+        button.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
     button.setProperty("set", False)
     button.setProperty("kind", "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QPoint, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QIcon, QPainter, QPixmap
 from PySide6.QtWidgets import QToolTip
+from typing_extensions import override
 
 from app.costs.context_meter import ContextUse
 from app.model.message import Overflow
@@ -16,6 +17,7 @@ from app.ui.theme import Theme, repolish
 
 _BAR = QSize(44, 8)
 _MIN_SHOWN_S = 0.95
+_USUAL = "88 %"
 
 
 class ContextGauge(FittingButton):
@@ -32,8 +34,16 @@ class ContextGauge(FittingButton):
         self._theme = theme
         self._use: ContextUse | None = None
         self._overflow: Overflow = "fail"
+        # Its place is kept while it is hidden, and for two digits, so that the other buttons do not change.
+        policy = self.sizePolicy()
+        policy.setRetainSizeWhenHidden(True)
+        self.setSizePolicy(policy)
         self.clicked.connect(self._show_tip)
         self._show()
+
+    @override
+    def sizeHint(self) -> QSize:
+        return super().sizeHint().expandedTo(self._size_for(_USUAL))
 
     def show_use(self, use: ContextUse | None, overflow: Overflow) -> None:
         """Show how much of the context is used. None means that it is not known, and hides the gauge."""

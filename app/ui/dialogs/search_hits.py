@@ -16,7 +16,7 @@ from PySide6.QtCore import (
     QSize,
     Qt,
 )
-from PySide6.QtGui import QColor, QFont, QPainter, QPalette, QTextCharFormat, QTextLayout, QTextOption
+from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPalette, QTextCharFormat, QTextLayout, QTextOption
 from PySide6.QtWidgets import QListView, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 from typing_extensions import override
 
@@ -28,15 +28,15 @@ from app.ui.parts.times import when
 from app.ui.theme import SMALL_PX, TEXT_PX, icon, scaled, text_font
 
 _HIT = Qt.ItemDataRole.UserRole
-_ROW_PX = 84
+_ROW_PX = 78
 _MARGIN_PX = 12
 _HEAD_PX = 18
 _LINE_PX = 20
 _NUM_LINES = 2
 _MARK_PX = 14
 _HIGHLIGHT_ALPHA = 0.22
-_SOURCE_SHARE = 0.55
-"""The fraction of a row's first line for role and time. The rest is for the conversation's name."""
+_NAME_SHARE = 0.45
+"""The largest fraction of a row's first line for the conversation's name. The rest is for role and time."""
 
 _Index = QModelIndex | QPersistentModelIndex
 
@@ -104,6 +104,11 @@ class HitList(QListView):
 
 def source_of(hit: Hit) -> str:
     """Return role, model, time and version of a result as text."""
+    return " · ".join(_parts_of(hit).values())
+
+
+def _parts_of(hit: Hit) -> dict[str, str]:
+    """Return the parts of the line above a result by what they say."""
     names: dict[Role, str] = {
         "user": QCoreApplication.translate("Search", "You"),
         "assistant": QCoreApplication.translate("Search", "Answer"),
@@ -111,16 +116,27 @@ def source_of(hit: Hit) -> str:
         "note": QCoreApplication.translate("Search", "Note"),
         "file": QCoreApplication.translate("Search", "File"),
     }
-    parts = [names.get(hit.message.role, hit.message.role)]
+    parts = {"role": names.get(hit.message.role, hit.message.role)}
     if hit.message.record is not None and hit.message.record.model:
-        parts.append(model_label(hit.message.record.model))
-    parts.append(when(hit.message.created_ms))
+        parts["model"] = model_label(hit.message.record.model)
+    parts["time"] = when(hit.message.created_ms)
     if hit.num_versions > 1:
         version = QCoreApplication.translate("Search", "version {number} of {all}")
-        parts.append(version.format(number=hit.version, all=hit.num_versions))
+        parts["version"] = version.format(number=hit.version, all=hit.num_versions)
     if hit.message.name:
-        parts.append(QCoreApplication.translate("Search", "branch “{name}”").format(name=hit.message.name))
-    return " · ".join(parts)
+        parts["branch"] = QCoreApplication.translate("Search", "branch “{name}”").format(name=hit.message.name)
+    return parts
+
+
+def _fitting_source(hit: Hit, room_px: int) -> str:
+    """Return the source of a result without the less important parts that have no room."""
+    parts, metrics = _parts_of(hit), QFontMetrics(text_font(SMALL_PX))
+    for less in ("branch", "model", "version", "time"):
+        text = " · ".join(parts.values())
+        if metrics.horizontalAdvance(text) <= room_px:
+            break
+        parts.pop(less, None)
+    return " · ".join(parts.values())
 
 
 class _Rows(QStyledItemDelegate):
@@ -131,13 +147,15 @@ class _Rows(QStyledItemDelegate):
         palette: QPalette = option.palette  # pyright: ignore[reportAttributeAccessIssue]
         room = option.rect.adjusted(_MARGIN_PX, 8, -_MARGIN_PX, -8)  # pyright: ignore[reportAttributeAccessIssue]
         quiet = palette.placeholderText().color().name()
-        left = QRect(room.left(), room.top(), int(room.width() * _SOURCE_SHARE), scaled(_HEAD_PX))
-        right = QRect(left.right() + 8, room.top(), room.right() - left.right() - 8, scaled(_HEAD_PX))
+        name_px = QFontMetrics(text_font(SMALL_PX)).horizontalAdvance(hit.conversation.name) + 1
+        right = QRect(room.left(), room.top(), min(name_px, int(room.width() * _NAME_SHARE)), scaled(_HEAD_PX))
+        right.moveRight(room.right())
+        left = QRect(room.left(), room.top(), right.left() - room.left() - 8, scaled(_HEAD_PX))
         for mark in _marks_of(hit):
             drawn = icon(mark, palette.highlight().color().name()).pixmap(scaled(_MARK_PX), scaled(_MARK_PX))
             painter.drawPixmap(left.left(), left.center().y() - scaled(_MARK_PX) // 2, drawn)
             left.setLeft(left.left() + scaled(_MARK_PX) + 6)
-        draw_elided(painter, left, source_of(hit), text_font(SMALL_PX), quiet)
+        draw_elided(painter, left, _fitting_source(hit, left.width()), text_font(SMALL_PX), quiet)
         draw_elided(painter, right, hit.conversation.name, text_font(SMALL_PX), quiet, Qt.AlignmentFlag.AlignRight)
         _draw_excerpt(painter, room.adjusted(0, scaled(_HEAD_PX + 4), 0, 0), hit, palette)
 

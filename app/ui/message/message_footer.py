@@ -25,7 +25,7 @@ from app.model.message import Message, Record
 from app.numbers import counted
 from app.ui.message.answer_summary import ending, short_figure, statistics, statistics_in_sentences
 from app.ui.parts.cost_text import seconds_text
-from app.ui.parts.labels import as_tool_tip, selectable_label
+from app.ui.parts.labels import BreakingLabel, as_tool_tip, selectable_label
 from app.ui.parts.popover import Popover
 from app.ui.theme import is_animated, scaled
 
@@ -272,9 +272,7 @@ class MessageFooter(QObject):
 
 
 def _new_line(kind: str) -> QLabel:
-    label = QLabel()
+    label = BreakingLabel()
     label.setObjectName(kind)
-    label.setTextFormat(Qt.TextFormat.PlainText)
-    label.setWordWrap(True)
     label.setContentsMargins(0, 6, 0, 0)
     return label

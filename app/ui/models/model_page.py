@@ -37,7 +37,7 @@ from app.ui.models.memory_bar import MemoryBar
 from app.ui.models.model_settings_form import ModelSettingsForm
 from app.ui.models.page_parts import Confirmation, Facts, TemplateFold, TokenForm
 from app.ui.parts.buttons import give_menu
-from app.ui.parts.labels import ElidedLabel, quiet_label
+from app.ui.parts.labels import BreakingLabel, ElidedLabel, quiet_label
 from app.ui.parts.layouts import FlowLayout, scrolled
 from app.ui.theme import Theme, icon, scaled
 
@@ -88,7 +88,7 @@ class ModelPage(QWidget):
         self.variants = QComboBox()
         self.variants.setAccessibleName(self.tr("Quantization"))
         self.variants.activated.connect(self._on_variant)
-        self.problem = QLabel()
+        self.problem = BreakingLabel()
         self.problem.setObjectName("failure")
         self.main_button = QPushButton()
         self.main_button.setObjectName("primary")

@@ -28,6 +28,7 @@ class FittingButton(QToolButton):
         self._is_modest = is_modest
         self._texts: tuple[str, ...] = ("",)
         self._ending = ""
+        self._room_px: int | None = None
         policy = QSizePolicy.Policy
         self.setSizePolicy(policy.Preferred if is_modest else policy.Maximum, policy.Fixed)
 
@@ -40,9 +41,23 @@ class FittingButton(QToolButton):
             self._texts, self._ending = texts, ending
             self._update_size()
 
-    def _update_size(self) -> None:
+    def limit(self, room_px: int) -> None:
+        """Be only as wide as the longest text that fits into this room, so that what is beside it gets the rest."""
+        self._room_px = room_px
+        self._set_limit()
+
+    def _set_limit(self) -> None:
         if self._is_modest:
             self.setMaximumWidth(self._size_for(self._texts[0]).width())
+        elif self._room_px is not None:
+            widths = [self._size_for(text).width() for text in self._texts]
+            least = min(widths[-1], max(self._room_px, self.minimumSizeHint().width()))
+            width = next((width for width in widths if width <= self._room_px), least)
+            if self.maximumWidth() != width:
+                self.setMaximumWidth(width)
+
+    def _update_size(self) -> None:
+        self._set_limit()
         self.updateGeometry()
         parent = self.parentWidget()
         layout = None if parent is None else parent.layout()
@@ -61,9 +76,11 @@ class FittingButton(QToolButton):
     @property
     def _padding_px(self) -> int:
         """The width of the button without its text."""
-        # Measured in the same way as Qt does, so that the result does not depend on the shown text.
-        text = self.fontMetrics().size(Qt.TextFlag.TextShowMnemonic, self.text())
-        return super().sizeHint().width() - text.width()
+        # Measured in the same way as Qt does, so that the result does not depend on the shown text. Qt adds two spaces,
+        # which would all be on the right of the text.
+        metrics = self.fontMetrics()
+        text = metrics.size(Qt.TextFlag.TextShowMnemonic, self.text())
+        return super().sizeHint().width() - text.width() - 2 * metrics.horizontalAdvance(" ")
 
     def _size_for(self, text: str, max_text_px: int | None = None) -> QSize:
         metrics = self.fontMetrics()

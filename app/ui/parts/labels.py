@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from bisect import bisect_left
 from collections.abc import Callable
 
@@ -12,6 +13,9 @@ from PySide6.QtWidgets import QFrame, QLabel, QSizePolicy, QVBoxLayout, QWidget
 from typing_extensions import override
 
 _MAX_CHARS = 2_000
+_LONG_WORD = re.compile(r"[^\s/-]{20,}")
+_BREAK = "\u200b"
+"""A character without a width, at which a line may end."""
 
 
 def beginning(text: str, most: int = _MAX_CHARS) -> str:
@@ -27,6 +31,33 @@ def selectable_label(text: str) -> QLabel:
     flags = Qt.TextInteractionFlag
     label.setTextInteractionFlags(flags.TextSelectableByMouse | flags.TextSelectableByKeyboard)
     return label
+
+
+class BreakingLabel(QLabel):
+    """A label of several lines that also breaks words that are too long for a line, such as names of files.
+
+    The text is plain text.
+    """
+
+    def __init__(self, text: str = "") -> None:
+        super().__init__()
+        self._whole = ""
+        self.setWordWrap(True)
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setText(text)
+
+    @override
+    def setText(self, text: str, /) -> None:
+        was_broken, self._whole = super().text() != self._whole, text
+        shown = _LONG_WORD.sub(lambda found: _BREAK.join(found[0]), text)
+        super().setText(shown)
+        if shown != text or was_broken:
+            # Screen readers would read the breaks.
+            self.setAccessibleName(text if shown != text else "")
+
+    @override
+    def text(self) -> str:
+        return self._whole
 
 
 class ElidedLabel(QLabel):
@@ -71,9 +102,8 @@ class ElidedLabel(QLabel):
 
 def quiet_label(text: str) -> QLabel:
     """Return a label for an explanation, wrapped and in quiet colour."""
-    label = QLabel(text)
+    label = BreakingLabel(text)
     label.setObjectName("quiet")
-    label.setWordWrap(True)
     return label
 
 

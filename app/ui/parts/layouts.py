@@ -87,7 +87,8 @@ class FlowLayout(QLayout):
             if self._is_at_end:
                 x += rect.width() - sum(size.width() for _, size in row) - self.spacing() * (len(row) - 1)
             for item, size in () if is_dry_run else row:
-                item.setGeometry(QRect(QPoint(x, y), size))
+                # In the middle of the row, so that texts of different heights stand beside each other.
+                item.setGeometry(QRect(QPoint(x, y + (row_px - size.height()) // 2), size))
                 x += size.width() + self.spacing()
             y += row_px + self.spacing()
         return max(y - self.spacing() - rect.y(), 0)

@@ -222,7 +222,9 @@ class TokenLegend(QFrame):
         # The style draws a line around it.
         around = self.contentsMargins()
         across, down = around.left() + around.right(), around.top() + around.bottom()
-        width = min(self._rows.width_of_one_row + across, self._over.viewport().width() - 2 * _MARGIN_PX)
+        # The scroll bar may come later.
+        edge = max(_MARGIN_PX, self._over.verticalScrollBar().sizeHint().width())
+        width = min(self._rows.width_of_one_row + across, self._over.width() - 2 * edge)
         self.resize(width, self._rows.heightForWidth(width - across) + down)
         self.move(max(_MARGIN_PX, (self._over.width() - self.width()) // 2), _MARGIN_PX)
         self.raise_()

@@ -64,7 +64,8 @@ class FindBar(QFrame):
         self._grid.addWidget(self.field, 0, 0)
         self._grid.addWidget(self._hits, 0, 1, Qt.AlignmentFlag.AlignVCenter)
         self._grid.addWidget(self.close_button, 0, 3)
-        self._grid.setColumnStretch(0, 1)
+        # The field is as wide as it may be before the space after the hits grows.
+        self._grid.setColumnStretch(0, 1000)
         self._grid.setColumnStretch(2, 1)
         self._is_below = False
         self.set_theme(theme)

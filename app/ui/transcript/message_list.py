@@ -274,15 +274,26 @@ class MessageList(SmoothScrollArea):
         self.arrange()
         start, end = part or (0, column.message_height(index))
         top, bottom = column.top(index) + start - _REVEAL_MARGIN_PX, column.top(index) + end + _REVEAL_MARGIN_PX
-        if top < position.top or (bottom > position.bottom and bottom - top > position.height):
-            self._go(top - position.top)
+        visible_top = position.top + position.covered
+        if top < visible_top or (bottom > position.bottom and bottom - top > position.bottom - visible_top):
+            self._go(top - visible_top)
         elif bottom > position.bottom:
             self._go(bottom - position.bottom)
         return view
 
+    def cover(self, height_px: int) -> None:
+        """Set the height at the top of the page that a notice covers. Nothing moves, but the user can scroll there."""
+        if self._position.covered != height_px:
+            self._position.covered = height_px
+            self.arrange()
+
     def _on_focused(self, message_id: MessageId) -> None:
+        view = self._views.get(message_id)
+        if view is None:
+            # It is being released: Qt moved the focus there from another one that was released.
+            return
         # A message that was clicked is visible already.
-        if not self._views[message_id].underMouse():
+        if not view.underMouse():
             self.reveal(message_id)
         self.arrange()
 

@@ -111,7 +111,7 @@ class SmoothScrollArea(QAbstractScrollArea):
         if self._position.top > 2 * self._position.height:
             self._position.scroll_to(self._position.height)
             self.arrange()
-        self._go(-self._position.top)
+        self._go(-self._position.top - self._position.covered)
 
     @override
     def scrollContentsBy(self, dx: int, dy: int) -> None:
@@ -155,5 +155,6 @@ class SmoothScrollArea(QAbstractScrollArea):
     def _update_scroll_bar(self) -> None:
         bar = self.verticalScrollBar()
         bar.setPageStep(self._position.height)
-        bar.setRange(0, self._position.max_top)
+        # Without a bar for the covered height alone: the page would get narrower when a notice appears.
+        bar.setRange(-self._position.covered if self._position.end else 0, self._position.max_top)
         bar.setValue(self._position.top)

@@ -107,6 +107,8 @@ class ScrollPosition:
         self.column = column
         self.height = 0
         """The height of the viewport."""
+        self.covered = 0
+        """The height at the top of the viewport that a notice covers. The user can scroll the column below it."""
         self.top = 0
         self.follows_end = True
         self._held: tuple[int, int] | None = None
@@ -144,7 +146,7 @@ class ScrollPosition:
     def scroll_to(self, top: int) -> None:
         """Scroll to `top` for the user. If that is the end, the view stays at the end as the column grows."""
         end, before = self.end, self.top
-        self.top = min(max(top, 0), max(end, before))
+        self.top = min(max(top, -self.covered), max(end, before))
         self.follows_end = self.top >= (end - _NEAR_END_PX if self.top > before else end)
         self._held = None if self.follows_end and self.top <= end else self._anchor()
 
@@ -182,10 +184,10 @@ class ScrollPosition:
             self._held = None
             self.follows_end = True
         if self._held is None:
-            self.top = end if self.follows_end else min(self.top, end)
+            self.top = end if self.follows_end else min(max(self.top, -self.covered), end)
             return
         index, offset = self._held
-        top = max(0, self.column.top(index) - offset)
+        top = max(-self.covered, self.column.top(index) - offset)
         if not self.follows_end:
             # The anchor is kept: the message returns to its offset when there is more text below.
             top = min(top, end)

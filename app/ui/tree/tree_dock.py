@@ -14,7 +14,7 @@ from app.model.message import Message, MessageId
 from app.model.open_conversation import OpenConversation
 from app.model.tree import Tree
 from app.numbers import counted
-from app.ui.theme import Theme, icon, scaled, scaled_beside
+from app.ui.theme import Theme, grown, icon, scaled, scaled_beside
 from app.ui.tree.pinned_branches import PinnedBranches
 from app.ui.tree.tree_card import TreeCard
 from app.ui.tree.tree_overview import TreeOverview
@@ -23,7 +23,7 @@ from app.ui.tree.tree_text import fold_text
 from app.ui.tree.tree_view import TreeView
 
 WIDTH_PX = 300
-_BUTTON_PX = 28
+_BUTTON_PX, _ICON_PX = 28, 20
 _HEAD_PX = 48
 _SETTLED_MS = 40
 """The costs of visible messages are requested when the tree has not been scrolled for this time."""
@@ -123,6 +123,9 @@ class TreeDock(QFrame):
         self.setFixedWidth(scaled_beside(WIDTH_PX))
         self._fit_button.setIcon(icon("fit", theme.quiet_text))
         self._close_button.setIcon(icon("close", theme.quiet_text))
+        for button in (self._fit_button, self._close_button):
+            button.setFixedSize(grown(_BUTTON_PX), grown(_BUTTON_PX))
+            button.setIconSize(QSize(scaled(_ICON_PX), scaled(_ICON_PX)))
         for widget in (self.pinned, self.view, self._overview, self._sample, self.card):
             widget.set_theme(theme)
 
@@ -231,8 +234,6 @@ class TreeDock(QFrame):
 
 def _button(name: str, tip: str) -> QToolButton:
     button = QToolButton()
-    button.setFixedSize(_BUTTON_PX, _BUTTON_PX)
-    button.setIconSize(QSize(scaled(20), scaled(20)))
     button.setAccessibleName(name)
     button.setToolTip(tip)
     button.setFocusPolicy(Qt.FocusPolicy.TabFocus)

@@ -10,7 +10,7 @@ from PySide6.QtGui import QColor, QFont, QPainter, QPainterPath, QPen, QPolygonF
 from app.costs.worker_queries import Tier
 from app.model.message import Message, MessageId
 from app.model.tree_layout import Spot, TreeLayout
-from app.ui.theme import SMALL_PX, Theme, text_font
+from app.ui.theme import SMALL_PX, Theme, scaled, text_font
 from app.ui.tree.tree_geometry import GAP_PX, TreeGeometry, fold_mark
 from app.ui.tree.tree_marks import (
     chip_width,
@@ -27,7 +27,7 @@ from app.ui.tree.tree_text import first_words, here_text, role_text
 
 _MIN_DETAIL_PX = 8
 """Dots below this size in pixels are drawn as plain points."""
-_MIN_TEXT_PX = 48
+_MIN_TEXT_PX = 56
 _MAX_HERE_PX = 100
 _TEXT_PX = 13
 _LINE_PX = 18
@@ -151,7 +151,7 @@ class TreePicture(TreeGeometry):
             if self.scale.num_path_lines and following is None:
                 end = min(end, self._text_range(layout, spot.row)[0] - 4)
             room = min(end, self.right - 4) - at.x() - px
-            if room >= _MIN_TEXT_PX:
+            if room >= scaled(_MIN_TEXT_PX):
                 draw_chip(painter, at + QPointF(px, 0), message.name, room, self._name_colours)
 
     @property
@@ -167,7 +167,7 @@ class TreePicture(TreeGeometry):
         middle = self.scale.position(0, row).y()
         left, right = self._text_range(layout, row)
         room = right - left
-        if room < _MIN_TEXT_PX:
+        if room < scaled(_MIN_TEXT_PX):
             if is_leaf and layout.below(spot) is None:
                 # The first lane is free below the leaf.
                 at = self.scale.position(0, row) + QPointF(-chip_width(here_text()) / 2, self.scale.dot_px + _LINE_PX)

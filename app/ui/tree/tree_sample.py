@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtCore import QPointF, QRect, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 from typing_extensions import override
 
@@ -13,10 +13,11 @@ from app.model.tree import Tree
 from app.model.tree_layout import TreeLayout
 from app.ui.theme import SMALL_PX, Theme, scaled, text_font
 from app.ui.tree.tree_geometry import DOT_PX, NORMAL, SCALES
-from app.ui.tree.tree_marks import draw_dot, draw_text
+from app.ui.tree.tree_marks import draw_dot
 from app.ui.tree.tree_picture import TreePicture
 
 _ROW_PX = 24
+_TEXT_LEFT_PX = 2 * DOT_PX + 4
 _TIERS: dict[int, Tier] = {5: "disk", 6: "cold", 7: "cold", 8: "warm", 9: "warm"}
 
 
@@ -49,8 +50,10 @@ class TreeSample(QScrollArea):
         column.addWidget(self._picture)
         column.addWidget(self._legend)
         column.addStretch(1)
-        for widget in (self._picture, self._legend):
-            widget.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        self._picture.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
+        policy.setHeightForWidth(True)
+        self._legend.setSizePolicy(policy)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setWidgetResizable(True)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -116,18 +119,37 @@ class _Legend(QWidget):
             self.tr("Full dot: kept in memory. Half dot: kept on disk. Hollow dot: not kept, to be read again.")
         )
 
+    def _texts(self, width_px: int) -> list[QRect]:
+        """Return the place of each text in a legend of this width. Long texts have several lines."""
+        metrics, room = QFontMetrics(text_font(SMALL_PX)), QRect(0, 0, max(width_px - _TEXT_LEFT_PX, 1), 10_000)
+        places: list[QRect] = []
+        for _, meaning in self._rows:
+            lines_px = metrics.boundingRect(room, Qt.TextFlag.TextWordWrap, meaning).height()
+            top = places[-1].bottom() + 1 if places else 0
+            row_px = lines_px + scaled(_ROW_PX) - metrics.lineSpacing()
+            places.append(QRect(_TEXT_LEFT_PX, top, room.width(), max(row_px, scaled(_ROW_PX))))
+        return places
+
     @override
     def sizeHint(self) -> QSize:
         return QSize(0, scaled(_ROW_PX) * len(self._rows))
 
     @override
+    def hasHeightForWidth(self) -> bool:
+        return True
+
+    @override
+    def heightForWidth(self, width: int, /) -> int:
+        return self._texts(width)[-1].bottom() + 1
+
+    @override
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        for number, (tier, meaning) in enumerate(self._rows):
-            row_px = scaled(_ROW_PX)
-            middle = row_px * (number + 0.5)
-            draw_dot(painter, QPointF(DOT_PX, middle), DOT_PX, tier, self.theme.quiet_text, self.theme.page)
-            box = QRectF(2 * DOT_PX + 4, middle - row_px / 2, self.width() - 2 * DOT_PX - 4, row_px)
-            draw_text(painter, box, meaning, text_font(SMALL_PX), self.theme.quiet_text)
+        painter.setFont(text_font(SMALL_PX))
+        for (tier, meaning), place in zip(self._rows, self._texts(self.width()), strict=True):
+            first_line = place.top() + scaled(_ROW_PX) / 2
+            draw_dot(painter, QPointF(DOT_PX, first_line), DOT_PX, tier, self.theme.quiet_text, self.theme.page)
+            painter.setPen(QColor(self.theme.quiet_text))
+            painter.drawText(place, Qt.TextFlag.TextWordWrap | Qt.AlignmentFlag.AlignVCenter, meaning)
         painter.end()

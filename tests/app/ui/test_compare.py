@@ -110,7 +110,8 @@ def test_another_version_can_be_chosen_and_equal_texts_show_no_differences(compa
     assert compared.right_choice.currentText() == "Third"
     assert compared.panes.num_differences == 0
     assert compared.note.text() == "Both texts are identical."
-    assert not compared.next_button.isEnabled()
+    assert compared.next_button.isHidden()
+    assert compared.previous_button.isHidden()
     cursor = QTextCursor(compared.panes.left.document())
     assert not cursor.charFormat().fontStrikeOut()
 
@@ -126,3 +127,24 @@ def test_words_are_compared_without_the_marks_of_markdown(compared: CompareWindo
     # The user's own text is shown as it was written.
     compared.compare([Side("One", [Passage("**a**")]), Side("Other", [Passage("a")])], 0, 1)
     assert panes.left.toPlainText() == "**a**"
+
+
+def test_in_a_narrow_window_one_text_is_below_the_other(compared: CompareWindow, qtbot: QtBot) -> None:
+    panes = compared.panes
+    for width, is_below in ((360, True), (1000, False)):
+        compared.resize(width, 640)
+        qtbot.waitUntil(lambda w=width: compared.width() == w, timeout=PATIENCE_MS)
+        qtbot.waitUntil(lambda b=is_below: (panes.right.y() > panes.left.geometry().bottom()) == b, timeout=PATIENCE_MS)
+        qtbot.waitUntil(lambda: compared.left_choice.width() == panes.left.width(), timeout=PATIENCE_MS)
+
+
+def test_the_window_is_as_high_as_short_texts_need(compared: CompareWindow) -> None:
+    high = compared.height()
+    compared.close()
+    left, right = [Passage("A fox.")], [Passage("A hen.")]
+    low = CompareWindow(theme("light"), compared)
+    low.compare([Side("One", left), Side("Other", right)], 0, 1)
+    assert low.height() < high / 2
+    for pane in (low.panes.left, low.panes.right):
+        assert pane.verticalScrollBar().maximum() == 0
+    low.close()

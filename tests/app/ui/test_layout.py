@@ -16,6 +16,7 @@ from app.ui.message.action_row import ActionRow
 from app.ui.message.message_editor import MessageEditor
 from app.ui.parts.labels import ElidedLabel
 from app.ui.settings.settings_window import SettingsWindow
+from app.ui.theme import scaled
 from tests.app.ui.conftest import User
 from tests.waiting import PATIENCE_MS
 from worker.sentence import verbatim
@@ -213,6 +214,56 @@ def test_a_notices_button_is_below_its_text_where_there_is_no_room_beside_it(use
     window.resize(1100, 760)
     user.bot.waitUntil(lambda: is_whole() and is_beside(), timeout=PATIENCE_MS)
     banner.dismiss()
+
+
+def test_the_user_can_scroll_the_first_message_out_from_under_a_notice(user: User) -> None:
+    window, banner = user.window, user.window.banner
+    first = user.ask("What is a branch?") and user.controller.shown.path[0]
+    position = window.transcript._position  # pyright: ignore[reportPrivateUsage]
+    before = [view.y() for view in window.transcript.views]
+    banner.show_notice(Notice(verbatim("A notice."), "warning"))
+    user.bot.waitUntil(banner.isVisible, timeout=PATIENCE_MS)
+    assert [view.y() for view in window.transcript.views] == before
+    assert user.view(first.id).y() < banner.height()
+    user.bot.keyClick(window.transcript, Qt.Key.Key_Home)
+    user.bot.waitUntil(lambda: position.top == -position.covered, timeout=PATIENCE_MS)
+    below = banner.mapTo(window, QPoint(0, banner.height())).y()
+    assert user.view(first.id).mapTo(window, QPoint(0, 0)).y() >= below
+    # Without the notice the conversation begins at the top again.
+    banner.dismiss()
+    assert [view.y() for view in window.transcript.views] == before
+
+
+def test_a_gauge_that_comes_and_goes_changes_no_other_button(user: User) -> None:
+    window, composer = user.window, user.window.composer
+    user.ask("What is a branch?")
+    buttons = (composer.system_button, composer.format_button, composer.sampling_button)
+    for width in (520, 640):
+        window.resize(width, 700)
+        # The sidebar folds away.
+        user.bot.waitUntil(lambda w=width: composer.width() == w, timeout=PATIENCE_MS)
+        user.bot.waitUntil(composer.gauge.isVisible, timeout=PATIENCE_MS)
+        QApplication.processEvents()
+        before = [(button.text(), button.geometry()) for button in buttons]
+        composer.gauge.setVisible(False)
+        QApplication.processEvents()
+        assert [(button.text(), button.geometry()) for button in buttons] == before
+        composer.gauge.setVisible(True)
+
+
+def test_the_title_gets_the_room_that_the_models_name_leaves(user: User) -> None:
+    window, header = user.window, user.window.header
+    user.controller.program.preferences.change(text_percent=150)
+    header.show_title("A conversation with a title that is longer than any window is wide " * 3)
+    for width in (360, 520, 640):
+        window.resize(width, 700)
+        user.bot.waitUntil(lambda w=width: window.width() == w, timeout=PATIENCE_MS)
+        button = header.model_button
+        needed = button.fontMetrics().horizontalAdvance(button.text()) + button.iconSize().width() + scaled(24)
+        user.bot.waitUntil(lambda b=button, n=needed: b.width() <= n, timeout=PATIENCE_MS)
+        end = header.title.mapTo(header, QPoint(header.title.width(), 0)).x()
+        assert 0 <= button.x() - end <= 8
+    user.controller.program.preferences.change(text_percent=100)
 
 
 def test_editing_in_a_low_window_shows_the_whole_field_and_its_cost(user: User) -> None:
