@@ -18,7 +18,7 @@ from typing import Any
 from app.model.backups import Backups
 from app.model.loss import erased_ids, had_conversations, has_conversations, have_more, is_lost, to_show
 from app.model.migrations import APPLICATION_ID, MIGRATIONS, flaws, migrate, version_of
-from app.model.own_files import make_folder, open_own, restrict
+from app.model.own_files import beside, make_folder, open_own, restrict
 from worker.sentence import Sentence, SentenceError
 
 _DAMAGED = {"SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_FORMAT"}
@@ -92,7 +92,7 @@ class Database:
                 raise OSError(errno.EINVAL, "it is not a file")
             _refuse_a_lone_log(path)
             make_folder(path.parent)
-            restrict(*(_beside(path, end) for end in ("", "-wal", "-shm", "-journal")))
+            restrict(*(beside(path, end) for end in ("", "-wal", "-shm", "-journal")))
             # SQLite gives the files beside it the same mode.
             os.close(open_own(str(path), os.O_CREAT | os.O_RDONLY))
             connection = sqlite3.connect(path, isolation_level=None, timeout=patience_ms / 1000)
@@ -248,7 +248,7 @@ def _readable(path: Path) -> Generator[sqlite3.Connection]:
     if not path.is_file():
         # A pipe would block.
         return
-    wal = path.with_name(f"{path.name}-wal")
+    wal = beside(path, "-wal")
     uris = [f"{path.absolute().as_uri()}?mode=ro"]
     with contextlib.suppress(OSError):
         # If no files can be created beside it, SQLite reads a file only if it is declared immutable.
@@ -318,7 +318,7 @@ def _refuse_what_is_not_ours(path: Path, connection: sqlite3.Connection) -> None
 
 def _refuse_a_lone_log(path: Path) -> None:
     """Refuse a log whose file is missing or empty, because SQLite would delete the log with its contents."""
-    log = _beside(path, "-wal")
+    log = beside(path, "-wal")
     if not log.is_file() or not log.stat().st_size or (path.exists() and path.stat().st_size):
         return
     if have_more(Backups(path)):
@@ -345,10 +345,6 @@ def _refuse_what_is_lost(path: Path, connection: sqlite3.Connection, *, was_used
     is_new = not had_conversations(connection)
     if (was_used and is_new) or have_more(Backups(path), erased_ids(connection)):
         raise LostError(path)
-
-
-def _beside(path: Path, end: str) -> Path:
-    return path.with_name(path.name + end)
 
 
 @contextlib.contextmanager

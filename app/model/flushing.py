@@ -11,7 +11,7 @@ from pathlib import Path
 
 from app.model.database import set_up
 from app.model.message import MessageId
-from app.model.own_files import LatestWriter
+from app.model.own_files import LatestWriter, beside
 from worker.sentence import Sentence
 
 
@@ -29,7 +29,7 @@ class Flusher:
         self.problem: Sentence | None = None
         """Why the last attempt failed; None if it succeeded."""
         self._store = store
-        self._log = store.with_name(f"{store.name}-wal")
+        self._log = beside(store, "-wal")
         self._writer = LatestWriter(self._write)
         self._numbers: dict[MessageId, int] = {}
         """The messages that may not be on the disk yet, with the number of their flush."""

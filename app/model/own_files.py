@@ -40,6 +40,17 @@ def open_own(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_NONBLOCK, 0o600)
 
 
+def beside(store: Path, end: str) -> Path:
+    """Return the file with this ending that SQLite keeps beside a database: beside its real file, not beside a link."""
+    return Path(os.path.realpath(store) + end)
+
+
+def real_file(path: Path) -> Path:
+    """Return the regular file that a link leads to. If `path` is no such link, return `path`."""
+    real = Path(os.path.realpath(path))
+    return real if real.is_file() else path
+
+
 def set_aside(path: Path) -> Path | None:
     """Rename a file, so that it is not read again; return its new path, or None if that is not possible."""
     for kept in (path.with_suffix(".damaged"), path.with_suffix(f".{time.time_ns()}.damaged")):

@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from app.model.backups import Backups, opened_backup, refuse_unsound
 from app.model.database import StoreError
+from app.model.own_files import beside
 from app.model.presence import Presence
 from worker.sentence import Sentence
 
@@ -76,20 +77,23 @@ def _replace(store: Path, backup: Path) -> Path:
         refuse_unsound(connection)
     _write_log_into(store)
     kept = Backups(store).path_for_replaced()
-    new = store.with_name(f".{kept.name}")
+    # If the store is a link to a file elsewhere, it stays one.
+    real = beside(store, "")
+    new = real.with_name(f".{kept.name}")
     try:
         shutil.copyfile(backup, new)
         new.chmod(0o600)
         _sync(new)
         # Link the old files under their new names before any is removed.
         for end in ("", "-wal"):
-            if _beside(store, end).exists() and (not end or _beside(store, end).stat().st_size):
-                _link(_beside(store, end), _beside(kept, end))
+            file = beside(store, end)
+            if file.exists() and (not end or file.stat().st_size):
+                _link(file, beside(kept, end))
         for end in ("-wal", "-shm"):
-            _beside(store, end).unlink(missing_ok=True)
-        new.replace(store)
+            beside(store, end).unlink(missing_ok=True)
+        new.replace(real)
         _sync(kept.parent)
-        _sync(store.parent)
+        _sync(real.parent)
     finally:
         new.unlink(missing_ok=True)
     return kept
@@ -124,10 +128,6 @@ def _write_log_into(store: Path) -> None:
     if store.exists() and store.stat().st_size:
         with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(store)) as connection:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-
-
-def _beside(store: Path, end: str) -> Path:
-    return store.with_name(store.name + end)
 
 
 def _link(file: Path, new: Path) -> None:

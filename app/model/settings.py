@@ -14,7 +14,7 @@ from msgspec import Meta, Struct, field, structs
 from app.model.generation_settings import GenerationSettings, Preset
 from app.model.message import Overflow
 from app.model.model_settings import ModelSettings
-from app.model.own_files import make_folder, restrict, set_aside
+from app.model.own_files import make_folder, real_file, restrict, set_aside
 from app.model.valid_parts import parsed, with_valid_fields
 from worker.regular_file import read_regular
 from worker.sentence import Sentence
@@ -226,11 +226,12 @@ def save_settings(path: Path, settings: Settings) -> None:
 
 
 def write_atomically(path: Path, data: bytes, *, is_own: bool = False, waits: bool = True) -> None:
-    """Replace the file at `path`, or leave it unchanged. Raises `OSError`.
+    """Replace the file at `path`, or leave it unchanged. A link to a file stays one. Raises `OSError`.
 
     `is_own`: only the user may read the file; otherwise it gets the usual permissions of the user's files. `waits`:
     wait until the file is on the disk, so that it survives a power failure.
     """
+    path = real_file(path)
     temporary = path.with_name(f".bough-{os.urandom(8).hex()}")
     try:
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if is_own else 0o666)

@@ -17,6 +17,7 @@ from pathlib import Path
 from app.model.backups import Backups, NotSoundError, StoppedError
 from app.model.cache_folder import CacheFolder
 from app.model.database import set_up
+from app.model.own_files import beside
 from app.model.trash import delete_marked
 from worker.sentence import Sentence
 
@@ -109,7 +110,7 @@ class Upkeep:
         """Do all pending work. Return whether it was completed."""
         is_erased = self._erase(connection)
         self._back_up(connection)
-        log = self._path.with_name(f"{self._path.name}-wal")
+        log = beside(self._path, "-wal")
         if log.exists() and log.stat().st_size >= _LOG_BYTES:
             is_busy, num_pages, num_copied = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
             if not is_busy and num_copied == num_pages:

@@ -14,6 +14,7 @@ import pytest
 from app.model.backups import Backups
 from app.model.cache_folder import CacheFolder
 from app.model.database import DamagedError, LostError, StoreError
+from app.model.flushing import Flusher
 from app.model.restoring import restore
 from app.model.store import Store
 from tests.app.model.stores import sql, trashed_ids
@@ -203,6 +204,40 @@ def test_a_log_without_its_file_is_kept_and_said(path: Path, is_empty: bool) -> 
 
 def _log_of(path: Path) -> Path:
     return path.with_name(f"{path.name}-wal")
+
+
+def test_a_store_that_is_a_link_is_flushed_kept_and_restored_as_any_other(path: Path, tmp_path: Path) -> None:
+    real = tmp_path / "disk" / "real.sqlite3"
+    real.parent.mkdir()
+    path.rename(real)
+    path.symlink_to(real)
+    with contextlib.closing(Store(path)) as store:
+        store.flush_in_background()
+        flusher = Flusher(path)
+        # A log that can't be opened shows that this is the one that is flushed.
+        _log_of(real).rename(tmp_path / "log")
+        _log_of(real).symlink_to(_log_of(real))
+        flusher.flush()
+        flusher.close()
+        assert flusher.problem is not None
+        _log_of(real).unlink()
+        (tmp_path / "log").rename(_log_of(real))
+        store.create_conversation("in the log", "", "question")
+        log = _log_of(real).read_bytes()
+    # The log of an empty file is kept here, too.
+    whole = real.read_bytes()
+    real.write_bytes(b"")
+    _log_of(real).write_bytes(log)
+    with pytest.raises(LostError):
+        Store(path)
+    assert _log_of(real).read_bytes() == log
+    _log_of(real).unlink()
+    real.write_bytes(whole)
+    kept = restore(path, Backups(path).files()[0])
+    assert path.is_symlink()
+    assert kept.read_bytes() == whole
+    with contextlib.closing(Store(path)) as store:
+        assert [one.name for one in store.conversations.all()] == ["planted"]
 
 
 # --- programs in a store -------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from collections.abc import Generator, Iterable
 from pathlib import Path
 from typing import BinaryIO, Literal, NamedTuple, TypeAlias, get_args
 
+from app.model.own_files import real_file
 from worker.printable import one_line
 
 Format: TypeAlias = Literal[
@@ -82,8 +83,9 @@ def file_name(name: str, suffix: str, taken: set[str]) -> str:
 def whole_file(path: Path) -> Generator[BinaryIO]:
     """Open a file that replaces `path` once it is completely on the disk. After an error, `path` is unchanged.
 
-    Raises `OSError`.
+    If `path` is a link to a file, that file is replaced. Raises `OSError`.
     """
+    path = real_file(path)
     _remove_abandoned(path.parent)
     # Created in the same folder with the default mode, so that it gets the permissions of the user's other files.
     temporary = path.with_name(f".bough-{secrets.token_hex(8)}")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from app.model.exports.files import whole_file
 from app.model.generation_settings import GenerationSettings
 from app.model.message import Sampling
 from app.model.settings import CacheSettings, Settings, load_settings, save_settings, write_atomically
@@ -124,3 +125,24 @@ def test_good_values_are_kept_beside_a_bad_one(tmp_path: Path, keeping: str, goo
     assert load_settings(path) == settings
     assert (tmp_path / "settings.damaged").read_text() == text
     assert load_settings(path) == settings
+
+
+def test_a_link_to_the_file_stays_and_one_to_a_device_is_replaced(tmp_path: Path) -> None:
+    path, real = tmp_path / "settings.json", tmp_path / "elsewhere" / "own.json"
+    real.parent.mkdir()
+    real.write_text("{}")
+    path.symlink_to(real)
+    save_settings(path, Settings(theme="dark"))
+    assert path.is_symlink()
+    assert load_settings(real).theme == "dark"
+    assert list(real.parent.iterdir()) == [real]
+    path.unlink()
+    path.symlink_to("/dev/null")
+    save_settings(path, Settings(theme="dark"))
+    assert not path.is_symlink()
+    with whole_file(tmp_path / "link") as file:
+        file.write(b"1")
+    (tmp_path / "second").symlink_to(tmp_path / "link")
+    with whole_file(tmp_path / "second") as file:
+        file.write(b"2")
+    assert ((tmp_path / "link").read_bytes(), (tmp_path / "second").is_symlink()) == (b"2", True)
