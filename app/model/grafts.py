@@ -15,7 +15,7 @@ from msgspec import Struct, structs
 
 from app.model.conversation_table import PIN_OTHER_VIEWS
 from app.model.database import Database
-from app.model.message import Message, MessageId
+from app.model.message import MAX_MS, Message, MessageId
 from app.model.project import Project
 from app.model.projects import add_project
 from app.model.queries import CONVERSATION_COLUMNS, encoded
@@ -27,8 +27,6 @@ from worker.sentence import Sentence, SentenceError
 
 _MAX_ID = 2**53
 """The largest integer that all programs can read."""
-_MAX_MS = 253_402_300_799_000
-"""The end of the year 9999."""
 
 _INSERT = (
     "INSERT INTO message "
@@ -326,4 +324,4 @@ def checked(graft: Graft) -> Graft:
 
 
 def _are_times(*found: int | None) -> bool:
-    return all(ms is None or 0 <= ms <= _MAX_MS for ms in found)
+    return all(ms is None or 0 <= ms <= MAX_MS for ms in found)

@@ -14,6 +14,8 @@ from msgspec import Meta, Struct, field, structs
 from worker.sentence import Sentence, SentenceParts, received
 
 MessageId: TypeAlias = int
+MAX_MS = 253_402_300_799_000
+"""The end of the year 9999, in milliseconds since 1970. No valid time is later."""
 
 Role: TypeAlias = Literal["root", "system", "user", "assistant", "note", "file"]
 """`root` is the parent of the system prompts, which can have siblings, too; it has no text.

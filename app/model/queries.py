@@ -11,7 +11,7 @@ from typing import Any, cast, get_args
 
 import msgspec
 
-from app.model.message import Conversation, Message, MessageId, Record, Role, State, with_error
+from app.model.message import MAX_MS, Conversation, Message, MessageId, Record, Role, State, with_error
 from worker.sentence import Sentence
 
 # UNION, not UNION ALL, so that the recursion ends on cycles.
@@ -86,13 +86,20 @@ def message_in(row: tuple[Any, ...]) -> tuple[Message, Sentence | None]:
         role=cast("Role", role),
         text=text,
         state=cast("State", state),
-        created_ms=created_ms if isinstance(created_ms, int) else 0,
+        created_ms=_time(created_ms) or 0,
         record=record,
         name=name if isinstance(name, str) else "",
-        starred_ms=starred_ms if isinstance(starred_ms, int) else None,
-        pinned_ms=pinned_ms if isinstance(pinned_ms, int) else None,
+        starred_ms=_time(starred_ms),
+        pinned_ms=_time(pinned_ms),
     )
     return message, problem
+
+
+def _time(value: object) -> int | None:
+    """Return a stored time in milliseconds. Times that no clock can have, as after damage, become 0: unknown."""
+    if not isinstance(value, int):
+        return None
+    return value if 0 <= value <= MAX_MS else 0
 
 
 def unreadable(message_id: MessageId, parent_id: MessageId | None) -> tuple[Message, Sentence]:
@@ -116,11 +123,11 @@ def conversations_in(rows: Iterable[tuple[Any, ...]]) -> list[Conversation]:
                 id=conversation_id,
                 name=name if isinstance(name, str) else f"Conversation {conversation_id}",
                 root_id=root_id if isinstance(root_id, int) else 0,
-                created_ms=created_ms if isinstance(created_ms, int) else 0,
-                updated_ms=updated_ms if isinstance(updated_ms, int) else 0,
-                pinned_ms=pinned_ms if isinstance(pinned_ms, int) else None,
+                created_ms=_time(created_ms) or 0,
+                updated_ms=_time(updated_ms) or 0,
+                pinned_ms=_time(pinned_ms),
                 folder=folder if isinstance(folder, str) else "",
-                archived_ms=archived_ms if isinstance(archived_ms, int) else None,
+                archived_ms=_time(archived_ms),
                 model=model if isinstance(model, str) else "",
                 uid=uid if isinstance(uid, str) else "",
             )

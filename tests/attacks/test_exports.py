@@ -10,9 +10,11 @@ import pytest
 from app.__main__ import main
 from app.export.exporting import ExportRequest, ExportResult, Scope, run_export
 from app.model.exports.files import Format
+from app.model.message import MAX_MS
 from app.model.store import Store
 from tests.app.model.stores import sql
 from tests.app.trees import Planted, plant
+from tests.long import in_long_runs
 
 DAMAGE = {
     "a link that leads nowhere": "UPDATE message SET parent_id = 999 WHERE id = {u2}",
@@ -100,3 +102,26 @@ def test_a_conversation_whose_name_is_damaged_is_listed_and_exported(tmp_path: P
         assert conversation.name == f"Conversation {planted.conversation_id}"
         _exported(store, "md", tmp_path / "one.md", Scope(conversation_ids=(conversation.id,)))
     assert "a1" in (tmp_path / "one.md").read_text()
+
+
+@pytest.mark.parametrize("time_ms", [2**63 - 1, *in_long_runs([-(2**63), -1, MAX_MS + 1])])
+def test_a_time_that_no_clock_has_is_unknown_and_its_conversation_is_exported_and_imported(
+    tmp_path: Path, time_ms: int
+) -> None:
+    path = tmp_path / "conversations.sqlite3"
+    with contextlib.closing(Store(path)) as store:
+        planted = plant(store, "u1-a1")
+        store.messages.star(planted.ids["a1"])
+    with sql(path) as database:
+        for column in ("created_ms", "starred_ms"):
+            database.execute(f"UPDATE message SET {column} = ? WHERE {column} IS NOT NULL", (time_ms,))
+        database.execute("UPDATE conversation SET created_ms = ?1, updated_ms = ?1, pinned_ms = ?1", (time_ms,))
+    scope = Scope(conversation_ids=(planted.conversation_id,))
+    with contextlib.closing(Store(path)) as store:
+        for format_ in ("md", "html", "bough"):
+            assert _exported(store, format_, tmp_path / f"x.{format_}", scope) == []
+    assert main(["import", str(tmp_path / "x.bough"), "--data-dir", str(tmp_path / "other")]) == 0
+    with contextlib.closing(Store(tmp_path / "other" / "conversations.sqlite3")) as store:
+        (conversation,) = store.conversations.all()
+        assert (conversation.updated_ms, conversation.pinned_ms) == (0, 0)
+        assert store.messages.shown_by(conversation.id)[-1].starred_ms == 0

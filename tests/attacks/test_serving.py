@@ -81,6 +81,7 @@ def _replies(bough: Bough, data: bytes, *, ends: bool = False) -> list[int]:
         (_GET + b"X: " + b"a" * 200_000 + b"\r\n\r\n", [400]),
         (_GET + b"Authorization: Bearer \xff\x1b[31m\r\nOrigin: \xff\r\n\r\n", [403]),
         (_GET.replace(b"localhost", b"127.0.0.1.evil.example") + b"\r\n", [403]),
+        (_POST.replace(b"Bearer ", b"Bearer x") + b"Expect: 100-continue\r\nContent-Length: 9\r\n\r\n", [401]),
         *in_long_runs(
             (_GET.replace(b"localhost", host) + b"\r\n", [400, 403])
             for host in (b"", b"2130706433", b"0.0.0.0", b"localhost.evil.example", b"localhost\x00", b"192.168.1.5")

@@ -14,15 +14,12 @@ from typing import Literal
 from msgspec import Struct, field
 
 from app.model.grafts import Graft
-from app.model.message import Message, MessageId, Record, Role, State
+from app.model.message import MAX_MS, Message, MessageId, Record, Role, State
 from app.model.notes import note
 from app.model.sources import Source, number_of, of_content
 from app.model.text import clean
 from app.model.titles import name_from
 from worker.sentence import Sentence, SentenceError
-
-_MAX_MS = 253_402_300_799_000
-"""The end of the year 9999."""
 
 ForeignRole = Literal["system", "user", "assistant", "note", "file"]
 
@@ -154,7 +151,7 @@ def _content(conversation: ForeignConversation) -> Iterator[str]:
 
 
 def _ms(found: int | None, default: int) -> int:
-    return found if found is not None and 0 <= found <= _MAX_MS else default
+    return found if found is not None and 0 <= found <= MAX_MS else default
 
 
 def _index(conversation: ForeignConversation, message_id: str | None) -> int | None:
