@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
+from msgspec import structs
 from PySide6.QtCore import (
     QAbstractListModel,
     QCoreApplication,
@@ -38,6 +40,9 @@ _HIGHLIGHT_ALPHA = 0.22
 _NAME_SHARE = 0.45
 """The largest fraction of a row's first line for the conversation's name. The rest is for role and time."""
 
+_MARKED = re.compile(r"(?<![\w*`])(?P<begin>\*\*|`)(?=\S)[^*`\n]*[^*`\s](?P<end>(?P=begin))(?![\w*`])")
+"""Bold text and code in a line."""
+
 _Index = QModelIndex | QPersistentModelIndex
 
 
@@ -50,7 +55,7 @@ class _Hits(QAbstractListModel):
 
     def show_hits(self, hits: Sequence[Hit]) -> None:
         self.beginResetModel()
-        self._hits = hits
+        self._hits = [_without_marks(hit) for hit in hits]
         self.endResetModel()
 
     @override
@@ -162,6 +167,21 @@ class _Rows(QStyledItemDelegate):
     @override
     def sizeHint(self, option: QStyleOptionViewItem, index: _Index) -> QSize:
         return QSize(0, scaled(_ROW_PX))
+
+
+def _without_marks(hit: Hit) -> Hit:
+    """Return a result whose excerpt has no marks of Markdown around words, because the page shows none, either."""
+    pairs = [found.span(mark) for found in _MARKED.finditer(hit.excerpt) for mark in ("begin", "end")]
+    pairs = [(start, end) for start, end in pairs if hit.message.role == "assistant" and end > start]
+    if not pairs:
+        return hit
+
+    def moved(position: int) -> int:
+        return position - sum(min(end, position) - start for start, end in pairs if start < position)
+
+    kept = zip([0, *(end for _, end in pairs)], [*(start for start, _ in pairs), len(hit.excerpt)], strict=True)
+    excerpt = "".join(hit.excerpt[start:end] for start, end in kept)
+    return structs.replace(hit, excerpt=excerpt, marks=tuple((moved(start), moved(end)) for start, end in hit.marks))
 
 
 def _marks_of(hit: Hit) -> dict[str, str]:

@@ -65,9 +65,11 @@ def paint_document(painter: QPainter, text: QTextEdit, visible: QRect) -> None:
     context.selections = selections
     layout, first = text.document().documentLayout(), text.document().firstBlock()
     painter.save()
-    if first.length() == 1 and first.next().isValid() and QTextCursor(first.next()).currentTable() is not None:
+    table = QTextCursor(first.next()).currentTable() if first.length() == 1 and first.next().isValid() else None
+    if table is not None:
         # Clip the empty block that Qt needs above a table at the top. If selected, it would be a coloured spot.
-        below = round(layout.blockBoundingRect(first).bottom())
+        # Its line is higher than the block and begins above it. The block's rectangle would reach into the table.
+        below = math.ceil(first.layout().lineAt(0).rect().bottom())
         painter.setClipRect(visible.adjusted(0, max(below - visible.top(), 0), 0, 0), Qt.ClipOperation.IntersectClip)
     layout.draw(painter, context)
     painter.restore()

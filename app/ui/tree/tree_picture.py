@@ -169,8 +169,10 @@ class TreePicture(TreeGeometry):
         room = right - left
         if room < scaled(_MIN_TEXT_PX):
             if is_leaf and layout.below(spot) is None:
-                # The first lane is free below the leaf.
-                at = self.scale.position(0, row) + QPointF(-chip_width(here_text()) / 2, self.scale.dot_px + _LINE_PX)
+                # The leaf's lane is free below it.
+                dot, chip_px = self.scale.position(spot.lane, row), chip_width(here_text())
+                at_left = min(dot.x() - chip_px / 2, self.right - chip_px - 4)
+                at = QPointF(at_left, dot.y() + self.scale.dot_px + _LINE_PX)
                 draw_chip(painter, at, here_text(), _MAX_HERE_PX, self._here_colours)
             return
         box = QRectF(left, middle - self.scale.row_px / 2, room, self.scale.row_px)

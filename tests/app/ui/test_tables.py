@@ -178,3 +178,15 @@ def test_a_streamed_right_to_left_table_is_copied_in_reading_order(text: Message
     assert copied_text(text.textCursor()).strip() == copied
     text.set_text(f"{_FROM_RIGHT}\nסוף")
     assert text.toPlainText() == grown
+
+
+def test_the_upper_line_of_a_table_at_the_top_is_drawn_and_nothing_above_it(text: MessageText, qtbot: QtBot) -> None:
+    text.set_text("| a | b |\n|---|---|\n| 1 | 2 |\n")
+    text.selectAll()
+    qtbot.waitUntil(text.isVisible, timeout=PATIENCE_MS)
+    picture = text.grab().toImage()
+    paper = picture.pixelColor(picture.width() - 2, 0)
+    column = next(x for x in range(picture.width()) if picture.pixelColor(x, picture.height() // 2) != paper) + 6
+    colours = [picture.pixelColor(column, y).name() for y in range(picture.height())]
+    drawn = [colour for colour in colours if colour != paper.name()]
+    assert drawn[:2] == [theme("light").line.lower(), theme("light").sunken.lower()]
