@@ -4602,6 +4602,10 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>{file} enthält einen Hook mit einem Namen, den kein Hook haben kann („{name}“). Es wurde nichts geändert.</translation>
     </message>
     <message>
+        <source>{file} is nested too deeply to be read.</source>
+        <translation>{file} ist zu tief verschachtelt, um gelesen zu werden.</translation>
+    </message>
+    <message>
         <source>{file} is not a settings file of Bough, or it is damaged ({error}). Nothing was changed.</source>
         <translation>{file} ist keine Einstellungsdatei von Bough, oder sie ist beschädigt ({error}). Es wurde nichts geändert.</translation>
     </message>

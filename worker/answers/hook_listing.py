@@ -50,7 +50,10 @@ def listed_file(name: str, file: Path, *, is_own: bool) -> ListedHook:
         if error.lineno:
             what = Sentence("line {line}, {error}", line=error.lineno, error=error.msg)
         why = Sentence("{file} is not valid Python: {error}.", file=file.name, error=what)
-    except (ValueError, RecursionError, MemoryError) as error:
+    except (RecursionError, MemoryError):
+        # Python's parser raises these without a text.
+        why = Sentence("{file} is nested too deeply to be read.", file=file.name)
+    except ValueError as error:
         why = Sentence("{file} is not valid Python: {error}.", file=file.name, error=error)
     else:
         hook = _hook_in(module)

@@ -147,3 +147,7 @@ def test_a_docstring_may_contain_any_text(tmp_path: Path):
     assert said_by('"""A \\ud800 hook."""\n', tmp_path).summary == "A ? hook."
     assert said_by("def hook(step):\n    '''Says\n    less.'''\n", tmp_path).summary == "Says less."
     assert said_by("x = '\\d'\n", tmp_path).problem == ""
+
+
+def test_a_file_that_is_nested_too_deeply_says_so(tmp_path: Path):
+    assert said_by("x = " + "-" * 100_000 + "1", tmp_path).problem == "one.py is nested too deeply to be read."
