@@ -28,13 +28,15 @@ DPI = 96
 MARGIN_MM = 20
 MM_PER_INCH = 25.4
 FOOTER_PX = 28
-_A4_MM = (210, 297)
+_A4_PX = QSizeF(210, 297) * (DPI / MM_PER_INCH)
+_MARGIN_PX = MARGIN_MM / MM_PER_INCH * DPI
 _BLOCKS_PER_STEP = 32
 _LINE_BREAK = "\u2028"
 _MAX_PAGE_CHARACTERS = 12_000
 """No page holds more characters."""
-_MAX_PREVIEW_CHARACTERS = 100_000
-"""The first page is mostly made of so much of each message: a whole book would keep other threads waiting."""
+_PREVIEW_CHARACTERS = (3_000, 10_000, 30_000, 100_000)
+"""The first page is made of so much of each message, or of more if that does not fill it. While Qt lays out a text,
+other threads wait."""
 
 
 class FirstPage(Struct, frozen=True):
@@ -159,44 +161,41 @@ def first_page(
     excerpt: Excerpt, options: Options, pixels_per_px: float, *, has_footer: bool
 ) -> Generator[None, None, FirstPage]:
     """Return the first A4 page; yield in between. Needs a `QGuiApplication`, in any thread."""
-    name = title(excerpt) if has_footer else None
-    is_long = any(len(message.text) > _MAX_PREVIEW_CHARACTERS for message in excerpt.messages)
-    with closing(PaperDocument()) as document:
-        is_filled = yield from _begin(document, excerpt, options, _MAX_PREVIEW_CHARACTERS)
-        if not (is_filled and is_long):
-            return (yield from _first_page(document, pixels_per_px, name, is_filled=is_filled))
-    # Little of the long text is shown, such as that of a picture.
-    with closing(PaperDocument()) as document:
-        is_filled = yield from _begin(document, excerpt, options, None)
-        return (yield from _first_page(document, pixels_per_px, name, is_filled=is_filled))
+    longest = max((len(message.text) for message in excerpt.messages), default=0)
+    for max_characters in (*(most for most in _PREVIEW_CHARACTERS if most < longest), None):
+        with closing(PaperDocument()) as document:
+            is_filled = yield from _begin(document, excerpt, options, max_characters)
+            _set_a4(document)
+            yield
+            if max_characters is None or not is_filled or document.pageCount() > 1:
+                is_whole = is_filled and max_characters is None
+                return _painted(document, pixels_per_px, title(excerpt) if has_footer else None, is_whole=is_whole)
+    raise AssertionError("The last round returns")
 
 
-def _first_page(
-    document: PaperDocument, pixels_per_px: float, name: str | None, *, is_filled: bool
-) -> Generator[None, None, FirstPage]:
-    """Paint the first page, with a footer if `name` is given."""
+def _set_a4(document: PaperDocument) -> None:
+    """Lay out a document for A4 pages."""
     document.show_pictures()
-    whole = QSizeF(*_A4_MM) * (DPI / MM_PER_INCH)
-    margin = MARGIN_MM / MM_PER_INCH * DPI
-    inner = QSizeF(whole.width() - 2 * margin, whole.height() - 2 * margin)
-    page = QSizeF(inner.width(), inner.height() - FOOTER_PX)
-    document.setPageSize(page)
+    document.setPageSize(_A4_PX - QSizeF(2 * _MARGIN_PX, 2 * _MARGIN_PX + FOOTER_PX))
     limit_indents(document)
     keep_headings_with_text(document)
+
+
+def _painted(document: PaperDocument, pixels_per_px: float, name: str | None, *, is_whole: bool) -> FirstPage:
+    """Paint the first page of a document, with a footer if `name` is given. `is_whole`: the document is complete."""
     num_pages = document.pageCount()
-    yield
-    picture = QImage((whole * pixels_per_px).toSize(), QImage.Format.Format_RGB32)
+    picture = QImage((_A4_PX * pixels_per_px).toSize(), QImage.Format.Format_RGB32)
     picture.fill(Qt.GlobalColor.white)
     painter = QPainter(picture)
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     painter.scale(pixels_per_px, pixels_per_px)
-    painter.translate(margin, margin)
-    paint_page(document, painter, page, 0)
+    painter.translate(_MARGIN_PX, _MARGIN_PX)
+    paint_page(document, painter, document.pageSize(), 0)
     if name is not None:
-        # The number of pages is known only if the whole document was filled.
-        paint_footer(document, painter, inner, name, 1, num_pages if is_filled else None)
+        inner = document.pageSize() + QSizeF(0, FOOTER_PX)
+        paint_footer(document, painter, inner, name, 1, num_pages if is_whole else None)
     painter.end()
-    return FirstPage(picture, is_filled and num_pages == 1)
+    return FirstPage(picture, is_whole and num_pages == 1)
 
 
 def _begin(

@@ -133,7 +133,7 @@ def fill(
 ) -> Generator[int]:
     """Write a conversation into an empty document; yield the number of messages written so far.
 
-    `max_characters` are written of each message, and the rest of their last line; None for all of it.
+    `max_characters` are written of each message, and the rest of their last line, up to twice as many; None for all.
     """
     writer = _Writer(document, options, max_characters)
     writer.heading(title(excerpt), 0, px=22)
@@ -206,8 +206,11 @@ class _Writer:
         return self._renderer.render_markdown(self._beginning(note.text).translate(_NOT_SHOWN))
 
     def _beginning(self, text: str) -> str:
-        end = -1 if self._max_characters is None else text.find("\n", self._max_characters)
-        return text if end < 0 else text[:end]
+        if self._max_characters is None or len(text) <= self._max_characters:
+            return text
+        most = 2 * self._max_characters
+        end = text.find("\n", self._max_characters, most)
+        return text[: most if end < 0 else end]
 
     def _insert(self, html: str) -> None:
         self._start_block(QTextBlockFormat(), QTextCharFormat())

@@ -21,6 +21,7 @@ from PySide6.QtCore import QBuffer, QIODevice, QSizeF, Qt
 from PySide6.QtGui import QImage, QTextBlock, QTextCursor
 from PySide6.QtWidgets import QApplication
 
+from app.export import pages
 from app.export.exporting import export
 from app.export.pages import FirstPage, first_page, keep_headings_with_text
 from app.export.paper_document import TEXT_PX, PaperDocument, fill
@@ -453,12 +454,32 @@ def _first_page(tmp_path: Path, text: str) -> FirstPage:
                 return end.value
 
 
+@pytest.mark.parametrize("text", ["x" * 1_000_000, "\n".join(["|a" * 50, "|-" * 50, *["|a" * 50] * 2_000])])
+def test_the_first_page_of_a_text_of_one_kind_lays_out_little_more(
+    qapp: QApplication, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str
+) -> None:
+    assert qapp is not None
+    num_characters: list[int] = []
+
+    def spy(document: PaperDocument) -> None:
+        set_a4(document)
+        num_characters.append(document.characterCount())
+
+    set_a4 = pages._set_a4  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(pages, "_set_a4", spy)
+    assert not _first_page(tmp_path, text).is_all
+    assert max(num_characters) < 25_000
+
+
 def test_the_first_page_of_a_long_text_is_made_of_its_beginning(qapp: QApplication, tmp_path: Path) -> None:
     assert qapp is not None
     line = "One line of many.\n\n"
     long, short = (_first_page(tmp_path, line * number) for number in (20_000, 2_000))
     assert not long.is_all
     assert long.picture == short.picture
+    one_line, shorter = (_first_page(tmp_path, "x" * number) for number in (1_000_000, 30_000))
+    assert not one_line.is_all
+    assert one_line.picture == shorter.picture
     # Nothing of the first 100,000 characters is shown.
     definitions = "".join(f"[{number}]: https://example.org/{'x' * 200}\n" for number in range(600))
     long, short = (_first_page(tmp_path, f"{before}\nThe end.") for before in (definitions, ""))
