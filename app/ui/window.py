@@ -191,6 +191,7 @@ class MainWindow(QMainWindow):
         for commands in (self._conversation_commands, self._composer_commands):
             commands.project_asked.connect(self.dialogs.show_project)
         self.dialogs.project_made.connect(self._conversation_commands.begin_in)
+        self.dialogs.drop_page.attached.connect(self.composer.files_given)
         self.dialogs.drop_page.models_dropped.connect(self._models_commands.open_models)
         self._compare_commands = CompareCommands(controller, self._theme, self)
         self._dock_commands = DockCommands(

@@ -1281,16 +1281,23 @@
         <translation>Sie sehen zuerst den Inhalt. Es wird nichts importiert, bevor Sie zustimmen.</translation>
     </message>
     <message>
-        <source>Ignored because Bough can&apos;t read them: {names}</source>
-        <translation>Übergangen, weil Bough sie nicht lesen kann: {names}</translation>
+        <source>To attach them to a message, drop them on the message field.</source>
+        <translation>Um sie an eine Nachricht anzuhängen, legen Sie sie auf dem Nachrichtenfeld ab.</translation>
     </message>
     <message>
-        <source>These files can&apos;t be imported</source>
-        <translation>Diese Dateien können nicht importiert werden</translation>
+        <source>Not imported: {names}</source>
+        <translation>Nicht importiert: {names}</translation>
+    </message>
+    <message numerus="yes">
+        <source>Drop to attach %n file(s)</source>
+        <translation>
+            <numerusform>Hier ablegen, um %n Datei anzuhängen</numerusform>
+            <numerusform>Hier ablegen, um %n Dateien anzuhängen</numerusform>
+        </translation>
     </message>
     <message>
-        <source>Can&apos;t import {names}. Bough imports {endings} files, and folders that contain them.</source>
-        <translation>{names} kann nicht importiert werden. Bough importiert Dateien mit {endings} und Ordner mit solchen Dateien.</translation>
+        <source>With your next message: {names}</source>
+        <translation>Mit Ihrer nächsten Nachricht: {names}</translation>
     </message>
 </context>
 <context>

@@ -82,6 +82,13 @@
             <numerusform>Drop to import %n files</numerusform>
         </translation>
     </message>
+    <message numerus="yes">
+        <source>Drop to attach %n file(s)</source>
+        <translation>
+            <numerusform>Drop to attach %n file</numerusform>
+            <numerusform>Drop to attach %n files</numerusform>
+        </translation>
+    </message>
 </context>
 <context>
     <name>FindBar</name>

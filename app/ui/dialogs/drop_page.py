@@ -1,4 +1,4 @@
-"""A page that covers the window while files are dragged over it, and says which of them can be imported."""
+"""A page that covers the window while files are dragged over it, and says what a drop does with them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing_extensions import override
 
 from app.model.imports import SUFFIXES
 from app.ui.parts.file_drops import FileDrops
+from app.ui.parts.labels import BreakingLabel
 from app.ui.theme import Theme, icon, scaled
 
 _MARGIN_PX = 24
 _WIDTH_PX = 420
-_HEIGHT_PX = 190
 _SHADE = QColor(0, 0, 0, 80)
 _ICON_PX = 32
 
@@ -26,6 +26,8 @@ class DropPage(QWidget):
 
     dropped = Signal(object)
     """The paths of the files that can be imported."""
+    attached = Signal(object)
+    """The paths of files that are neither models nor conversations. They go with the next message."""
     models_dropped = Signal(object)
     """The paths of GGUF files and model folders."""
 
@@ -72,6 +74,8 @@ class DropPage(QWidget):
             self.models_dropped.emit(models)
         elif importable:
             self.dropped.emit(importable)
+        elif files:
+            self.attached.emit(files)
 
     # --- content -------------------------------------------------------------------------------------------
 
@@ -84,16 +88,16 @@ class DropPage(QWidget):
             self.details.setText(_names(models))
         elif importable:
             self.headline.setText(self.tr("Drop to import %n file(s)", "", len(importable)))
-            details = self.tr("You see the contents first. Nothing is imported until you confirm.")
-            left_out = self.tr("Ignored because Bough can't read them: {names}").format(names=_names(others))
-            self.details.setText(f"{details}\n{left_out}" if others else details)
+            details = [
+                self.tr("You see the contents first. Nothing is imported until you confirm."),
+                self.tr("To attach them to a message, drop them on the message field."),
+            ]
+            if others:
+                details.append(self.tr("Not imported: {names}").format(names=_names(others)))
+            self.details.setText("\n".join(details))
         else:
-            self.headline.setText(self.tr("These files can't be imported"))
-            self.details.setText(
-                self.tr("Can't import {names}. Bough imports {endings} files, and folders that contain them.").format(
-                    names=_names(others), endings=", ".join(SUFFIXES)
-                )
-            )
+            self.headline.setText(self.tr("Drop to attach %n file(s)", "", len(files)))
+            self.details.setText(self.tr("With your next message: {names}").format(names=_names(files)))
         self._cover()
         self.setVisible(True)
         self.raise_()
@@ -106,8 +110,12 @@ class DropPage(QWidget):
         if self._excluded is not None and self._excluded.isVisible():
             room = QRect(room.topLeft(), QPoint(room.right(), self._excluded.mapTo(window, QPoint(0, 0)).y()))
         self.setGeometry(room)
-        width = min(_WIDTH_PX, room.width() - 2 * _MARGIN_PX)
-        height = min(_HEIGHT_PX, room.height() - 2 * _MARGIN_PX)
+        width = min(scaled(_WIDTH_PX), room.width() - 2 * _MARGIN_PX)
+        for part in (self._card, self.headline, self.details):
+            part.ensurePolished()
+        layout = self._card.layout()
+        wanted = 0 if layout is None else layout.totalHeightForWidth(width)
+        height = min(wanted, room.height() - 2 * _MARGIN_PX)
         self._card.setGeometry((room.width() - width) // 2, (room.height() - height) // 2, width, height)
 
     @override
@@ -132,10 +140,8 @@ def _names(files: Sequence[Path]) -> str:
     return f"{shown}, …" if len(files) > 3 else shown
 
 
-def _label(name: str) -> QLabel:
-    label = QLabel()
+def _label(name: str) -> BreakingLabel:
+    label = BreakingLabel()
     label.setObjectName(name)
-    label.setWordWrap(True)
-    label.setTextFormat(Qt.TextFormat.PlainText)
     label.setAlignment(Qt.AlignmentFlag.AlignHCenter)
     return label

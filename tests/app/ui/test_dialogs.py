@@ -24,6 +24,7 @@ from PySide6.QtWidgets import (
 
 from app.model.imports import blocks
 from app.model.search_filters import day_text
+from app.model.unsent import Unsent
 from app.ui.dialogs.export_window import ExportWindow
 from app.ui.dialogs.import_window import ImportWindow
 from app.ui.dialogs.recovery_windows import BackupsWindow, TrashWindow
@@ -196,6 +197,26 @@ def test_dropped_files_are_listed_then_imported_and_the_first_conversation_is_op
     assert len(user.application.program.conversations.all) == before + 2
     _press(user, user.window.banner, "Show")
     assert labels(user.controller.shown.path) == "q1-an answer"
+
+
+def test_other_files_that_are_dropped_on_the_page_are_attached(user: User, tmp_path: Path) -> None:
+    page, attachments = user.window.dialogs.drop_page, user.window.composer.attachments
+    notes = tmp_path / "notes_of_a_walk_with_a_name_that_is_too_long_for_one_line_of_a_narrow_window.txt"
+    notes.write_text("apples")
+    user.window.resize(360, 500)
+    dragged = _drag(user, notes)
+    assert page.isVisible()
+    for label in (page.headline, page.details):
+        assert label.height() >= label.heightForWidth(label.width())
+    drop = QDropEvent(
+        QPointF(9, 9), Qt.DropAction.CopyAction, dragged, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    )
+    _send(page, drop)
+    assert not page.isVisible()
+    _wait(user, lambda: bool(attachments.buttons))
+    assert user.controller.preparation.unsent.attachments[0].name == notes.name
+    user.controller.preparation.replace_unsent(Unsent())
+    user.window.resize(1100, 760)
 
 
 def test_files_that_cannot_be_imported_are_reported_and_nothing_is_written(user: User, tmp_path: Path) -> None:
