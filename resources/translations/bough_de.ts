@@ -1977,8 +1977,8 @@
         <translation>Es gibt nichts zu importieren</translation>
     </message>
     <message>
-        <source>Bough reads .bough files, exports of ChatGPT, Claude, Open WebUI, LibreChat, llama.cpp and LM Studio, JSON Lines of OpenAI and ShareGPT, and its own Markdown.</source>
-        <translation>Bough liest .bough-Dateien, Exporte von ChatGPT, Claude, Open WebUI, LibreChat, llama.cpp und LM Studio, JSON Lines von OpenAI und ShareGPT und sein eigenes Markdown.</translation>
+        <source>Bough reads .bough files, conversations of ChatGPT, Claude, Claude Code, Gemini CLI, Google AI Studio, LibreChat, llama.cpp, LM Studio, Open WebUI and SillyTavern, JSON Lines of OpenAI and ShareGPT, and its own Markdown.</source>
+        <translation>Bough liest .bough-Dateien, Gespräche aus ChatGPT, Claude, Claude Code, Gemini CLI, Google AI Studio, LibreChat, llama.cpp, LM Studio, Open WebUI und SillyTavern, JSON Lines von OpenAI und ShareGPT und das eigene Markdown.</translation>
     </message>
     <message>
         <source>All of it is already in Bough.</source>
@@ -5875,6 +5875,10 @@ Compares text, not tokens, and ignores case. A phrase may begin inside a word. O
 Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wendung darf mitten in einem Wort beginnen. Option: `phrases`.</translation>
     </message>
     <message>
+        <source>Bough does not know this format; its fields are {names}</source>
+        <translation>Bough kennt dieses Format nicht; seine Felder sind {names}</translation>
+    </message>
+    <message>
         <source>Bough keeps the settings of at most {limit} models. The oldest, those of {names}, were removed.</source>
         <translation>Bough behält die Einstellungen von höchstens {limit} Modellen. Die ältesten, die von {names}, wurden entfernt.</translation>
     </message>
@@ -6037,6 +6041,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>ein Text hat {length} Zeichen</translation>
     </message>
     <message>
+        <source>characters that can&apos;t be read or stored, replaced by “�”</source>
+        <translation>Zeichen, die nicht gelesen oder gespeichert werden können, durch „�“ ersetzt</translation>
+    </message>
+    <message>
         <source>it has {count} tokens</source>
         <translation>sie hat {count} Token</translation>
     </message>
@@ -6133,6 +6141,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>der Schicht {number} fehlt {name}</translation>
     </message>
     <message>
+        <source>lines of Claude Code that are no messages, left out</source>
+        <translation>Zeilen von Claude Code, die keine Nachrichten sind, weggelassen</translation>
+    </message>
+    <message>
         <source>loading the model</source>
         <translation>Laden des Modells</translation>
     </message>
@@ -6179,6 +6191,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>preparing the answer format</source>
         <translation>Vorbereiten des Antwortformats</translation>
+    </message>
+    <message>
+        <source>questions that both answers of a pair repeat, kept once</source>
+        <translation>Fragen, die beide Antworten eines Paars wiederholen, nur einmal behalten</translation>
     </message>
     <message>
         <source>reading the prompt ({done} of {total} tokens)</source>

@@ -89,6 +89,16 @@ def with_reasoning(reasoning: str, text: str) -> str:
     return f"<think>\n{reasoning.strip()}\n</think>\n\n{text}" if reasoning.strip() else text
 
 
+def with_links(text: str, links: dict[str, str]) -> str:
+    """Return a text followed by links, each a title by its address."""
+    shown = [f"[{_one_line(title).replace('[', '(').replace(']', ')')}]({url})" for url, title in links.items()]
+    return f"{text} ({', '.join(shown)})" if shown else text
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
 def tool_call_note(name: str, arguments: Json, remarks: Counter[Sentence]) -> str:
     """Return a note with a tool call."""
     remarks[KEPT_AS_NOTES] += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 
 from app.model.imports import blocks
@@ -11,6 +12,8 @@ from app.model.imports.json_stream import Json
 from worker.sentence import Sentence
 
 NAME = Sentence("chat records (OpenAI, ShareGPT)")
+
+REPEATED = Sentence("questions that both answers of a pair repeat, kept once")
 
 _ROLES: dict[str, ForeignRole] = {
     "system": "system",
@@ -26,11 +29,31 @@ _ROLES: dict[str, ForeignRole] = {
 }
 
 
+_OTHER_ROLES = {"tool", "function", "observation", "ipython", "function_call"}
+_KEYS = ("messages", "conversations", "conversation")
+
+
 def is_one(item: dict[str, Json]) -> bool:
-    return (
-        any(isinstance(item.get(key), list) for key in ("messages", "conversations", "conversation"))
-        or ("chosen" in item and "rejected" in item)
-    )  # fmt: skip
+    if "chosen" in item and "rejected" in item:
+        return all(isinstance(item[side], str) or _are_turns(item[side]) for side in ("chosen", "rejected"))
+    return any(_are_turns(item.get(key)) for key in _KEYS)
+
+
+def _are_turns(value: Json) -> bool:
+    """Return whether a value is a list of messages, each with a role and a content, at least one role known."""
+    if not isinstance(value, list):
+        return False
+    turns = [object_of(found) for found in list_of(value)]
+    names = [_role_name(turn) for turn in turns]
+    are_messages = all(
+        name and ("content" in turn or "value" in turn or "tool_calls" in turn)
+        for name, turn in zip(names, turns, strict=True)
+    )
+    return are_messages and (not names or any(name.lower() in _ROLES or name in _OTHER_ROLES for name in names))
+
+
+def _role_name(turn: dict[str, Json]) -> str:
+    return text_of(turn.get("role")) or text_of(turn.get("from"))
 
 
 def conversation(item: dict[str, Json]) -> ForeignConversation:
@@ -38,8 +61,7 @@ def conversation(item: dict[str, Json]) -> ForeignConversation:
     remarks: Counter[Sentence] = Counter()
     if "chosen" in item and "rejected" in item:
         return _preference(item, remarks)
-    keys = ("messages", "conversations", "conversation")
-    found = next((list_of(item[key]) for key in keys if list_of(item.get(key))), [])
+    found = next((list_of(item[key]) for key in _KEYS if list_of(item.get(key))), [])
     messages = blocks.chained(_messages(found, remarks))
     system = text_of(item.get("system"))
     if system and not any(message.role == "system" for message in messages):
@@ -59,7 +81,7 @@ def _messages(found: list[Json], remarks: Counter[Sentence]) -> list[ForeignMess
 
 def _message(theirs: dict[str, Json], remarks: Counter[Sentence]) -> ForeignMessage:
     notes: list[str] = []
-    name = text_of(theirs.get("role")) or text_of(theirs.get("from"))
+    name = _role_name(theirs)
     role = _ROLES.get(name.lower(), "note")
     text = blocks.joined_text(theirs.get("content") if "content" in theirs else theirs.get("value"), remarks, notes)
     text = blocks.with_reasoning(text_of(theirs.get("reasoning_content")), text)
@@ -82,20 +104,39 @@ def _message(theirs: dict[str, Json], remarks: Counter[Sentence]) -> ForeignMess
 
 def _preference(item: dict[str, Json], remarks: Counter[Sentence]) -> ForeignConversation:
     """Read a question with two answers. The chosen answer is shown."""
-    prompt = blocks.chained(_messages(_turns(item.get("prompt"), "user"), remarks))
-    last = prompt[-1].id if prompt else None
-    messages = list(prompt)
+    sides = [_messages(_turns(item[side], "assistant"), remarks) for side in ("rejected", "chosen")]
+    prompt = _messages(_turns(item.get("prompt"), "user"), remarks)
+    # Some datasets repeat the whole conversation on both sides.
+    for index, answers in enumerate(sides):
+        if prompt and len(answers) > len(prompt) and _words(answers[: len(prompt)]) == _words(prompt):
+            sides[index] = answers[len(prompt) :]
+            remarks[REPEATED] += 1
+    if not prompt:
+        pairs = zip(*(map(_word, side) for side in sides), strict=False)
+        num_shared = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
+        num_shared = min(num_shared, len(sides[0]) - 1, len(sides[1]) - 1)
+        if num_shared > 0:
+            prompt, sides = sides[1][:num_shared], [side[num_shared:] for side in sides]
+            remarks[REPEATED] += 1
+    messages = blocks.chained(prompt)
+    last = messages[-1].id if messages else None
     current = last
-    for side in ("rejected", "chosen"):
+    for side, answers in zip(("rejected", "chosen"), sides, strict=True):
         parent = last
-        answers = _messages(_turns(item[side], "assistant"), remarks)
-        # Some datasets repeat the whole conversation on both sides.
-        for answer in answers[len(prompt) :] if prompt and len(answers) > len(prompt) else answers:
+        for answer in answers:
             answer.id, answer.parent = f"{side} {len(messages)}", parent
             messages.append(answer)
             parent = answer.id
         current = parent
     return ForeignConversation(name="", messages=messages, current=current, remarks=remarks)
+
+
+def _words(messages: list[ForeignMessage]) -> list[tuple[str, str]]:
+    return [_word(message) for message in messages]
+
+
+def _word(message: ForeignMessage) -> tuple[str, str]:
+    return message.role, message.text
 
 
 def _turns(value: Json, role: str) -> list[Json]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+
+import msgspec
 
 from app.model.imports import blocks
 from app.model.imports.blocks import FindFile, formatted, id_of, list_of, ms_of, no_files, object_of, text_of
@@ -13,11 +16,15 @@ from app.model.imports.foreign import (
     UnreadableError,
 )
 from app.model.imports.json_stream import Json
+from app.model.message import State
 from app.model.notes import fenced, note
 from worker.sentence import Sentence
 
 NAME = "ChatGPT"
 
+_STATES: dict[str, State] = {"max_tokens": "cut", "interrupted": "stopped"}
+_MARK = re.compile("\\ue200[^\\ue201]*(?:\\ue201|$)")
+"""A mark for sources or other things that ChatGPT shows."""
 _ROLES: dict[str, ForeignRole] = {"system": "system", "user": "user", "assistant": "assistant"}
 
 
@@ -47,6 +54,9 @@ def conversation(item: dict[str, Json], find_file: FindFile = no_files) -> Forei
         current=current,
         created_ms=ms_of(item.get("create_time")),
         updated_ms=ms_of(item.get("update_time")),
+        is_pinned=item.get("is_starred") is True or bool(item.get("pinned_time")),
+        is_archived=item.get("is_archived") is True,
+        default_model=text_of(item.get("default_model_slug")).removeprefix("auto"),
         remarks=remarks,
     )
 
@@ -72,6 +82,7 @@ def _message(
         return None
     kind = text_of(content.get("content_type")) or "text"
     text, notes = _text(kind, content, metadata, remarks, find_file)
+    text = _with_links(text, metadata)
     if not text.strip() and not notes:
         # Most trees begin with empty system messages.
         if role != "system":
@@ -81,6 +92,8 @@ def _message(
     recipient = text_of(message.get("recipient"))
     if kind == "user_editable_context":
         ours, text = "note", note("Custom instructions", text)
+    elif ours == "assistant" and recipient.startswith("canmore.") and (canvas := _canvas(content)) is not None:
+        ours, text = "note", canvas
     elif ours == "assistant" and recipient not in {"", "all"}:
         ours, text = "note", note(f"Tool call: {recipient}", text)
     elif kind in {"thoughts", "reasoning_recap"}:
@@ -98,9 +111,61 @@ def _message(
         text=text,
         created_ms=ms_of(message.get("create_time")),
         model=text_of(metadata.get("model_slug")),
-        state="complete" if text_of(message.get("status")) != "in_progress" else "stopped",
+        state=_state(message, metadata),
         notes=notes,
     )
+
+
+def _state(message: dict[str, Json], metadata: dict[str, Json]) -> State:
+    if text_of(message.get("status")) == "in_progress":
+        return "stopped"
+    return _STATES.get(text_of(object_of(metadata.get("finish_details")).get("type")), "complete")
+
+
+def _with_links(text: str, metadata: dict[str, Json]) -> str:
+    """Return a text with links to its sources in place of ChatGPT's marks for them."""
+    for found in list_of(metadata.get("content_references")):
+        reference = object_of(found)
+        mark = text_of(reference.get("matched_text"))
+        if _MARK.fullmatch(mark):
+            text = text.replace(mark, _links(reference))
+    for found in list_of(metadata.get("citations")):
+        source = object_of(object_of(found).get("metadata"))
+        extra = object_of(source.get("extra"))
+        number = extra.get("cited_message_idx")
+        url = text_of(source.get("url"))
+        if isinstance(number, int) and url:
+            mark = re.compile(rf"【{number}†[^】]*】")
+            title = text_of(source.get("title")) or url
+            text = mark.sub(lambda _, url=url, title=title: blocks.with_links("", {url: title}), text)
+    return _MARK.sub("", text)
+
+
+def _links(reference: dict[str, Json]) -> str:
+    links: dict[str, str] = {}
+    for found in list_of(reference.get("items")):
+        one = object_of(found)
+        for page in (one, *map(object_of, list_of(one.get("supporting_websites")))):
+            if url := text_of(page.get("url")):
+                links.setdefault(url, text_of(page.get("title")) or text_of(page.get("attribution")) or url)
+    if links:
+        return blocks.with_links("", links)
+    name = text_of(reference.get("alt")) or text_of(reference.get("name"))
+    return f" ({name})" if name else ""
+
+
+def _canvas(content: dict[str, Json]) -> str | None:
+    """Return a note with the document that the model wrote into the canvas; None if it is not readable."""
+    parts = [part for part in list_of(content.get("parts")) if isinstance(part, str)]
+    try:
+        document = object_of(msgspec.json.decode(text_of(content.get("text")) or "".join(parts)))
+    except (msgspec.MsgspecError, UnicodeEncodeError, RecursionError):
+        return None
+    words, kind = text_of(document.get("content")), text_of(document.get("type"))
+    if not words:
+        return None
+    language = kind.removeprefix("code/")
+    return note(f"Canvas: {text_of(document.get('name'))}", words if language == kind else fenced(words, language))
 
 
 def _text(
@@ -152,10 +217,24 @@ def _other_part(
 ) -> str:
     if isinstance(part.get("text"), str):
         return text_of(part["text"])
+    kind = text_of(part.get("content_type"))
+    inner = {key: object_of(part.get(f"{key}_asset_pointer")) for key in ("audio", "video_container")}
+    notes += [
+        _attachment(f"{key} {_file_id(found)}", _file_id(found), remarks, find_file)
+        for key, found in inner.items()
+        if found
+    ]
+    if kind == "audio_asset_pointer":
+        notes.append(_attachment(f"audio {_file_id(part)}", _file_id(part), remarks, find_file))
+        return ""
+    if kind == "real_time_user_audio_video_asset_pointer":
+        return ""
     if "asset_pointer" in part:
         file_id = _file_id(part)
         name = names.get(file_id) or file_id
         notes.append(_attachment(name, file_id, remarks, find_file))
+        if prompt := text_of(object_of(object_of(part.get("metadata")).get("dalle")).get("prompt")):
+            notes.append(note("Prompt of the picture", prompt))
         return f"[file: {name or 'without a name'}]"
     return fenced(formatted(part), "json") if part else ""
 

@@ -7,9 +7,10 @@ their first line, and are not sent to a model. Nothing is left out.
 from __future__ import annotations
 
 import heapq
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from msgspec import Struct, field
 
@@ -28,6 +29,13 @@ class UnreadableError(SentenceError):
     """A conversation can't be imported; the sentence says why."""
 
 
+class Piece(NamedTuple):
+    """A part of a message: of its role, or a note."""
+
+    role: ForeignRole
+    text: str
+
+
 class ForeignMessage(Struct, kw_only=True):
     """A message of another program. `parent` is the `id` of its parent, or None at the top."""
 
@@ -38,6 +46,8 @@ class ForeignMessage(Struct, kw_only=True):
     created_ms: int | None = None
     model: str = ""
     state: State = "complete"
+    pieces: list[Piece] = field(default_factory=list[Piece])
+    """The parts of the message in their order, if it has several; `text` is then ignored."""
     notes: list[str] = field(default_factory=list[str])
     """Notes that follow the message, each with a label as its first line."""
 
@@ -54,6 +64,12 @@ class ForeignConversation(Struct, kw_only=True):
     current: str | None = None
     created_ms: int | None = None
     updated_ms: int | None = None
+    is_pinned: bool = False
+    is_archived: bool = False
+    folder: str = ""
+    """Its folder, with slashes."""
+    default_model: str = ""
+    """The model that it asks; empty if the file does not name one."""
     remarks: Counter[Sentence] = field(default_factory=Counter[Sentence])
     """Changes made to the messages, and how often each was made."""
 
@@ -67,7 +83,8 @@ def grafted(conversation: ForeignConversation, now_ms: int, program: str = "") -
     """
     if not conversation.messages:
         raise UnreadableError(Sentence("it has no messages"))
-    created_ms = _ms(conversation.created_ms, now_ms)
+    times_known = [_ms(message.created_ms, now_ms) for message in conversation.messages if message.created_ms]
+    created_ms = _ms(conversation.created_ms, min(times_known, default=now_ms))
     messages = [Message(id=1, parent_id=None, role="root", text="", created_ms=created_ms)]
     ids: dict[int, MessageId] = {}
     """The last message made from each foreign message, by that one's index. Its children follow this message."""
@@ -95,8 +112,13 @@ def grafted(conversation: ForeignConversation, now_ms: int, program: str = "") -
                 messages.append(Message(id=system_id, parent_id=1, role="system", text="", created_ms=created_ms))
                 keys[system_id] = number_of("system")
             parent_id = system_id
-        record = Record(model=clean(theirs.model)) if role == "assistant" and theirs.model else None
-        made: list[tuple[Role, str, State, Record | None]] = [(role, text, theirs.state, record)]
+        record = Record(model=clean(theirs.model)) if theirs.model else None
+        made: list[tuple[Role, str, State, Record | None]] = [
+            (piece_role, clean(piece_text), "complete", record if piece_role == "assistant" else None)
+            for piece_role, piece_text in theirs.pieces or [Piece(role, text)]
+        ]
+        ends = [number for number, piece in enumerate(made) if piece[0] == theirs.role] or [0]
+        made[ends[-1]] = (*made[ends[-1]][:2], theirs.state, made[ends[-1]][3])
         made.extend(("note", clean(words), "complete", None) for words in theirs.notes)
         name = theirs.id if conversation.has_message_ids else f"{keys[parent_id]} {role} {text}"
         times[name] += 1
@@ -122,6 +144,7 @@ def grafted(conversation: ForeignConversation, now_ms: int, program: str = "") -
     while child is not None and (above := by_id[child].parent_id) is not None:
         choices[above] = child
         child = above
+    updated_ms = _ms(conversation.updated_ms, max(message.created_ms for message in messages))
     source = None
     if program and conversation.id:
         source = Source(program, clean(conversation.id))
@@ -134,7 +157,11 @@ def grafted(conversation: ForeignConversation, now_ms: int, program: str = "") -
         root_id=1,
         choices=choices,
         created_ms=created_ms,
-        updated_ms=_ms(conversation.updated_ms, max(message.created_ms for message in messages)),
+        updated_ms=updated_ms,
+        pinned_ms=updated_ms if conversation.is_pinned else None,
+        archived_ms=updated_ms if conversation.is_archived else None,
+        folder="/".join(" ".join(part.split()) for part in clean(conversation.folder).split("/") if part.strip()),
+        model=clean(conversation.default_model),
         source=source,
         keys=keys,
     )
@@ -144,9 +171,11 @@ def _content(conversation: ForeignConversation) -> Iterator[str]:
     """Yield all texts and times of a conversation."""
     yield conversation.name
     yield str((conversation.created_ms, conversation.updated_ms, conversation.current))
+    yield str((conversation.is_pinned, conversation.is_archived, conversation.folder, conversation.default_model))
     for message in conversation.messages:
         yield str((message.id, message.parent, message.role, message.created_ms, message.model, message.state))
         yield message.text
+        yield from itertools.chain.from_iterable(message.pieces)
         yield from message.notes
 
 

@@ -48,16 +48,23 @@ _MAX_DIGITS = len(str(_MAX_INT))
 class CountedFile:
     """A file that reports how many bytes are read."""
 
-    def __init__(self, file: IO[bytes], advance: Callable[[int], None]) -> None:
+    def __init__(self, file: IO[bytes], advance: Callable[[int], None], outer: CountedFile | None = None) -> None:
+        """`outer`: the file from which `file` is decoded; None if it is a file itself."""
         self._file = file
+        self._outer = outer
         self._advance = advance
         self._ahead = b""
         self.num_bytes = 0
         self._item_begins = 0
+        self.num_replaced = 0
+        """How many characters were replaced because they can't be read."""
+        self.has_ended = False
 
     def end_item(self) -> None:
         """Note that a conversation was read completely."""
         self._item_begins = self.num_bytes
+        if self._outer is not None:
+            self._outer.end_item()
 
     def peek(self, size: int) -> bytes:
         self._ahead = self._ahead or self._file.read(size) or b""
@@ -70,6 +77,7 @@ class CountedFile:
         if len(data) < size:
             # Some system files return None: they have nothing to read now, but have not ended.
             data += self._file.read(size - len(data)) or b""
+        self.has_ended = not data
         self.num_bytes += len(data)
         if self.num_bytes - self._item_begins > _MAX_ITEM_BYTES:
             raise UnreadableError(Sentence("a conversation in it has more than {max_bytes}", max_bytes=_MAX_ITEM_BYTES))
@@ -110,15 +118,24 @@ class MendedJson:
             return b""
         while True:
             chunk = self._file.read(_CHUNK_BYTES if size < 0 else size)
-            data = self._rest + self._decoder.decode(chunk, final=not chunk).encode()
+            text = self._decoder.decode(chunk, final=not chunk)
+            if "\ufffd" in text:
+                self._file.num_replaced += max(0, text.count("\ufffd") - chunk.count(b"\xef\xbf\xbd"))
+            data = self._rest + text.encode()
             end = _safe_end(data) if chunk else len(data)
             data, self._rest = data[:end], data[end:]
             if data or not chunk:
                 return self._mended(data)
 
+    def _mend_surrogate(self, found: re.Match[bytes]) -> bytes:
+        if found[1] is None:
+            return found[0]
+        self._file.num_replaced += 1
+        return rb"\ufffd"
+
     def _mended(self, data: bytes) -> bytes:
         if b"\\ud" in data or b"\\uD" in data:
-            data = _SURROGATE.sub(_mend_surrogate, data)
+            data = _SURROGATE.sub(self._mend_surrogate, data)
         shape = data.translate(_SHAPES)
         if any(found in shape for found in _INVALID):
             start = b'"' if self._is_in_string else b""
@@ -140,10 +157,6 @@ def _safe_end(data: bytes) -> int:
     if end >= 6 and _HIGH_SURROGATE.fullmatch(data, end - 6, end):
         return len(data[: end - 6].rstrip(b"\\"))
     return end
-
-
-def _mend_surrogate(found: re.Match[bytes]) -> bytes:
-    return found[0] if found[1] is None else rb"\ufffd"
 
 
 def _mend_token(found: re.Match[bytes]) -> bytes:

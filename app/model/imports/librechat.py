@@ -6,8 +6,9 @@ from collections import Counter
 
 from app.model.imports import blocks
 from app.model.imports.blocks import id_of, list_of, ms_of, object_of, text_of
-from app.model.imports.foreign import ForeignConversation, ForeignMessage
+from app.model.imports.foreign import ForeignConversation, ForeignMessage, ForeignRole
 from app.model.imports.json_stream import Json
+from app.model.imports.pieces import Pieces
 from worker.sentence import Sentence
 
 NAME = "LibreChat"
@@ -57,8 +58,11 @@ def conversation(item: dict[str, Json]) -> ForeignConversation:
         messages=messages,
         id=id_of(item.get("conversationId")) or "",
         current=None if current is None or current.created_ms is None else current.id,
-        created_ms=ms_of(item.get("createdAt")),
-        updated_ms=ms_of(item.get("updatedAt")),
+        created_ms=ms_of(item.get("createdAt")) or ms_of(options.get("createdAt")),
+        updated_ms=ms_of(item.get("updatedAt")) or ms_of(options.get("updatedAt")),
+        is_archived=item.get("isArchived") is True or options.get("isArchived") is True,
+        folder=next((text_of(tag) for tag in list_of(item.get("tags") or options.get("tags"))), ""),
+        default_model=text_of(options.get("model")),
         remarks=remarks,
     )
 
@@ -66,35 +70,37 @@ def conversation(item: dict[str, Json]) -> ForeignConversation:
 def _message(
     theirs: dict[str, Json], message_id: str, parent: str | None, remarks: Counter[Sentence]
 ) -> ForeignMessage:
-    notes: list[str] = []
     is_question = theirs.get("isCreatedByUser") is True or text_of(theirs.get("sender")) == "User"
-    text = text_of(theirs.get("text"))
-    thoughts: list[str] = []
-    texts: list[str] = []
+    role: ForeignRole = "user" if is_question else "assistant"
+    pieces = Pieces(role)
     for found in list_of(theirs.get("content")):
         block = object_of(found)
         kind = text_of(block.get("type"))
         if kind == "think":
             inner = block.get("think")
-            thoughts.append(inner if isinstance(inner, str) else text_of(object_of(inner).get("value")))
+            pieces.add_thought(inner if isinstance(inner, str) else text_of(object_of(inner).get("value")))
         elif kind == "tool_call":
             called = object_of(block.get("tool_call"))
             name = text_of(called.get("name")) or text_of(object_of(called.get("function")).get("name"))
-            notes.append(blocks.tool_call_note(name, called.get("args"), remarks))
+            pieces.add_note(blocks.tool_call_note(name, called.get("args"), remarks))
             if called.get("output") is not None:
-                notes.append(blocks.tool_result_note(name, called.get("output"), remarks))
+                pieces.add_note(blocks.tool_result_note(name, called.get("output"), remarks))
         else:
-            texts.append(blocks.joined_text([found], remarks, notes))
-    if texts or thoughts:
-        text = blocks.with_reasoning("\n\n".join(thoughts), "\n\n".join(piece for piece in texts if piece) or text)
+            notes: list[str] = []
+            pieces.add_text(blocks.joined_text([found], remarks, notes))
+            for words in notes:
+                pieces.add_note(words)
+    if not any(piece.role == role for piece in pieces.all):
+        pieces.add_text(text_of(theirs.get("text")))
     for found in list_of(theirs.get("files")):
         file = object_of(found)
-        notes.append(blocks.missing_file_note(text_of(file.get("filename")), remarks))
+        pieces.add_note(blocks.missing_file_note(text_of(file.get("filename")), remarks))
     return ForeignMessage(
         id=message_id,
         parent=parent,
-        role="user" if is_question else "assistant",
-        text=text,
+        role=role,
+        text="",
+        pieces=pieces.all,
         created_ms=ms_of(theirs.get("createdAt")),
         model="" if is_question else text_of(theirs.get("model")),
         state="failed"
@@ -102,5 +108,4 @@ def _message(
         else "stopped"
         if theirs.get("unfinished") is True
         else "complete",
-        notes=notes,
     )

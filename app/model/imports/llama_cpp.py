@@ -40,6 +40,7 @@ def conversation(item: dict[str, Json]) -> ForeignConversation:
         id=id_of(conv.get("id")) or "",
         current=id_of(conv.get("currNode")),
         updated_ms=ms_of(conv.get("lastModified")),
+        is_pinned=conv.get("pinned") is True,
         remarks=remarks,
     )
 

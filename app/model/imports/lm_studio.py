@@ -8,11 +8,19 @@ from app.model.imports import blocks
 from app.model.imports.blocks import id_of, list_of, ms_of, object_of, text_of
 from app.model.imports.foreign import ForeignConversation, ForeignMessage, ForeignRole
 from app.model.imports.json_stream import Json
+from app.model.imports.pieces import Pieces
+from app.model.message import State
 from worker.sentence import Sentence
 
 NAME = "LM Studio"
 
 _ROLES: dict[str, ForeignRole] = {"system": "system", "user": "user", "assistant": "assistant"}
+_STATES: dict[str, State] = {
+    "userStopped": "stopped",
+    "maxPredictedTokensReached": "cut",
+    "contextLengthReached": "cut",
+    "failed": "failed",
+}
 _SYSTEM_PROMPT = "llm.prediction.systemPrompt"
 
 
@@ -53,6 +61,7 @@ def conversation(item: dict[str, Json]) -> ForeignConversation:
         current=last,
         created_ms=ms_of(item.get("createdAt")),
         updated_ms=ms_of(item.get("assistantLastMessagedAt")) or ms_of(item.get("userLastMessagedAt")),
+        is_pinned=item.get("pinned") is True,
         remarks=remarks,
     )
 
@@ -62,38 +71,54 @@ def _message(
 ) -> ForeignMessage | None:
     role_name = text_of(version.get("role"))
     role = _ROLES.get(role_name, "note")
-    notes: list[str] = []
-    thoughts: list[str] = []
-    texts: list[str] = []
+    pieces = Pieces(role)
     steps = list_of(version.get("steps")) or [{"type": "contentBlock", "content": version.get("content")}]
+    state: State = "complete"
     for found in steps:
         step = object_of(found)
         if text_of(step.get("type")) != "contentBlock":
             # Status lines of LM Studio's window.
             remarks[Sentence("status lines of LM Studio, left out")] += 1
             continue
-        model = text_of(object_of(step.get("genInfo")).get("identifier")) or model
+        info = object_of(step.get("genInfo"))
+        model = text_of(info.get("identifier")) or model
+        state = _STATES.get(text_of(object_of(info.get("stats")).get("stopReason")), state)
         is_thought = text_of(object_of(step.get("style")).get("type")) == "thinking"
         for inner in list_of(step.get("content")):
             block = object_of(inner)
             match text_of(block.get("type")):
+                case "text" if is_thought:
+                    pieces.add_thought(text_of(block.get("text")))
                 case "text":
-                    (thoughts if is_thought else texts).append(text_of(block.get("text")))
+                    pieces.add_text(text_of(block.get("text")))
                 case "file":
-                    notes.append(blocks.missing_file_note(_file_name(block), remarks))
+                    pieces.add_note(blocks.missing_file_note(_file_name(block), remarks))
                 case "toolCallRequest":
-                    notes.append(blocks.tool_call_note(text_of(block.get("name")), block.get("parameters"), remarks))
+                    name = text_of(block.get("name"))
+                    pieces.add_note(blocks.tool_call_note(name, block.get("parameters"), remarks))
                 case "toolCallResult":
-                    notes.append(blocks.tool_result_note(text_of(block.get("name")), block.get("content"), remarks))
+                    name = text_of(block.get("name"))
+                    pieces.add_note(blocks.tool_result_note(name, block.get("content"), remarks))
                 case kind:
-                    notes.append(blocks.other_note(kind or "Unknown block", block, remarks))
-    text = blocks.with_reasoning("\n\n".join(thoughts), "\n\n".join(texts))
-    if not text and not notes and role == "note":
+                    pieces.add_note(blocks.other_note(kind or "Unknown block", block, remarks))
+    if not pieces.all:
         return None
     if role == "note":
-        text = blocks.other_note(role_name.capitalize() or "Unknown role", text, remarks)
+        words = "\n\n".join(piece.text for piece in pieces.all)
+        return ForeignMessage(
+            id=message_id,
+            parent=parent,
+            role=role,
+            text=blocks.other_note(role_name.capitalize() or "Unknown role", words, remarks),
+        )
     return ForeignMessage(
-        id=message_id, parent=parent, role=role, text=text, model=model if role == "assistant" else "", notes=notes
+        id=message_id,
+        parent=parent,
+        role=role,
+        text="",
+        pieces=pieces.all,
+        state=state if role == "assistant" else "complete",
+        model=model if role == "assistant" else "",
     )
 
 

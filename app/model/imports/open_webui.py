@@ -8,8 +8,9 @@ from html import unescape
 
 from app.model.imports import blocks
 from app.model.imports.blocks import id_of, list_of, ms_of, object_of, text_of
-from app.model.imports.foreign import ForeignConversation, ForeignMessage, ForeignRole
+from app.model.imports.foreign import ForeignConversation, ForeignMessage, ForeignRole, Piece
 from app.model.imports.json_stream import Json
+from app.model.imports.pieces import Pieces
 from app.model.notes import note
 from worker.sentence import Sentence
 
@@ -49,19 +50,20 @@ def conversation(item: dict[str, Json]) -> ForeignConversation:
             remarks[blocks.EMPTY_MESSAGES] += 1
             continue
         role = _ROLES.get(text_of(theirs.get("role")), "note")
-        text, notes = _content(theirs, remarks)
+        pieces = _pieces(theirs, role, remarks)
         if role == "note":
-            text = blocks.other_note(text_of(theirs.get("role")).capitalize() or "Unknown role", text, remarks)
+            label = text_of(theirs.get("role")).capitalize() or "Unknown role"
+            pieces = [Piece("note", blocks.other_note(label, piece.text, remarks)) for piece in pieces]
         messages.append(
             ForeignMessage(
                 id=message_id,
                 parent=id_of(theirs.get("parentId")) or top,
                 role=role,
-                text=text,
+                text="",
+                pieces=pieces,
                 created_ms=ms_of(theirs.get("timestamp")),
                 model=text_of(theirs.get("model")),
-                state="stopped" if theirs.get("done") is False else "complete",
-                notes=notes,
+                state="failed" if theirs.get("error") else "stopped" if theirs.get("done") is False else "complete",
             )
         )
     return ForeignConversation(
@@ -71,73 +73,92 @@ def conversation(item: dict[str, Json]) -> ForeignConversation:
         current=id_of(history.get("currentId")),
         created_ms=ms_of(item.get("created_at")) or ms_of(chat.get("timestamp")),
         updated_ms=ms_of(item.get("updated_at")),
+        is_pinned=item.get("pinned") is True,
+        is_archived=item.get("archived") is True,
+        folder=text_of(object_of(item.get("folder")).get("name")),
+        default_model=next((text_of(model) for model in list_of(chat.get("models"))), ""),
         remarks=remarks,
     )
 
 
-def _content(theirs: dict[str, Json], remarks: Counter[Sentence]) -> tuple[str, list[str]]:
-    notes: list[str] = []
-    output = list_of(theirs.get("output"))
-    text = _output_text(output, notes, remarks) if output else ""
-    if not text:
-        notes.clear()
-        text = _without_details(blocks.joined_text(theirs.get("content"), remarks, notes), notes, remarks)
+def _pieces(theirs: dict[str, Json], role: ForeignRole, remarks: Counter[Sentence]) -> list[Piece]:
+    pieces = Pieces(role)
+    for found in list_of(theirs.get("output")):
+        _add_output(object_of(found), pieces, remarks)
+    if not any(piece.role == role for piece in pieces.all):
+        pieces = Pieces(role)
+        notes: list[str] = []
+        _add_details(blocks.joined_text(theirs.get("content"), remarks, notes), pieces, remarks)
+        for words in notes:
+            pieces.add_note(words)
+    if links := _sources(theirs):
+        pieces.add_note(note("Sources", "\n".join(f"- [{title}]({url})" for url, title in links.items())))
     for found in list_of(theirs.get("files")):
         file = object_of(found)
         inner = object_of(file.get("file"))
         name = text_of(file.get("name")) or text_of(inner.get("filename"))
         words = text_of(object_of(inner.get("data")).get("content")) or text_of(file.get("content"))
         if text_of(file.get("type")) == "image" or text_of(file.get("url")).startswith("data:image/"):
-            notes.append(blocks.picture_note(name, text_of(file.get("url")), remarks))
+            pieces.add_note(blocks.picture_note(name, text_of(file.get("url")), remarks))
         elif words:
-            text = f"{text}\n\n{blocks.file_text(name, words, remarks)}"
+            pieces.add_text(blocks.file_text(name, words, remarks))
         else:
-            notes.append(blocks.missing_file_note(name, remarks))
-    return text, notes
+            pieces.add_note(blocks.missing_file_note(name, remarks))
+    if error := object_of(theirs.get("error")):
+        pieces.add_note(note("Error", text_of(error.get("content")) or blocks.formatted(error)))
+    return pieces.all
 
 
-def _output_text(output: list[Json], notes: list[str], remarks: Counter[Sentence]) -> str:
-    thoughts: list[str] = []
-    texts: list[str] = []
-    for found in output:
-        block = object_of(found)
-        match text_of(block.get("type")):
-            case "message":
-                texts.append(blocks.joined_text(block.get("content"), remarks, notes))
-            case "reasoning":
-                thoughts.append(blocks.joined_text(block.get("content"), remarks, notes))
-            case "function_call":
-                notes.append(blocks.tool_call_note(text_of(block.get("name")), block.get("arguments"), remarks))
-            case "function_call_output":
-                notes.append(blocks.tool_result_note("", block.get("output"), remarks))
-            case kind if block:
-                notes.append(blocks.other_note(kind or "Unknown block", block, remarks))
-            case _:
-                pass
-    return blocks.with_reasoning("\n\n".join(thoughts), "\n\n".join(texts))
+def _sources(theirs: dict[str, Json]) -> dict[str, str]:
+    """Return the web pages that an answer cites: their titles by their addresses."""
+    links: dict[str, str] = {}
+    for found in list_of(theirs.get("sources")):
+        for meta in list_of(object_of(found).get("metadata")):
+            url = text_of(object_of(meta).get("source")) or text_of(object_of(meta).get("url"))
+            if url.startswith(("http://", "https://")):
+                title = text_of(object_of(meta).get("title")) or text_of(object_of(meta).get("name")) or url
+                links[url] = " ".join(title.split()).replace("[", "(").replace("]", ")")
+    return links
 
 
-def _without_details(text: str, notes: list[str], remarks: Counter[Sentence]) -> str:
-    """Turn the `<details>` elements of a text into reasoning and notes, and return the rest."""
-    thoughts: list[str] = []
+def _add_output(block: dict[str, Json], pieces: Pieces, remarks: Counter[Sentence]) -> None:
+    notes: list[str] = []
+    match text_of(block.get("type")):
+        case "message":
+            pieces.add_text(blocks.joined_text(block.get("content"), remarks, notes))
+        case "reasoning":
+            pieces.add_thought(blocks.joined_text(block.get("content"), remarks, notes))
+        case "function_call":
+            notes.append(blocks.tool_call_note(text_of(block.get("name")), block.get("arguments"), remarks))
+        case "function_call_output":
+            notes.append(blocks.tool_result_note("", block.get("output"), remarks))
+        case kind if block:
+            notes.append(blocks.other_note(kind or "Unknown block", block, remarks))
+        case _:
+            pass
+    for words in notes:
+        pieces.add_note(words)
 
-    def take(found: re.Match[str]) -> str:
+
+def _add_details(text: str, pieces: Pieces, remarks: Counter[Sentence]) -> None:
+    """Add a text. Its `<details>` elements become reasoning and notes where they stand."""
+    # Only up to the last end tag: after that, each start tag would cost a search to the end of the text.
+    end = text.rfind(_END) + len(_END) if _END in text else 0
+    begin = 0
+    for found in _DETAILS.finditer(text[:end]):
+        pieces.add_text(text[begin : found.start()].strip("\n") if begin or found.start() else "")
+        begin = found.end()
         attributes = {name: unescape(value) for name, value in _ATTRIBUTE.findall(found["attributes"])}
         inner = unescape(found["inner"]).strip()
         match found["kind"]:
             case "reasoning":
-                thoughts.append(re.sub(r"^> ?", "", inner, flags=re.MULTILINE))
+                pieces.add_thought(re.sub(r"^> ?", "", inner, flags=re.MULTILINE))
             case "tool_calls":
                 remarks[blocks.KEPT_AS_NOTES] += 1
                 words = "\n\n".join(
                     part for part in (attributes.get("arguments"), attributes.get("result"), inner) if part
                 )
-                notes.append(note(f"Tool: {attributes.get('name', '')}".rstrip(": "), words))
+                pieces.add_note(note(f"Tool: {attributes.get('name', '')}".rstrip(": "), words))
             case kind:
-                notes.append(blocks.other_note(kind, inner, remarks))
-        return ""
-
-    # Only up to the last end tag: after that, each start tag would cost a search to the end of the text.
-    end = text.rfind(_END) + len(_END) if _END in text else 0
-    left = _DETAILS.sub(take, text[:end]) + (text[end:].lstrip() if end else text)
-    return blocks.with_reasoning("\n\n".join(thoughts), left)
+                pieces.add_note(blocks.other_note(kind, inner, remarks))
+    pieces.add_text(text[begin:].lstrip("\n") if begin else text)

@@ -7,6 +7,7 @@ off or damaged yields the conversations before the damage.
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import logging
 import re
@@ -22,26 +23,36 @@ import msgspec
 from app.model.grafts import Graft
 from app.model.imports import (
     SUFFIXES,
+    ai_studio,
     bough,
     chat_records,
     chatgpt,
     claude,
+    claude_code,
+    gemini_cli,
     librechat,
     llama_cpp,
     lm_studio,
     open_webui,
+    silly_tavern,
     transcript,
 )
 from app.model.imports.blocks import AttachedFile, FindFile, no_files, object_of, text_of
+from app.model.imports.encodings import plain
 from app.model.imports.foreign import ForeignConversation, UnreadableError, grafted
 from app.model.imports.input_file import opened
 from app.model.imports.json_stream import CountedFile, Json, json_values_in
+from app.model.imports.line_formats import gathered
 from worker.sentence import Sentence, verbatim
 
 _log = logging.getLogger(__name__)
 
-_READERS = (chatgpt, claude, open_webui, llama_cpp, librechat, lm_studio, chat_records)
-_HEAD_BYTES = 4096
+_READERS = (
+    chatgpt, claude, open_webui, llama_cpp, librechat, lm_studio, silly_tavern, claude_code, ai_studio, gemini_cli,
+    chat_records,
+)  # fmt: skip
+REPLACED = Sentence("characters that can't be read or stored, replaced by “\ufffd”")
+_HEAD_BYTES = 1 << 16
 _ARCHIVE = b"PK\x03\x04"
 _MAX_ATTACHED_BYTES = 32 << 20
 _MAX_TRANSCRIPT_BYTES = 256 << 20
@@ -123,10 +134,8 @@ def _in_archive(
 
 
 def _in_file(file: CountedFile, name: str, where: str, now_ms: int, find_file: FindFile) -> Iterator[Found | Problem]:
+    file = plain(file)
     head = file.peek(_HEAD_BYTES)
-    if head.startswith(b"\xef\xbb\xbf"):
-        file.read(3)
-        head = head[3:]
     begin = head.lstrip()[:1]
     suffix = Path(name).suffix.lower()
     if suffix in {".md", ".markdown"} or begin not in b"[{" or not begin:
@@ -142,10 +151,11 @@ def _in_file(file: CountedFile, name: str, where: str, now_ms: int, find_file: F
             yield Problem(verbatim(where), error.sentence)
             return
         items = _items(file, where, num_levels=2)
-    elif suffix in {".jsonl", ".ndjson"}:
-        items = _lines(file, where)
+    elif begin == b"[":
+        items = _items(file, where, num_levels=1)
     else:
-        items = _items(file, where, num_levels=1 if begin == b"[" else 0)
+        items = _lines(file, where) if _has_lines(head) else _items(file, where, num_levels=0)
+        items = gathered(items, Problem)
     is_empty = True
     for number, item in enumerate(items, 1):
         is_empty = False
@@ -153,14 +163,18 @@ def _in_file(file: CountedFile, name: str, where: str, now_ms: int, find_file: F
         if isinstance(item, Problem):
             yield item
             continue
+        num_replaced, file.num_replaced = file.num_replaced, 0
         found = object_of(item)
         place = _place(where, number, found)
         try:
             if is_bough:
                 remarks = Counter[Sentence]()
-                yield Found(bough.conversation(found, remarks), bough.NAME, remarks)
+                result = Found(bough.conversation(found, remarks), bough.NAME, remarks)
             else:
-                yield _foreign(found, now_ms, find_file)
+                result = _foreign(found, now_ms, find_file)
+            if num_replaced:
+                result.remarks[REPLACED] += num_replaced
+            yield result
         except UnreadableError as error:
             yield Problem(place, error.sentence)
         except Exception as error:  # noqa: BLE001 (the other conversations must be read, whatever the error)
@@ -170,10 +184,32 @@ def _in_file(file: CountedFile, name: str, where: str, now_ms: int, find_file: F
         yield Problem(verbatim(where), Sentence("it contains no conversations"))
 
 
+def _has_lines(head: bytes) -> bool:
+    """Return whether a file whose beginning is given has one JSON value per line. Otherwise a value has many lines."""
+    first, newline, rest = head.partition(b"\n")
+    second = rest.partition(b"\n")[0].strip()
+    return not newline or _is_json(first) or (b"\n" in rest and _is_json(second) and second.startswith(b"{"))
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        msgspec.json.decode(line)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+        # Lone surrogates and NaN are mended later.
+        try:
+            json.loads(line)
+        except (ValueError, RecursionError):
+            return False
+    return True
+
+
 def _foreign(item: dict[str, Json], now_ms: int, find_file: FindFile) -> Found:
     reader = next((reader for reader in _READERS if reader.is_one(item)), None)
     if reader is None:
-        raise UnreadableError(Sentence("Bough does not know this format"))
+        names = ", ".join(sorted(map(str, item)))[:100]
+        if not names:
+            raise UnreadableError(Sentence("Bough does not know this format"))
+        raise UnreadableError(Sentence("Bough does not know this format; its fields are {names}", names=names))
     theirs: ForeignConversation
     theirs = chatgpt.conversation(item, find_file) if reader is chatgpt else reader.conversation(item)
     return Found(grafted(theirs, now_ms, str(reader.NAME)), reader.NAME, theirs.remarks)
@@ -232,14 +268,20 @@ def _lines(file: CountedFile, where: str) -> Iterator[Json | Problem]:
         try:
             yield msgspec.json.decode(line)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            inner = CountedFile(io.BytesIO(line), lambda _: None)
             try:
-                # Python accepts lone surrogates, which are replaced later, and NaN.
-                yield json.loads(line.decode("utf-8", "replace"), parse_constant=lambda _literal: None)
-            except (ValueError, RecursionError) as error:
-                yield Problem(
-                    Sentence("{file}, line {number}", file=where, number=number),
-                    Sentence("it is not valid JSON ({error})", error=" ".join(str(error).split())[:120]),
-                )
+                values = list(json_values_in(inner, 0))
+                file.num_replaced += inner.num_replaced
+                yield from values
+            except ijson.JSONError as error:
+                why = " ".join(str(error).split())[:120]
+                if number == 1 and file.has_ended:
+                    yield Problem(verbatim(where), _damage(inner.num_bytes, why, 0))
+                else:
+                    yield Problem(
+                        Sentence("{file}, line {number}", file=where, number=number),
+                        Sentence("it is not valid JSON ({error})", error=why),
+                    )
 
 
 def num_bytes(path: Path) -> int:

@@ -125,8 +125,9 @@ class ImportWindow(Sheet):
             self.headline.setText(self.tr("There is nothing to import"))
             self.details.setText(
                 self.tr(
-                    "Bough reads .bough files, exports of ChatGPT, Claude, Open WebUI, LibreChat, llama.cpp and "
-                    "LM Studio, JSON Lines of OpenAI and ShareGPT, and its own Markdown."
+                    "Bough reads .bough files, conversations of ChatGPT, Claude, Claude Code, Gemini CLI, "
+                    "Google AI Studio, LibreChat, llama.cpp, LM Studio, Open WebUI and SillyTavern, JSON Lines of "
+                    "OpenAI and ShareGPT, and its own Markdown."
                 )
                 if not summary.twins
                 else self.tr("All of it is already in Bough.")

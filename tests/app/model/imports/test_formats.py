@@ -142,9 +142,9 @@ def test_open_webui_keeps_branches_and_unfolds_reasoning_and_tool_calls(store: S
         "1<2 user: 15·17?",
         f"2<3 note: Picture: p.png\n\n![p.png](data:image/png;base64,{samples.PNG})",
         "3<4 assistant: <think>\n10·17 < 255\n</think>\n\n255",
-        "3<5 assistant: It is 255.",
-        '5<6 note: Tool call: calc\n\n```\n{"x":1}\n```',
-        "6<7 note: Tool result\n\n255",
+        '3<5 note: Tool call: calc\n\n```\n{"x":1}\n```',
+        "5<6 note: Tool result\n\n255",
+        "6<7 assistant: It is 255.",
     ]
     assert _path(excerpt) == ["Be exact.", "15·17?", "It is 255."]
 
@@ -153,7 +153,7 @@ def test_unclosed_details_of_open_webui_are_text_and_parsed_quickly() -> None:
     def said(content: str) -> list[str]:
         history = {"messages": {"a": {"role": "assistant", "content": content}}}
         (message,) = open_webui.conversation({"history": history}).messages
-        return [message.text, *message.notes]
+        return [piece.text for piece in message.pieces]
 
     opened = '<details type="reasoning">\n'
     assert said(opened * 50_000) == [opened * 50_000]
@@ -263,7 +263,7 @@ def test_a_conversation_without_messages_is_skipped(store: Store, tmp_path: Path
     file = tmp_path / "in.json"
     assert [f"{problem.where}: {problem.why}" for problem in summary.problems] == [
         f"{file}, conversation 1 (“Corrupted entry”): its messages are missing",
-        f"{file}, conversation 3 (“what is this”): Bough does not know this format",
+        f"{file}, conversation 3 (“what is this”): Bough does not know this format; its fields are title",
         f"{file}, conversation 4: Bough does not know this format",
         f"{file}, conversation 5 (“t”): its messages are missing",
     ]

@@ -1,0 +1,72 @@
+"""Formats of one conversation over several JSON lines: llama.cpp's, SillyTavern's, Claude Code's and Gemini CLI's.
+
+The lines of a conversation are gathered into one value, which the format's module reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Literal, TypeAlias, TypeVar
+
+from app.model.imports.blocks import object_of
+from app.model.imports.json_stream import Json
+
+_P = TypeVar("_P")
+_Kind: TypeAlias = Literal["llama.cpp", "SillyTavern", "Claude Code", "Gemini CLI"]
+
+SILLY_TAVERN = "SillyTavern chat"
+"""The key of a chat's lines."""
+CLAUDE_CODE = "Claude Code session"
+"""The key of a session's lines."""
+
+
+def gathered(items: Iterable[Json | _P], is_problem: type[_P]) -> Iterator[Json | _P]:
+    """Yield the values of a file; instead of the lines of one conversation, one value with all of them."""
+    kind: _Kind | None = None
+    lines: list[Json] = []
+    for item in items:
+        if isinstance(item, is_problem):
+            yield item
+            continue
+        found = object_of(item)
+        begun = _begun(found)
+        if kind is not None and (begun is None or (begun == kind == "Claude Code")):
+            lines.append(item)
+            continue
+        if kind is not None:
+            yield _whole(kind, lines)
+        kind, lines = begun, [item]
+        if kind is None:
+            yield item
+    if kind is not None:
+        yield _whole(kind, lines)
+
+
+def _begun(line: dict[str, Json]) -> _Kind | None:
+    """Return the format of a conversation that begins with a line; None if none does."""
+    if line.get("type") == "session" and "harness" in line and "message" not in line:
+        return "llama.cpp"
+    if "character_name" in line or "chat_metadata" in line:
+        return "SillyTavern"
+    if "sessionId" in line and "projectHash" in line and "messages" not in line:
+        return "Gemini CLI"
+    if "sessionId" in line and ("parentUuid" in line or "operation" in line or "isSidechain" in line):
+        return "Claude Code"
+    if line.get("type") in {"summary", "file-history-snapshot"} and ("leafUuid" in line or "snapshot" in line):
+        return "Claude Code"
+    return None
+
+
+def _whole(kind: _Kind, lines: list[Json]) -> Json:
+    match kind:
+        case "llama.cpp":
+            return {"conv": lines[0], "messages": [object_of(line).get("message") for line in lines[1:]]}
+        case "SillyTavern":
+            return {SILLY_TAVERN: lines}
+        case "Claude Code":
+            return {CLAUDE_CODE: lines}
+        case "Gemini CLI":
+            head = object_of(lines[0])
+            for line in lines[1:]:
+                head |= object_of(object_of(line).get("$set"))
+            return head | {"messages": [line for line in lines[1:] if "$set" not in object_of(line)]}

@@ -1,0 +1,299 @@
+"""Formats over several lines, Google's, and what is recognised: a small file of each, written as the program does."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.model.exports.excerpt import Excerpt, whole_tree
+from app.model.imports import chat_records
+from app.model.imports.source import REPLACED
+from app.model.store import Store
+from tests.app.model.exports.excerpts import import_all
+from tests.app.model.imports import samples
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    store = Store(tmp_path / "c.sqlite3")
+    yield store
+    store.close()
+
+
+def _lines(values: Sequence[Any]) -> str:
+    return "\n".join(map(json.dumps, values))
+
+
+def _imported(store: Store, path: Path, content: str | bytes) -> Excerpt:
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    summary = import_all(store, path)
+    assert summary.problems == []
+    (conversation_id,) = summary.conversation_ids
+    # The same file has nothing new.
+    again = import_all(store, path)
+    assert (again.num_conversations, len(again.twins)) == (0, 1)
+    return whole_tree(store, conversation_id)
+
+
+def _drawn(excerpt: Excerpt) -> list[str]:
+    """Return each message as `parent's index < own index role: text`, without the root and an empty system prompt."""
+    indices = {message.id: index for index, message in enumerate(excerpt.messages)}
+    return [
+        f"{'' if message.parent_id is None else indices[message.parent_id]}<{index} {message.role}: {message.text}"
+        for index, message in enumerate(excerpt.messages)
+        if message.role != "root" and (message.role != "system" or message.text)
+    ]
+
+
+def _llama(message_id: str, parent: str | None, role: str, content: str, **more: Any) -> dict[str, Any]:
+    message = {"id": message_id, "convId": "c", "type": "text", "timestamp": 1_751_809_800_000, "role": role}
+    return {"type": "message", "message": message | {"content": content, "parent": parent, "children": []} | more}
+
+
+_LLAMA_CPP = [
+    {"type": "session", "harness": "llama.app", "currNode": "a2", "id": "c", "lastModified": 1_751_809_805_123,
+     "name": "Ownership", "pinned": True},
+    _llama("r", None, "system", "", type="root"),
+    _llama("s", "r", "system", "Be brief.", type="system"),
+    _llama("u", "s", "user", "Why?"),
+    _llama("a1", "u", "assistant", "One", reasoningContent="Hm.", model="qwen"),
+    _llama("a2", "u", "assistant", "Two", toolCalls=[{"function": {"name": "f", "arguments": "{}"}}]),
+]  # fmt: skip
+
+
+def test_llama_cpp_writes_a_line_per_message(store: Store, tmp_path: Path) -> None:
+    excerpt = _imported(store, tmp_path / "c.jsonl", _lines(_LLAMA_CPP))
+    assert _drawn(excerpt) == [
+        "0<1 system: Be brief.",
+        "1<2 user: Why?",
+        "2<3 assistant: <think>\nHm.\n</think>\n\nOne",
+        "2<4 assistant: Two",
+        "4<5 note: Tool call: f\n\n```\n{}\n```",
+    ]
+    conversation = excerpt.conversation
+    assert (conversation.name, conversation.updated_ms) == ("Ownership", 1_751_809_805_123)
+    assert (conversation.created_ms, conversation.pinned_ms) == (1_751_809_800_000, 1_751_809_805_123)
+    assert excerpt.path[-1].text.startswith("Tool call")
+
+
+def test_a_file_may_have_several_sessions(store: Store, tmp_path: Path) -> None:
+    second = [_LLAMA_CPP[0] | {"id": "d", "name": "Second"}, *_LLAMA_CPP[1:]]
+    (tmp_path / "c.txt").write_text(_lines([*_LLAMA_CPP, *second]))
+    summary = import_all(store, tmp_path / "c.txt")
+    assert [found.name for found in store.conversations.all()] == ["Second", "Ownership"]
+    assert dict(summary.programs) == {"llama.cpp": 2}
+
+
+def test_swipes_of_silly_tavern_are_versions(store: Store, tmp_path: Path) -> None:
+    chat = [
+        {"user_name": "You", "character_name": "Mara", "create_date": "2026-10-05@09h30m00s", "chat_metadata": {}},
+        {"name": "Mara", "is_user": False, "send_date": "2026-10-05 @09h 30m 05s 120ms", "mes": "Hello.",
+         "swipe_id": 0, "swipes": ["Hello.", "Hi."], "extra": {"model": "l3", "reasoning": "Greet."}},
+        {"name": "You", "is_user": True, "send_date": "October 5, 2026 9:31am", "mes": "Can you?"},
+        {"name": "Mara", "is_user": False, "send_date": 1_790_725_127_298, "mes": "No!", "swipes": ["Yes.", "No."]},
+        {"name": "Note", "is_user": False, "is_system": True, "send_date": "2026-10-05T09:32:00.000Z", "mes": "Rain."},
+    ]  # fmt: skip
+    excerpt = _imported(store, tmp_path / "Mara.jsonl", _lines(chat))
+    assert _drawn(excerpt) == [
+        "1<2 assistant: <think>\nGreet.\n</think>\n\nHello.",
+        "1<3 assistant: Hi.",
+        "2<4 user: Can you?",
+        "4<5 assistant: Yes.",
+        "4<6 assistant: No.",
+        "4<7 assistant: No!",
+        "7<8 note: Note\n\nRain.",
+    ]
+    assert excerpt.path[-1].text == "Note\n\nRain."
+    assert excerpt.conversation.name == "Mara"
+    assert excerpt.messages[4].created_ms == excerpt.conversation.created_ms + 60_000
+    assert excerpt.messages[2].created_ms == excerpt.conversation.created_ms + 5_120
+
+
+def _code(line_id: str, parent: str | None, kind: str, content: Any, **more: Any) -> dict[str, Any]:
+    inner = {"role": kind, "content": content, **({"model": "claude-x"} if kind == "assistant" else {})}
+    return {"parentUuid": parent, "isSidechain": False, "type": kind, "message": inner, "uuid": line_id,
+            "timestamp": "2026-02-03T18:11:42.209Z", "sessionId": "s", "version": "2.0.76"} | more  # fmt: skip
+
+
+def test_a_session_of_claude_code_keeps_its_branches_and_the_order_of_its_tool_calls(
+    store: Store, tmp_path: Path
+) -> None:
+    blocks = [
+        {"type": "thinking", "thinking": "Look."},
+        {"type": "text", "text": "I look."},
+        {"type": "tool_use", "id": "t", "name": "Read", "input": {"path": "a"}},
+    ]
+    session = [
+        {"type": "file-history-snapshot", "messageId": "u", "snapshot": {}},
+        _code("u", None, "user", "Fix it"),
+        _code("a", "u", "assistant", blocks),
+        _code("t", "a", "user", [{"type": "tool_result", "tool_use_id": "t", "content": "text of a"}]),
+        {"type": "progress", "uuid": "p", "parentUuid": "t", "sessionId": "s"},
+        _code("b", "p", "assistant", [{"type": "text", "text": "Done."}]),
+        _code("u2", None, "user", "Fix that", isMeta=True),
+        {"type": "summary", "summary": "Fixing", "leafUuid": "b"},
+    ]
+    excerpt = _imported(store, tmp_path / "s.jsonl", _lines(session))
+    assert _drawn(excerpt) == [
+        "1<2 user: Fix it",
+        "2<3 assistant: <think>\nLook.\n</think>\n\nI look.",
+        '3<4 note: Tool call: Read\n\n```json\n{\n  "path": "a"\n}\n```',
+        "4<5 note: Tool result: Read\n\n```\ntext of a\n```",
+        "5<6 assistant: Done.",
+        "1<7 note: Claude Code\n\nFix that",
+    ]
+    assert excerpt.conversation.name == "Fixing"
+    assert excerpt.conversation.created_ms == 1_770_142_302_209
+    records = [message.record for message in excerpt.messages if message.role == "assistant"]
+    assert [record and record.model for record in records] == ["claude-x"] * 2
+
+
+def test_prompts_of_ai_studio_keep_thoughts_models_and_times(store: Store, tmp_path: Path) -> None:
+    prompt = {
+        "runSettings": {"model": "models/gemini-2.5-pro", "temperature": 1.0},
+        "systemInstruction": {"parts": [{"text": "Be brief."}]},
+        "chunkedPrompt": {
+            "chunks": [
+                {"driveImage": {"id": "d1"}, "role": "user"},
+                {"text": "What is it?", "role": "user", "createTime": "2026-02-03T18:11:42.209Z"},
+                {"text": "Look.", "role": "model", "isThought": True},
+                {"text": "A cat", "role": "model", "finishReason": "MAX_TOKENS"},
+            ],
+            "pendingInputs": [{"text": "", "role": "user"}],
+        },
+    }
+    excerpt = _imported(store, tmp_path / "A prompt", json.dumps(prompt, indent=2))
+    assert _drawn(excerpt) == [
+        "0<1 system: Be brief.",
+        "1<2 note: File: d1\n\nIt is not in the file that was imported.",
+        "2<3 user: What is it?",
+        "3<4 assistant: <think>\nLook.\n</think>\n\nA cat",
+    ]
+    answer = excerpt.messages[-1]
+    assert (answer.state, answer.record and answer.record.model) == ("cut", "gemini-2.5-pro")
+
+
+def _gemini_messages() -> list[Any]:
+    result = [{"functionResponse": {"name": "read", "response": {"output": "text of a"}}}]
+    return [
+        {"id": "1", "timestamp": "2026-03-11T21:02:50.057Z", "type": "user", "content": [{"text": "Fix it"}]},
+        {
+            "id": "2", "timestamp": "2026-03-11T21:02:53.302Z", "type": "gemini", "content": "I look.",
+            "thoughts": [{"subject": "Plan", "description": "Look."}], "model": "gemini-3",
+            "toolCalls": [{"name": "read", "args": {"path": "a"}, "result": result}],
+        },
+        {"id": "3", "timestamp": "2026-03-11T21:03:00.000Z", "type": "error", "content": "[API Error]"},
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("is_lines", [False, True])
+def test_a_session_of_gemini_cli(store: Store, tmp_path: Path, *, is_lines: bool) -> None:
+    head = {"sessionId": "s", "projectHash": "p", "startTime": "2026-03-11T21:02:50.057Z"}
+    messages = _gemini_messages()
+    content = _lines([head, *messages]) if is_lines else json.dumps(head | {"messages": messages}, indent=1)
+    excerpt = _imported(store, tmp_path / "session-1.json", content)
+    assert _drawn(excerpt) == [
+        "1<2 user: Fix it",
+        "2<3 assistant: <think>\nPlan\n\nLook.\n</think>\n\nI look.",
+        '3<4 note: Tool call: read\n\n```json\n{\n  "path": "a"\n}\n```',
+        "4<5 note: Tool result: read\n\n```\ntext of a\n```",
+        "5<6 note: Error\n\n[API Error]",
+    ]
+
+
+def test_citations_of_chatgpt_become_links_and_other_marks_go(store: Store, tmp_path: Path) -> None:
+    cite, image = "\ue200cite\ue202turn0search0\ue201", "\ue200i\ue202turn0image1\ue201"
+    items = [{"title": "Lyon [city]", "url": "https://example.org/lyon"}]
+    metadata = {"content_references": [{"matched_text": cite, "type": "grouped_webpages", "items": items}]}
+    author = {"role": "assistant"}
+    canvas = {"name": "Plan", "type": "code/python", "content": "print(1)"}
+    mapping = {
+        "q": {"parent": None, "message": {"author": {"role": "user"}, "content": {"parts": [
+            {"content_type": "audio_transcription", "text": "Where to?"},
+            {"content_type": "real_time_user_audio_video_asset_pointer",
+             "audio_asset_pointer": {"asset_pointer": "sediment://file_1"}}]}}},
+        "a": {"parent": "q", "message": {"author": author, "metadata": metadata, "content": {"parts": [
+            f"Lyon.{cite}{image}"]}}},
+        "c": {"parent": "a", "message": {"author": author, "recipient": "canmore.create_textdoc", "content": {
+            "content_type": "code", "text": json.dumps(canvas)}}},
+    }  # fmt: skip
+    export = [{"id": "i", "mapping": mapping, "is_archived": True, "default_model_slug": "gpt-5", "update_time": 9e8}]
+    excerpt = _imported(store, tmp_path / "conversations.json", json.dumps(export))
+    assert _drawn(excerpt) == [
+        "1<2 user: Where to?",
+        "2<3 note: File: audio file_1\n\nIt is not in the file that was imported.",
+        "3<4 assistant: Lyon. ([Lyon (city)](https://example.org/lyon))",
+        "4<5 note: Canvas: Plan\n\n```python\nprint(1)\n```",
+    ]
+    assert (excerpt.conversation.archived_ms, excerpt.conversation.model) == (900_000_000_000, "gpt-5")
+
+
+@pytest.mark.parametrize("name", ["in.jsonl", "in.json", "in.bough", "in"])
+@pytest.mark.parametrize(
+    "written",
+    [
+        lambda records: json.dumps(records).encode(),
+        lambda records: json.dumps(records, indent=2).encode(),
+        lambda records: "\n".join(map(json.dumps, records)).encode(),
+        lambda records: "\n".join(json.dumps(record, indent=1) for record in records).encode(),
+        lambda records: json.dumps(records, ensure_ascii=False).encode("utf-16"),
+        lambda records: json.dumps(records).encode("utf-16-le"),
+        lambda records: b"\xef\xbb\xbf" + json.dumps(records).encode(),
+        lambda records: gzip.compress(json.dumps(records).encode()),
+    ],
+    ids=["array", "indented", "lines", "indented values", "UTF-16", "UTF-16 without a mark", "a mark", "gzip"],
+)
+def test_a_file_is_recognised_whatever_its_name_and_encoding(
+    store: Store, tmp_path: Path, name: str, written: Any
+) -> None:
+    records = [samples.OPENAI, samples.SHAREGPT | {"title": "Grüße 😀"}]
+    (tmp_path / name).write_bytes(written(records))
+    summary = import_all(store, tmp_path / name)
+    assert (summary.num_conversations, summary.problems, summary.remarks[REPLACED]) == (2, [], 0)
+    assert "Grüße 😀" in {found.name for found in store.conversations.all()}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"messages": [{"sender": "human", "message": "q"}]},
+        {"messages": [{"type": "user", "content": "q"}, {"type": "gemini", "content": "a"}]},
+        {"messages": ["q", "a"]},
+        {"conversations": [{"conversation": {"id": "1"}, "responses": []}]},
+        {"chosen": 7, "rejected": {}},
+    ],
+)
+def test_an_unknown_format_is_refused_by_the_names_of_its_fields(store: Store, tmp_path: Path, content: Any) -> None:
+    (tmp_path / "in.json").write_text(json.dumps(content))
+    (problem,) = import_all(store, tmp_path / "in.json").problems
+    assert problem.why == f"Bough does not know this format; its fields are {', '.join(sorted(content))}"
+    assert store.conversations.all() == []
+
+
+def test_characters_that_were_replaced_are_counted(store: Store, tmp_path: Path) -> None:
+    (tmp_path / "in.jsonl").write_bytes(b'{"messages": [{"role": "user", "content": "a\xff b \\ud83d \xef\xbf\xbd"}]}')
+    summary = import_all(store, tmp_path / "in.jsonl")
+    assert summary.remarks == {REPLACED: 2}
+
+
+def test_a_question_that_both_answers_of_a_pair_repeat_is_kept_once(store: Store, tmp_path: Path) -> None:
+    def turns(*texts: str) -> list[Any]:
+        return [{"role": "assistant" if index % 2 else "user", "content": text} for index, text in enumerate(texts)]
+
+    pairs = [
+        {"chosen": turns("q", "yes"), "rejected": turns("q", "no")},
+        {"prompt": "q", "chosen": turns("q", "yes"), "rejected": turns("q", "no!")},
+        {"prompt": "another", "chosen": turns("q", "yes"), "rejected": turns("r", "no!")},
+    ]
+    (tmp_path / "in.jsonl").write_text(_lines(pairs))
+    summary = import_all(store, tmp_path / "in.jsonl")
+    assert summary.remarks == {chat_records.REPEATED: 3}
+    trees = [_drawn(whole_tree(store, found)) for found in summary.conversation_ids]
+    assert trees[0] == ["1<2 user: q", "2<3 assistant: no", "2<4 assistant: yes"]
+    assert trees[1] == ["1<2 user: q", "2<3 assistant: no!", "2<4 assistant: yes"]
+    assert len(trees[2]) == 5
