@@ -256,7 +256,9 @@ def _changed(value: Any, rng: random.Random, wrong: list[Any]) -> Any:
     [
         ("a.json", b"", "neither JSON nor text of ours"),
         ("a.json", b"[]", "it contains no conversations"),
-        ("a.json", b"\xff\xfe[\x00]\x00", "it is neither JSON nor UTF-8 text"),
+        ("a.json", b"\xff\xfe[\x00]\x00", "it contains no conversations"),
+        ("a.json", b"\xff and other bytes", "it is neither JSON nor UTF-8 text"),
+        ("a.json", b"\x1f\x8b and no archive", "it can't be read"),
         ("a.json", b'["\xff"]', "Bough does not know this format"),
         ("a.json", b"[" + b"1" * 5000 + b"]", "Bough does not know this format"),
         ("a.json", b"[,]", "its JSON is incomplete or damaged"),
