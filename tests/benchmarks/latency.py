@@ -60,7 +60,8 @@ def _latencies(application: Application, model: str, questions: Sequence[str]) -
     controller = application.controller
     application.window.show()
     controller.program.load_model(model)
-    _wait_until(lambda: application.session.state == "ready")
+    # Otherwise the guide, which the program starts with, might answer.
+    _wait_until(lambda: application.session.state == "ready" and application.session.name == model)
     latencies: list[float] = []
 
     def measure(event: Event) -> None:

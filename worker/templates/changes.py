@@ -94,8 +94,7 @@ def _written(numbered: str, rendered: str, marks: Marks) -> set[int] | None:
     number = re.compile(f"{marks.begin}([{marks.split}{marks.end}]+){marks.begin}")
     if marks.removed_from(numbered) != marks.removed_from(rendered):
         return None
-    bits = {ord(marks.split): "0", ord(marks.end): "1"}
-    return {int(found[1].translate(bits), 2) for found in number.finditer(numbered)}
+    return {int(found[1].replace(marks.split, "0").replace(marks.end, "1"), 2) for found in number.finditer(numbered)}
 
 
 def _missing(
