@@ -28,7 +28,9 @@ def main(arguments: list[str] | None = None) -> int:
         serve_if_asked()
     from app.command_line import parser
     from worker.printable import print_printable_text
+    from worker.surroundings import open_missing_streams
 
+    open_missing_streams()
     print_printable_text()
     chosen = parser().parse_args(arguments)
     try:

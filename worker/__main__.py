@@ -11,6 +11,7 @@ from pathlib import Path
 import platformdirs
 
 from worker.printable import print_printable_text
+from worker.surroundings import has_folder
 from worker.trial import serve_if_asked
 
 
@@ -44,6 +45,9 @@ def main(arguments: list[str] | None = None) -> int:
         "--model", default="guide", help='a model\'s folder or name, or "starter" (default: the built-in guide)'
     )
     print_printable_text()
+    if not has_folder():
+        print("bough: the folder in which you started this is gone. Start it in another one.", file=sys.stderr)  # noqa: T201
+        return 2
     chosen = parser.parse_args(arguments)
     logging.basicConfig(format="worker: %(levelname)s %(name)s: %(message)s")
     if chosen.stdio:

@@ -29,6 +29,7 @@ from worker.encoding import command_from_msgpack, event_from_msgpack, to_msgpack
 from worker.printable import print_printable_text
 from worker.protocol import Command, Event, Heartbeat, Shutdown
 from worker.pulse import BEAT_S, Pulse
+from worker.surroundings import start
 from worker.transformers_import import import_transformers
 
 if TYPE_CHECKING:
@@ -81,12 +82,7 @@ class WorkerClient:
         )
         # Unread commands must not keep this process from ending if nobody calls `stop`.
         self._commands.cancel_join_thread()
-        # The child inherits the blocked signal, so Ctrl+C does not end it even while Python starts there.
-        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-        try:
-            self._process.start()
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        start(self._process)
         # With our copies of the write ends open, we would never see the end of file when the worker dies.
         events.close()
         beats.close()

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import multiprocessing
-import signal
 import threading
 import time
 from collections import deque
@@ -39,6 +38,7 @@ from app.catalog.hub import Hub
 from app.catalog.places_of_models import hub_cache
 from app.places import Places
 from worker.sentence import Sentence, received
+from worker.surroundings import start
 
 _log = logging.getLogger(__name__)
 
@@ -259,12 +259,7 @@ class DownloadQueue:
             if self._is_closed or current is None or current.state != "running":
                 return
             self._processes[download.id] = process
-            # The child inherits the blocked signal, so Ctrl+C does not end it even while Python starts there.
-            blocked = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-            try:
-                process.start()
-            finally:
-                signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+            start(process)
         sender.close()
         self._on_change()
         speed = _Speed()

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from app.serving.frames import FrameReader, framed
 from worker.confinement import confine
 from worker.printable import print_printable_text
+from worker.surroundings import start
 from worker.values import Confinement, Need
 
 if TYPE_CHECKING:
@@ -36,12 +37,7 @@ class ServerProcess:
         self._up, up = context.Pipe(duplex=False)
         down, self._down = context.Pipe(duplex=False)
         self._process = context.Process(target=main, args=(settings, up, down), name="bough-server", daemon=True)
-        # The child inherits the blocked signal, so Ctrl+C does not end it even while Python starts there.
-        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-        try:
-            self._process.start()
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        start(self._process)
         # With our copies open, neither side would see the end of the other.
         up.close()
         down.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import multiprocessing
 import os
 import pty
 import shutil
@@ -24,8 +25,11 @@ from app.model.message import Record
 from app.model.store import Store
 from tests.app.model.stores import sql
 from tests.attacks.victim import LIMIT_S
-from tests.driver import ROOT, StdioWorker
+from tests.driver import PATIENCE_S, ROOT, StdioWorker
+from tests.long import in_long_runs
+from worker.__main__ import main as worker_main
 from worker.printable import one_line, printable, printable_json
+from worker.surroundings import start
 
 HOSTILE = {
     "a title of the terminal": "\x1b]0;evil\x07",
@@ -353,3 +357,33 @@ def test_a_store_that_is_no_file_is_a_sentence(tmp_path: Path) -> None:
     for outcome in outcomes[6:]:
         assert outcome.code == 1
         assert "There are no conversations in /dev/" in outcome.errors
+
+
+# --- closed streams, a folder that is gone -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("closed", [">&-", *in_long_runs(["<&- >&- 2>&-", "2>&-", "<&-"])])
+def test_closed_streams_are_no_reason_to_fail_and_never_become_the_store(data: Path, closed: str) -> None:
+    before = (data / "conversations.sqlite3").read_bytes()
+    command = [sys.executable, "-m", "app", "list", "--data-dir", str(data)]
+    done = subprocess.run(
+        ["/bin/sh", "-c", f'exec "$@" {closed}', "sh", *command],
+        cwd=ROOT,
+        capture_output=True,
+        timeout=LIMIT_S,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert (data / "conversations.sqlite3").read_bytes() == before
+
+
+def test_a_process_starts_where_the_folder_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert worker_main(["--stdio"]) == 2
+    process = multiprocessing.get_context("spawn").Process(target=os.getcwd)
+    start(process)
+    process.join(PATIENCE_S)
+    assert process.exitcode == 0
