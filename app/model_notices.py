@@ -96,8 +96,9 @@ class ModelNotices(QObject):
         )
 
     def _on_worker_stuck(self, session: ModelSession, what: Sentence) -> None:
-        is_guide = session is self._sessions.guide
-        self._notices.post(Notice(what, "warning", action=RestartWorker(is_guide=is_guide), cause="worker"))
+        self._notices.post(
+            Notice(what, "warning", action=RestartWorker(self._sessions.kind_of(session)), cause="worker")
+        )
 
     def _on_worker_recovered(self) -> None:
         self._notices.end("worker")

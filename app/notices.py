@@ -95,8 +95,8 @@ class AllowLargeAnswers:
 class RestartWorker:
     """End the model process, which may be stuck, and start a fresh one."""
 
-    is_guide: bool = False
-    """Whether to restart the process of the guide, and not the process of the chosen model."""
+    process: Literal["chosen", "guide", "ahead"] = "chosen"
+    """The process of the chosen model, of the guide, or of a model that was loaded ahead."""
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Literal
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
@@ -70,6 +71,10 @@ class Sessions(QObject):
             return self.guide
         is_ahead = self.ahead.name == model and self.ahead.state in {"loading", "ready"}
         return self.ahead if is_ahead else self.chosen
+
+    def kind_of(self, session: ModelSession) -> Literal["chosen", "guide", "ahead"]:
+        """Return which of these sessions one is."""
+        return "guide" if session is self.guide else "ahead" if session is self.ahead else "chosen"
 
     def taking_turns_with(self, session: ModelSession) -> tuple[ModelSession, ...]:
         """Return the sessions, including this one, of which one answers at a time."""

@@ -497,8 +497,9 @@ class NoticeCommands(QObject):
             case ResumeTransfers(keys):
                 for key in keys:
                     program.supply.transfers.resume(key)
-            case RestartWorker(is_guide):
-                program.restart_worker(program.sessions.guide if is_guide else None)
+            case RestartWorker(process):
+                session = next(one for one in program.sessions.all if program.sessions.kind_of(one) == process)
+                program.restart_worker(session)
             case OpenMemorySettings():
                 self._program_commands.show_memory_settings()
             case OpenModels():

@@ -257,6 +257,21 @@ class Menus:
         """Return the name of an action's icon, or an empty string."""
         return self._icons.get(name, "")
 
+    def copied(self, name: str, menu: QMenu) -> QAction:
+        """Return an action for another menu that triggers an action of these menus.
+
+        An action must not stand in two menus: Qt gives it one accessible object, which belongs to one of them.
+        """
+        action = self._actions[name]
+        text, _, key = action.text().partition("\t")
+        key = key or action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
+        copied = QAction(f"{text}\t{key}" if key else text, menu)
+        copied.setCheckable(action.isCheckable())
+        copied.setChecked(action.isChecked())
+        copied.triggered.connect(action.trigger)
+        self.draw_icon(copied, self.icon_name(name))
+        return copied
+
     def set_text(self, name: str, text: str) -> None:
         """Change the text of an action, for example to say what it would do now; empty restores its own text."""
         action = self._actions[name]

@@ -951,6 +951,10 @@
 <context>
     <name>DialogCommands</name>
     <message>
+        <source>“{project}” has no conversations to export yet.</source>
+        <translation>In „{project}“ gibt es noch keine Unterhaltungen zum Exportieren.</translation>
+    </message>
+    <message>
         <source>There is nothing to export yet.</source>
         <translation>Es gibt noch nichts zu exportieren.</translation>
     </message>

@@ -61,6 +61,8 @@ class WritingField(QPlainTextEdit):
     def show_hint(self, text: str, *shorter: str) -> None:
         """Set the placeholder: the first of these texts that fits into one line, or else the last one, elided."""
         self._hints = (text, *shorter)
+        # Screen readers do not read placeholders of fields for long texts.
+        self.setAccessibleDescription(text)
         self._fit_hint()
 
     def _fit_hint(self) -> None:

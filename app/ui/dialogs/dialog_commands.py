@@ -90,8 +90,9 @@ class DialogCommands(QObject):
 
     def update(self, menus: Menus) -> None:
         """Enable the actions that are possible now."""
-        for name in ("export", "print"):
-            menus[name].setEnabled(self._controller.shown.conversation is not None)
+        is_open = self._controller.shown.conversation is not None
+        menus["print"].setEnabled(is_open)
+        menus["export"].setEnabled(is_open or bool(self._controller.project.folder))
 
     @property
     def _archive(self) -> Archive:
@@ -109,7 +110,11 @@ class DialogCommands(QObject):
         """Open the export window. Everything is preselected if `is_all`, else the selection or the visible branch."""
         from app.ui.dialogs.export_window import ExportWindow
 
-        offers = list(self._offers())
+        offers, project = list(self._offers()), self._controller.project.folder
+        if not is_all and project and not self._conversations_in(project):
+            text = self.tr("“{project}” has no conversations to export yet.").format(project=project)
+            self._post(Notice(verbatim(text)))
+            return None
         if not offers:
             self._post(Notice(verbatim(self.tr("There is nothing to export yet."))))
             return None
@@ -150,14 +155,14 @@ class DialogCommands(QObject):
                     scope,
                 )
             yield Offer(self.tr("The whole tree"), self.tr("All branches"), name, Scope(conversation_ids=ids))
-            if conversation.folder:
-                within = [one.id for one in conversations if one.folder == conversation.folder]
-                yield Offer(
-                    self.tr("This project"),
-                    self.tr("%n conversation(s) in “{folder}”", "", len(within)).format(folder=conversation.folder),
-                    conversation.folder.rpartition("/")[2],
-                    Scope(conversation_ids=tuple(sorted(within))),
-                )
+        folder = self._controller.project.folder if conversation is None else conversation.folder
+        if folder and (within := self._conversations_in(folder)):
+            yield Offer(
+                self.tr("This project"),
+                self.tr("%n conversation(s) in “{folder}”", "", len(within)).format(folder=folder),
+                folder.rpartition("/")[2],
+                Scope(conversation_ids=tuple(sorted(within))),
+            )
         if conversations:
             yield Offer(
                 self.tr("Everything"),
@@ -165,6 +170,10 @@ class DialogCommands(QObject):
                 self.tr("Conversations"),
                 Scope(conversation_ids=tuple(sorted(one.id for one in conversations))),
             )
+
+    def _conversations_in(self, folder: str) -> list[int]:
+        """Return the ids of the conversations of a project."""
+        return [one.id for one in self._controller.program.conversations.all if one.folder == folder]
 
     def _on_exported(self, result: ExportResult) -> None:
         self._folder = result.path.parent

@@ -227,8 +227,7 @@ class MessageCommands(QObject):
         for name in SHORT_MESSAGE_MENU:
             action = self._menus[name]
             if action.isEnabled() and action.isVisible():
-                menu.addAction(action)
-        self._menus.draw_icons(menu)
+                menu.addAction(self._menus.copied(name, menu))
         menu.setMinimumWidth(min(whole.minimumWidth(), menu.sizeHint().width()))
         menu.popup(position)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pypdf import PdfReader
 from PySide6.QtCore import QEvent, QMimeData, QObject, QPoint, Qt, QUrl
-from PySide6.QtGui import QAccessible, QContextMenuEvent, QDragEnterEvent, QDropEvent, QHelpEvent
+from PySide6.QtGui import QAccessible, QDragEnterEvent, QDropEvent, QHelpEvent
 from PySide6.QtPrintSupport import QPrintDialog
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
@@ -25,7 +25,6 @@ from PySide6.QtWidgets import (
 
 from app.answers.answer_stream import Reading
 from app.answers.sessions import GUIDE
-from app.model.message import Message
 from app.model.project import Project
 from app.ui.composer.sampling_panel import SamplingPanel
 from app.ui.composer.writing_field import WritingField
@@ -43,11 +42,14 @@ from tests.app.ui.ways import (
     choose,
     choose_from,
     each_way,
+    edit,
+    fill,
     focus,
     from_menu,
     keys,
     mostly,
     name_of,
+    open_section_menu,
     press,
     tab_to,
     while_open,
@@ -183,38 +185,6 @@ def test_a_screen_reader_chooses_who_answers_on_the_first_page(user: User) -> No
 # --- files, in the dialogs of the system ---------------------------------------------------------------------
 
 
-def _fill(user: User, way: Way, path: Path, accept: str, dialog: QFileDialog | QPrintDialog) -> None:
-    """Type a path into a dialog and accept it."""
-    field = dialog.findChild(QLineEdit, "fileNameEdit" if isinstance(dialog, QFileDialog) else "filename")
-    assert isinstance(field, QLineEdit)
-    dialog.activateWindow()
-    user.bot.waitUntil(dialog.isActiveWindow, timeout=PATIENCE_MS)
-    match way:
-        case "mouse":
-            user.bot.mouseClick(field, Qt.MouseButton.LeftButton)
-            _type(user, field, path)
-            user.bot.mouseClick(button(dialog, accept), Qt.MouseButton.LeftButton)
-        case "keys":
-            while not field.hasFocus():
-                keys(user, "Tab")
-            _type(user, field, path)
-            user.bot.keyClick(field, Qt.Key.Key_Return)
-        case "reader":
-            field.setFocus()
-            _type(user, field, path)
-            keys(user, "Tab")
-            screen_reader.press(user.bot, dialog, accept)
-
-
-def _type(user: User, field: QLineEdit, path: Path) -> None:
-    if field.completer() is not None:
-        # Completions would open while it is typed, and take the next click.
-        field.setText(str(path))
-        return
-    field.selectAll()
-    user.bot.keyClicks(field, str(path))
-
-
 @mostly("reader")
 def test_settings_go_to_one_file_and_come_from_one(user: User, way: Way, tmp_path: Path) -> None:
     preferences, file = user.controller.program.preferences, tmp_path / "mine.json"
@@ -222,7 +192,7 @@ def test_settings_go_to_one_file_and_come_from_one(user: User, way: Way, tmp_pat
     while_open(
         user,
         QFileDialog,
-        lambda dialog: _fill(user, way, file, "Save", dialog),
+        lambda dialog: fill(user, way, file, "Save", dialog),
         lambda: from_menu(user, way, "File", "Export settings…"),
     )
     assert file.exists()
@@ -230,7 +200,7 @@ def test_settings_go_to_one_file_and_come_from_one(user: User, way: Way, tmp_pat
     while_open(
         user,
         QFileDialog,
-        lambda dialog: _fill(user, way, file, "Open", dialog),
+        lambda dialog: fill(user, way, file, "Open", dialog),
         lambda: from_menu(user, way, "File", "Import settings…"),
     )
     assert preferences.settings.text_percent == 110
@@ -245,7 +215,7 @@ def test_a_branch_is_printed(user: User, way: Way, tmp_path: Path) -> None:
     while_open(
         user,
         QPrintDialog,
-        lambda dialog: _fill(user, way, file, "Print", dialog),
+        lambda dialog: fill(user, way, file, "Print", dialog),
         lambda: from_menu(user, way, "File", "Print branch…"),
     )
     user.bot.waitUntil(user.window.banner.isVisible, timeout=PATIENCE_MS)
@@ -281,7 +251,7 @@ def test_a_project_is_made_and_opened_again(user: User, way: Way, tmp_path: Path
     while_open(
         user,
         QFileDialog,
-        lambda dialog: _fill(user, way, file, "Open", dialog),
+        lambda dialog: fill(user, way, file, "Open", dialog),
         lambda: press(user, way, page, "Add files…"),
     )
     user.bot.waitUntil(lambda: len(page.files.files) == 1, timeout=PATIENCE_MS)
@@ -305,18 +275,7 @@ def test_a_project_is_made_and_opened_again(user: User, way: Way, tmp_path: Path
     assert user.controller.project.folder == folder
     # Its section in the sidebar has a menu.
     user.window.activateWindow()
-    rows = user.window.sidebar.list
-    index = next(one for row in range(rows.rows.rowCount()) if (one := rows.rows.index(row, 0)).data() == folder)
-    if way == "mouse":
-        place = rows.visualRect(index).center()
-        reason = QContextMenuEvent.Reason.Mouse
-        QApplication.sendEvent(rows.viewport(), QContextMenuEvent(reason, place, rows.viewport().mapToGlobal(place)))
-    else:
-        user.bot.waitUntil(user.window.isActiveWindow, timeout=PATIENCE_MS)
-        tab_to(user, "Conversations")
-        while screen_reader.focused(rows) != folder:
-            keys(user, "Up")
-        keys(user, "Menu")
+    open_section_menu(user, way, folder)
     choose(user, way, "Project…")
     again = _project_page(user)
     assert again.folder == folder
@@ -339,26 +298,11 @@ def _project_page(user: User) -> ProjectWindow:
 # --- asking and editing --------------------------------------------------------------------------------------
 
 
-def _edit(user: User, way: Way, message: Message, text: str) -> None:
-    """Open the editor of a message and replace its text."""
-    view = user.view(message.id)
-    view.text.setFocus(Qt.FocusReason.TabFocusReason)
-    press(user, way, view, "Edit")
-    field = focus(user)
-    assert isinstance(field, WritingField)
-    assert name_of(field) == "New version"
-    if way == "reader":
-        screen_reader.write(view, "New version", text)
-    else:
-        keys(user, "Ctrl+A")
-        user.bot.keyClicks(field, text)
-
-
 @mostly("keys")
 def test_a_question_is_edited_and_asked_again(user: User, way: Way) -> None:
     user.ask("What is a branch?")
     question = user.controller.shown.path[-2]
-    _edit(user, way, question, "How do I fork?")
+    edit(user, way, question, "How do I fork?")
     press(user, way, user.view(question.id), "Ask again")
     user.answer()
     assert user.controller.shown.path[-2].text == "How do I fork?"
@@ -370,7 +314,7 @@ def test_a_question_is_edited_and_asked_again(user: User, way: Way) -> None:
 @each_way
 def test_an_edited_answer_is_saved(user: User, way: Way) -> None:
     answer = user.ask("What is a branch?")
-    _edit(user, way, answer, "Mine.")
+    edit(user, way, answer, "Mine.")
     press(user, way, user.view(answer.id), "Save")
     assert user.controller.shown.path[-1].text == "Mine."
     assert len(user.controller.shown.siblings(answer.id)) == 2
@@ -419,7 +363,7 @@ def test_a_file_is_attached_and_removed(user: User, way: Way, tmp_path: Path) ->
     while_open(
         user,
         QFileDialog,
-        lambda dialog: _fill(user, way, file, "Open", dialog),
+        lambda dialog: fill(user, way, file, "Open", dialog),
         lambda: press(user, way, composer, "Attach files"),
     )
     user.window.activateWindow()

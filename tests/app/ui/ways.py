@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Literal, TypeVar
 
 import pytest
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtGui import QAction, QContextMenuEvent, QKeySequence
+from PySide6.QtPrintSupport import QPrintDialog
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractButton, QApplication, QMenu, QWidget
+from PySide6.QtWidgets import QAbstractButton, QApplication, QFileDialog, QLineEdit, QMenu, QWidget
 
+from app.model.message import Message
+from app.ui.composer.writing_field import WritingField
 from app.ui.menus import label
 from tests.app.ui import screen_reader
 from tests.app.ui.conftest import User
@@ -166,3 +170,66 @@ def _entries(text: str) -> list[tuple[QMenu, QAction]]:
         for one in actions
         if isinstance(menu, QMenu) and one.isVisible() and one.text().replace("&", "").split("\t")[0] == text
     ]
+
+
+def edit(user: User, way: Way, message: Message, text: str) -> None:
+    """Open the editor of a message and replace its text."""
+    view = user.view(message.id)
+    view.text.setFocus(Qt.FocusReason.TabFocusReason)
+    press(user, way, view, "Edit")
+    field = focus(user)
+    assert isinstance(field, WritingField)
+    assert name_of(field) == "New version"
+    if way == "reader":
+        screen_reader.write(view, "New version", text)
+    else:
+        keys(user, "Ctrl+A")
+        user.bot.keyClicks(field, text)
+
+
+def fill(user: User, way: Way, path: Path, accept: str, dialog: QFileDialog | QPrintDialog) -> None:
+    """Type a path into a dialog and accept it."""
+    field = dialog.findChild(QLineEdit, "fileNameEdit" if isinstance(dialog, QFileDialog) else "filename")
+    assert isinstance(field, QLineEdit)
+    dialog.activateWindow()
+    user.bot.waitUntil(dialog.isActiveWindow, timeout=PATIENCE_MS)
+    match way:
+        case "mouse":
+            user.bot.mouseClick(field, Qt.MouseButton.LeftButton)
+            _type(user, field, path)
+            user.bot.mouseClick(button(dialog, accept), Qt.MouseButton.LeftButton)
+        case "keys":
+            while not field.hasFocus():
+                keys(user, "Tab")
+            _type(user, field, path)
+            user.bot.keyClick(field, Qt.Key.Key_Return)
+        case "reader":
+            field.setFocus()
+            _type(user, field, path)
+            keys(user, "Tab")
+            screen_reader.press(user.bot, dialog, accept)
+
+
+def _type(user: User, field: QLineEdit, path: Path) -> None:
+    if field.completer() is not None:
+        # Completions would open while it is typed, and take the next click.
+        field.setText(str(path))
+        return
+    field.selectAll()
+    user.bot.keyClicks(field, str(path))
+
+
+def open_section_menu(user: User, way: Way, folder: str) -> None:
+    """Open the menu of a project's section in the sidebar."""
+    rows = user.window.sidebar.list
+    index = next(one for row in range(rows.rows.rowCount()) if (one := rows.rows.index(row, 0)).data() == folder)
+    if way == "mouse":
+        place = rows.visualRect(index).center()
+        reason = QContextMenuEvent.Reason.Mouse
+        QApplication.sendEvent(rows.viewport(), QContextMenuEvent(reason, place, rows.viewport().mapToGlobal(place)))
+    else:
+        user.bot.waitUntil(user.window.isActiveWindow, timeout=PATIENCE_MS)
+        tab_to(user, "Conversations")
+        while screen_reader.focused(rows) != folder:
+            keys(user, "Up")
+        keys(user, "Menu")
