@@ -25,7 +25,7 @@ from app.notices import Notice, NoticeAction, ShowBackups, StartEmpty
 from app.places import Places
 from app.preferences import Preferences
 from app.program import Program
-from app.qt_runtime import GarbageCollector
+from app.qt_runtime import GarbageCollector, shorten_waits
 from app.ui.languages import install_english_plurals
 from app.ui.parts.qt_workarounds import install_accessible_scroll_areas, leave_plain_text_on_clipboard
 from app.ui.theme import icon_file
@@ -52,6 +52,7 @@ def make_qt_application(arguments: list[str]) -> QApplication:
     application.setDesktopFileName("bough")
     application.setWindowIcon(QIcon(str(icon_file())))
     GarbageCollector(application)
+    shorten_waits()
     install_accessible_scroll_areas()
     install_english_plurals(application)
     application.aboutToQuit.connect(leave_plain_text_on_clipboard)
