@@ -56,11 +56,12 @@ class PromptCache:
         self.branch.settle()
         return self._look_up.longest(as_ids(prompt_ids))
 
-    def lies_in_memory(self, prompt_ids: Sequence[int]) -> bool:
-        """Return whether the tokens that `num_kept` counts are all in memory."""
+    def lies_in_memory(self, prompt_ids: Sequence[int], num_kept: int) -> bool:
+        """Return whether the tokens that `num_kept` has just counted for a prompt are all in memory."""
+        if self._tier is None:
+            return True
         self.branch.settle()
-        ids = as_ids(prompt_ids)
-        return self._look_up.longest(ids, with_disk=False) == self._look_up.longest(ids)
+        return self._look_up.longest(as_ids(prompt_ids), with_disk=False) == num_kept
 
     def fork(self, prompt_ids: Sequence[int]) -> int:
         """Return the position at which `prompt_ids` forks from all known sequences. Later prompts may, too."""

@@ -122,7 +122,7 @@ class Engine:
         tier: Tier = "cold"
         if num_kept == len(ids) - 1:
             # Finding out the tier costs another look-up, so this is done only for prompts that are completely cached.
-            tier = "warm" if self.cache.lies_in_memory(ids) else "disk"
+            tier = "warm" if self.cache.lies_in_memory(ids, num_kept) else "disk"
         return PromptPlan(prompt_tokens=len(ids), cached_tokens=num_kept, tier=tier)
 
     @property
