@@ -25,6 +25,8 @@ from typing_extensions import override
 
 _IS_POSSIBLE = sys.platform == "linux"
 """MLX can't be used after a fork on macOS."""
+_FORKED = {"worker.process", "app.serving.process", "app.catalog.download_process"}
+"""The modules whose processes are forked. Others would read environment variables while they are imported."""
 
 
 def _read_by_imports() -> dict[str, str]:
@@ -59,8 +61,7 @@ def _server() -> Any:
 
 
 def _process(*, target: Any, **arguments: Any) -> SpawnProcess | _Forked:
-    """The parts of the app that are no workers have modules of their own, some of which read the environment."""
-    if target.__module__ == "worker.process" and can_fork():
+    if target.__module__ in _FORKED and can_fork():
         return _Forked(target=target, **arguments)
     return SpawnProcess(target=target, **arguments)
 

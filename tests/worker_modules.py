@@ -1,4 +1,4 @@
-"""Imports a worker's modules, for `tests/forking.py`."""
+"""Imports the modules of the processes that are forked, for `tests/forking.py`."""
 
 from __future__ import annotations
 
@@ -12,5 +12,7 @@ preload()
 import_transformers()
 for name in ("chat", "model_trial", "process", "server", "stdio"):
     importlib.import_module(f"worker.{name}")
+importlib.import_module("app.serving.server")
+importlib.import_module("app.catalog.download_process")
 gc.collect()
 gc.freeze()
