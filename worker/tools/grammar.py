@@ -277,6 +277,8 @@ class _Nested:
         self._grammar = grammar
         self._root = root
         self._quote = quote
+        self._names: dict[int, str] = {}
+        """The rule of each schema, by its `id`. A schema may contain itself, and then so does its rule."""
 
     def object(self, schema: Any, name: str, depth: int = 0) -> str:
         """Add the rules for an object. Return an expression."""
@@ -295,16 +297,17 @@ class _Nested:
     def value(self, schema: Any, name: str, depth: int) -> str:
         """Add the rules for a value. Return the name of its rule."""
         described = resolved(schema, self._root)
-        if depth > _MAX_DEPTH:
+        if depth > _MAX_DEPTH or not described.keys() - {"description", "title", "default"}:
             return self._any()
+        if id(described) in self._names:
+            return self._names[id(described)]
+        self._names[id(described)] = name
         branches = described.get("anyOf") or described.get("oneOf")
         if isinstance(branches, list) and "type" not in described:
             alike = cast("list[Any]", branches)
             ways = [self.value(each, f"{name}_{number}", depth + 1) for number, each in enumerate(alike)]
-            return self._grammar.add(name, " | ".join(ways))
+            return self._grammar.add(name, " | ".join(way for way in ways if way != name) or self._any())
         types = types_of(described, self._root)
-        if types == ALL_TYPES and not described.keys() - {"description", "title", "default"}:
-            return self._any()
         ways = []
         plain = types - {"string", "object", "array"}
         if plain:
@@ -360,18 +363,27 @@ def _array(item: str, least: int, most: int | None) -> str:
 # --- raw text ----------------------------------------------------------------------------------------------
 
 
-def _raw_pattern(described: Any, types: frozenset[str], root: Mapping[str, Any], depth: int = 0) -> str:
-    """Return a Lark terminal for the raw text of a value that may be a text."""
+def _raw_pattern(
+    described: Any, types: frozenset[str], root: Mapping[str, Any], known: dict[int, str] | None = None
+) -> str:
+    """Return a Lark terminal for the raw text of a value that may be a text.
+
+    `known` has the terminal of each schema with branches by its `id`. One that contains itself may be any text.
+    """
     schema = resolved(described, root)
+    known = {} if known is None else known
     if "const" in schema:
         return _quoted(_raw_text(schema["const"])) or _EMPTY_TEXT
     if isinstance(schema.get("enum"), list):
         texts = [_quoted(_raw_text(value)) or _EMPTY_TEXT for value in cast("list[Any]", schema["enum"])]
         return f"({' | '.join(texts)})"
     branches = schema.get("anyOf") or schema.get("oneOf")
-    if isinstance(branches, list) and depth < _MAX_DEPTH:
-        alike = cast("list[Any]", branches)
-        return _one_of(_raw_pattern(each, types_of(each, root), root, depth + 1) for each in alike)
+    if isinstance(branches, list):
+        if id(schema) not in known:
+            known[id(schema)] = _ANY_TEXT
+            alike = cast("list[Any]", branches)
+            known[id(schema)] = _one_of(_raw_pattern(each, types_of(each, root), root, known) for each in alike)
+        return known[id(schema)]
     if types >= ALL_TYPES:
         return _ANY_TEXT
     ways = [_WORDS[name] for name in sorted(types) if name in _WORDS]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Mapping
+from typing import Any, TypeAlias, cast
 
 ALL_TYPES = frozenset({"string", "number", "integer", "boolean", "null", "object", "array"})
 _MAX_DEPTH = 32
@@ -47,58 +47,83 @@ def object_of(schema: Any, root: Mapping[str, Any] | None = None) -> tuple[dict[
     """Return an object's properties, the names of the required ones, and whether it may have others.
 
     References point into `root`; None means the schema itself. All branches of `allOf` count. Only properties that all
-    branches of `anyOf` or `oneOf` require are required.
+    branches of `anyOf` or `oneOf` require are required. A branch that leads back to its own schema does not count.
     """
-    root = cast("Mapping[str, Any]", schema) if root is None else root
+    found = _object(schema, cast("Mapping[str, Any]", schema) if root is None else root, {})
+    assert found is not None
+    return found
+
+
+_Object: TypeAlias = "tuple[dict[str, Any], frozenset[str], bool]"
+
+
+def _object(schema: Any, root: Mapping[str, Any], known: dict[int, _Object | None]) -> _Object | None:
+    """`known` has the result of each schema by its `id`; None while its branches are read, and then also returned."""
     described = resolved(schema, root)
+    if id(described) in known:
+        return known[id(described)]
+    known[id(described)] = None
     properties: dict[str, Any] = {}
-    required: set[str] = set()
     own = described.get("properties")
     if isinstance(own, dict):
         properties |= cast("dict[str, Any]", own)
-    if isinstance(described.get("required"), list):
-        required |= set(cast("list[str]", described["required"]))
+    required = _texts(described.get("required"))
     takes_others = described.get("additionalProperties", True) is not False
-    if isinstance(described.get("allOf"), list):
-        for branch in cast("list[Any]", described["allOf"]):
-            if branch is not schema:
-                more, needed, _ = object_of(branch, root)
-                properties |= more
-                required |= needed
+    for found in _objects(described, "allOf", root, known):
+        properties |= found[0]
+        required |= found[1]
     for key in ("anyOf", "oneOf"):
-        if isinstance(described.get(key), list) and described[key]:
-            found = [object_of(branch, root) for branch in cast("list[Any]", described[key]) if branch is not schema]
-            for more, _, _ in found:
-                properties = {**more, **properties}
-            required |= frozenset.intersection(*(needed for _, needed, _ in found)) if found else set()
-    return properties, frozenset(required) & properties.keys(), takes_others
+        branches = _objects(described, key, root, known)
+        for more, _, _ in branches:
+            properties = {**more, **properties}
+        required |= frozenset.intersection(*(needed for _, needed, _ in branches)) if branches else frozenset()
+    known[id(described)] = properties, required.intersection(properties), takes_others
+    return known[id(described)]
 
 
-def types_of(schema: Any, root: Mapping[str, Any], depth: int = 0) -> frozenset[str]:
-    """Return the JSON types that a schema allows."""
+def _objects(described: dict[str, Any], key: str, root: Mapping[str, Any], known: dict[int, Any]) -> list[_Object]:
+    found = (_object(branch, root, known) for branch in _list(described.get(key)))
+    return [each for each in found if each is not None]
+
+
+def _list(value: Any) -> list[Any]:
+    return cast("list[Any]", value) if isinstance(value, list) else []
+
+
+def _texts(value: Any) -> frozenset[str]:
+    return frozenset(each for each in _list(value) if isinstance(each, str))
+
+
+def types_of(schema: Any, root: Mapping[str, Any]) -> frozenset[str]:
+    """Return the JSON types that a schema allows. A branch that leads back to its own schema allows all."""
+    return _types(schema, root, {})
+
+
+def _types(schema: Any, root: Mapping[str, Any], known: dict[int, frozenset[str]]) -> frozenset[str]:
+    """`known` has the result of each schema by its `id`, so that branches that share others are read once."""
     described = resolved(schema, root)
-    if depth > _MAX_DEPTH:
-        return ALL_TYPES
+    if id(described) in known:
+        return known[id(described)]
+    known[id(described)] = ALL_TYPES
     types = ALL_TYPES
     named = described.get("type")
     if isinstance(named, str):
         types &= {named}
     elif isinstance(named, list):
-        types &= set(cast("list[str]", named))
-    if "enum" in described and isinstance(described["enum"], list):
-        types &= {type_of(value) for value in cast("list[Any]", described["enum"])}
+        types &= _texts(cast("Any", named))
+    if isinstance(described.get("enum"), list):
+        types &= {type_of(value) for value in _list(described["enum"])}
     if "const" in described:
         types &= {type_of(described["const"])}
     for key in ("anyOf", "oneOf"):
-        branches = described.get(key)
-        if isinstance(branches, list) and branches:
-            found = [types_of(branch, root, depth + 1) for branch in cast("list[Any]", branches)]
-            types &= frozenset[str]().union(*found)
-    for branch in cast("Sequence[Any]", described.get("allOf") or ()):
-        types &= types_of(branch, root, depth + 1)
+        if branches := _list(described.get(key)):
+            types &= frozenset[str]().union(*(_types(branch, root, known) for branch in branches))
+    for branch in _list(described.get("allOf")):
+        types &= _types(branch, root, known)
     if "number" in types:
         types |= {"integer"}
-    return types or ALL_TYPES
+    known[id(described)] = types or ALL_TYPES
+    return known[id(described)]
 
 
 def type_of(value: Any) -> str:
