@@ -198,7 +198,7 @@ class Generate(_PromptCommand, tag="generate", frozen=True):
     n: Annotated[int, Meta(ge=1, le=64)] = 1
     constraint: Constraint | None = None
     segments: list[Segment] | None = None
-    hooks: list[Nonempty] = []
+    hooks: Annotated[list[Nonempty], Meta(max_length=64)] = []
     # Options of each hook, by the hook's name.
     hook_options: dict[str, dict[str, Any]] = {}
     # How often hooks may resample at one position. After that, the best token sampled there is used.

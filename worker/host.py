@@ -64,8 +64,10 @@ log = logging.getLogger(__name__)
 
 _DRAFT_PART = 4
 """The default limit is divided by this to get the limit of the draft model's own prompt cache."""
-_PIECES_AT_ONCE = 20_000
-"""So many tokens become text in about 40 ms."""
+_PIECES_AT_ONCE = 2000
+"""So many tokens become text in about 4 ms."""
+_MANY_MESSAGES = 10_000
+"""A plan whose paths have so many messages takes more than a tenth of a second."""
 _SAVING_S = 1.0
 """How long unloading may be delayed to save the prompt cache."""
 
@@ -80,7 +82,9 @@ def is_long(question: Question) -> bool:
             return _num_chars([question.prompt]) >= LONG_TEXT
         case Plan():
             prompts = question.prompts if question.prompts is not UNSET else []
-            return _num_chars(prompts) + _num_chars_in(question.messages) >= LONG_TEXT
+            paths = question.paths if question.paths is not UNSET else []
+            is_many = len(prompts) + sum(map(len, paths)) >= _MANY_MESSAGES
+            return is_many or _num_chars(prompts) + _num_chars_in(question.messages) >= LONG_TEXT
         case Validate() | CacheStats() | ListHooks():
             return False
 
@@ -355,7 +359,7 @@ def _pieces(vocabulary: Vocabulary, token_ids: Sequence[int]) -> list[str]:
     pieces: list[str] = []
     for start in range(0, len(token_ids), _PIECES_AT_ONCE):
         if start and vocabulary.patience is not None:
-            vocabulary.patience.go_on()
+            vocabulary.patience.pause()
         pieces += [vocabulary.text_of([token_id]) for token_id in token_ids[start : start + _PIECES_AT_ONCE]]
     return pieces
 

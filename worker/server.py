@@ -116,6 +116,8 @@ class Server:
         self._answering: dict[RequestId, Ticket] = {}
         self._is_replying = False
         """Whether a question is being answered."""
+        self._is_working_meanwhile = False
+        """Whether other work is done in the middle of a long reply."""
         self._stepping: tuple[Job, Ticket, Iterator[Event | None]] | None = None
         """The job whose step is being done."""
         self._is_ending = False
@@ -181,7 +183,8 @@ class Server:
         if not self._is_replying:
             # A request that is being prepared starts again later. In the middle of an answer nothing is stopped.
             return is_wanted or not self._host.is_beginning
-        if is_wanted:
+        if is_wanted and not self._is_working_meanwhile:
+            self._is_working_meanwhile = True
             activity = self._pulse.step
             self._is_replying = False
             try:
@@ -190,7 +193,7 @@ class Server:
                 self._start_next()
                 self._work()
             finally:
-                self._is_replying = True
+                self._is_replying, self._is_working_meanwhile = True, False
                 self._pulse.go_back(activity)
         return is_wanted
 

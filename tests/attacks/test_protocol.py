@@ -116,6 +116,11 @@ _LONG = "Hello there, how are you? " * 20_000
         *in_long_runs(
             [
                 {"type": "plan", "prompts": [{"text": _LONG}]},
+                {
+                    "type": "plan",
+                    "messages": [{"role": "user", "content": "Hello there"}] * 100,
+                    "paths": [list(range(1 + number % 100)) for number in range(1000)],
+                },
                 {"type": "tokenize", "messages": [{"role": "user", "content": _LONG}], "counts_only": True},
                 {"type": "tokenize", "text": _LONG},
             ]
@@ -140,6 +145,12 @@ def test_answers_and_other_commands_go_on_while_a_long_text_is_tokenized(
     assert ends["busy"]["choices"][0]["reason"] == "cancelled"
     assert next(reversed(ends)) == "long"
     assert "other" in {event["request_id"] for event in answering.events[num_before:] if event["type"] == "chunk"}
+
+
+def test_a_request_with_very_many_hooks_is_refused_at_once(shared_worker: StdioWorker):
+    end = shared_worker.result("generate", text="Hello", hooks=["no repeats"] * 65)
+    assert (end["type"], end["kind"]) == ("failed", "bad_request")
+    assert "`$.hooks`" in end["message"]
 
 
 @pytest.mark.parametrize("end", ["load_model", "shutdown"])

@@ -49,15 +49,20 @@ class Prompts:
 
     def planned(self, command: Plan) -> Iterator[array[int]]:
         """Yield the ids of each prompt of a plan, which must not be changed. Raises `BadRequestError`."""
+        patience = self._model.vocabulary.patience
         if command.prompts is not UNSET:
             for prompt in command.prompts:
                 yield self._known_ids(prompt)
+                if patience is not None:
+                    patience.pause()
         if command.messages is not UNSET and command.paths is not UNSET:
             template = self._model.chat_template
             options = command.template_options if command.template_options is not UNSET else {}
             turns = template.turns(command.messages)
             for path in command.paths:
                 yield self._not_empty(template.ids_of(tuple([turns[index] for index in path]), options, command.tools))
+                if patience is not None:
+                    patience.pause()
 
     def _known_ids(self, prompt: Prompt) -> array[int]:
         """Return the ids of a prompt, from the memo if it has them. They must not be changed."""

@@ -6,6 +6,7 @@ Megabytes of text take seconds. They are tokenized in a thread, while the caller
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 
 from tokenizers import Tokenizer
@@ -20,6 +21,7 @@ _SHORT_TEXT = 1000
 LONG_TEXT = 200_000
 """The number of characters from which on texts are tokenized in a thread. They take about 0.1 s."""
 _POLL_S = 0.002
+_PAUSE_S = 0.02
 _TOKENIZER = Sentence("The tokenizer of this model")
 
 
@@ -34,6 +36,8 @@ class Patience:
         self._meanwhile = meanwhile
         self._job: _Job | None = None
         self._num_chars = 0
+        self._last_s = time.monotonic()
+        """The time of the last call of `meanwhile`."""
 
     def note(self, num_chars: int) -> None:
         """Note that texts were tokenized while the caller waited. After many of them, call `meanwhile`.
@@ -43,7 +47,7 @@ class Patience:
         self._num_chars += num_chars
         if self._num_chars >= LONG_TEXT:
             self._num_chars = 0
-            self.go_on()
+            self._go_on()
 
     def ids_of_all(self, tokenizer: Tokenizer, texts: tuple[str, ...], *, add_special_tokens: bool) -> list[list[int]]:
         """Return the ids of each text. Raises `StoppedError` if the wait ended early.
@@ -61,14 +65,23 @@ class Patience:
             self._job = None
         return job.result()
 
-    def go_on(self) -> None:
-        """Call `meanwhile` once. Raises `StoppedError`."""
-        if not self._meanwhile():
+    def pause(self) -> None:
+        """Call `meanwhile` if its last call was some time ago. Raises `StoppedError`.
+
+        For work that is done step by step.
+        """
+        if time.monotonic() - self._last_s > _PAUSE_S:
+            self._go_on()
+
+    def _go_on(self) -> None:
+        is_wanted = self._meanwhile()
+        self._last_s = time.monotonic()
+        if not is_wanted:
             raise StoppedError
 
     def _wait(self, job: _Job) -> None:
         if not job.wait():
-            self.go_on()
+            self._go_on()
 
 
 class _Job:
