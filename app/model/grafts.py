@@ -170,8 +170,9 @@ class Grafts:
         }
         base = self._branch_shown(known)
         for parent_id in {ids[message.parent_id] for message in news.messages if message.parent_id in ids}:
-            # All conversations go on showing what they show now.
-            self._database.write(PIN_OTHER_VIEWS, (parent_id, None))
+            # All conversations go on showing what they show now, but this one grows at its end.
+            is_end = not self._database.rows("SELECT 1 FROM message WHERE parent_id = ? LIMIT 1", (parent_id,))
+            self._database.write(PIN_OTHER_VIEWS, (parent_id, conversation_id if is_end else None))
         for message in news.messages:
             parent_id = None if message.parent_id is None else ids[message.parent_id]
             ids[message.id] = self._database.write(_INSERT, (None, parent_id, *_row(message, {})[2:]))

@@ -66,6 +66,11 @@ class CountedFile:
         if self._outer is not None:
             self._outer.end_item()
 
+    @property
+    def num_in_item(self) -> int:
+        """How many bytes of the current conversation were read."""
+        return self.num_bytes - self._item_begins
+
     def peek(self, size: int) -> bytes:
         self._ahead = self._ahead or self._file.read(size) or b""
         return self._ahead
@@ -79,7 +84,7 @@ class CountedFile:
             data += self._file.read(size - len(data)) or b""
         self.has_ended = not data
         self.num_bytes += len(data)
-        if self.num_bytes - self._item_begins > _MAX_ITEM_BYTES:
+        if self.num_in_item > _MAX_ITEM_BYTES:
             raise UnreadableError(Sentence("a conversation in it has more than {max_bytes}", max_bytes=_MAX_ITEM_BYTES))
         self._advance(len(data))
         return data
@@ -117,7 +122,8 @@ class MendedJson:
         if size == 0:
             return b""
         while True:
-            chunk = self._file.read(_CHUNK_BYTES if size < 0 else size)
+            # A parser in C reads a long string from its beginning with each chunk, so chunks grow with the value.
+            chunk = self._file.read(max(_CHUNK_BYTES if size < 0 else size, self._file.num_in_item // 4))
             text = self._decoder.decode(chunk, final=not chunk)
             if "\ufffd" in text:
                 self._file.num_replaced += max(0, text.count("\ufffd") - chunk.count(b"\xef\xbf\xbd"))

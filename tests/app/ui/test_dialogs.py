@@ -219,6 +219,39 @@ def test_other_files_that_are_dropped_on_the_page_are_attached(user: User, tmp_p
     user.window.resize(1100, 760)
 
 
+def test_conversations_that_are_in_bough_gain_what_is_new_and_can_be_imported_as_copies(
+    user: User, tmp_path: Path
+) -> None:
+    def sheet_for(*texts: str) -> ImportWindow:
+        lines = [{"id": f"m{number}", "role": "user", "content": text} for number, text in enumerate(texts)]
+        for number, line in enumerate(lines):
+            line["parent"] = f"m{number - 1}" if number else ""
+        (tmp_path / "in.json").write_text(json.dumps({"conv": {"id": "c", "name": "Grown"}, "messages": lines}))
+        sheet = user.window.dialogs.show_import([tmp_path / "in.json"])
+        _wait(user, lambda: not sheet.is_working)
+        return sheet
+
+    def take(sheet: ImportWindow) -> None:
+        with user.bot.waitSignal(sheet.imported):
+            _press(user, sheet, "Import")
+
+    take(sheet_for("one"))
+    (first,) = (found for found in user.application.program.conversations.all if found.name == "Grown")
+    user.controller.shown.open_conversation(first.id)
+    assert [message.text for message in user.controller.shown.path if message.text] == ["one"]
+    sheet = sheet_for("one", "two")
+    assert sheet.updates.lines.text().startswith("· Grown: 1")
+    take(sheet)
+    # The open conversation shows it.
+    assert [message.text for message in user.controller.shown.path if message.text] == ["one", "two"]
+    sheet = sheet_for("one", "two")
+    assert not sheet.import_button.isEnabled()
+    sheet.copies.click()
+    assert sheet.import_button.isEnabled()
+    take(sheet)
+    assert [found.name for found in user.application.program.conversations.all].count("Grown") == 2
+
+
 def test_files_that_cannot_be_imported_are_reported_and_nothing_is_written(user: User, tmp_path: Path) -> None:
     broken = tmp_path / "broken.json"
     broken.write_text('[{"mapping": ')

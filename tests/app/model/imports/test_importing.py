@@ -335,6 +335,14 @@ def test_a_huge_text_becomes_one_message(store: Store, tmp_path: Path) -> None:
     assert store.messages.shown_by(summary.conversation_ids[0])[-1].text == text
 
 
+def test_a_long_string_is_read_in_few_chunks() -> None:
+    data = b'[{"messages": [{"role": "user", "content": "' + b"a b c d " * 1_000_000 + b'"}]}]'
+    sizes: list[int] = []
+    (value,) = json_values_in(CountedFile(io.BytesIO(data), sizes.append), 1)
+    assert len(value["messages"][0]["content"]) == 8_000_000
+    assert len(sizes) < 40
+
+
 def test_surrogate_escapes_are_replaced_even_at_the_boundaries_of_chunks(tmp_path: Path, store: Store) -> None:
     rng = random.Random(3)
     pieces = ["\\ud83d\\ude00", "\\ud83d", "\\ude00", "\\\\", "\\\\ud83d", "\\n", "\\u00fc", "x", '\\"']

@@ -310,6 +310,36 @@ def test_two_stores_exchange_what_is_new_in_each(tmp_path: Path) -> None:
         one.close()
 
 
+def test_what_the_user_deleted_for_good_stays_deleted_with_all_below_it(store: Store, tmp_path: Path) -> None:
+    theirs = Theirs(random.Random(1))
+    theirs.names["c"], theirs.messages["c"] = "n", {"m1": (None, "q"), "m2": ("m1", "a"), "m3": ("m1", "b")}
+    path = tmp_path / "export.json"
+    path.write_text(json.dumps(_as_chatgpt(theirs)))
+    (conversation_id,) = import_all(store, path).conversation_ids
+    answer = next(one for one in store.messages.shown_by(conversation_id) if one.text == "a")
+    store.messages.prune([answer.id])
+    store.empty_trash()
+    theirs.messages["c"] |= {"m4": ("m2", "below the deleted"), "m5": ("m3", "more")}
+    path.write_text(json.dumps(_as_chatgpt(theirs)))
+    summary = import_all(store, path)
+    assert _texts(store.messages.shown_by(conversation_id)) == [("", "q"), ("b", "more"), ("q", "b")]
+    assert dict(summary.remarks) == {"new messages below messages that you deleted, left out": 1}
+
+
+def test_a_conversation_of_lm_studio_grows_although_its_messages_have_no_ids(store: Store, tmp_path: Path) -> None:
+    chat = json.loads(json.dumps(samples.LM_STUDIO))
+    path = tmp_path / "1.conversation.json"
+    path.write_text(json.dumps(chat))
+    (conversation_id,) = import_all(store, path).conversation_ids
+    before = [message.text for message in store.messages.shown_by(conversation_id)]
+    chat["messages"].append(chat["messages"][-1])
+    path.write_text(json.dumps(chat))
+    summary = import_all(store, path)
+    assert [update.num_messages for update in summary.updates] == [1]
+    after = [message.text for message in store.messages.shown_by(conversation_id)]
+    assert after == [*before, before[-1]]
+
+
 def test_conversations_that_are_left_out_are_listed_and_can_be_taken_as_copies(store: Store, tmp_path: Path) -> None:
     path = tmp_path / "in.json"
     path.write_text(json.dumps([samples.CHATGPT, samples.OPENAI]))

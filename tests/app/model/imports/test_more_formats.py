@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from app.model.imports.source import REPLACED
 from app.model.store import Store
 from tests.app.model.exports.excerpts import import_all
 from tests.app.model.imports import samples
+from tests.long import in_long_runs
 
 
 @pytest.fixture
@@ -233,26 +235,32 @@ def test_citations_of_chatgpt_become_links_and_other_marks_go(store: Store, tmp_
     assert (excerpt.conversation.archived_ms, excerpt.conversation.model) == (900_000_000_000, "gpt-5")
 
 
-@pytest.mark.parametrize("name", ["in.jsonl", "in.json", "in.bough", "in"])
+def _in_lines(records: list[Any], indent: int | None = None) -> bytes:
+    return "\n".join(json.dumps(record, indent=indent) for record in records).encode()
+
+
+_WRITTEN: dict[str, Callable[[list[Any]], bytes]] = {
+    "array": lambda records: json.dumps(records).encode(),
+    "indented": lambda records: json.dumps(records, indent=2).encode(),
+    "lines": _in_lines,
+    "indented values": lambda records: _in_lines(records, 1),
+    "UTF-16": lambda records: json.dumps(records, ensure_ascii=False).encode("utf-16"),
+    "UTF-16 without a mark": lambda records: json.dumps(records).encode("utf-16-le"),
+    "a mark": lambda records: b"\xef\xbb\xbf" + json.dumps(records).encode(),
+    "gzip": lambda records: gzip.compress(json.dumps(records).encode()),
+}
+
+
 @pytest.mark.parametrize(
-    "written",
+    ("name", "how"),
     [
-        lambda records: json.dumps(records).encode(),
-        lambda records: json.dumps(records, indent=2).encode(),
-        lambda records: "\n".join(map(json.dumps, records)).encode(),
-        lambda records: "\n".join(json.dumps(record, indent=1) for record in records).encode(),
-        lambda records: json.dumps(records, ensure_ascii=False).encode("utf-16"),
-        lambda records: json.dumps(records).encode("utf-16-le"),
-        lambda records: b"\xef\xbb\xbf" + json.dumps(records).encode(),
-        lambda records: gzip.compress(json.dumps(records).encode()),
+        *zip(["in.jsonl", "in.json", "in.bough", "in"] * 2, _WRITTEN, strict=True),
+        *in_long_runs(itertools.product(["in.jsonl", "in.json", "in.bough", "in"], _WRITTEN)),
     ],
-    ids=["array", "indented", "lines", "indented values", "UTF-16", "UTF-16 without a mark", "a mark", "gzip"],
 )
-def test_a_file_is_recognised_whatever_its_name_and_encoding(
-    store: Store, tmp_path: Path, name: str, written: Any
-) -> None:
+def test_a_file_is_recognised_whatever_its_name_and_encoding(store: Store, tmp_path: Path, name: str, how: str) -> None:
     records = [samples.OPENAI, samples.SHAREGPT | {"title": "Grüße 😀"}]
-    (tmp_path / name).write_bytes(written(records))
+    (tmp_path / name).write_bytes(_WRITTEN[how](records))
     summary = import_all(store, tmp_path / name)
     assert (summary.num_conversations, summary.problems, summary.remarks[REPLACED]) == (2, [], 0)
     assert "Grüße 😀" in {found.name for found in store.conversations.all()}
