@@ -131,7 +131,7 @@ def test_answers_and_other_commands_go_on_while_a_long_text_is_tokenized(
     answering: StdioWorker, question: dict[str, Any]
 ):
     commands = [
-        {"request_id": "long", **question},
+        {"request_id": "question", **question},
         {"type": "plan", "request_id": "short", "prompts": [{"text": "Hello"}]},
         {"type": "generate", "request_id": "other", "text": "Hello", "max_tokens": 3},
         {"type": "cancel", "request_id": "cancel", "target": "busy"},
@@ -141,9 +141,9 @@ def test_answers_and_other_commands_go_on_while_a_long_text_is_tokenized(
     ends = ends_of(answering, 5)
     sender.join()
     kinds = {name: end["type"] for name, end in ends.items()}
-    assert kinds["long"] in {"tokenized", "planned"}
+    assert kinds["question"] in {"tokenized", "planned"}
     assert ends["busy"]["choices"][0]["reason"] == "cancelled"
-    assert next(reversed(ends)) == "long"
+    assert next(reversed(ends)) == "question"
     assert "other" in {event["request_id"] for event in answering.events[num_before:] if event["type"] == "chunk"}
 
 
@@ -157,14 +157,14 @@ def test_a_request_with_very_many_hooks_is_refused_at_once(shared_worker: StdioW
 def test_a_long_text_holds_up_neither_a_load_nor_the_end(ending: StdioWorker, end: str):
     commands = [
         {"type": "cancel", "request_id": "cancel", "target": "busy"},
-        {"type": "tokenize", "request_id": "long", "text": 3 * _LONG},
+        {"type": "tokenize", "request_id": "question", "text": 3 * _LONG},
         {"type": end, "request_id": "end", **({"model": "guide"} if end == "load_model" else {})},
     ]
     sender = flood(ending, commands)
     ends = ends_of(ending, 4)
     sender.join()
     assert next(reversed(ends)) == "end"
-    assert ends["long"]["type"] == "failed"
+    assert ends["question"]["type"] == "failed"
     assert ends["end"]["type"] in {"model_loaded", "done"}
     if end == "shutdown":
         assert ending.process.wait(PATIENCE_S) == 0
