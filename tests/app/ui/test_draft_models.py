@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QAccessible
 from PySide6.QtWidgets import QApplication, QFileDialog, QMenu
 from tokenizers import Tokenizer
 
@@ -17,7 +18,9 @@ from app.model.message import Figures, Message, Sampling
 from app.ui.composer.sampling_panel import SamplingPanel
 from app.ui.settings.settings_window import SettingsWindow
 from tests.app.sampling import set_sampling
+from tests.app.ui import screen_reader
 from tests.app.ui.conftest import User
+from tests.app.ui.ways import Way, choose, keys, mostly
 from tests.models import write_random_llama
 from tests.waiting import PATIENCE_MS
 
@@ -205,3 +208,34 @@ def test_the_settings_offer_recent_draft_models_and_show_the_current_one(user: U
     assert [button.text() for button in settings.models.drafts.choices.buttons] == ["None", "small"]
     assert settings.models.drafts.choices.chosen == 1
     settings.close()
+
+
+@mostly("keys")
+def test_a_draft_model_is_chosen_and_marked_in_the_menu(user: User, large: str, models: Path, way: Way) -> None:
+    program = user.controller.program
+    program.preferences.change(recent_drafts=(str(models / "small"),), recent_models=(large,))
+    for name in ("small", "No draft model"):
+        _open_models_menu(user, way)
+        choose(user, way, "Draft model", name)
+        _wait_until_loaded(user)
+        assert program.session.draft == (str(models / "small") if name == "small" else "")
+        menu = user.window.menus.menu("Draft model")
+        user.window.menus.menu("Models").aboutToShow.emit()
+        menu.popup(QPoint())
+        entries = screen_reader.found(menu, QAccessible.Role.MenuItem)
+        assert [text.partition("\t")[0] for text, entry in entries.items() if entry.state().checked] == [name]
+        menu.close()
+        user.window.activateWindow()
+    program.preferences.change(recent_drafts=(), recent_models=())
+
+
+def _open_models_menu(user: User, way: Way) -> None:
+    user.bot.waitUntil(user.window.isActiveWindow, timeout=PATIENCE_MS)
+    bar, menu = user.window.menuBar(), user.window.menus.menu("Models")
+    match way:
+        case "mouse":
+            user.bot.mouseClick(bar, Qt.MouseButton.LeftButton, pos=bar.actionGeometry(menu.menuAction()).center())
+        case "keys":
+            keys(user, "Alt+O")
+        case "reader":
+            screen_reader.choose(bar, "Models")
