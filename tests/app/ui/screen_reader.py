@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from PySide6.QtGui import QAccessible, QAccessibleActionInterface, QAccessibleInterface
-from PySide6.QtWidgets import QAbstractButton, QMenu, QMenuBar, QWidget
+from PySide6.QtWidgets import QAbstractButton, QComboBox, QMenu, QMenuBar, QWidget
 from pytestqt.qtbot import QtBot
 
 from tests.waiting import PATIENCE_MS
@@ -52,6 +52,13 @@ def choose(menu: QMenu | QMenuBar, text: str) -> None:
     actions = names[text].actionInterface()
     assert actions is not None
     actions.doAction(_first(actions))
+
+
+def open_choices(box: QComboBox) -> None:
+    """Open the list of a combo box."""
+    actions = QAccessible.queryAccessibleInterface(box).actionInterface()
+    assert actions is not None
+    actions.doAction(QAccessibleActionInterface.showMenuAction())
 
 
 def focused(root: QWidget) -> str:

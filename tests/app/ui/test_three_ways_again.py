@@ -33,6 +33,7 @@ from app.notices import (
 )
 from app.ui.comparing.compare_window import CompareWindow
 from app.ui.composer.parts_popover import PartsPopover
+from app.ui.composer.sampling_panel import SamplingPanel
 from app.ui.dialogs.export_window import ExportWindow
 from app.ui.dialogs.settings_files import SettingsFiles
 from app.ui.menus import label
@@ -51,7 +52,9 @@ from tests.app.ui.ways import (
     mostly,
     name_of,
     open_section_menu,
+    pick,
     press,
+    tab_to,
     while_open,
 )
 from tests.long import in_long_runs
@@ -140,6 +143,94 @@ def test_the_section_of_a_project_is_renamed_and_deleted_and_comes_back(user: Us
     press(user, way, user.window.banner, "Undo")
     assert new in projects.names
     projects.remove(new)
+
+
+@mostly("reader")
+def test_the_model_and_the_sampling_of_a_project_are_chosen(user: User, way: Way) -> None:
+    program, folder = user.controller.program, f"Roots of {way}"
+    program.preferences.change(recent_models=("another",))
+    program.projects.put(folder, Project())
+    page = user.window.dialogs.show_project(folder)
+    page.activateWindow()
+    user.bot.waitUntil(page.isActiveWindow, timeout=PATIENCE_MS)
+    pick(user, way, page.model, "another")
+    pick(user, way, page.sampling, "Precise")
+    press(user, way, page, "Save")
+    project = program.projects.get(folder)
+    assert project is not None
+    assert project.model == "another"
+    assert project.generation is not None
+    user.window.activateWindow()
+    program.projects.remove(folder)
+    program.preferences.change(recent_models=())
+
+
+@mostly("mouse")
+def test_another_version_goes_on_from_side_by_side(user: User, way: Way) -> None:
+    first = user.ask("What is a branch?")
+    user.press(first.id, "r")
+    second = user.answer()
+    if way == "keys":
+        user.press(second.id, "v")
+    else:
+        from_menu(user, way, "Message", "Versions side by side")
+    page = user.window.side_by_side
+    user.bot.waitUntil(page.isVisible, timeout=PATIENCE_MS)
+    user.window.activateWindow()
+    # It begins at the visible version.
+    assert name_of(focus(user)).startswith("Go on with Version 2 of 2")
+    name = next(one for one in screen_reader.found(page, QAccessible.Role.Button) if "Go on with Version 1" in one)
+    if way == "keys":
+        tab_to(user, name, "Shift+Tab")
+    press(user, way, page, name)
+    assert not page.isVisible()
+    assert user.controller.shown.path[-1].id == first.id
+
+
+@mostly("keys")
+def test_a_hook_is_switched_on_in_its_folded_part(user: User, way: Way) -> None:
+    press(user, way, user.window.composer, "Sampling")
+    panel = QApplication.activePopupWidget()
+    assert isinstance(panel, SamplingPanel)
+    press(user, way, panel, "Hooks and draft models")
+    user.bot.waitUntil(lambda: len(panel.hooks.switches) > 2, timeout=PATIENCE_MS)
+    name, switch = next(iter(panel.hooks.switches.items()))
+    press(user, way, panel, name_of(switch))
+    assert list(user.controller.preparation.generation.hooks) == [name]
+    panel.close()
+
+
+@mostly("reader")
+def test_a_page_without_a_system_prompt_has_a_button_for_one(user: User, way: Way) -> None:
+    user.ask("What is a branch?")
+    view = user.view(user.controller.shown.path[0].id)
+    view.setFocus(Qt.FocusReason.TabFocusReason)
+    press(user, way, view, "Add a system prompt")
+    panel = QApplication.activePopupWidget()
+    if panel is None:
+        assert name_of(focus(user)) == "New version"
+        keys(user, "Esc")
+    else:
+        panel.close()
+
+
+@mostly("keys")
+def test_the_tree_over_a_narrow_page_opens_and_closes(user: User, way: Way) -> None:
+    first = user.ask("What is a branch?")
+    user.press(first.id, "r")
+    user.answer()
+    user.window.resize(360, 700)
+    dock = user.window.tree_dock
+    user.bot.waitUntil(dock.isHidden, timeout=PATIENCE_MS)
+    press(user, way, user.window.header, "Show the tree")
+    user.bot.waitUntil(dock.isVisible, timeout=PATIENCE_MS)
+    assert dock.isAncestorOf(focus(user))
+    if way == "keys":
+        keys(user, "Esc")
+    else:
+        press(user, way, dock, "Close the tree")
+    user.bot.waitUntil(dock.isHidden, timeout=PATIENCE_MS)
+    user.window.resize(1100, 760)
 
 
 @mostly("mouse")
@@ -421,6 +512,8 @@ def test_the_notice_of_a_model_that_does_not_load_ends_with_the_next_one(user: U
 
 
 def _choose_model(user: User, way: Way, name: str) -> None:
+    user.window.activateWindow()
+    user.bot.waitUntil(user.window.isActiveWindow, timeout=PATIENCE_MS)
     button = name_of(user.window.header.model_button)
     choose_from(user, way, user.window.header, button, name)
 

@@ -7,11 +7,21 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 import pytest
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import QPoint, Qt, QTimer
 from PySide6.QtGui import QAction, QContextMenuEvent, QKeySequence
 from PySide6.QtPrintSupport import QPrintDialog
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractButton, QApplication, QFileDialog, QLineEdit, QMenu, QWidget
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QApplication,
+    QCheckBox,
+    QComboBox,
+    QFileDialog,
+    QLineEdit,
+    QMenu,
+    QRadioButton,
+    QWidget,
+)
 
 from app.model.message import Message
 from app.ui.composer.writing_field import WritingField
@@ -28,6 +38,7 @@ ALL: tuple[Way, ...] = ("mouse", "keys", "reader")
 
 each_way = pytest.mark.parametrize("way", ALL)
 _MAX_STEPS = 120
+_IN_BOX_PX = 8
 _LONGEST_MS = 20_000
 """A dialog that nothing closes is closed after this time, so that the test fails and does not hang."""
 
@@ -81,7 +92,11 @@ def press(user: User, way: Way, root: QWidget, name: str) -> None:
     """Press the visible button with this name."""
     match way:
         case "mouse":
-            user.bot.mouseClick(button(root, name), Qt.MouseButton.LeftButton)
+            found = button(root, name)
+            # A wide check box takes clicks only on its box and its text.
+            is_box = isinstance(found, QCheckBox | QRadioButton)
+            place = QPoint(_IN_BOX_PX, found.height() // 2) if is_box else found.rect().center()
+            user.bot.mouseClick(found, Qt.MouseButton.LeftButton, pos=place)
         case "keys":
             tab_to(user, name)
             keys(user, "Space")
@@ -233,3 +248,30 @@ def open_section_menu(user: User, way: Way, folder: str) -> None:
         while screen_reader.focused(rows) != folder:
             keys(user, "Up")
         keys(user, "Menu")
+
+
+def pick(user: User, way: Way, box: QComboBox, text: str) -> None:
+    """Choose an entry of a combo box."""
+    match way:
+        case "mouse":
+            # Qt ignores a click in the list that comes as fast as the second one of a double click.
+            interval = QApplication.doubleClickInterval()
+            QApplication.setDoubleClickInterval(0)
+            user.bot.mouseClick(box, Qt.MouseButton.LeftButton)
+            view = box.view()
+            place = view.visualRect(box.model().index(box.findText(text), 0)).center()
+            QApplication.processEvents()
+            user.bot.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=place)
+            QApplication.setDoubleClickInterval(interval)
+        case "keys":
+            tab_to(user, name_of(box))
+            keys(user, "Home")
+            while box.currentText() != text:
+                keys(user, "Down")
+        case "reader":
+            screen_reader.open_choices(box)
+            user.bot.waitUntil(box.view().isVisible, timeout=PATIENCE_MS)
+            user.bot.keyClick(box.view(), Qt.Key.Key_Home)
+            while screen_reader.focused(box.view()) != text:
+                user.bot.keyClick(box.view(), Qt.Key.Key_Down)
+            user.bot.keyClick(box.view(), Qt.Key.Key_Return)
