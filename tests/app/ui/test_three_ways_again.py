@@ -44,6 +44,7 @@ from tests.app.ui.ways import (
     Way,
     choose,
     choose_from,
+    each_way,
     edit,
     fill,
     focus,
@@ -145,7 +146,8 @@ def test_the_section_of_a_project_is_renamed_and_deleted_and_comes_back(user: Us
     projects.remove(new)
 
 
-@mostly("reader")
+@pytest.mark.long
+@each_way
 def test_the_model_and_the_sampling_of_a_project_are_chosen(user: User, way: Way) -> None:
     program, folder = user.controller.program, f"Roots of {way}"
     program.preferences.change(recent_models=("another",))
@@ -165,7 +167,8 @@ def test_the_model_and_the_sampling_of_a_project_are_chosen(user: User, way: Way
     program.preferences.change(recent_models=())
 
 
-@mostly("mouse")
+@pytest.mark.long
+@each_way
 def test_another_version_goes_on_from_side_by_side(user: User, way: Way) -> None:
     first = user.ask("What is a branch?")
     user.press(first.id, "r")
@@ -187,7 +190,8 @@ def test_another_version_goes_on_from_side_by_side(user: User, way: Way) -> None
     assert user.controller.shown.path[-1].id == first.id
 
 
-@mostly("keys")
+@pytest.mark.long
+@each_way
 def test_a_hook_is_switched_on_in_its_folded_part(user: User, way: Way) -> None:
     press(user, way, user.window.composer, "Sampling")
     panel = QApplication.activePopupWidget()
@@ -200,7 +204,8 @@ def test_a_hook_is_switched_on_in_its_folded_part(user: User, way: Way) -> None:
     panel.close()
 
 
-@mostly("reader")
+@pytest.mark.long
+@each_way
 def test_a_page_without_a_system_prompt_has_a_button_for_one(user: User, way: Way) -> None:
     user.ask("What is a branch?")
     view = user.view(user.controller.shown.path[0].id)
@@ -214,7 +219,8 @@ def test_a_page_without_a_system_prompt_has_a_button_for_one(user: User, way: Wa
         panel.close()
 
 
-@mostly("keys")
+@pytest.mark.long
+@each_way
 def test_the_tree_over_a_narrow_page_opens_and_closes(user: User, way: Way) -> None:
     first = user.ask("What is a branch?")
     user.press(first.id, "r")
@@ -454,12 +460,12 @@ def _has_dialog(user: User) -> bool:
 
 
 def _case(row: _Row, way: Way, first: Way) -> ParameterSet:
-    marks = () if way == first else pytest.mark.long
+    marks = () if way == first and row in _ROWS[::3] else pytest.mark.long
     return pytest.param(row, way, id=f"{row.kind.__name__}-{way}", marks=marks)
 
 
-_CASES = [_case(row, way, ALL[number % len(ALL)]) for number, row in enumerate(_ROWS) for way in ALL]
-"""`make test` runs each row by one way."""
+_CASES = [_case(row, way, ALL[number // len(ALL) % len(ALL)]) for number, row in enumerate(_ROWS) for way in ALL]
+"""`make test` runs each third row by one way."""
 
 
 @pytest.mark.parametrize(("row", "way"), _CASES)
