@@ -24,6 +24,43 @@ def refused(line: str | bytes) -> Failed:
     return answer
 
 
+_USER = {"role": "user", "content": "Hi"}
+_CALLED = {"id": "1", "name": "f", "arguments": "{}"}
+_TOOL = {"name": "f", "parameters": {}}
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "words"),
+    [
+        ("generate", {"messages": [{**_USER, "reasoning": "Hm"}]}, "`reasoning` and `written` belong to the role"),
+        ("generate", {"messages": [{**_USER, "tool_call_id": "1"}]}, "`tool_call_id` belongs to the role `tool`"),
+        ("generate", {"messages": [{**_USER, "role": "assistant", "written": "Hi"}]}, "goes with `token_ids` only"),
+        ("tokenize", {"text": "a", "template_options": {}}, "`template_options` goes with `messages` only"),
+        ("tokenize", {"text": "a", "tools": [_TOOL]}, "`tools` goes with `messages` only"),
+        ("tokenize", {"messages": [_USER], "tools": [_TOOL, _TOOL]}, "`tools` names a tool twice"),
+        ("tokenize", {"text": "a", "token_ids": [1]}, "exactly one"),
+        ("generate", {"text": "a", "continuation": {"token_ids": [1], "known_ids": [1]}}, "goes with `text` only"),
+        ("generate", {"text": "a", "overflow": "drop_oldest"}, "`overflow` goes with `messages` only"),
+        ("generate", {"text": "a", "segments": []}, "`segments` is empty"),
+        ("generate", {"text": "a", "segments": [{}], "stop": ["b"]}, "belong into each of the `segments`"),
+        (
+            "generate",
+            {"messages": [_USER], "segments": [{}], "tools": [_TOOL]},
+            "`tools` does not go with `segments`",
+        ),
+        ("generate", {"messages": [_USER], "tool_choice": "required"}, "there are no `tools`"),
+        ("generate", {"messages": [_USER], "tools": [_TOOL], "tool_choice": {"name": "g"}}, "not among `tools`"),
+        ("plan", {"paths": [[0]], "messages": [_USER], "continuation": {"text": "a"}}, "goes with `prompts` only"),
+        ("plan", {"paths": [[0]]}, "`messages` and `paths` go together"),
+        ("plan", {"prompts": [], "template_options": {}}, "`template_options` goes with `messages` only"),
+        ("plan", {"prompts": [], "tools": [_TOOL]}, "`tools` goes with `messages` only"),
+        ("plan", {"paths": [[0], [0, 1]], "messages": [_USER]}, "`paths[1]` names message 1 of 1"),
+    ],
+)
+def test_fields_that_do_not_go_together_are_refused(kind: str, fields: dict[str, Any], words: str):
+    assert words in refused(json.dumps({"type": kind, "request_id": "a", **fields})).message
+
+
 @pytest.mark.parametrize(
     "command",
     [
