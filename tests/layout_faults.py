@@ -12,6 +12,7 @@ import tempfile
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TypeGuard
 
 from PySide6.QtCore import QMargins, Qt
 from PySide6.QtWidgets import (
@@ -38,6 +39,8 @@ from tests.scenes.stage import Stage
 _SIZES = ((1280, 800), (820, 640), (360, 700), (640, 420))
 """The last one is a screen of 1280 × 800 at 200 %, without its edges."""
 _SETTLED_MS = 40
+_FEW_PX = 4
+"""An icon may lose this much of the space around it."""
 _NUM_LOOKS = 12
 """A fault is checked this many times before it is reported."""
 
@@ -125,7 +128,7 @@ def _cut_off(widget: QWidget) -> Iterator[str]:
         lines_px = widget.fontMetrics().boundingRect(0, 0, room, 9999, Qt.TextFlag.TextWordWrap, shown).width()
         if lines_px > room + 1:
             yield f"{text!r} has a word of {lines_px} px and {room} px of room"
-    elif isinstance(widget, QToolButton) and not text and widget.width() < widget.iconSize().width():
+    elif _is_icon(widget) and widget.width() < widget.sizeHint().width() - _FEW_PX:
         yield f"the icon of {widget.accessibleName()!r} is squeezed into {widget.width()} px"
     elif text and width < _width_of(widget, text) - 1:
         yield f"{text!r} needs {_width_of(widget, text)} px and has {width}"
@@ -134,6 +137,10 @@ def _cut_off(widget: QWidget) -> Iterator[str]:
         seen = widget.geometry().intersected(parent.rect())
         if seen.size() != widget.size():
             yield f"{text!r} is cut off by what it lies in"
+
+
+def _is_icon(widget: QWidget) -> TypeGuard[QToolButton]:
+    return isinstance(widget, QToolButton) and widget.toolButtonStyle() == Qt.ToolButtonStyle.ToolButtonIconOnly
 
 
 def _hidden_sideways(widget: QWidget) -> Iterator[str]:
@@ -163,7 +170,7 @@ def _overlaps(widget: QWidget) -> Iterator[str]:
 
 
 def _text_of(widget: QWidget) -> str:
-    if isinstance(widget, QToolButton) and widget.toolButtonStyle() == Qt.ToolButtonStyle.ToolButtonIconOnly:
+    if _is_icon(widget):
         return ""
     if isinstance(widget, QLabel | QAbstractButton):
         return widget.text().replace("&&", "&")

@@ -15,7 +15,7 @@ from app.numbers import counted
 from app.ui.parts.buttons import FittingButton
 from app.ui.parts.labels import as_tool_tip
 from app.ui.parts.layouts import FlowLayout, order_tabs
-from app.ui.theme import Theme, icon, scaled
+from app.ui.theme import Theme, grown, icon, scaled
 
 _TEXT_PX = 300
 _MIN_TEXT_PX = 40
@@ -97,9 +97,10 @@ class Chips(QWidget):
         chip.setObjectName("held")
         label = self._label(number, text)
         button = QToolButton()
+        button.setObjectName("remove")
         button.setIcon(icon("close", self._theme.quiet_text))
         button.setIconSize(QSize(scaled(_ICON_PX), scaled(_ICON_PX)))
-        button.setFixedSize(_BUTTON_PX, _BUTTON_PX)
+        button.setFixedSize(grown(_BUTTON_PX), grown(_BUTTON_PX))
         button.setAccessibleName(self.tr("Remove {what}").format(what=text))
         button.setToolTip(self.tr("Remove (Del)"))
         button.clicked.connect(partial(self._remove, number))

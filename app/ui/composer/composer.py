@@ -16,7 +16,7 @@ from app.ui.composer.writing_field import MessageHistory, WritingField
 from app.ui.parts.buttons import FittingButton
 from app.ui.parts.file_drops import FileDrops
 from app.ui.parts.labels import as_tool_tip
-from app.ui.theme import COLUMN_PX, LINE_PX, Theme, icon, repolish, text_font
+from app.ui.theme import COLUMN_PX, LINE_PX, Theme, icon, repolish, scaled_beside, text_font
 
 _MAX_LINES = 8
 _MIN_LINES_PX = 100
@@ -97,7 +97,6 @@ class Composer(QWidget):
         _style(self.sampling_button, self.tr("Sampling"))
         self.gauge.setMinimumHeight(_MIN_TARGET_PX)
         self.send_button.setObjectName("send")
-        self.send_button.setFixedSize(_BUTTON_PX, _BUTTON_PX)
         self._stopping.setSingleShot(True)
         self._stopping.setInterval(_STOPPING_MS)
         self._stopping.timeout.connect(self._show_stopping)
@@ -261,7 +260,7 @@ class Composer(QWidget):
             return
         self._stopping.stop()
         self.send_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonIconOnly)
-        self.send_button.setFixedSize(_BUTTON_PX, _BUTTON_PX)
+        self.send_button.setFixedSize(scaled_beside(_BUTTON_PX), scaled_beside(_BUTTON_PX))
         self.send_button.setAccessibleName(self.tr("Stop") if stops else self.tr("Send"))
         self.send_button.setToolTip(
             self.tr("Stop (Esc)") if stops else self.tr("Send (Enter; Shift+Enter for a new line)")

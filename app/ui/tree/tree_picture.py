@@ -171,7 +171,8 @@ class TreePicture(TreeGeometry):
             if is_leaf and layout.below(spot) is None:
                 # The leaf's lane is free below it.
                 dot, chip_px = self.scale.position(spot.lane, row), chip_width(here_text())
-                at_left = min(dot.x() - chip_px / 2, self.right - chip_px - 4)
+                # It begins at the dot: the lane on the left may have one beside it.
+                at_left = min(dot.x() - self.scale.dot_px / 2, self.right - chip_px - 4)
                 at = QPointF(at_left, dot.y() + self.scale.dot_px + _LINE_PX)
                 draw_chip(painter, at, here_text(), _MAX_HERE_PX, self._here_colours)
             return
