@@ -16,6 +16,7 @@ import os
 import re
 import shutil
 import time
+from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -34,6 +35,8 @@ _USE_NS = 60 * 10**9
 _FULL, _FILL = 1.0, 0.95
 """When the limit is exceeded, files are removed down to `_FILL` of the limit, so that the next files need no scan."""
 DEFAULT_LIMIT_BYTES = 10 << 30
+_NUM_AHEAD = 2
+"""The number of files that are read at once. A thread spends most of its time on the checksum."""
 
 
 class DiskCache:
@@ -137,16 +140,16 @@ class DiskCache:
     def read(self, files: Sequence[StoredFile]) -> Iterator[Nested | None]:
         """Yield the value of each file; None if it is missing or damaged. A damaged file is removed.
 
-        The next file is read while the caller handles the last one.
+        The next files are read while the caller handles the last one.
         """
-        # Fresh memory is slower than the disk, so two buffers take turns.
-        buffers = bytearray(), bytearray()
-        with ThreadPoolExecutor(1) as ahead:
-            coming = [ahead.submit(self._read, file, buffers[0]) for file in files[:1]]
+        # Fresh memory is slower than the disk, so a few buffers take turns.
+        buffers = [bytearray() for _ in range(_NUM_AHEAD + 1)]
+        with ThreadPoolExecutor(_NUM_AHEAD) as ahead:
+            coming = deque(ahead.submit(self._read, *pair) for pair in zip(files[:_NUM_AHEAD], buffers, strict=False))
             for number, file in enumerate(files):
-                data = coming.pop().result()
-                if number + 1 < len(files):
-                    coming.append(ahead.submit(self._read, files[number + 1], buffers[1 - number % 2]))
+                data = coming.popleft().result()
+                if (later := number + _NUM_AHEAD) < len(files):
+                    coming.append(ahead.submit(self._read, files[later], buffers[later % len(buffers)]))
                 value = None
                 with contextlib.suppress(DamagedFileError):
                     value = None if data is None else from_bytes(data)
