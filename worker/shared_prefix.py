@@ -80,7 +80,7 @@ class SharedKVCache(BatchKVCache):
 
     @property
     def bits(self) -> None:
-        """Exists because mlx-lm passes on the keys of caches with this attribute without looking at them."""
+        """mlx-lm passes on the keys of a cache that has this attribute, without looking at them."""
         if not self.prefixes:
             raise AttributeError("bits")
 

@@ -87,7 +87,7 @@ class Costs(QObject):
         return replace(cost, tier=self._tier(message_id, plan))
 
     def last_tier(self, message_id: MessageId) -> Tier | None:
-        """Return where a branch was cached at the last query, for a drawing that should not flicker."""
+        """Return where a branch was cached at the last query, so that the drawn tree does not flicker."""
         plan = self._plans.get(message_id)
         return None if plan is None or self._session.state == "unloaded" else self._tier(message_id, plan)
 

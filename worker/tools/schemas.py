@@ -58,7 +58,7 @@ _Object: TypeAlias = "tuple[dict[str, Any], frozenset[str], bool]"
 
 
 def _object(schema: Any, root: Mapping[str, Any], known: dict[int, _Object | None]) -> _Object | None:
-    """`known` has the result of each schema by its `id`; None while its branches are read, and then also returned."""
+    """Return the same as `object_of`; None for a schema whose branches are being read. `known`: results by `id`."""
     described = resolved(schema, root)
     if id(described) in known:
         return known[id(described)]

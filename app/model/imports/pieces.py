@@ -10,7 +10,7 @@ class Pieces:
     """Takes the parts of a message one by one. Texts between two notes are one part, after their reasoning."""
 
     def __init__(self, role: ForeignRole) -> None:
-        """`role` is that of the texts."""
+        """`role` is the role of the message, which its texts get."""
         self._role: ForeignRole = role
         self._ended: list[Piece] = []
         self._thoughts: list[str] = []
