@@ -57,10 +57,10 @@ def conversation(item: dict[str, Json]) -> ForeignConversation:
             messages[-1].state = "cut"
         if text_of(chunk.get("errorMessage")):
             messages[-1].state = "failed"
-    chained(messages)
+    messages = chained([message for message in messages if message.pieces or message.text])
     return ForeignConversation(
         name=text_of(item.get("title")),
-        messages=[message for message in messages if message.pieces or message.text],
+        messages=messages,
         current=messages[-1].id if messages else None,
         created_ms=next((message.created_ms for message in messages if message.created_ms is not None), None),
         remarks=remarks,

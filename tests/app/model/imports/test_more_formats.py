@@ -165,6 +165,8 @@ def test_prompts_of_ai_studio_keep_thoughts_models_and_times(store: Store, tmp_p
                 {"text": "What is it?", "role": "user", "createTime": "2026-02-03T18:11:42.209Z"},
                 {"text": "Look.", "role": "model", "isThought": True},
                 {"text": "A cat", "role": "model", "finishReason": "MAX_TOKENS"},
+                {"text": "", "role": "user"},
+                {"text": "black", "role": "model"},
             ],
             "pendingInputs": [{"text": "", "role": "user"}],
         },
@@ -175,8 +177,9 @@ def test_prompts_of_ai_studio_keep_thoughts_models_and_times(store: Store, tmp_p
         "1<2 note: File: d1\n\nIt is not in the file that was imported.",
         "2<3 user: What is it?",
         "3<4 assistant: <think>\nLook.\n</think>\n\nA cat",
+        "4<5 assistant: black",
     ]
-    answer = excerpt.messages[-1]
+    answer = excerpt.messages[-2]
     assert (answer.state, answer.record and answer.record.model) == ("cut", "gemini-2.5-pro")
 
 
