@@ -128,7 +128,7 @@ def _cut_off(widget: QWidget) -> Iterator[str]:
         lines_px = widget.fontMetrics().boundingRect(0, 0, room, 9999, Qt.TextFlag.TextWordWrap, shown).width()
         if lines_px > room + 1:
             yield f"{text!r} has a word of {lines_px} px and {room} px of room"
-    elif _is_icon(widget) and widget.width() < widget.sizeHint().width() - _FEW_PX:
+    elif _is_icon(widget) and not widget.icon().isNull() and widget.width() < widget.sizeHint().width() - _FEW_PX:
         yield f"the icon of {widget.accessibleName()!r} is squeezed into {widget.width()} px"
     elif text and width < _width_of(widget, text) - 1:
         yield f"{text!r} needs {_width_of(widget, text)} px and has {width}"
