@@ -99,10 +99,12 @@ class Application(QObject):
         cache_folder = CacheFolder(places.cache / "prompt-cache")
         self._upkeep: Upkeep | None = None
         folders = (None, None) if is_safe else (cache_folder.folder, places.config / "hooks")
+        start = partial(_start_worker, *folders)
         self.sessions = Sessions(
-            *(ModelSession(WorkerLink(partial(_start_worker, *folders))) for _ in ("chosen", "guide")),
+            chosen=ModelSession(WorkerLink(start)),
+            guide=ModelSession(WorkerLink(start)),
             # A model that does not survive beside another one is loaded in its place.
-            ModelSession(WorkerLink(partial(_start_worker, *folders)), max_deaths=1),
+            ahead=ModelSession(WorkerLink(start), max_deaths=1),
         )
         self.session = self.sessions.chosen
         self.link = self.session.link
