@@ -291,12 +291,15 @@ def flaws(database: sqlite3.Connection) -> list[str]:
 
 
 def _flaws_of_columns(database: sqlite3.Connection) -> list[str]:
-    rows = database.execute(
-        'SELECT m.name, p.name, p.pk > 0, p."notnull" AND p.dflt_value IS NULL '
-        "FROM sqlite_master AS m, pragma_table_info(m.name) AS p WHERE m.type = 'table'"
-    )
+    # A damaged search index is built again, but SQLite fails when it is asked for its columns.
     found = {
-        (str(table), str(column)): (bool(is_key), bool(is_required)) for table, column, is_key, is_required in rows
+        (table, str(column)): (bool(is_key), bool(is_required))
+        for table in COLUMNS
+        for column, is_key, is_required in database.execute(
+            'SELECT p.name, p.pk > 0, p."notnull" AND p.dflt_value IS NULL '
+            "FROM sqlite_master AS m, pragma_table_info(m.name) AS p WHERE m.type = 'table' AND m.name = ?",
+            (table,),
+        )
     }
     flaws: list[str] = []
     for table, (keys, others) in COLUMNS.items():
