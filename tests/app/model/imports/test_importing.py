@@ -27,7 +27,7 @@ from tests.app.trees import plant
 from tests.long import in_long_runs
 from worker.sentence import verbatim
 
-_DEEP = 30_000
+_DEPTHS = [6_000, *in_long_runs([30_000])]
 
 
 @pytest.fixture
@@ -156,24 +156,25 @@ def test_nothing_is_imported_when_the_store_fails(store: Store, tmp_path: Path) 
     assert store.conversations.all() == []
 
 
-def test_a_chain_of_30_000_messages_becomes_one_conversation(store: Store, tmp_path: Path) -> None:
+@pytest.mark.parametrize("depth", _DEPTHS)
+def test_a_chain_of_many_messages_becomes_one_conversation(store: Store, tmp_path: Path, depth: int) -> None:
     mapping = {
         str(number): {
             "id": str(number),
             "parent": str(number - 1) if number else None,
             "message": {"author": {"role": "user"}, "content": {"content_type": "text", "parts": [f"m{number}"]}},
         }
-        for number in range(_DEEP)
+        for number in range(depth)
     }
     summary = import_all(store, _file(tmp_path, [{"title": "deep", "mapping": mapping}]))
-    assert (summary.num_messages, summary.num_branches, summary.problems) == (_DEEP, 1, [])
+    assert (summary.num_messages, summary.num_branches, summary.problems) == (depth, 1, [])
     excerpt = whole_tree(store, summary.conversation_ids[0])
-    assert excerpt.path[-1].text == f"m{_DEEP - 1}"
-    assert [len(section.messages) for section in excerpt.sections()] == [_DEEP + 1]
+    assert excerpt.path[-1].text == f"m{depth - 1}"
+    assert [len(section.messages) for section in excerpt.sections()] == [depth + 1]
 
 
-def test_a_file_with_20_000_nested_levels_can_be_read(store: Store, tmp_path: Path) -> None:
-    depth = 20_000
+@pytest.mark.parametrize("depth", _DEPTHS)
+def test_a_file_with_many_nested_levels_can_be_read(store: Store, tmp_path: Path, depth: int) -> None:
     head = '{"conversationId": "c", "title": "t", "recursive": true, "messages": '
     opened = "".join(f'[{{"messageId": "{n}", "text": "m{n}", "sender": "User", "children": ' for n in range(depth))
     path = tmp_path / "in.json"
