@@ -56,7 +56,7 @@ class Graft(Struct, frozen=True, kw_only=True):
     source: Source | None = None
     """Where it comes from; None: it is a copy, which is not known by its source."""
     keys: Mapping[MessageId, int] | None = None
-    """What the messages are known by; None: their places and times."""
+    """How the messages are recognised; None: by their places and times."""
 
 
 class Grafts:

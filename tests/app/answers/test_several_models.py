@@ -166,7 +166,7 @@ def test_the_next_model_loads_while_one_answers_and_answers_after_it(desk: Desk,
     assert len(desk.link.asked) == num_asked + 1
     desk.link.finished(desk.link.asked[-1], "by three")
     assert [message.text for message in _siblings(desk)] == ["by one", "by two", "by three"]
-    # What is loaded answers at once.
+    # A loaded model answers at once.
     num_loads = len(desk.link.loads)
     _choose(desk, two, three)
     desk.controller.send("u2")
