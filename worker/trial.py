@@ -36,7 +36,9 @@ _ALARM_EXTRA_S = 5.0
 """If the worker has not ended the process this long after the time limit, the system does."""
 _MAX_ERROR_CHARS = 2000
 _HEADER = struct.Struct("!cQ")
-_READY, _RESULT, _RAISED, _MEMORY, _TOO_LARGE = b"s", b"r", b"e", b"m", b"l"
+_READY, _STEP, _RESULT, _RAISED, _MEMORY, _TOO_LARGE = b"s", b"p", b"r", b"e", b"m", b"l"
+_NO_MEMORY_CODE = 71
+"""The exit code of a process that has no memory left to report this."""
 _MIB = 1 << 20
 
 
@@ -97,6 +99,10 @@ class RaisedError(TrialError):
         """The name of the exception's class, and of all its base classes."""
 
 
+def _ignore(_step: object) -> None:
+    """Take no steps."""
+
+
 class TrialProcess:
     """Calls functions in another process. Use it from one thread, which must not end before the process is closed."""
 
@@ -151,6 +157,25 @@ class TrialProcess:
             if limits.seconds <= 0:
                 raise TooSlowError
         call = pickle.dumps((limits, function, args, kwargs), protocol=pickle.HIGHEST_PROTOCOL)
+        return self._run(limits, call, _ignore)
+
+    def run_steps(
+        self,
+        limits: Limits,
+        take: Callable[[Any], None],
+        function: Callable[P, Generator[Any, None, T]],
+        /,
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        """Run a generator function in the process like `run`; call `take` with each value that it yields.
+
+        These values must be plain data, too; their size is not limited.
+        """
+        call = pickle.dumps((limits, function, args, kwargs), protocol=pickle.HIGHEST_PROTOCOL)
+        return self._run(limits, call, take)
+
+    def _run(self, limits: Limits, call: bytes, take: Callable[[Any], None]) -> Any:
         self.start()
         process = self._process
         assert process is not None
@@ -159,7 +184,7 @@ class TrialProcess:
                 self._wait(process, _START_S)
                 process.is_ready = True
             with self._spending():
-                kind, content = self._wait(process, limits.seconds, call, limits.memory_bytes)
+                kind, content = self._wait(process, limits.seconds, call, limits.memory_bytes, take)
         except BaseException:
             self.close()
             # Start a new process now, so that the next call need not wait for it.
@@ -168,10 +193,7 @@ class TrialProcess:
             raise
         if kind == _TOO_LARGE:
             raise TooLargeError
-        try:
-            value = _Plain(io.BytesIO(content)).load()
-        except pickle.UnpicklingError as error:
-            raise RaisedError(str(error), ["UnpicklingError"]) from error
+        value = _plain(content)
         if kind == _RAISED:
             raise RaisedError(*value)
         return value
@@ -192,19 +214,25 @@ class TrialProcess:
             if self._budget is not None:
                 self._budget.left_s -= time.monotonic() - began_s
 
-    def _wait(self, process: _Process, seconds: float, call: bytes = b"", memory_bytes: int = 0) -> tuple[bytes, bytes]:
-        """Send a call and return the kind and the content of the reply."""
+    def _wait(
+        self,
+        process: _Process,
+        seconds: float,
+        call: bytes = b"",
+        memory_bytes: int = 0,
+        take: Callable[[Any], None] = _ignore,
+    ) -> tuple[bytes, bytes]:
+        """Send a call, pass its steps to `take`, and return the kind and the content of the reply."""
         end = time.monotonic() + seconds
         unsent = memoryview(_HEADER.pack(_RESULT, len(call)) + call) if call else memoryview(b"")
-        reply = bytearray()
-        expected = _HEADER.size
+        received = bytearray()
         is_watched = memory_bytes > 0 and sys.platform == "darwin"  # where the system does not limit memory
         before = _footprint(process.popen.pid) if is_watched else 0
         poll = select.poll()
         poll.register(process.output, select.POLLIN)
         if unsent:
             poll.register(process.input, select.POLLOUT)
-        while len(reply) < expected:
+        while True:
             events = dict(poll.poll(int(_POLL_S * 1000)))
             if process.input in events and unsent:
                 try:
@@ -215,24 +243,47 @@ class TrialProcess:
                     unsent = unsent[:0]
                 if not unsent:
                     poll.unregister(process.input)
+            has_steps = False
             if process.output in events:
                 data = os.read(process.output, _MIB)
                 if not data:
-                    raise CrashedError(process.exit_code())
-                reply += data
-                if expected == _HEADER.size <= len(reply):
-                    expected += _HEADER.unpack_from(reply)[1]
-                continue
-            if not events:
+                    code = process.exit_code()
+                    raise TooMuchMemoryError if code == _NO_MEMORY_CODE else CrashedError(code)
+                received += data
+                while (message := _first_message(received)) is not None:
+                    if message[0] == _MEMORY:
+                        raise TooMuchMemoryError
+                    if message[0] != _STEP:
+                        return message
+                    has_steps = True
+                    take(_plain(message[1]))
+            if has_steps or not events:
                 if not self._meanwhile():
                     raise StoppedError
                 if is_watched and _footprint(process.popen.pid) - before > memory_bytes:
                     raise TooMuchMemoryError
             if time.monotonic() > end:
                 raise TooSlowError
-        if reply.startswith(_MEMORY):
-            raise TooMuchMemoryError
-        return bytes(reply[:1]), bytes(reply[_HEADER.size :])
+
+
+def _first_message(received: bytearray) -> tuple[bytes, bytes] | None:
+    """Remove the first message from what was received; return its kind and content, or None if it is not whole."""
+    if len(received) < _HEADER.size:
+        return None
+    kind, size = _HEADER.unpack_from(received)
+    end = _HEADER.size + size
+    if len(received) < end:
+        return None
+    content = bytes(received[_HEADER.size : end])
+    del received[:end]
+    return kind, content
+
+
+def _plain(content: bytes) -> Any:
+    try:
+        return _Plain(io.BytesIO(content)).load()
+    except pickle.UnpicklingError as error:
+        raise RaisedError(str(error), ["UnpicklingError"]) from error
 
 
 class _Process:
@@ -324,7 +375,10 @@ def serve_if_asked() -> None:
     _send(write_end, _READY, b"")
     with os.fdopen(read_end, "rb") as calls:
         while len(header := calls.read(_HEADER.size)) == _HEADER.size:
-            _serve(calls.read(_HEADER.unpack(header)[1]), write_end)
+            try:
+                _serve(calls.read(_HEADER.unpack(header)[1]), write_end)
+            except MemoryError:  # none is left for a report
+                os._exit(_NO_MEMORY_CODE)
     os._exit(0)
 
 
@@ -336,6 +390,8 @@ def _serve(call: bytes, write_end: int) -> None:
         signal.setitimer(signal.ITIMER_REAL, limits.seconds + _ALARM_EXTRA_S)
         _limit_memory(base + limits.memory_bytes)
         value = function(*args, **kwargs)
+        if isinstance(value, Generator):
+            value = _run_steps(cast("Generator[Any, None, Any]", value), write_end)
         _limit_memory(None)
         content = pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
         kind = _RESULT
@@ -349,6 +405,16 @@ def _serve(call: bytes, write_end: int) -> None:
         kind, content = _RAISED, pickle.dumps((_text_of(error), [each.__name__ for each in type(error).__mro__]))
     signal.setitimer(signal.ITIMER_REAL, 0)
     _send(write_end, kind, content)
+
+
+def _run_steps(steps: Generator[Any, None, Any], write_end: int) -> Any:
+    """Send what a generator yields, and return its result."""
+    while True:
+        try:
+            step = next(steps)
+        except StopIteration as end:
+            return end.value
+        _send(write_end, _STEP, pickle.dumps(step, protocol=pickle.HIGHEST_PROTOCOL))
 
 
 def _text_of(error: BaseException) -> str:

@@ -17,7 +17,7 @@ from app.model.database import StoreError
 from app.model.exports import files
 from app.model.exports.bough_file import bough_file
 from app.model.exports.excerpt import Excerpt, Options, branch, selection, whole_tree
-from app.model.exports.files import NEEDS_QT, ONE_FILE, Format, Piece, file_name, suffix, written
+from app.model.exports.files import NEEDS_QT, ONE_FILE, Format, Piece, file_name, suffix, whole_file, written
 from app.model.exports.fine_tuning import openai_records, preference_records, sharegpt_records
 from app.model.exports.html import html
 from app.model.exports.markdown import markdown
@@ -27,6 +27,7 @@ from app.model.store import Store
 from worker.sentence import Sentence
 
 if TYPE_CHECKING:
+    from app.export.page_maker import PageMaker
     from app.export.pages import FirstPage
 
 _TEXT_FORMATS = {
@@ -92,20 +93,30 @@ class Preview(Struct, frozen=True):
     is_all: bool = True
 
 
-def export(excerpt: Excerpt, format_: Format, path: Path, options: Options) -> Generator[files.Progress]:
+def export(
+    excerpt: Excerpt, format_: Format, path: Path, options: Options, pages: PageMaker | None = None
+) -> Generator[files.Progress]:
     """Write one conversation to a file and yield the progress.
 
-    Closing the generator early leaves `path` as it was. Raises `OSError`. PDF and ODT need a `QGuiApplication`.
+    Closing the generator early leaves `path` as it was. `pages` makes PDF and ODT in another process; None means in
+    this one, which then needs a `QGuiApplication`. Raises `OSError`, and `PagesError` with `pages`.
     """
-    if format_ == "pdf":
-        from app.export.pdf import pdf
+    if format_ not in NEEDS_QT:
+        return written(path, _pieces([excerpt], format_, options), len(excerpt.messages))
+    return _export_pages(excerpt, format_, path, options, pages)
 
-        return pdf(excerpt, options, path)
-    if format_ == "odt":
-        from app.export.odt import odt
 
-        return odt(excerpt, options, path)
-    return written(path, _pieces([excerpt], format_, options), len(excerpt.messages))
+def _export_pages(
+    excerpt: Excerpt, format_: Format, path: Path, options: Options, pages: PageMaker | None
+) -> Generator[files.Progress]:
+    if pages is None:
+        from app.export.page_jobs import made_file
+
+        pieces = [(yield from made_file(excerpt, format_, options))]
+    else:
+        pieces = yield from pages.make_file(excerpt, format_, options)
+    with whole_file(path) as file:
+        file.writelines(pieces)
 
 
 def export_together(
@@ -136,10 +147,15 @@ def proposed_name(name: str, request: ExportRequest) -> str:
     return file_name(name, "" if request.is_folder else suffix(request.format), set())
 
 
-def run_export(store: Store, request: ExportRequest, path: Path) -> Generator[ExportProgress, None, ExportResult]:
-    """Write what is requested to `path` and yield the progress. Raises `StoreError` and `OSError`."""
+def run_export(
+    store: Store, request: ExportRequest, path: Path, pages: PageMaker | None = None
+) -> Generator[ExportProgress, None, ExportResult]:
+    """Write what is requested to `path` and yield the progress; for `pages` see `export`.
+
+    Raises `StoreError`, `OSError` and `PagesError`.
+    """
     if request.is_folder:
-        return (yield from _export_folder(store, request, path))
+        return (yield from _export_folder(store, request, path, pages))
     ids = request.scope.conversation_ids
     if request.scope.is_one:
         try:
@@ -149,7 +165,7 @@ def run_export(store: Store, request: ExportRequest, path: Path) -> Generator[Ex
                 Sentence("The conversation was moved to the trash in the meantime. Nothing was exported.")
             ) from None
         num_messages = len(excerpt.messages)
-        with contextlib.closing(export(excerpt, request.format, path, request.options)) as steps:
+        with contextlib.closing(export(excerpt, request.format, path, request.options, pages)) as steps:
             for step in steps:
                 # The steps of a PDF also count layout and painting.
                 yield ExportProgress(step.done * num_messages // max(step.total, 1), num_messages, is_of_messages=True)
@@ -162,7 +178,9 @@ def run_export(store: Store, request: ExportRequest, path: Path) -> Generator[Ex
     return ExportResult(path, 1, tuple(problems))
 
 
-def _export_folder(store: Store, request: ExportRequest, folder: Path) -> Generator[ExportProgress, None, ExportResult]:
+def _export_folder(
+    store: Store, request: ExportRequest, folder: Path, pages: PageMaker | None
+) -> Generator[ExportProgress, None, ExportResult]:
     is_new = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
     taken = {file.name.casefold() for file in folder.iterdir()}
@@ -171,7 +189,7 @@ def _export_folder(store: Store, request: ExportRequest, folder: Path) -> Genera
     try:
         for excerpt in _excerpts(store, request.scope, problems):
             path = folder / file_name(excerpt.conversation.name, suffix(request.format), taken)
-            with contextlib.closing(export(excerpt, request.format, path, request.options)) as steps:
+            with contextlib.closing(export(excerpt, request.format, path, request.options, pages)) as steps:
                 for _ in steps:
                     yield ExportProgress(len(made), len(request.scope.conversation_ids), is_of_messages=False)
             made.append(path)
@@ -185,16 +203,17 @@ def _export_folder(store: Store, request: ExportRequest, folder: Path) -> Genera
     return ExportResult(folder, len(made), tuple(problems))
 
 
-def make_preview(store: Store, request: ExportRequest, pixels_per_px: float) -> Generator[None, None, Preview]:
-    """Return the beginning of the file. Yields in between, so that the caller can cancel."""
+def make_preview(
+    store: Store, request: ExportRequest, pixels_per_px: float, pages: PageMaker
+) -> Generator[None, None, Preview]:
+    """Return the beginning of the file. Yields in between, so that the caller can cancel. Raises `PagesError`."""
     excerpt = next(_excerpts(store, request.scope, []), None)
     yield
     if excerpt is None:
         return Preview()
     if request.format in NEEDS_QT or request.format == "html":
-        from app.export.pages import first_page
-
-        page = yield from first_page(excerpt, request.options, pixels_per_px, has_footer=request.format == "pdf")
+        has_footer = request.format == "pdf"
+        page = yield from pages.make_first_page(excerpt, request.options, pixels_per_px, has_footer=has_footer)
         return Preview(page=page, is_all=page.is_all and request.scope.is_one)
     text, is_all = _beginning(excerpt, request.format, request.options)
     most = _PREVIEW_CHARACTERS_PER_LINE

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import io
 from collections.abc import Generator
-from pathlib import Path
 
 from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QSizeF, Qt
 from PySide6.QtGui import QImage, QPainter
@@ -14,7 +14,7 @@ from PySide6.QtSvg import QSvgRenderer
 from app.export.paper_document import TEXT_PX, picture_of
 from app.model.exports.captions import title
 from app.model.exports.excerpt import Excerpt, Options
-from app.model.exports.files import Progress, whole_file
+from app.model.exports.files import Progress
 from app.model.exports.formula import Formula, formula
 from app.model.exports.odt_file import TEXT_MM, About, write_odt
 from app.model.exports.odt_inline import Picture
@@ -28,8 +28,8 @@ _SUFFIXES = {b"\x89PNG": "png", b"\xff\xd8\xff": "jpg", b"GIF8": "gif"}
 """The first bytes of files in picture formats that every word processor can read."""
 
 
-def odt(excerpt: Excerpt, options: Options, path: Path) -> Generator[Progress]:
-    """Write an ODT file and yield the progress. Raises `OSError`. Needs a `QGuiApplication`."""
+def odt(excerpt: Excerpt, options: Options) -> Generator[Progress, None, bytes]:
+    """Return an ODT file and yield the progress. Needs a `QGuiApplication`."""
     pictures = _Pictures()
     text = OdtText(pictures, options)
     total = len(excerpt.messages)
@@ -37,9 +37,10 @@ def odt(excerpt: Excerpt, options: Options, path: Path) -> Generator[Progress]:
         yield Progress(done, total)
     conversation = excerpt.conversation
     about = About(title(excerpt), conversation.created_ms, conversation.updated_ms)
-    with whole_file(path) as file:
-        write_odt(file, about, text.xml, text.styles.xml, pictures.files)
+    file = io.BytesIO()
+    write_odt(file, about, text.xml, text.styles.xml, pictures.files)
     yield Progress(total, total)
+    return file.getvalue()
 
 
 class _Pictures:

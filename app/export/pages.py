@@ -20,7 +20,7 @@ from PySide6.QtGui import (
     QTextFormat,
 )
 
-from app.export.paper_document import PaperDocument, break_long_runs, fill
+from app.export.paper_document import Fonts, PaperDocument, break_long_runs, fill
 from app.model.exports.captions import title
 from app.model.exports.excerpt import Excerpt, Options
 
@@ -158,12 +158,12 @@ def split_blocks_at_pages(document: PaperDocument) -> None:
 
 
 def first_page(
-    excerpt: Excerpt, options: Options, pixels_per_px: float, *, has_footer: bool
+    excerpt: Excerpt, options: Options, pixels_per_px: float, fonts: Fonts | None = None, *, has_footer: bool
 ) -> Generator[None, None, FirstPage]:
     """Return the first A4 page; yield in between. Needs a `QGuiApplication`, in any thread."""
     longest = max((len(message.text) for message in excerpt.messages), default=0)
     for max_characters in (*(most for most in _PREVIEW_CHARACTERS if most < longest), None):
-        with closing(PaperDocument()) as document:
+        with closing(PaperDocument(fonts)) as document:
             is_filled = yield from _begin(document, excerpt, options, max_characters)
             _set_a4(document)
             yield

@@ -69,23 +69,39 @@ class Mark(NamedTuple):
     position: int
 
 
+class Fonts(NamedTuple):
+    """The families of a document's text and of its code."""
+
+    text: str
+    code: str
+
+
+def system_fonts() -> Fonts:
+    """Return the families that the system uses. Needs a `QGuiApplication`, in any thread."""
+    fonts = QFontDatabase.SystemFont
+    text, code = (QFontDatabase.systemFont(font).family() for font in (fonts.GeneralFont, fonts.FixedFont))
+    return Fonts(text, code)
+
+
 class PaperDocument(QTextDocument):
     """A document, with its formulas and the positions of its messages."""
 
-    def __init__(self) -> None:
+    def __init__(self, fonts: Fonts | None = None) -> None:
+        """`fonts`: None means those of the system."""
         super().__init__()
+        fonts = fonts or system_fonts()
         self.formulas: dict[str, Formula] = {}
         self.marks: list[Mark] = []
         self.written: Callable[[int], None] = lambda _start: None
         """Called after a text was written, with its start position."""
         self.setUndoRedoEnabled(False)
         self.setDocumentMargin(0)
-        font = QFontDatabase.systemFont(QFontDatabase.SystemFont.GeneralFont)
+        font = QFont(fonts.text)
         font.setPixelSize(TEXT_PX)
         self.setDefaultFont(font)
         self.setUseDesignMetrics(True)
         colours = theme("light")
-        mono = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont).family()
+        mono = fonts.code
         # Without a bold font Qt draws each letter twice, and it is copied twice.
         self.has_bold_code = any(QFontDatabase.bold(mono, style) for style in QFontDatabase.styles(mono))
         self.setDefaultStyleSheet(

@@ -6,8 +6,6 @@ import io
 from collections.abc import Generator
 from contextlib import closing
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import BinaryIO
 
 from pypdf import PdfReader, PdfWriter
 from pypdf.generic import Fit, IndirectObject
@@ -26,19 +24,19 @@ from app.export.pages import (
     paint_page,
     split_blocks_at_pages,
 )
-from app.export.paper_document import PaperDocument, break_long_runs, fill
+from app.export.paper_document import Fonts, PaperDocument, break_long_runs, fill
 from app.export.pdf_text import UnmappedCharacters, name_characters
 from app.model.exports.captions import title
 from app.model.exports.excerpt import Excerpt, Options
-from app.model.exports.files import Progress, whole_file
+from app.model.exports.files import Progress
 from worker.sentence import Sentence
 
 _PRINTER_DPI = 1200
 
 
-def pdf(excerpt: Excerpt, options: Options, path: Path) -> Generator[Progress]:
-    """Write a PDF and yield the progress. Raises `OSError`. Needs a `QGuiApplication`."""
-    with closing(PaperDocument()) as document:
+def pdf(excerpt: Excerpt, options: Options, fonts: Fonts | None = None) -> Generator[Progress, None, bytes]:
+    """Return a PDF and yield the progress. Needs a `QGuiApplication`."""
+    with closing(PaperDocument(fonts)) as document:
         unmapped = UnmappedCharacters(document)
 
         def written(start: int) -> None:
@@ -50,13 +48,12 @@ def pdf(excerpt: Excerpt, options: Options, path: Path) -> Generator[Progress]:
         total = 2 * len(excerpt.messages)
         for done in fill(document, excerpt, options):
             yield Progress(done, total)
-        # The PDF is first written to memory, because Qt does not report a full disk.
         painted = QBuffer()
         painted.open(QIODevice.OpenModeFlag.WriteOnly)
         pages = yield from _paint(document, title(excerpt), painted, total)
-        with whole_file(path) as file:
-            _add_outline(document, pages, bytes(painted.data().data()), file, excerpt, unmapped.meanings)
+        data = _with_outline(document, pages, bytes(painted.data().data()), excerpt, unmapped.meanings)
         yield Progress(total, total)
+        return data
 
 
 def _paint(document: PaperDocument, name: str, device: QIODevice, total: int) -> Generator[Progress, None, QSizeF]:
@@ -126,14 +123,13 @@ def paint_pages(
         painter.end()
 
 
-def _add_outline(
+def _with_outline(
     document: PaperDocument,
     page: QSizeF,
     painted: bytes,
-    file: BinaryIO,
     excerpt: Excerpt,
     meanings: dict[int, str],
-) -> None:
+) -> bytes:
     layout = document.documentLayout()
     writer = PdfWriter()
     reader = PdfReader(io.BytesIO(painted))
@@ -154,7 +150,9 @@ def _add_outline(
         item = writer.add_outline_item(title=mark.title, page_number=number, parent=parent, fit=fit)
         if not mark.level:
             branch = item
+    file = io.BytesIO()
     writer.write(file)
+    return file.getvalue()
 
 
 def _date(ms: int) -> str:

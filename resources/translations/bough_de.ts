@@ -5887,6 +5887,10 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
         <translation>Bough behält die Einstellungen von höchstens {limit} Modellen. Die ältesten, die von {names}, wurden entfernt.</translation>
     </message>
     <message>
+        <source>Making the pages needs more than {limit_bytes} of memory. Nothing was written. Choose fewer messages, or export them as Markdown.</source>
+        <translation>Die Seiten brauchen mehr als {limit_bytes} Speicher. Es wurde nichts geschrieben. Wählen Sie weniger Nachrichten, oder exportieren Sie sie als Markdown.</translation>
+    </message>
+    <message>
         <source>Models whose settings were not imported, because Bough keeps those of at most {limit}: {num_models}.</source>
         <translation>Modelle, deren Einstellungen nicht importiert wurden, weil Bough höchstens die von {limit} behält: {num_models}.</translation>
     </message>
@@ -5925,6 +5929,10 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
     <message>
         <source>The hooks could not be written ({error}). Nothing was changed.</source>
         <translation>Die Hooks konnten nicht geschrieben werden ({error}). Es wurde nichts geändert.</translation>
+    </message>
+    <message>
+        <source>The process that makes the pages ended unexpectedly ({error}). Nothing was written. Try again, choose fewer messages, or export them as Markdown.</source>
+        <translation>Der Prozess, der die Seiten erstellt, wurde unerwartet beendet ({error}). Es wurde nichts geschrieben. Versuchen Sie es noch einmal, wählen Sie weniger Nachrichten, oder exportieren Sie sie als Markdown.</translation>
     </message>
     <message>
         <source>The settings could not be written to {file} ({error}).</source>

@@ -24,6 +24,8 @@ from worker.protocol import Alternative, Chunk, Token
 from worker.sentence import verbatim
 
 _NUM_CHUNKS = 200
+_PATIENCE_S = 15
+"""After this time a file that is being written is cancelled."""
 _SIZE = (1180, 780)
 _PRESS = QEvent.Type.KeyPress
 _NO_MODIFIER = Qt.KeyboardModifier.NoModifier
@@ -340,6 +342,27 @@ def _export_pages(stage: Stage) -> None:
     _preview(stage, ("html", "pdf", "odt"))
 
 
+def _export_file(stage: Stage, format_: str) -> None:
+    """Write a file; cancel this after a while, since some texts take minutes."""
+    window = stage.window.dialogs.show_export()
+    assert window is not None
+    window.formats.setCurrentIndex(window.formats.findData(format_))
+    while window._preview_task is not None:  # pyright: ignore[reportPrivateUsage]
+        stage.turn()
+    ended: list[object] = []
+    for end in (window.accepted, window.rejected):
+        end.connect(lambda: ended.append(None))
+    window.export_button.click()
+    latest_s = time.monotonic() + _PATIENCE_S
+    while window.is_working:
+        stage.turn()
+        if time.monotonic() > latest_s:
+            window.reject()
+    if not ended:
+        window.reject()
+    stage.settle()
+
+
 def _menu(stage: Stage) -> None:
     """Open the menu of the message, and fork the conversation at it."""
     conversation = stage.desk.controller.shown.conversation
@@ -403,6 +426,8 @@ ACTS: Mapping[str, Callable[[Stage], None]] = {
     "search": _search,
     "export": _export,
     "pages": _export_pages,
+    "pdf": lambda stage: _export_file(stage, "pdf"),
+    "odt": lambda stage: _export_file(stage, "odt"),
     "menu": _menu,
     "theme": _theme,
     "zoom": _zoom,

@@ -5,15 +5,20 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
+import psutil
 import pytest
+from PySide6.QtWidgets import QApplication
 
 from app.__main__ import main
-from app.export.exporting import ExportRequest, ExportResult, Scope, run_export
+from app.export.exporting import ExportRequest, ExportResult, Scope, export, run_export
+from app.export.page_maker import PageMaker, PagesError
+from app.model.exports.excerpt import Excerpt, Options, whole_tree
 from app.model.exports.files import Format
 from app.model.message import MAX_MS
 from app.model.store import Store
 from tests.app.model.stores import sql
 from tests.app.trees import Planted, plant
+from tests.attacks.texts import TEXTS
 from tests.long import in_long_runs
 
 DAMAGE = {
@@ -125,3 +130,67 @@ def test_a_time_that_no_clock_has_is_unknown_and_its_conversation_is_exported_an
         (conversation,) = store.conversations.all()
         assert (conversation.updated_ms, conversation.pinned_ms) == (0, 0)
         assert store.messages.shown_by(conversation.id)[-1].starred_ms == 0
+
+
+# --- the process that makes pages ------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def pages(qapp: QApplication) -> PageMaker:
+    return PageMaker()
+
+
+def _excerpt_of(folder: Path, text: str) -> Excerpt:
+    with contextlib.closing(Store(folder / "conversations.sqlite3")) as store:
+        conversation, last = store.create_conversation("Hostile", "", "Write a table.")
+        store.add(conversation.id, last.id, "assistant", text)
+        return whole_tree(store, conversation.id)
+
+
+def _page_processes() -> list[psutil.Process]:
+    return [child for child in psutil.Process().children() if "app.export.page_jobs" in child.cmdline()]
+
+
+@pytest.mark.parametrize("format_", ["pdf", *in_long_runs(["odt"])])
+def test_an_endless_export_is_cancelled_at_once_and_the_next_one_is_whole(
+    pages: PageMaker, tmp_path: Path, format_: Format
+) -> None:
+    path = tmp_path / f"out.{format_}"
+    path.write_text("before")
+    steps = export(_excerpt_of(tmp_path, TEXTS["table of 2,000 × 50"]()), format_, path, Options(), pages)
+    while next(steps).done < 1:  # the question is laid out; the table takes minutes
+        pass
+    steps.close()
+    assert path.read_text() == "before"
+    assert list(export(_excerpt_of(tmp_path, "A short answer."), format_, path, Options(), pages))[-1].done > 0
+    assert path.stat().st_size > 1000
+    assert not list(tmp_path.glob(".bough-*"))
+
+
+def test_when_the_process_dies_a_sentence_says_so_and_the_next_export_is_whole(
+    pages: PageMaker, tmp_path: Path
+) -> None:
+    path = tmp_path / "out.pdf"
+    path.write_text("before")
+    steps = export(_excerpt_of(tmp_path, TEXTS["table of 2,000 × 50"]()), "pdf", path, Options(), pages)
+    while next(steps).done < 1:
+        pass
+    for process in _page_processes():
+        process.kill()
+    with pytest.raises(PagesError) as raised:
+        list(steps)
+    assert str(raised.value).startswith("The process that makes the pages ended unexpectedly")
+    assert "Nothing was written." in str(raised.value)
+    assert path.read_text() == "before"
+    assert list(export(_excerpt_of(tmp_path, "A short answer."), "pdf", path, Options(), pages))
+    assert path.read_bytes().startswith(b"%PDF")
+
+
+def test_pages_that_need_too_much_memory_end_in_a_sentence(
+    pages: PageMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.export.page_maker._MEMORY_BYTES", 100 << 20)
+    steps = export(_excerpt_of(tmp_path, TEXTS["table of 2,000 × 50"]()), "odt", tmp_path / "x.odt", Options(), pages)
+    with pytest.raises(PagesError, match="Making the pages needs more than 100 MiB"):
+        list(steps)
+    assert not (tmp_path / "x.odt").exists()

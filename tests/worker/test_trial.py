@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import multiprocessing
 import operator
 import os
@@ -9,8 +10,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -70,6 +72,34 @@ def test_every_failure_is_its_own_exception(
     with pytest.raises(error):
         process.run(_LITTLE, function, *arguments)
     assert process.run(_ENOUGH, operator.add, 1, 2) == 3
+
+
+def test_the_steps_of_a_generator_come_before_its_result(process: TrialProcess) -> None:
+    taken: list[object] = []
+    assert process.run_steps(_ENOUGH, taken.append, _steps, "x" * 100_000) == "end"
+    assert taken == [1, "x" * 100_000]
+    with pytest.raises(RaisedError, match="is no plain data"):
+        process.run_steps(_ENOUGH, taken.append, _steps, Path())
+    assert process.run(_ENOUGH, operator.add, 1, 2) == 3
+
+
+def _steps(last: object) -> Generator[object, None, str]:
+    yield 1
+    yield last
+    return "end"
+
+
+def test_the_caller_may_stop_between_two_steps() -> None:
+    taken: list[object] = []
+    process = TrialProcess(meanwhile=lambda: len(taken) < 3)
+    with pytest.raises(StoppedError):
+        process.run_steps(_ENOUGH, taken.append, _endless)
+    assert taken[:3] == [0, 1, 2]
+    process.close()
+
+
+def _endless() -> Generator[int]:
+    yield from itertools.count()
 
 
 def test_an_exception_names_itself_and_its_bases(process: TrialProcess) -> None:

@@ -34,6 +34,7 @@ from app.export.exporting import (
     proposed_name,
     run_export,
 )
+from app.export.page_maker import PageMaker
 from app.model.exports.excerpt import Options
 from app.model.exports.files import FORMATS, Format, file_name, suffix
 from app.numbers import counted
@@ -78,6 +79,7 @@ class ExportWindow(Sheet):
     def __init__(self, archive: Archive, offers: Sequence[Offer], folder: Path, parent: QWidget) -> None:
         super().__init__(self.tr("Export"), parent)
         self._archive = archive
+        self._pages = PageMaker()
         self._offers = offers
         self._folder = folder
         self._preview_task: Task | None = None
@@ -245,8 +247,8 @@ class ExportWindow(Sheet):
         if self._preview_task is not None:
             self._preview_task.cancel()
         scale = _PAGE_SCALE * self.devicePixelRatioF()
-        request = self.request
-        task = self._preview_task = self._archive.read(lambda store: make_preview(store, request, scale))
+        request, pages = self.request, self._pages
+        task = self._preview_task = self._archive.read(lambda store: make_preview(store, request, scale, pages))
         task.done.connect(self._on_preview)
         task.failed.connect(self._on_preview_failed)
 
@@ -267,7 +269,9 @@ class ExportWindow(Sheet):
         if self.is_working:
             return
         request, path = self.request, self.path
-        task = self._archive.read(lambda store: run_export(store, request, path))
+        # A long preview must not keep the export waiting.
+        pages = self._pages if self._preview_task is None else PageMaker()
+        task = self._archive.read(lambda store: run_export(store, request, path, pages))
         task.progressed.connect(self._on_progress)
         task.done.connect(self._on_written)
         task.failed.connect(self.fail)

@@ -23,6 +23,7 @@ from app.export.exporting import (
     proposed_name,
     run_export,
 )
+from app.export.page_maker import PageMaker
 from app.model.database import StoreError
 from app.model.exports.excerpt import Options
 from app.model.exports.files import FORMATS, Format
@@ -46,6 +47,11 @@ def archive(store: Store, qapp: QApplication) -> Iterator[Archive]:
     archive.close()
 
 
+@pytest.fixture(scope="module")
+def pages() -> PageMaker:
+    return PageMaker()
+
+
 def _result_of(work: Task, bot: QtBot) -> Any:
     """Return the result of a task. Any other outcome fails the test."""
     with bot.waitSignal(work.done, timeout=PATIENCE_MS, raising=True) as signal:
@@ -60,15 +66,15 @@ def _request(format_: Format, *conversation_ids: int) -> ExportRequest:
 
 @pytest.mark.parametrize("format_", FORMATS)
 def test_one_conversation_is_previewed_and_exported_to_one_file_in_every_format(
-    archive: Archive, store: Store, qtbot: QtBot, tmp_path: Path, format_: Format
+    archive: Archive, store: Store, pages: PageMaker, qtbot: QtBot, tmp_path: Path, format_: Format
 ) -> None:
     planted = plant(store, "u1-a1-u2-a2 | u1-a3")
     request = _request(format_, planted.conversation_id)
     path = tmp_path / proposed_name("planted", request)
-    written = _result_of(archive.read(lambda store: run_export(store, request, path)), qtbot)
+    written = _result_of(archive.read(lambda store: run_export(store, request, path, pages)), qtbot)
     assert written == ExportResult(path, 1)
     assert path.stat().st_size > 0
-    shown = _result_of(archive.read(lambda store: make_preview(store, request, 0.5)), qtbot)
+    shown = _result_of(archive.read(lambda store: make_preview(store, request, 0.5, pages)), qtbot)
     if shown.page is None:
         assert path.read_text(encoding="utf-8") == shown.text
     else:
@@ -82,7 +88,7 @@ def test_the_preview_of_a_long_message_is_its_beginning(
 ) -> None:
     conversation, _ = store.create_conversation("Long", "", text)
     request = _request("txt", conversation.id)
-    shown = _result_of(archive.read(lambda store: make_preview(store, request, 0.5)), qtbot)
+    shown = _result_of(archive.read(lambda store: make_preview(store, request, 0.5, PageMaker())), qtbot)
     assert not shown.is_all
     assert text[:300].split("\n")[0] in shown.text
     assert shown.text.count("\n") < 500
