@@ -74,8 +74,9 @@ class Choice(NamedTuple):
 class Palette(Overlay):
     """A text field with a list of matches. Enter closes the palette, then carries out the current choice."""
 
-    def __init__(self, parent: QWidget) -> None:
-        super().__init__(parent, _WIDTH_PX, _HEIGHT_PX)
+    def __init__(self, parent: QWidget, home: QWidget) -> None:
+        """`home` receives the focus if the widget that had it no longer exists."""
+        super().__init__(parent, _WIDTH_PX, _HEIGHT_PX, home)
         self.setAccessibleName(self.tr("Command palette"))
         self._choices: list[tuple[str, Choice]] = []
         self.field = QLineEdit()
@@ -227,8 +228,10 @@ class _Rows(QStyledItemDelegate):
 class PaletteCommands(QObject):
     """Opens the palette with everything that the user can choose now."""
 
-    def __init__(self, controller: Controller, menus: Menus, window: QMainWindow) -> None:
+    def __init__(self, controller: Controller, menus: Menus, window: QMainWindow, field: QWidget) -> None:
+        """`field` is where the user types messages."""
         super().__init__(window)
+        self._field = field
         self._controller = controller
         self._menus = menus
         self._window = window
@@ -237,7 +240,7 @@ class PaletteCommands(QObject):
     def show(self) -> None:
         """Open the palette."""
         if self._palette is None:
-            self._palette = Palette(self._window)
+            self._palette = Palette(self._window, self._field)
         # Actions are updated as when a menu opens, and before the palette takes the focus.
         self._menus.update_all()
         self._palette.open(
@@ -259,18 +262,33 @@ class PaletteCommands(QObject):
     def _conversations(self) -> Iterator[Choice]:
         kind, open_it = self.tr("Conversation"), self._controller.shown.open_conversation
         for one in self._controller.program.conversations.all:
-            yield Choice(beginning(one.name), one.folder or kind, "leaf", partial(open_it, one.id), _BEHIND_ACTIONS)
+            yield Choice(
+                beginning(one.name),
+                one.folder or kind,
+                "leaf",
+                self._then_write(partial(open_it, one.id)),
+                _BEHIND_ACTIONS,
+            )
 
     def _models(self) -> Iterator[Choice]:
         program = self._controller.program
         for name in ("guide", *program.settings.recent_models):
-            load = partial(program.load_model, name)
+            load = self._then_write(partial(program.load_model, name))
             yield Choice(model_label(name), self.tr("Model"), "model", load, _BEHIND_ACTIONS)
 
     def _presets(self) -> Iterator[Choice]:
         for preset in (*BUILT_IN_PRESETS, *self._controller.program.settings.presets):
-            use = partial(self._use, preset)
+            use = self._then_write(partial(self._use, preset))
             yield Choice(preset_name(preset), self.tr("Preset"), "sampling", use, _BEHIND_ACTIONS)
+
+    def _then_write(self, act: Callable[[], object]) -> Callable[[], None]:
+        """Return a function that acts and gives the field the focus: the user's next step is to type a message."""
+
+        def act_and_focus() -> None:
+            act()
+            self._field.setFocus(Qt.FocusReason.OtherFocusReason)
+
+        return act_and_focus
 
     def _use(self, preset: Preset) -> None:
         preparation = self._controller.preparation

@@ -206,7 +206,7 @@ class MainWindow(QMainWindow):
     def _make_palette_commands(self) -> PaletteCommands:
         from app.ui.palette import PaletteCommands
 
-        return PaletteCommands(self._controller, self.menus, self)
+        return PaletteCommands(self._controller, self.menus, self, self.composer.text)
 
     def _slots(self) -> dict[str, Callable[[], object]]:
         """Return the slot of every action, by the action's name in the menus."""

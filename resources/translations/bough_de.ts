@@ -3716,16 +3716,12 @@
         <translation>Lesen</translation>
     </message>
     <message>
-        <source>Cancel</source>
-        <translation>Abbrechen</translation>
-    </message>
-    <message>
-        <source>Cancel this answer; your message stays (Esc)</source>
-        <translation>Diese Antwort abbrechen; Ihre Nachricht bleibt (Esc)</translation>
-    </message>
-    <message>
         <source>generating the first word</source>
         <translation>das erste Wort wird erzeugt</translation>
+    </message>
+    <message>
+        <source>generating the next word</source>
+        <translation>das nächste Wort wird erzeugt</translation>
     </message>
     <message>
         <source>reading {done} of {total} tokens</source>

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from app.export.exporting import ExportResult
     from app.model.imports.importing import Summary
     from app.model.trash import TrashItem
+    from app.ui.composer.composer import Composer
     from app.ui.dialogs.export_window import ExportWindow, Offer
     from app.ui.dialogs.import_window import ImportWindow
     from app.ui.dialogs.project_window import ProjectWindow
@@ -55,7 +56,7 @@ class DialogCommands(QObject):
         *,
         current_id: Callable[[], MessageId | None],
         transcript: Transcript,
-        composer: QWidget,
+        composer: Composer,
         theme: Theme,
     ) -> None:
         """`current_id` returns the message that actions work on. The composer accepts dropped files itself."""
@@ -70,6 +71,7 @@ class DialogCommands(QObject):
         self._printing = Printing(controller, window)
         self._settings_files = SettingsFiles(controller.program, window, self._folder)
         self._search = Lazy(self._make_search)
+        self._field = composer.text
         self.drop_page = DropPage(theme, window, composer)
         self.drop_page.dropped.connect(self.show_import)
 
@@ -246,7 +248,7 @@ class DialogCommands(QObject):
     def _make_search(self) -> SearchPanel:
         from app.ui.dialogs.search_panel import SearchPanel
 
-        panel = SearchPanel(self._archive.searcher, self._theme, self._window)
+        panel = SearchPanel(self._archive.searcher, self._theme, self._window, self._field)
         panel.hit_chosen.connect(self._go_to)
         return panel
 

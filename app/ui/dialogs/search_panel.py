@@ -57,8 +57,9 @@ class SearchPanel(Overlay):
     hit_chosen = Signal(int, int)
     """The ids of a conversation and of a message in it."""
 
-    def __init__(self, searcher: Searcher, theme: Theme, parent: QWidget) -> None:
-        super().__init__(parent, COLUMN_PX + 2 * _MARGIN_PX, _HEIGHT_PX)
+    def __init__(self, searcher: Searcher, theme: Theme, parent: QWidget, home: QWidget) -> None:
+        """`home` receives the focus if the widget that had it no longer exists."""
+        super().__init__(parent, COLUMN_PX + 2 * _MARGIN_PX, _HEIGHT_PX, home)
         self._searcher = searcher
         self.setAccessibleName(self.tr("Search all conversations"))
         self.field = QLineEdit()

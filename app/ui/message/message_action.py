@@ -29,7 +29,6 @@ class MessageAction(Enum):
     SIDE_BY_SIDE = "side_by_side"
     COMPARE = "compare"
     KEEP_ONLY = "keep_only"
-    STOP = "stop"
     REPLACE = "replace"
 
 

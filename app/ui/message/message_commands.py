@@ -138,8 +138,6 @@ class MessageCommands(QObject):
             case MessageAction.KEEP_ONLY:
                 if self._has_versions(message_id):
                     controller.keep_only(message_id)
-            case MessageAction.STOP:
-                controller.stop()
             case SaveVersion(text):
                 controller.edit(message_id, text)
             case MessageAction.REPLACE:

@@ -239,6 +239,9 @@ class InPlaceEdit(QObject):
         editor.refused.connect(self.refused)
         self._card.addWidget(editor)
         self.opened.emit(editor)
+        # At the end of a long text, what is typed would stand before the part that is not shown yet.
+        if not editor.text.is_writing:
+            editor.text.moveCursor(QTextCursor.MoveOperation.End)
         if draft is None:
             editor.text.setFocus()
 

@@ -8,9 +8,8 @@ from collections.abc import Callable
 from typing import Literal, TypeAlias
 
 from PySide6.QtCore import QObject, QPoint, Qt, Signal
-from PySide6.QtGui import QFocusEvent, QResizeEvent
+from PySide6.QtGui import QFocusEvent
 from PySide6.QtWidgets import (
-    QBoxLayout,
     QLabel,
     QProgressBar,
     QPushButton,
@@ -27,14 +26,13 @@ from app.ui.message.answer_summary import ending, short_figure, statistics, stat
 from app.ui.parts.cost_text import seconds_text
 from app.ui.parts.labels import BreakingLabel, as_tool_tip, selectable_label
 from app.ui.parts.popover import Popover
-from app.ui.theme import is_animated, scaled
+from app.ui.theme import is_animated
 
 MissingTokenData: TypeAlias = Literal["", "tokens", "probabilities"]
 """The data that the token display needs but the answer's record lacks; empty if nothing is missing."""
 
 _BAR_STEPS = 1000
 _PANEL_PX = 440
-_MIN_TEXT_PX = 200
 
 
 class PrefillProgress(QWidget):
@@ -42,8 +40,6 @@ class PrefillProgress(QWidget):
 
     The line says what the answer waits for, or how much of its prompt has been processed.
     """
-
-    cancelled = Signal()
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         """`clock` returns seconds."""
@@ -60,32 +56,17 @@ class PrefillProgress(QWidget):
         self._label.setObjectName("quiet")
         self._label.setTextFormat(Qt.TextFormat.PlainText)
         self._label.setWordWrap(True)
-        self.cancel_button = QPushButton(self.tr("Cancel"))
-        self.cancel_button.setToolTip(self.tr("Cancel this answer; your message stays (Esc)"))
-        self.cancel_button.clicked.connect(self.cancelled)
-        keeps_height = self.cancel_button.sizePolicy()
-        keeps_height.setRetainSizeWhenHidden(True)
-        self.cancel_button.setSizePolicy(keeps_height)
-        self._row = row = QBoxLayout(QBoxLayout.Direction.LeftToRight)
-        row.setSpacing(4)
-        row.addWidget(self._label, 1)
-        row.addWidget(self.cancel_button, 0, Qt.AlignmentFlag.AlignRight)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 4, 0, 4)
         layout.setSpacing(4)
         layout.addWidget(self._bar)
-        layout.addLayout(row)
+        layout.addWidget(self._label)
 
-    @override
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        # Beside the button, the text would be narrow.
-        is_narrow = event.size().width() < self.cancel_button.sizeHint().width() + scaled(_MIN_TEXT_PX)
-        directions = QBoxLayout.Direction
-        self._row.setDirection(directions.TopToBottom if is_narrow else directions.LeftToRight)
+    def show_reading(self, reading: Reading, *, is_continued: bool = False) -> None:
+        """Show how much of the prompt has been processed, and about how long the rest will take.
 
-    def show_reading(self, reading: Reading) -> None:
-        """Show how much of the prompt has been processed, and about how long the rest will take."""
+        `is_continued` means that the answer already has text.
+        """
         done, total, kept = reading.done, reading.total, reading.kept
         now = self._clock()
         if self._start is None or done < self._last_done:
@@ -93,7 +74,9 @@ class PrefillProgress(QWidget):
         self._last_done = done
         if total - done <= 1:
             # The last token of the prompt is processed together with the answer's first token.
-            self.show_waiting(self.tr("generating the first word"))
+            self.show_waiting(
+                self.tr("generating the next word") if is_continued else self.tr("generating the first word")
+            )
             return
         start_s, start_done = self._start
         text = self.tr("reading {done} of {total} tokens").format(done=counted(done), total=counted(total))
@@ -113,16 +96,15 @@ class PrefillProgress(QWidget):
 
     def show_stopping(self) -> None:
         """Show that the answer is being stopped."""
-        self._show(self.tr("stopping…"), None, can_cancel=False)
+        self._show(self.tr("stopping…"), None)
 
-    def _show(self, text: str, fraction: float | None, *, can_cancel: bool = True) -> None:
+    def _show(self, text: str, fraction: float | None) -> None:
         # A bar of unknown length moves all the time.
         self._bar.setVisible(fraction is not None or is_animated(self))
         self._bar.setMaximum(0 if fraction is None else _BAR_STEPS)
         if fraction is not None:
             self._bar.setValue(round(fraction * _BAR_STEPS))
         self._label.setText(text)
-        self.cancel_button.setVisible(can_cancel)
         self.setVisible(True)
 
 
@@ -161,8 +143,6 @@ class FigureButton(QPushButton):
 class MessageFooter(QObject):
     """Creates each line when it is first needed, because most messages need none, and widgets are expensive."""
 
-    cancelled = Signal()
-    """The user cancelled an answer that had not started."""
     tab_stops_changed = Signal()
 
     def __init__(self, column: QVBoxLayout) -> None:
@@ -202,13 +182,10 @@ class MessageFooter(QObject):
     @property
     def tab_stops(self) -> list[QWidget]:
         """The widgets that Tab reaches."""
-        return [
-            *([self._progress.cancel_button] if self._progress is not None else ()),
-            *([self.figure] if self.figure is not None else ()),
-        ]
+        return [] if self.figure is None else [self.figure]
 
-    def show_reading(self, reading: Reading) -> None:
-        self._made_progress().show_reading(reading)
+    def show_reading(self, reading: Reading, *, is_continued: bool) -> None:
+        self._made_progress().show_reading(reading, is_continued=is_continued)
 
     def show_waiting(self, text: str, fraction: float | None = None) -> None:
         self._made_progress().show_waiting(text, fraction)
@@ -223,9 +200,7 @@ class MessageFooter(QObject):
     def _made_progress(self) -> PrefillProgress:
         if self._progress is None:
             self._progress = PrefillProgress()
-            self._progress.cancelled.connect(self.cancelled)
             self._column.addWidget(self._progress)
-            self.tab_stops_changed.emit()
         return self._progress
 
     def _show_ending(self, text: str, kind: str) -> None:

@@ -99,7 +99,6 @@ class MessageView(QFrame):
         self._edit.cancelled.connect(self._on_edit_cancelled)
         self._edit.refused.connect(self.refused)
         self._row.requested.connect(self._request)
-        self.footer.cancelled.connect(self._stop)
         self.footer.tab_stops_changed.connect(self._order_tabs)
         self._focus.changed.connect(self._show_buttons)
         self._focus.focused.connect(self._on_focused)
@@ -179,7 +178,7 @@ class MessageView(QFrame):
     def show_reading(self, reading: Reading) -> None:
         """Show how much of the prompt has been processed, until the answer starts."""
         if self._is_without_new_text:
-            self.footer.show_reading(reading)
+            self.footer.show_reading(reading, is_continued=bool(self.shown.text))
 
     def show_waiting(self, text: str, fraction: float | None = None) -> None:
         """Show what the answer waits for, until it starts. `fraction` says how much of that is done, if known."""
@@ -374,9 +373,6 @@ class MessageView(QFrame):
         if request is MessageAction.CONTINUE and (num_chars := self.position_to_continue) is not None:
             request = ContinueAfter(num_chars)
         self.action_requested.emit(self.message.id, request)
-
-    def _stop(self) -> None:
-        self._request(MessageAction.STOP)
 
     def _fork_at_token(self, index: int, token_id: int) -> None:
         self._request(ForkAtToken(index, token_id))

@@ -23,9 +23,11 @@ SHADE = QColor(0, 0, 0, 80)
 class Overlay(QWidget):
     """Covers its parent while it is open, and restores the focus when it closes."""
 
-    def __init__(self, parent: QWidget, width_px: int, height_px: int) -> None:
+    def __init__(self, parent: QWidget, width_px: int, height_px: int, home: QWidget) -> None:
+        """`home` receives the focus if no widget had it before, or the widget that had it no longer exists."""
         super().__init__(parent)
         self._covered = parent
+        self._home = home
         self._previous_focus: QWidget | None = None
         self._max_px = (width_px, height_px)
         self._wanted_px: int | None = None
@@ -49,8 +51,9 @@ class Overlay(QWidget):
         self.setVisible(False)
         previous_focus, self._previous_focus = self._previous_focus, None
         # The widget may have been deleted meanwhile, with the branch it belonged to.
-        if previous_focus is not None and isValid(previous_focus):
-            previous_focus.setFocus(Qt.FocusReason.OtherFocusReason)
+        is_there = previous_focus is not None and isValid(previous_focus) and previous_focus.isVisible()
+        focused = previous_focus if previous_focus is not None and is_there else self._home
+        focused.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def fit(self, height_px: int) -> None:
         """Make the card this high, if its greatest height and the window allow it. Its upper edge stays."""

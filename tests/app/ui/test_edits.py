@@ -36,6 +36,13 @@ def _is_whole(editor: WritingField) -> bool:
     return editor.isVisible() and editor.verticalScrollBar().maximum() == 0
 
 
+def test_an_edit_begins_at_the_end_of_the_text(user: User) -> None:
+    user.ask("What is a branch?")
+    editor = _begin(user, user.controller.shown.path[1])
+    user.bot.keyClicks(editor, " And a fork?")
+    assert editor.content == "What is a branch? And a fork?"
+
+
 def test_a_text_that_is_too_long_cannot_be_pasted_into_an_edit(user: User) -> None:
     user.ask("What is a branch?")
     editor = _begin(user, user.controller.shown.path[1])

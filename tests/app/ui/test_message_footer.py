@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QLabel, QProgressBar, QPushButton
+from PySide6.QtWidgets import QLabel, QProgressBar
 from pytestqt.qtbot import QtBot
 
 from app.answers.answer_stream import Reading
 from app.ui.message.message_footer import PrefillProgress
-from tests.waiting import PATIENCE_MS
 
 
 def text_of(progress: PrefillProgress) -> str:
@@ -71,15 +70,20 @@ def test_the_line_says_that_only_the_first_word_is_left(qtbot: QtBot):
     assert not progress.isHidden()
 
 
-def test_the_footer_says_which_answer_it_waits_for_and_can_cancel(qtbot: QtBot):
+def test_a_continued_answer_gets_its_next_word(qtbot: QtBot):
+    progress = PrefillProgress()
+    qtbot.addWidget(progress)
+    progress.show_reading(Reading(59, 60, 0), is_continued=True)
+    assert text_of(progress) == "generating the next word"
+
+
+def test_the_footer_says_which_answer_it_waits_for(qtbot: QtBot):
     progress = PrefillProgress()
     qtbot.addWidget(progress)
     progress.show_waiting("waiting for the answer in “Trip plans”")
     assert text_of(progress) == "waiting for the answer in “Trip plans”"
     # A bar without an end moves all the time.
     assert progress.findChildren(QProgressBar)[0].maximum() == 0
-    with qtbot.waitSignal(progress.cancelled, timeout=PATIENCE_MS):
-        progress.findChildren(QPushButton)[0].click()
     progress.show_reading(Reading(100, 3_880, 0))
     assert progress.findChildren(QProgressBar)[0].maximum() > 0
     assert text_of(progress) == "reading 100 of 3,880 tokens"

@@ -68,6 +68,22 @@ def test_a_conversation_is_opened_by_its_name(user: User) -> None:
     assert user.controller.shown.conversation.id == first.id
 
 
+def test_after_a_conversation_is_chosen_the_next_letters_are_a_message(user: User) -> None:
+    answer = user.ask("What is a branch?")
+    user.view(answer.id).text.setFocus(Qt.FocusReason.TabFocusReason)
+    # It is open already.
+    _choose(user, "what is a branch")
+    assert user.window.composer.text.hasFocus()
+    user.bot.keyClick(_open(user).field, Qt.Key.Key_Escape)
+    assert user.window.composer.text.hasFocus()
+
+
+def test_closing_the_palette_gives_the_focus_to_the_field_if_nothing_had_it(user: User) -> None:
+    user.window.composer.text.clearFocus()
+    user.bot.keyClick(_open(user).field, Qt.Key.Key_Escape)
+    assert user.window.composer.text.hasFocus()
+
+
 def test_an_action_applies_to_the_widget_that_had_the_focus(user: User) -> None:
     first = user.ask("What is a branch?")
     user.ask("How do I fork?")
