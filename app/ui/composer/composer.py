@@ -288,7 +288,9 @@ class Composer(QWidget):
 
     def _fit_row(self) -> None:
         """Show the name of the answer format where the gauge then still has room for all that it says."""
-        spacing = _NARROW_GAP_PX if self.width() < _NARROW_PX else _GAP_PX
+        is_narrow = self.width() < _NARROW_PX
+        self.gauge.shorten(is_short=is_narrow)
+        spacing = _NARROW_GAP_PX if is_narrow else _GAP_PX
         if self._row.spacing() != spacing:
             self._row.setSpacing(spacing)
         others = (self.attach_button, self.system_button, self.sampling_button, self.gauge, self.send_button)

@@ -15,7 +15,7 @@ from app.ui.parts.cost_text import seconds_text
 from app.ui.parts.labels import as_tool_tip
 from app.ui.theme import Theme, repolish
 
-_BAR = QSize(44, 8)
+_BAR, _SHORT_BAR = QSize(44, 8), QSize(24, 8)
 _MIN_SHOWN_S = 0.95
 _USUAL = "88 %"
 
@@ -30,6 +30,7 @@ class ContextGauge(FittingButton):
         super().__init__()
         self.setObjectName("action")
         self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self._bar_size = _BAR
         self.setIconSize(_BAR)
         self._theme = theme
         self._use: ContextUse | None = None
@@ -49,6 +50,14 @@ class ContextGauge(FittingButton):
         """Show how much of the context is used. None means that it is not known, and hides the gauge."""
         self._use, self._overflow = use, overflow
         self._show()
+
+    def shorten(self, *, is_short: bool) -> None:
+        """Show a short bar, so that the percentage fits beside it in a narrow window."""
+        size = _SHORT_BAR if is_short else _BAR
+        if size != self._bar_size:
+            self._bar_size = size
+            self.setIconSize(size)
+            self._show()
 
     def set_theme(self, theme: Theme) -> None:
         self._theme = theme
@@ -93,12 +102,12 @@ class ContextGauge(FittingButton):
 
     def _bar(self, use: ContextUse, colour: str) -> QIcon:
         ratio = self.devicePixelRatioF()
-        pixmap = QPixmap(_BAR * ratio)
+        pixmap = QPixmap(self._bar_size * ratio)
         pixmap.setDevicePixelRatio(ratio)
         pixmap.fill(Qt.GlobalColor.transparent)
         painter = QPainter(pixmap)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        whole = QRectF(0.5, 0.5, _BAR.width() - 1, _BAR.height() - 1)
+        whole = QRectF(0.5, 0.5, self._bar_size.width() - 1, self._bar_size.height() - 1)
         painter.setPen(QColor(self._theme.control_line))
         painter.setBrush(QColor(self._theme.surface))
         painter.drawRoundedRect(whole, 3, 3)

@@ -234,6 +234,16 @@ def test_the_user_can_scroll_the_first_message_out_from_under_a_notice(user: Use
     assert [view.y() for view in window.transcript.views] == before
 
 
+def test_the_gauge_beside_the_tree_of_a_narrow_window_shows_its_percentage(user: User) -> None:
+    user.ask("What is a branch?")
+    user.window.action("tree").trigger()
+    user.window.resize(900, 700)
+    gauge = user.window.composer.gauge
+    user.bot.waitUntil(lambda: gauge.isVisible() and user.window.composer.width() < 360, timeout=PATIENCE_MS)
+    user.bot.waitUntil(lambda: gauge.text().endswith(" %"), timeout=PATIENCE_MS)
+    user.window.action("tree").trigger()
+
+
 def test_a_gauge_that_comes_and_goes_changes_no_other_button(user: User) -> None:
     window, composer = user.window, user.window.composer
     user.ask("What is a branch?")
