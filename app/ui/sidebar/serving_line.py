@@ -55,14 +55,17 @@ class ServingButton(QPushButton):
         self._who = next(iter(names)) if len(names) == 1 else translate("ServingLine", "%n program(s)", "", len(names))
         speed = sum(one.tokens_per_s for one in served)
         self._speed = f" · {_speed(speed)}" if speed else ""
-        self.setAccessibleName(self._text(self._who))
+        self.setAccessibleName(self._text())
         self._fit()
 
     def _fit(self) -> None:
-        self.setText(self._text(self._who).replace("&", "&&"))
+        self.setText(self._text().replace("&", "&&"))
 
-    def _text(self, who: str) -> str:
-        return translate("ServingLine", "Serving {}").format(who) + self._speed
+    def _text(self) -> str:
+        return self._without_speed() + self._speed
+
+    def _without_speed(self) -> str:
+        return translate("ServingLine", "Serving {}").format(self._who)
 
     def _open(self) -> None:
         self.panel = ServingPopover(self._api, self.window())
@@ -79,7 +82,7 @@ class ServingMark(ServingButton):
     @override
     def _fit(self) -> None:
         self.setText(translate("ServingLine", "Serving"))
-        self.setToolTip(as_tool_tip(self._text(self._who)))
+        self.setToolTip(as_tool_tip(self._text()))
 
 
 class ServingLine(ServingButton):
@@ -87,11 +90,13 @@ class ServingLine(ServingButton):
 
     @override
     def _fit(self) -> None:
-        metrics = self.fontMetrics()
-        room = self.width() - _ROOM_PX - metrics.horizontalAdvance(self._text(""))
-        shown = metrics.elidedText(self._who, Qt.TextElideMode.ElideRight, room)
-        self.setText(self._text(shown).replace("&", "&&"))
-        self.setToolTip("" if shown == self._who else as_tool_tip(self._text(self._who)))
+        metrics, whole = self.fontMetrics(), self._text()
+        room = self.width() - _ROOM_PX
+        # The name says more than the speed, which the tool tip and the panel show, too.
+        shown = whole if metrics.horizontalAdvance(whole) <= room else self._without_speed()
+        shown = metrics.elidedText(shown, Qt.TextElideMode.ElideRight, room)
+        self.setText(shown.replace("&", "&&"))
+        self.setToolTip("" if shown == whole else as_tool_tip(whole))
 
     @override
     def minimumSizeHint(self) -> QSize:

@@ -235,6 +235,9 @@ def test_a_line_says_who_is_served_and_its_panel_stops_a_request(user: User, pag
     user.bot.waitUntil(lambda: len(api.served) == 2 and "tokens/s" in line.accessibleName(), timeout=PATIENCE_MS)
     assert line.isVisible()
     assert line.accessibleName().startswith("Serving OpenAI/Python · ")
+    # The sidebar has no room for the speed, too.
+    assert line.text() == "Serving OpenAI/Python"
+    assert "tokens/s" in line.toolTip()
     user.bot.mouseClick(line, Qt.MouseButton.LeftButton)
     panel = line.panel
     assert panel is not None
