@@ -10,6 +10,7 @@ from PySide6.QtGui import QGuiApplication, QImage
 
 from app.export.pages import FirstPage, first_page
 from app.export.paper_document import Fonts
+from app.export.pdf import Paper, pdf, pictures
 from app.model.exports.excerpt import Excerpt, Options
 from app.model.exports.files import Format, Progress
 from app.model.message import Message
@@ -18,24 +19,25 @@ _PIECE_BYTES = 1 << 20
 
 
 def made_file(
-    excerpt: Excerpt, format_: Format, options: Options, fonts: Fonts | None = None
+    excerpt: Excerpt, format_: Format, options: Options, fonts: Fonts | None = None, paper: Paper | None = None
 ) -> Generator[Progress, None, bytes]:
-    """Return a PDF or an ODT, and yield the progress. Needs a `QGuiApplication`."""
-    if format_ == "pdf":
-        from app.export.pdf import pdf
+    """Return a PDF or an ODT, and yield the progress. Needs a `QGuiApplication`.
 
-        return (yield from pdf(excerpt, options, fonts))
+    `paper` is for a PDF; None means A4.
+    """
+    if format_ == "pdf":
+        return (yield from pdf(excerpt, options, fonts, paper))
     from app.export.odt import odt
 
     return (yield from odt(excerpt, options))
 
 
 def make_file(
-    packed: Sequence[bytes], fonts: Fonts, format_: Format, options: Options
+    packed: Sequence[bytes], fonts: Fonts, format_: Format, options: Options, paper: Paper | None
 ) -> Generator[tuple[int, int] | bytes]:
     """Yield the progress of a PDF or an ODT, then the file in pieces."""
     _make_application()
-    steps = made_file(_excerpt(packed), format_, options, fonts)
+    steps = made_file(_excerpt(packed), format_, options, fonts, paper)
     while True:
         try:
             step = next(steps)
@@ -43,6 +45,14 @@ def make_file(
             yield from _pieces(end.value)
             return
         yield step.done, step.total
+
+
+def make_pictures(packed: Sequence[bytes], fonts: Fonts, paper: Paper) -> Generator[tuple[int, int | bytes]]:
+    """Yield the progress, and the pages as `pictures` does."""
+    _make_application()
+    # A `Progress` is no plain data.
+    for first, second in pictures(_excerpt(packed), Options(), fonts, paper):  # noqa: UP028
+        yield first, second
 
 
 def make_first_page(

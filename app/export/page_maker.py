@@ -17,6 +17,7 @@ from worker.sentence import Sentence, SentenceError
 
 if TYPE_CHECKING:
     from app.export.pages import FirstPage
+    from app.export.pdf import Paper
     from worker.trial import TrialError, TrialProcess
 
 _SECONDS = 24 * 60 * 60
@@ -54,8 +55,10 @@ class PageMaker:
         self._thread: threading.Thread | None = None
         weakref.finalize(self, self._jobs.put, None)
 
-    def make_file(self, excerpt: Excerpt, format_: Format, options: Options) -> Generator[Progress, None, list[bytes]]:
-        """Return a PDF or an ODT in pieces, and yield the progress.
+    def make_file(
+        self, excerpt: Excerpt, format_: Format, options: Options, paper: Paper | None = None
+    ) -> Generator[Progress, None, list[bytes]]:
+        """Return a PDF or an ODT in pieces, and yield the progress. `paper` is for a PDF; None means A4.
 
         Call it in any thread; closing the generator ends the work. Raises `PagesError`.
         """
@@ -63,13 +66,23 @@ class PageMaker:
 
         progress = Progress(0, len(excerpt.messages))
         pieces: list[bytes] = []
-        for step in self._make(make_file, excerpt, format_, options):
+        for step in self._make(make_file, excerpt, format_, options, paper):
             if isinstance(step, bytes):
                 pieces.append(step)
             elif step is not None:
                 progress = Progress(*step)
             yield progress
         return pieces
+
+    def make_pictures(self, excerpt: Excerpt, paper: Paper) -> Generator[tuple[int, bytes] | None]:
+        """Yield the pages as pictures, each with the number of its page, and None while there is none.
+
+        It never waits, so that the window's thread can call it. Raises `PagesError`.
+        """
+        from app.export.page_jobs import make_pictures
+
+        for step in self._make(make_pictures, excerpt, paper, patience_s=0.0):
+            yield step if step is not None and isinstance(step[1], bytes) else None
 
     def make_first_page(
         self, excerpt: Excerpt, options: Options, pixels_per_px: float, *, has_footer: bool
@@ -89,9 +102,16 @@ class PageMaker:
             yield
 
     def _make(
-        self, make: Callable[..., Generator[Any, None, Any]], excerpt: Excerpt, *arguments: object
+        self,
+        make: Callable[..., Generator[Any, None, Any]],
+        excerpt: Excerpt,
+        *arguments: object,
+        patience_s: float = _LOOK_S,
     ) -> Generator[Any, None, Any]:
-        """Run a function of `page_jobs`. Yield what it yields, and None while there is nothing; return its result."""
+        """Run a function of `page_jobs`; yield what it yields, and return its result.
+
+        Yield None when nothing has come for `patience_s`.
+        """
         from app.export.paper_document import system_fonts
 
         packed = yield from _packed(excerpt)
@@ -100,7 +120,7 @@ class PageMaker:
         try:
             while True:
                 try:
-                    kind, value = job.steps.get(timeout=_LOOK_S)
+                    kind, value = job.steps.get(timeout=patience_s)
                 except queue.Empty:
                     yield None
                     continue
@@ -182,6 +202,11 @@ def _why(error: TrialError) -> Sentence:
             "Making the pages needs more than {limit_bytes} of memory. Nothing was written. Choose fewer messages, or "
             "export them as Markdown.",
             limit_bytes=_MEMORY_BYTES,
+        )
+    if isinstance(error, RaisedError) and error.names[0] == "FewPagesError":
+        return Sentence(
+            "The document has only {num_pages} pages. Nothing was printed. Choose other pages.",
+            num_pages=int(str(error)),
         )
     if isinstance(error, RaisedError):
         return Sentence(

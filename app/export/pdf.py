@@ -6,11 +6,12 @@ import io
 from collections.abc import Generator
 from contextlib import closing
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from pypdf import PdfReader, PdfWriter
 from pypdf.generic import Fit, IndirectObject
-from PySide6.QtCore import QBuffer, QIODevice, QMarginsF, QSizeF
-from PySide6.QtGui import QPagedPaintDevice, QPageLayout, QPageSize, QPainter, QPdfWriter
+from PySide6.QtCore import QBuffer, QIODevice, QMarginsF, QRectF, QSizeF
+from PySide6.QtGui import QPageLayout, QPageSize, QPainter, QPdfWriter
 
 from app.export.pages import (
     DPI,
@@ -26,63 +27,128 @@ from app.export.pages import (
 )
 from app.export.paper_document import Fonts, PaperDocument, break_long_runs, fill
 from app.export.pdf_text import UnmappedCharacters, name_characters
+from app.export.picture_recorder import PictureRecorder
 from app.model.exports.captions import title
 from app.model.exports.excerpt import Excerpt, Options
 from app.model.exports.files import Progress
-from worker.sentence import Sentence
 
 _PRINTER_DPI = 1200
 
 
-def pdf(excerpt: Excerpt, options: Options, fonts: Fonts | None = None) -> Generator[Progress, None, bytes]:
-    """Return a PDF and yield the progress. Needs a `QGuiApplication`."""
+class Paper(NamedTuple):
+    """Pages of another size than A4, and which of them are wanted. Lengths are in points."""
+
+    width_pt: float
+    height_pt: float
+    margins_pt: tuple[float, float, float, float]
+    """Left, top, right and bottom."""
+    first: int = 0
+    """The first wanted page, counted from 0."""
+    end: int | None = None
+    """The page after the last wanted one; None means that all further pages are wanted."""
+    units_per_px: float = 1.0
+    """Units of pictures in a pixel of 1/96 inch."""
+
+
+def pdf(
+    excerpt: Excerpt, options: Options, fonts: Fonts | None = None, paper: Paper | None = None
+) -> Generator[Progress, None, bytes]:
+    """Return a PDF and yield the progress. `paper`: None means all pages, as A4. Needs a `QGuiApplication`.
+
+    Raises `FewPagesError` if no page of the document is wanted.
+    """
     with closing(PaperDocument(fonts)) as document:
-        unmapped = UnmappedCharacters(document)
-
-        def written(start: int) -> None:
-            break_long_runs(document, start)
-            unmapped.replace_in(start)
-
-        document.written = written
         # Layout and painting take about as long as filling.
         total = 2 * len(excerpt.messages)
-        for done in fill(document, excerpt, options):
-            yield Progress(done, total)
+        meanings = yield from _filled(document, excerpt, options, total)
         painted = QBuffer()
         painted.open(QIODevice.OpenModeFlag.WriteOnly)
-        pages = yield from _paint(document, title(excerpt), painted, total)
-        data = _with_outline(document, pages, bytes(painted.data().data()), excerpt, unmapped.meanings)
+        writer = _writer(painted, title(excerpt), paper)
+        page = yield from lay_out_pages(document, _pixels(writer), total)
+        numbers = _wanted(document, paper)
+        yield from paint_pages(document, writer, page, title(excerpt), numbers, total)
+        data = _with_outline(document, page, numbers, bytes(painted.data().data()), excerpt, meanings)
         yield Progress(total, total)
         return data
 
 
-def _paint(document: PaperDocument, name: str, device: QIODevice, total: int) -> Generator[Progress, None, QSizeF]:
-    """Paint the pages; return the size of a page's content in pixels."""
+def pictures(excerpt: Excerpt, options: Options, fonts: Fonts, paper: Paper) -> Generator[Progress | tuple[int, bytes]]:
+    """Yield the wanted pages as pictures, each with the number of its page, and the progress.
+
+    A page has several pictures, one above another. Raises `FewPagesError` if no page is wanted.
+    """
+    with closing(PaperDocument(fonts)) as document:
+        total = 2 * len(excerpt.messages)
+        yield from _filled(document, excerpt, options, total)
+        # It is not painted on, but has the size of the pages.
+        writer = _writer(QBuffer(), "", paper)
+        pixels = _pixels(writer)
+        page = yield from lay_out_pages(document, pixels, total)
+        numbers = _wanted(document, paper)
+        for number in numbers:
+            recorder = PictureRecorder(pixels, paper.units_per_px, QRectF(0, 0, page.width(), page.height()))
+            with QPainter(recorder) as painter:
+                paint_page(document, painter, page, number)
+            footer = PictureRecorder(pixels, paper.units_per_px)
+            with QPainter(footer) as painter:
+                paint_footer(document, painter, pixels, title(excerpt), number + 1, document.pageCount())
+            for picture in (*recorder.take(), *footer.take()):
+                yield number, picture
+        yield Progress(total, total)
+
+
+class FewPagesError(Exception):
+    """The document has only so many pages, as the text says, and no wanted one."""
+
+
+def _wanted(document: PaperDocument, paper: Paper | None) -> range:
+    """Return the numbers of the wanted pages, counted from 0."""
+    num_pages = document.pageCount()
+    numbers = range(num_pages) if paper is None else range(num_pages)[max(paper.first, 0) : paper.end]
+    if not numbers:
+        raise FewPagesError(str(num_pages))
+    return numbers
+
+
+def _filled(
+    document: PaperDocument, excerpt: Excerpt, options: Options, total: int
+) -> Generator[Progress, None, dict[int, str]]:
+    """Write the conversation into the document; return the text of each character that no font has."""
+    unmapped = UnmappedCharacters(document)
+
+    def written(start: int) -> None:
+        break_long_runs(document, start)
+        unmapped.replace_in(start)
+
+    document.written = written
+    for done in fill(document, excerpt, options):
+        yield Progress(done, total)
+    return unmapped.meanings
+
+
+def _writer(device: QIODevice, name: str, paper: Paper | None) -> QPdfWriter:
     writer = QPdfWriter(device)
     writer.setCreator("Bough")
     writer.setTitle(name)
     writer.setResolution(_PRINTER_DPI)
     margins = QMarginsF(MARGIN_MM, MARGIN_MM, MARGIN_MM, MARGIN_MM)
-    writer.setPageLayout(
-        QPageLayout(
-            QPageSize(QPageSize.PageSizeId.A4), QPageLayout.Orientation.Portrait, margins, QPageLayout.Unit.Millimeter
-        )
-    )
-    page = yield from lay_out_pages(document, writer, _PRINTER_DPI, total)
-    yield from paint_pages(document, writer, _PRINTER_DPI, page, name, range(document.pageCount()), total)
-    return page
+    size, unit = QPageSize(QPageSize.PageSizeId.A4), QPageLayout.Unit.Millimeter
+    if paper is not None:
+        points = QSizeF(paper.width_pt, paper.height_pt)
+        # Pages in landscape are wider than high.
+        size = QPageSize(points, QPageSize.Unit.Point, "", QPageSize.SizeMatchPolicy.ExactMatch)
+        margins, unit = QMarginsF(*paper.margins_pt), QPageLayout.Unit.Point
+    writer.setPageLayout(QPageLayout(size, QPageLayout.Orientation.Portrait, margins, unit))
+    return writer
 
 
-def _pixels(device: QPagedPaintDevice, dpi: int) -> QSizeF:
+def _pixels(writer: QPdfWriter) -> QSizeF:
     """Return the size of the printable part of a page, in pixels."""
-    return QSizeF(device.width(), device.height()) * (DPI / dpi)
+    return QSizeF(writer.width(), writer.height()) * (DPI / _PRINTER_DPI)
 
 
-def lay_out_pages(
-    document: PaperDocument, device: QPagedPaintDevice, dpi: int, total: int
-) -> Generator[Progress, None, QSizeF]:
-    """Lay out a document on the pages of a device; return the size of a page's content in pixels."""
-    pixels = _pixels(device, dpi)
+def lay_out_pages(document: PaperDocument, pixels: QSizeF, total: int) -> Generator[Progress, None, QSizeF]:
+    """Lay out a document on pages of this size; return the size of a page's content, without its footer."""
     page = QSizeF(pixels.width(), pixels.height() - FOOTER_PX)
     document.show_pictures()
     document.setPageSize(page)
@@ -97,35 +163,25 @@ def lay_out_pages(
 
 
 def paint_pages(
-    document: PaperDocument,
-    device: QPagedPaintDevice,
-    dpi: int,
-    page: QSizeF,
-    name: str,
-    numbers: range,
-    total: int,
+    document: PaperDocument, writer: QPdfWriter, page: QSizeF, name: str, numbers: range, total: int
 ) -> Generator[Progress]:
-    """Paint the pages `numbers`, counted from 0, each with a footer. Raises `OSError`."""
-    painter = QPainter(device)
-    if not painter.isActive():
-        raise OSError(None, Sentence("the pages could not be painted"))
-    painter.scale(dpi / DPI, dpi / DPI)
-    pixels = _pixels(device, dpi)
-    try:
+    """Paint the pages `numbers`, counted from 0, each with a footer."""
+    pixels = _pixels(writer)
+    with QPainter(writer) as painter:
+        painter.scale(_PRINTER_DPI / DPI, _PRINTER_DPI / DPI)
         num_pages = document.pageCount()
         for number in numbers:
             if number != numbers.start:
-                device.newPage()
+                writer.newPage()
             paint_page(document, painter, page, number)
             paint_footer(document, painter, pixels, name, number + 1, num_pages)
             yield Progress(total // 2 + (total // 2) * (number + 1) // (num_pages + 1), total)
-    finally:
-        painter.end()
 
 
 def _with_outline(
     document: PaperDocument,
     page: QSizeF,
+    numbers: range,
     painted: bytes,
     excerpt: Excerpt,
     meanings: dict[int, str],
@@ -143,11 +199,13 @@ def _with_outline(
     branch: IndirectObject | None = None
     for mark in document.marks:
         top = layout.blockBoundingRect(document.findBlock(mark.position)).top()
-        number = min(int(top // page.height()), len(reader.pages) - 1)
+        number = min(int(top // page.height()), document.pageCount() - 1)
+        if number not in numbers:
+            continue
         top_pt = height_pt - margin_pt - (top - number * page.height()) * 72 / DPI
         fit = Fit("/XYZ", (0, round(top_pt, 1), 0))
         parent = branch if mark.level else None
-        item = writer.add_outline_item(title=mark.title, page_number=number, parent=parent, fit=fit)
+        item = writer.add_outline_item(title=mark.title, page_number=number - numbers.start, parent=parent, fit=fit)
         if not mark.level:
             branch = item
     file = io.BytesIO()

@@ -4581,10 +4581,6 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>Bilder und Dateien, zusammen mit ihren Nachrichten gespeichert</translation>
     </message>
     <message>
-        <source>the document has only {num} pages</source>
-        <translation>das Dokument hat nur {num} Seiten</translation>
-    </message>
-    <message>
         <source>the end of the answer</source>
         <translation>das Ende der Antwort</translation>
     </message>
@@ -5913,6 +5909,10 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
     <message>
         <source>Some messages of this conversation can&apos;t be shown, because this part of the file is damaged: it does not say correctly which message they follow. They are kept. To see them, restore a backup under File, Backups.</source>
         <translation>Einige Nachrichten dieses Gesprächs können nicht gezeigt werden, weil dieser Teil der Datei beschädigt ist: Er gibt nicht richtig an, auf welche Nachricht sie folgen. Sie bleiben erhalten. Um sie zu sehen, stellen Sie unter Datei, Sicherungen, eine Sicherung wieder her.</translation>
+    </message>
+    <message>
+        <source>The document has only {num_pages} pages. Nothing was printed. Choose other pages.</source>
+        <translation>Das Dokument hat nur {num_pages} Seiten. Es wurde nichts gedruckt. Wählen Sie andere Seiten.</translation>
     </message>
     <message>
         <source>The export of “{name}” may have gaps. {problem}</source>

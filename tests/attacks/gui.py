@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import tempfile
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 from PySide6.QtCore import QEvent, QEventLoop, QMimeData, Qt
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QApplication
+from typing_extensions import override
 
 from app.notices import Notice
 from app.ui.comparing.compare_window import CompareWindow
@@ -363,6 +365,31 @@ def _export_file(stage: Stage, format_: str) -> None:
     stage.settle()
 
 
+def _print(stage: Stage) -> None:
+    """Print the branch. The printer writes a file, as printers of the system do."""
+    from PySide6.QtPrintSupport import QPrinter
+
+    class Printer(QPrinter):
+        @override
+        def outputFileName(self) -> str:
+            return ""
+
+    printing = stage.window.dialogs._printing  # pyright: ignore[reportPrivateUsage]
+    shown = stage.desk.controller.shown
+    assert shown.conversation is not None
+    with tempfile.TemporaryDirectory() as folder:
+        printer = Printer(QPrinter.PrinterMode.HighResolution)
+        printer.setOutputFileName(f"{folder}/printed.pdf")
+        printing._print(printer, shown.conversation.id, shown.path[-1].id)  # pyright: ignore[reportPrivateUsage]
+        latest_s = time.monotonic() + _PATIENCE_S
+        while printing._timer.isActive() and time.monotonic() < latest_s:  # pyright: ignore[reportPrivateUsage]
+            stage.turn()
+        if printing._timer.isActive():  # pyright: ignore[reportPrivateUsage]
+            printing._timer.stop()  # pyright: ignore[reportPrivateUsage]
+            printing._is_printing, printing._steps = False, iter(())  # pyright: ignore[reportPrivateUsage]
+    stage.settle()
+
+
 def _menu(stage: Stage) -> None:
     """Open the menu of the message, and fork the conversation at it."""
     conversation = stage.desk.controller.shown.conversation
@@ -427,6 +454,7 @@ ACTS: Mapping[str, Callable[[Stage], None]] = {
     "export": _export,
     "pages": _export_pages,
     "pdf": lambda stage: _export_file(stage, "pdf"),
+    "print": _print,
     "odt": lambda stage: _export_file(stage, "odt"),
     "menu": _menu,
     "theme": _theme,

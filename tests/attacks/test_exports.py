@@ -7,11 +7,13 @@ from pathlib import Path
 
 import psutil
 import pytest
+from pypdf import PdfReader
 from PySide6.QtWidgets import QApplication
 
 from app.__main__ import main
 from app.export.exporting import ExportRequest, ExportResult, Scope, export, run_export
 from app.export.page_maker import PageMaker, PagesError
+from app.export.printing import paper_of, print_pages, print_to_file
 from app.model.exports.excerpt import Excerpt, Options, whole_tree
 from app.model.exports.files import Format
 from app.model.message import MAX_MS
@@ -184,6 +186,32 @@ def test_when_the_process_dies_a_sentence_says_so_and_the_next_export_is_whole(
     assert path.read_text() == "before"
     assert list(export(_excerpt_of(tmp_path, "A short answer."), "pdf", path, Options(), pages))
     assert path.read_bytes().startswith(b"%PDF")
+
+
+def test_a_printed_page_has_the_outlines_of_the_pdf_and_only_wanted_pages(pages: PageMaker, tmp_path: Path) -> None:
+    from PySide6.QtPrintSupport import QPrinter
+
+    excerpt = _excerpt_of(tmp_path, "A word $x^2$ and a\n\n|table|\n|-|\n|cell|\n\n" + "more words " * 1000)
+    printer = QPrinter(QPrinter.PrinterMode.HighResolution)
+    printer.setOutputFileName(str(tmp_path / "printed.pdf"))
+    printer.setPrintRange(QPrinter.PrintRange.PageRange)
+    printer.setFromTo(2, 2)
+    paper = paper_of(printer)
+    assert any(print_pages(excerpt, paper, printer, pages))
+    del printer
+    for _ in print_to_file(excerpt, paper, tmp_path / "file.pdf", pages):
+        pass
+    (printed,), (written,) = (PdfReader(tmp_path / name).pages for name in ("printed.pdf", "file.pdf"))
+    assert "2 / 3" in written.extract_text()
+    assert printed.mediabox == written.mediabox
+    assert printed.extract_text().strip() == ""
+    contents = printed.get_contents()
+    assert contents is not None
+    assert contents.get_data().count(b" c\n") > 1000
+    # A document without the wanted pages is not printed.
+    with pytest.raises(PagesError, match="The document has only 3 pages"):
+        list(print_to_file(excerpt, paper._replace(first=7, end=9), tmp_path / "none.pdf", pages))
+    assert not (tmp_path / "none.pdf").exists()
 
 
 def test_pages_that_need_too_much_memory_end_in_a_sentence(

@@ -1,9 +1,10 @@
-"""Prints the visible branch: opens the system's print dialog, then prints the pages, a few at a time."""
+"""Prints the visible branch: opens the system's print dialog, then prints the pages that another process makes."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Qt, QTimer
@@ -11,7 +12,7 @@ from PySide6.QtWidgets import QWidget
 
 from app.conversation.controller import Controller
 from app.notices import Notice
-from worker.sentence import Sentence
+from worker.sentence import Sentence, SentenceError
 
 if TYPE_CHECKING:
     from PySide6.QtPrintSupport import QPrinter
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from app.model.message import MessageId
 
 _WORK_S = 0.010
+_PAUSE_MS = 5
 
 
 class Printing(QObject):
@@ -28,8 +30,9 @@ class Printing(QObject):
         super().__init__(window)
         self._controller = controller
         self._window = window
-        self._steps: Iterator[object] = iter(())
-        self._timer = QTimer(self, interval=0)
+        self._is_printing = False
+        self._steps: Iterator[bool] = iter(())
+        self._timer = QTimer(self, interval=_PAUSE_MS)
         self._timer.timeout.connect(self._work)
         self._printer: QPrinter | None = None
 
@@ -38,7 +41,7 @@ class Printing(QObject):
         from PySide6.QtPrintSupport import QPrintDialog, QPrinter
 
         conversation, path = self._controller.shown.conversation, self._controller.shown.path
-        if conversation is None or not path or self._timer.isActive():
+        if conversation is None or not path or self._is_printing:
             return
         printer = QPrinter(QPrinter.PrinterMode.HighResolution)
         dialog = QPrintDialog(printer, self._window)
@@ -51,8 +54,9 @@ class Printing(QObject):
         dialog.show()
 
     def _print(self, printer: QPrinter, conversation_id: int, leaf_id: MessageId) -> None:
-        from app.export.printing import print_pages
-        from app.model.exports.excerpt import Options, branch
+        from app.export.page_maker import PageMaker
+        from app.export.printing import paper_of, print_pages, print_to_file
+        from app.model.exports.excerpt import branch
 
         program = self._controller.program
         with program.notices.report_store_errors():
@@ -62,21 +66,37 @@ class Printing(QObject):
                 return
             if excerpt.gaps is not None:
                 program.notices.post(Notice(excerpt.gaps, "warning"))
-            self._printer = printer
-            self._steps = print_pages(excerpt, Options(), printer)
-            self._timer.start()
+            paper, pages, file = paper_of(printer), PageMaker(), printer.outputFileName()
+            self._is_printing = True
+            if file:
+                task = program.archive.run(lambda: print_to_file(excerpt, paper, Path(file), pages))
+                task.done.connect(self._on_printed)
+                task.failed.connect(self._on_failed)
+            else:
+                self._printer = printer
+                self._steps = print_pages(excerpt, paper, printer, pages)
+                self._timer.start()
 
     def _work(self) -> None:
         end = time.monotonic() + _WORK_S
         try:
-            for _ in self._steps:
-                if time.monotonic() >= end:
+            for has_worked in self._steps:
+                if not has_worked or time.monotonic() >= end:
                     return
+        except SentenceError as error:
+            self._on_failed(error.sentence)
         except OSError as error:
-            why = Sentence("The branch could not be printed: {error}.", error=error.strerror or str(error))
-            self._controller.program.notices.post(Notice(why, "warning"))
+            self._on_failed(Sentence("The branch could not be printed: {error}.", error=error.strerror or str(error)))
         else:
-            self._controller.program.notices.post(Notice(Sentence("The branch was sent to the printer.")))
+            self._on_printed()
         self._timer.stop()
         # The printer gets the end of the document when it is deleted.
         self._steps, self._printer = iter(()), None
+
+    def _on_printed(self) -> None:
+        self._is_printing = False
+        self._controller.program.notices.post(Notice(Sentence("The branch was sent to the printer.")))
+
+    def _on_failed(self, why: Sentence) -> None:
+        self._is_printing = False
+        self._controller.program.notices.post(Notice(why, "warning"))
