@@ -3300,6 +3300,10 @@
         <translation>{done} von {total}</translation>
     </message>
     <message>
+        <source>{num} before it</source>
+        <translation>{num} davor</translation>
+    </message>
+    <message>
         <source>being checked</source>
         <translation>wird geprüft</translation>
     </message>
@@ -6690,6 +6694,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
 </context>
 <context>
     <name>ServingLine</name>
+    <message>
+        <source>{num} programs</source>
+        <translation>{num} Programme</translation>
+    </message>
     <message>
         <source>Serving {}</source>
         <translation>Antwortet {}</translation>

@@ -190,6 +190,8 @@ def transfer_text(transfer: Transfer) -> str:
         parts.append(done.format(done=sized(transfer.num_bytes), total=sized(transfer.total_bytes)))
     if transfer.state == "running":
         parts += _activity(transfer)
+    elif transfer.num_ahead:
+        parts.append(translate("Models", "{num} before it").format(num=counted(transfer.num_ahead)))
     # Lines may break only between the parts.
     return " · ".join(part.replace(" ", "\N{NO-BREAK SPACE}") for part in parts)
 

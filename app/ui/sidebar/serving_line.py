@@ -52,7 +52,8 @@ class ServingButton(QPushButton):
         if not served:
             return
         names = dict.fromkeys(one.client.name for one in served)
-        self._who = next(iter(names)) if len(names) == 1 else translate("ServingLine", "%n program(s)", "", len(names))
+        several = translate("ServingLine", "{num} programs").format(num=counted(len(names)))
+        self._who = next(iter(names)) if len(names) == 1 else several
         speed = sum(one.tokens_per_s for one in served)
         self._speed = f" · {_speed(speed)}" if speed else ""
         self.setAccessibleName(self._text())
