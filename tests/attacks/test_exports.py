@@ -191,7 +191,7 @@ def test_when_the_process_dies_a_sentence_says_so_and_the_next_export_is_whole(
 def test_a_printed_page_has_the_outlines_of_the_pdf_and_only_wanted_pages(pages: PageMaker, tmp_path: Path) -> None:
     from PySide6.QtPrintSupport import QPrinter
 
-    excerpt = _excerpt_of(tmp_path, "A word $x^2$ and a\n\n|table|\n|-|\n|cell|\n\n" + "more words " * 1000)
+    excerpt = _excerpt_of(tmp_path, "A word $x^2$ and a\n\n|table|\n|-|\n|cell|\n\n" + "more words " * 600)
     printer = QPrinter(QPrinter.PrinterMode.HighResolution)
     printer.setOutputFileName(str(tmp_path / "printed.pdf"))
     printer.setPrintRange(QPrinter.PrintRange.PageRange)
@@ -202,18 +202,19 @@ def test_a_printed_page_has_the_outlines_of_the_pdf_and_only_wanted_pages(pages:
     for _ in print_to_file(excerpt, paper, tmp_path / "file.pdf", pages):
         pass
     (printed,), (written,) = (PdfReader(tmp_path / name).pages for name in ("printed.pdf", "file.pdf"))
-    assert "2 / 3" in written.extract_text()
+    assert "2 / 2" in written.extract_text()
     assert printed.mediabox == written.mediabox
     assert printed.extract_text().strip() == ""
     contents = printed.get_contents()
     assert contents is not None
     assert contents.get_data().count(b" c\n") > 1000
     # A document without the wanted pages is not printed.
-    with pytest.raises(PagesError, match="The document has only 3 pages"):
+    with pytest.raises(PagesError, match="The document has only 2 pages"):
         list(print_to_file(excerpt, paper._replace(first=7, end=9), tmp_path / "none.pdf", pages))
     assert not (tmp_path / "none.pdf").exists()
 
 
+@pytest.mark.long
 def test_pages_that_need_too_much_memory_end_in_a_sentence(
     pages: PageMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
