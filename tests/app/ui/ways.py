@@ -245,8 +245,12 @@ def open_section_menu(user: User, way: Way, folder: str) -> None:
     else:
         user.bot.waitUntil(user.window.isActiveWindow, timeout=PATIENCE_MS)
         tab_to(user, "Conversations")
-        while screen_reader.focused(rows) != folder:
-            keys(user, "Up")
+        # The current row may stand above or below the section.
+        for key in ("Up", "Down"):
+            for _ in range(rows.rows.rowCount()):
+                if screen_reader.focused(rows) != folder:
+                    keys(user, key)
+        assert screen_reader.focused(rows) == folder
         keys(user, "Menu")
 
 
