@@ -219,7 +219,8 @@ class Controller(QObject):
         The guide is loaded when it is first asked.
         """
         name = clean(name)
-        # That another model could not be loaded no longer matters, even if this one was ready before.
+        # The user has chosen another model, so the notice about the one that failed ends. It ends also if this one was
+        # ready before.
         self._notices.end("model")
         self.shown.choose_model(name)
         if name != GUIDE and (self.model.state not in {"ready", "loading"}):

@@ -1,4 +1,4 @@
-"""What the process that makes pages does: each function yields plain data, and returns plain data."""
+"""The work of the process that makes pages. Each function yields plain data, and returns plain data."""
 
 from __future__ import annotations
 

@@ -281,7 +281,7 @@ class _Cost:
     """The cost of highlights in one paragraph. Qt takes long to paint many."""
 
     each: int
-    """What one highlight costs, as a number of painted characters."""
+    """The cost of one highlight, as a number of painted characters."""
     num_left: int
     """How many more highlights the paragraph may have."""
 

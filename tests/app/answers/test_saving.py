@@ -1,4 +1,4 @@
-"""Saving without requests: what callers are told and what is in the store, compared with plain dictionaries."""
+"""Saving without requests: its reports and the store are compared with plain dictionaries."""
 
 from __future__ import annotations
 
