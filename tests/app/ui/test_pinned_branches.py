@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -34,13 +35,19 @@ def dock(user: User) -> Iterator[TreeDock]:
 
 
 def _pin(user: User, dock: TreeDock, *message_ids: MessageId) -> PinnedBranches:
-    """Pin the branches at these messages and return the list."""
+    """Pin the branches at these messages, each in a millisecond of its own, and return the list in that order."""
     for message_id in message_ids:
         user.controller.pin_branch(message_id)
+        _wait_for_the_next_millisecond(user)
     pinned, num = dock.pinned, len(message_ids)
     user.bot.waitUntil(lambda: pinned.rows.ids[-num:] == list(message_ids), timeout=PATIENCE_MS)
     user.bot.waitUntil(lambda: pinned.height() == pinned.sizeHint().height(), timeout=PATIENCE_MS)
     return pinned
+
+
+def _wait_for_the_next_millisecond(user: User) -> None:
+    now_ms = time.time_ns() // 1_000_000
+    user.bot.waitUntil(lambda: time.time_ns() // 1_000_000 > now_ms, timeout=PATIENCE_MS)
 
 
 def _others(user: User) -> tuple[MessageId, MessageId]:
