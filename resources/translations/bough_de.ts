@@ -6057,6 +6057,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Zeichen, die nicht gelesen oder gespeichert werden können, durch „�“ ersetzt</translation>
     </message>
     <message>
+        <source>encrypted thoughts and summaries of Codex, left out</source>
+        <translation>verschlüsselte Gedanken und Zusammenfassungen von Codex, weggelassen</translation>
+    </message>
+    <message>
         <source>it has {count} tokens</source>
         <translation>sie hat {count} Token</translation>
     </message>
@@ -6155,6 +6159,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>lines of Claude Code that are no messages, left out</source>
         <translation>Zeilen von Claude Code, die keine Nachrichten sind, weggelassen</translation>
+    </message>
+    <message>
+        <source>lines of Codex that are no messages, left out</source>
+        <translation>Zeilen von Codex, die keine Nachrichten sind, weggelassen</translation>
     </message>
     <message>
         <source>loading the model</source>

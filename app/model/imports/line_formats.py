@@ -1,4 +1,4 @@
-"""Formats of one conversation over several JSON lines: llama.cpp's, SillyTavern's, Claude Code's and Gemini CLI's.
+"""Formats of one conversation over several JSON lines: llama.cpp's, SillyTavern's, and those of coding programs.
 
 The lines of a conversation are gathered into one value, which the format's module reads.
 """
@@ -12,12 +12,17 @@ from app.model.imports.blocks import object_of
 from app.model.imports.json_stream import Json
 
 _P = TypeVar("_P")
-_Kind: TypeAlias = Literal["llama.cpp", "SillyTavern", "Claude Code", "Gemini CLI"]
+_Kind: TypeAlias = Literal["llama.cpp", "SillyTavern", "Claude Code", "Gemini CLI", "Codex"]
 
 SILLY_TAVERN = "SillyTavern chat"
 """The key of a chat's lines."""
 CLAUDE_CODE = "Claude Code session"
 """The key of a session's lines."""
+CODEX = "Codex session"
+"""The key of a session's lines."""
+
+_REPEATING: tuple[_Kind, ...] = ("Claude Code", "Codex")
+"""Formats whose conversations have such lines as they begin with also further below."""
 
 
 def gathered(items: Iterable[Json | _P], is_problem: type[_P]) -> Iterator[Json | _P]:
@@ -30,7 +35,7 @@ def gathered(items: Iterable[Json | _P], is_problem: type[_P]) -> Iterator[Json 
             continue
         found = object_of(item)
         begun = _begun(found)
-        if kind is not None and (begun is None or (begun == kind == "Claude Code")):
+        if kind is not None and (begun is None or begun == kind in _REPEATING):
             lines.append(item)
             continue
         if kind is not None:
@@ -52,6 +57,10 @@ def _begun(line: dict[str, Json]) -> _Kind | None:
         return "Gemini CLI"
     if "sessionId" in line and ("parentUuid" in line or "operation" in line or "isSidechain" in line):
         return "Claude Code"
+    if line.get("type") == "session_meta" and "payload" in line:
+        return "Codex"
+    if "instructions" in line and "timestamp" in line and "id" in line and "type" not in line:
+        return "Codex"
     if line.get("type") in {"summary", "file-history-snapshot"} and ("leafUuid" in line or "snapshot" in line):
         return "Claude Code"
     return None
@@ -65,6 +74,8 @@ def _whole(kind: _Kind, lines: list[Json]) -> Json:
             return {SILLY_TAVERN: lines}
         case "Claude Code":
             return {CLAUDE_CODE: lines}
+        case "Codex":
+            return {CODEX: lines}
         case "Gemini CLI":
             head = object_of(lines[0])
             for line in lines[1:]:

@@ -29,6 +29,7 @@ from app.model.imports import (
     chatgpt,
     claude,
     claude_code,
+    codex,
     gemini_cli,
     librechat,
     llama_cpp,
@@ -48,8 +49,8 @@ from worker.sentence import Sentence, verbatim
 _log = logging.getLogger(__name__)
 
 _READERS = (
-    chatgpt, claude, open_webui, llama_cpp, librechat, lm_studio, silly_tavern, claude_code, ai_studio, gemini_cli,
-    chat_records,
+    chatgpt, claude, open_webui, llama_cpp, librechat, lm_studio, silly_tavern, claude_code, codex, ai_studio,
+    gemini_cli, chat_records,
 )  # fmt: skip
 REPLACED = Sentence("characters that can't be read or stored, replaced by “\ufffd”")
 _HEAD_BYTES = 1 << 16

@@ -5,18 +5,19 @@ from __future__ import annotations
 import gzip
 import itertools
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from app.model.exports.excerpt import Excerpt, whole_tree
+from app.model.exports.excerpt import whole_tree
 from app.model.imports import chat_records
 from app.model.imports.source import REPLACED
 from app.model.store import Store
 from tests.app.model.exports.excerpts import import_all
 from tests.app.model.imports import samples
+from tests.app.model.imports.drawn import drawn, imported, lines
 from tests.long import in_long_runs
 
 
@@ -25,31 +26,6 @@ def store(tmp_path: Path) -> Iterator[Store]:
     store = Store(tmp_path / "c.sqlite3")
     yield store
     store.close()
-
-
-def _lines(values: Sequence[Any]) -> str:
-    return "\n".join(map(json.dumps, values))
-
-
-def _imported(store: Store, path: Path, content: str | bytes) -> Excerpt:
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
-    summary = import_all(store, path)
-    assert summary.problems == []
-    (conversation_id,) = summary.conversation_ids
-    # The same file has nothing new.
-    again = import_all(store, path)
-    assert (again.num_conversations, len(again.twins)) == (0, 1)
-    return whole_tree(store, conversation_id)
-
-
-def _drawn(excerpt: Excerpt) -> list[str]:
-    """Return each message as `parent's index < own index role: text`, without the root and an empty system prompt."""
-    indices = {message.id: index for index, message in enumerate(excerpt.messages)}
-    return [
-        f"{'' if message.parent_id is None else indices[message.parent_id]}<{index} {message.role}: {message.text}"
-        for index, message in enumerate(excerpt.messages)
-        if message.role != "root" and (message.role != "system" or message.text)
-    ]
 
 
 def _llama(message_id: str, parent: str | None, role: str, content: str, **more: Any) -> dict[str, Any]:
@@ -69,8 +45,8 @@ _LLAMA_CPP = [
 
 
 def test_llama_cpp_writes_a_line_per_message(store: Store, tmp_path: Path) -> None:
-    excerpt = _imported(store, tmp_path / "c.jsonl", _lines(_LLAMA_CPP))
-    assert _drawn(excerpt) == [
+    excerpt = imported(store, tmp_path / "c.jsonl", lines(_LLAMA_CPP))
+    assert drawn(excerpt) == [
         "0<1 system: Be brief.",
         "1<2 user: Why?",
         "2<3 assistant: <think>\nHm.\n</think>\n\nOne",
@@ -85,7 +61,7 @@ def test_llama_cpp_writes_a_line_per_message(store: Store, tmp_path: Path) -> No
 
 def test_a_file_may_have_several_sessions(store: Store, tmp_path: Path) -> None:
     second = [_LLAMA_CPP[0] | {"id": "d", "name": "Second"}, *_LLAMA_CPP[1:]]
-    (tmp_path / "c.txt").write_text(_lines([*_LLAMA_CPP, *second]))
+    (tmp_path / "c.txt").write_text(lines([*_LLAMA_CPP, *second]))
     summary = import_all(store, tmp_path / "c.txt")
     assert [found.name for found in store.conversations.all()] == ["Second", "Ownership"]
     assert dict(summary.programs) == {"llama.cpp": 2}
@@ -100,8 +76,8 @@ def test_swipes_of_silly_tavern_are_versions(store: Store, tmp_path: Path) -> No
         {"name": "Mara", "is_user": False, "send_date": 1_790_725_127_298, "mes": "No!", "swipes": ["Yes.", "No."]},
         {"name": "Note", "is_user": False, "is_system": True, "send_date": "2026-10-05T09:32:00.000Z", "mes": "Rain."},
     ]  # fmt: skip
-    excerpt = _imported(store, tmp_path / "Mara.jsonl", _lines(chat))
-    assert _drawn(excerpt) == [
+    excerpt = imported(store, tmp_path / "Mara.jsonl", lines(chat))
+    assert drawn(excerpt) == [
         "1<2 assistant: <think>\nGreet.\n</think>\n\nHello.",
         "1<3 assistant: Hi.",
         "2<4 user: Can you?",
@@ -140,8 +116,8 @@ def test_a_session_of_claude_code_keeps_its_branches_and_the_order_of_its_tool_c
         _code("u2", None, "user", "Fix that", isMeta=True),
         {"type": "summary", "summary": "Fixing", "leafUuid": "b"},
     ]
-    excerpt = _imported(store, tmp_path / "s.jsonl", _lines(session))
-    assert _drawn(excerpt) == [
+    excerpt = imported(store, tmp_path / "s.jsonl", lines(session))
+    assert drawn(excerpt) == [
         "1<2 user: Fix it",
         "2<3 assistant: <think>\nLook.\n</think>\n\nI look.",
         '3<4 note: Tool call: Read\n\n```json\n{\n  "path": "a"\n}\n```',
@@ -171,8 +147,8 @@ def test_prompts_of_ai_studio_keep_thoughts_models_and_times(store: Store, tmp_p
             "pendingInputs": [{"text": "", "role": "user"}],
         },
     }
-    excerpt = _imported(store, tmp_path / "A prompt", json.dumps(prompt, indent=2))
-    assert _drawn(excerpt) == [
+    excerpt = imported(store, tmp_path / "A prompt", json.dumps(prompt, indent=2))
+    assert drawn(excerpt) == [
         "0<1 system: Be brief.",
         "1<2 note: File: d1\n\nIt is not in the file that was imported.",
         "2<3 user: What is it?",
@@ -200,9 +176,9 @@ def _gemini_messages() -> list[Any]:
 def test_a_session_of_gemini_cli(store: Store, tmp_path: Path, *, is_lines: bool) -> None:
     head = {"sessionId": "s", "projectHash": "p", "startTime": "2026-03-11T21:02:50.057Z"}
     messages = _gemini_messages()
-    content = _lines([head, *messages]) if is_lines else json.dumps(head | {"messages": messages}, indent=1)
-    excerpt = _imported(store, tmp_path / "session-1.json", content)
-    assert _drawn(excerpt) == [
+    content = lines([head, *messages]) if is_lines else json.dumps(head | {"messages": messages}, indent=1)
+    excerpt = imported(store, tmp_path / "session-1.json", content)
+    assert drawn(excerpt) == [
         "1<2 user: Fix it",
         "2<3 assistant: <think>\nPlan\n\nLook.\n</think>\n\nI look.",
         '3<4 note: Tool call: read\n\n```json\n{\n  "path": "a"\n}\n```',
@@ -228,8 +204,8 @@ def test_citations_of_chatgpt_become_links_and_other_marks_go(store: Store, tmp_
             "content_type": "code", "text": json.dumps(canvas)}}},
     }  # fmt: skip
     export = [{"id": "i", "mapping": mapping, "is_archived": True, "default_model_slug": "gpt-5", "update_time": 9e8}]
-    excerpt = _imported(store, tmp_path / "conversations.json", json.dumps(export))
-    assert _drawn(excerpt) == [
+    excerpt = imported(store, tmp_path / "conversations.json", json.dumps(export))
+    assert drawn(excerpt) == [
         "1<2 user: Where to?",
         "2<3 note: File: audio file_1\n\nIt is not in the file that was imported.",
         "3<4 assistant: Lyon. ([Lyon (city)](https://example.org/lyon))",
@@ -301,10 +277,10 @@ def test_a_question_that_both_answers_of_a_pair_repeat_is_kept_once(store: Store
         {"prompt": "q", "chosen": turns("q", "yes"), "rejected": turns("q", "no!")},
         {"prompt": "another", "chosen": turns("q", "yes"), "rejected": turns("r", "no!")},
     ]
-    (tmp_path / "in.jsonl").write_text(_lines(pairs))
+    (tmp_path / "in.jsonl").write_text(lines(pairs))
     summary = import_all(store, tmp_path / "in.jsonl")
     assert summary.remarks == {chat_records.REPEATED: 3}
-    trees = [_drawn(whole_tree(store, found)) for found in summary.conversation_ids]
+    trees = [drawn(whole_tree(store, found)) for found in summary.conversation_ids]
     assert trees[0] == ["1<2 user: q", "2<3 assistant: no", "2<4 assistant: yes"]
     assert trees[1] == ["1<2 user: q", "2<3 assistant: no!", "2<4 assistant: yes"]
     assert len(trees[2]) == 5
