@@ -6173,6 +6173,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Laden des Modells ({stage})</translation>
     </message>
     <message>
+        <source>marks of sources and pictures that the file does not contain, left out</source>
+        <translation>Zeichen für Quellen und Bilder, die die Datei nicht enthält, weggelassen</translation>
+    </message>
+    <message>
         <source>message {id} can&apos;t be read ({error})</source>
         <translation>Nachricht {id} kann nicht gelesen werden ({error})</translation>
     </message>
@@ -6211,6 +6215,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>preparing the answer format</source>
         <translation>Vorbereiten des Antwortformats</translation>
+    </message>
+    <message>
+        <source>projects, tasks and media posts of Grok, left out</source>
+        <translation>Projekte, Aufgaben und Medienbeiträge von Grok, weggelassen</translation>
     </message>
     <message>
         <source>questions that both answers of a pair repeat, kept once</source>

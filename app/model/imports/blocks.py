@@ -5,10 +5,10 @@ from __future__ import annotations
 import base64
 import binascii
 import mimetypes
+import re
 from collections import Counter
-from collections.abc import Callable
 from datetime import datetime
-from typing import NamedTuple, TypeAlias, cast
+from typing import cast
 
 import msgspec
 
@@ -21,6 +21,14 @@ KEPT_AS_NOTES = Sentence("tool calls, tool results and messages of other roles, 
 NOT_IN_THE_FILE = Sentence("pictures and files that the file does not contain, replaced by placeholders")
 KEPT_ATTACHMENTS = Sentence("pictures and files, stored with their messages")
 EMPTY_MESSAGES = Sentence("empty messages, left out")
+
+_SUFFIXES = {
+    re.compile(rb"\x89PNG\r\n"): ".png",
+    re.compile(rb"\xff\xd8\xff"): ".jpg",
+    re.compile(rb"GIF8[79]a"): ".gif",
+    re.compile(rb"RIFF....WEBP", re.DOTALL): ".webp",
+    re.compile(rb"%PDF-"): ".pdf",
+}
 
 
 def object_of(value: Json) -> dict[str, Json]:
@@ -69,21 +77,6 @@ def formatted(value: Json) -> str:
             return "(too deep to be shown)"
 
 
-class AttachedFile(NamedTuple):
-    """A file in an export that belongs to a message."""
-
-    name: str
-    data: bytes
-
-
-FindFile: TypeAlias = Callable[[str], AttachedFile | None]
-"""Returns an attached file by its id, or None."""
-
-
-def no_files(_file_id: str) -> None:
-    """The `FindFile` of exports without files."""
-
-
 def with_reasoning(reasoning: str, text: str) -> str:
     """Return an answer after its reasoning in `<think>` tags, as models write it."""
     return f"<think>\n{reasoning.strip()}\n</think>\n\n{text}" if reasoning.strip() else text
@@ -91,12 +84,13 @@ def with_reasoning(reasoning: str, text: str) -> str:
 
 def with_links(text: str, links: dict[str, str]) -> str:
     """Return a text followed by links, each a title by its address."""
-    shown = [f"[{_one_line(title).replace('[', '(').replace(']', ')')}]({url})" for url, title in links.items()]
+    shown = [f"[{link_title(title)}]({url})" for url, title in links.items()]
     return f"{text} ({', '.join(shown)})" if shown else text
 
 
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
+def link_title(text: str) -> str:
+    """Return a text that can be the title of a Markdown link: one line, without square brackets."""
+    return " ".join(text.split()).replace("[", "(").replace("]", ")")
 
 
 def tool_call_note(name: str, arguments: Json, remarks: Counter[Sentence]) -> str:
@@ -126,7 +120,7 @@ def missing_file_note(name: str, remarks: Counter[Sentence]) -> str:
 
 def picture_note(name: str, url: str, remarks: Counter[Sentence]) -> str:
     """Return a note with a picture, or with its address if it is not in the export."""
-    name = " ".join(name.split()).replace("[", "(").replace("]", ")") or "picture"
+    name = link_title(name) or "picture"
     head, _, data = url.partition(",")
     if head.startswith("data:") and _is_base64(data):
         remarks[KEPT_ATTACHMENTS] += 1
@@ -138,7 +132,7 @@ def picture_note(name: str, url: str, remarks: Counter[Sentence]) -> str:
 def file_note(name: str, data: bytes, remarks: Counter[Sentence]) -> str:
     """Return a note with a file."""
     remarks[KEPT_ATTACHMENTS] += 1
-    name = " ".join(name.split()).replace("[", "(").replace("]", ")")
+    name = link_title(name)
     kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
     label = "Picture" if kind.startswith("image/") else "File"
     return note(f"{label}: {name}", f"![{name}](data:{kind};base64,{base64.b64encode(data).decode()})")
@@ -148,6 +142,20 @@ def file_text(name: str, words: str, remarks: Counter[Sentence]) -> str:
     """Return a text file as a part of its message, because the model has processed it."""
     remarks[KEPT_ATTACHMENTS] += 1
     return f"File: {name or 'without a name'}\n\n{fenced(words)}"
+
+
+def name_with_suffix(name: str, data: bytes) -> str:
+    """Return a file's name with the suffix of what is in it, if that is a picture or a PDF."""
+    suffix = next((suffix for begin, suffix in _SUFFIXES.items() if begin.match(data)), "")
+    return name if name.lower().endswith(suffix) else f"{name}{suffix}"
+
+
+def text_in(data: bytes) -> str | None:
+    """Return the text in a file without a suffix; None if it is none."""
+    try:
+        return None if b"\0" in data or data.startswith(b"%PDF-") else data.decode()
+    except UnicodeDecodeError:
+        return None
 
 
 def is_blocks(value: Json) -> bool:

@@ -8,7 +8,8 @@ from collections import Counter
 import msgspec
 
 from app.model.imports import blocks
-from app.model.imports.blocks import FindFile, formatted, id_of, list_of, ms_of, no_files, object_of, text_of
+from app.model.imports.blocks import formatted, id_of, list_of, ms_of, object_of, text_of
+from app.model.imports.bundle import NOTHING_NEARBY, FindFile, Nearby
 from app.model.imports.foreign import (
     ForeignConversation,
     ForeignMessage,
@@ -32,7 +33,7 @@ def is_one(item: dict[str, Json]) -> bool:
     return "mapping" in item
 
 
-def conversation(item: dict[str, Json], find_file: FindFile = no_files) -> ForeignConversation:
+def conversation(item: dict[str, Json], nearby: Nearby = NOTHING_NEARBY) -> ForeignConversation:
     """Read one conversation. Raises `UnreadableError`."""
     mapping = object_of(item["mapping"])
     if not mapping:
@@ -40,7 +41,7 @@ def conversation(item: dict[str, Json], find_file: FindFile = no_files) -> Forei
     remarks: Counter[Sentence] = Counter()
     kept: dict[str, ForeignMessage] = {}
     for node_id, node in mapping.items():
-        if (message := _message(node_id, object_of(node), remarks, find_file)) is not None:
+        if (message := _message(node_id, object_of(node), remarks, nearby.find)) is not None:
             kept[node_id] = message
     for node_id, message in kept.items():
         message.parent = _nearest_kept_parent(mapping, kept, node_id)

@@ -17,7 +17,7 @@ from msgspec import Struct, field
 
 from app.model.database import StoreError
 from app.model.grafts import Graft
-from app.model.imports.source import Found, Problem, conversations_in, num_bytes
+from app.model.imports.source import Aside, Found, Problem, conversations_in, num_bytes
 from app.model.imports.turn import Turn
 from app.model.message import Message
 from app.model.sources import OURS, Head, Known, Source, digest_of, head_of, keys_of, news_of
@@ -116,6 +116,8 @@ def _run(
             for found in conversations_in(path, now_ms, advance):
                 if isinstance(found, Problem):
                     _add_problem(summary, found)
+                elif isinstance(found, Aside):
+                    summary.remarks += found.remarks
                 else:
                     writer.take(found)
                 yield Progress(done, total, summary.num_conversations, summary.num_messages)

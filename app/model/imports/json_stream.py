@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import IO, Any, TypeAlias
 
@@ -180,13 +181,14 @@ def _is_too_large(number: bytes) -> bool:
     return math.isinf(float(number))
 
 
-def json_values_in(file: CountedFile, num_levels: int) -> Iterator[Json]:
+def json_values_in(file: CountedFile, num_levels: int, others: Counter[str] | None = None) -> Iterator[Json]:
     """Yield the values at the nesting depth `num_levels`.
 
-    0: all values of the file; 1: the elements of its array; 2: the elements of its array `conversations`. Raises
-    `ijson.JSONError` where the file is damaged.
+    0: all values of the file; 1: the elements of its array; 2: the elements of its array `conversations`; those of its
+    other arrays are counted in `others`. Raises `ijson.JSONError` where the file is damaged.
     """
     depth, key, is_inside = 0, "", num_levels == 0
+    array = ""
     builder = ijson.ObjectBuilder()
     for event, value in ijson.basic_parse(MendedJson(file), use_float=True, multiple_values=num_levels == 0):
         if event in {"end_map", "end_array"}:
@@ -200,5 +202,8 @@ def json_values_in(file: CountedFile, num_levels: int) -> Iterator[Json]:
             key = value
         elif depth == num_levels - 1:
             is_inside = event == "start_array" and (num_levels == 1 or key == "conversations")
+            array = key if event == "start_array" else ""
+        elif depth == num_levels and array and others is not None and event not in {"end_map", "end_array"}:
+            others[array] += 1
         if event in {"start_map", "start_array"}:
             depth += 1

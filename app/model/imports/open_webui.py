@@ -117,7 +117,7 @@ def _sources(theirs: dict[str, Json]) -> dict[str, str]:
             url = text_of(object_of(meta).get("source")) or text_of(object_of(meta).get("url"))
             if url.startswith(("http://", "https://")):
                 title = text_of(object_of(meta).get("title")) or text_of(object_of(meta).get("name")) or url
-                links[url] = " ".join(title.split()).replace("[", "(").replace("]", ")")
+                links[url] = blocks.link_title(title)
     return links
 
 

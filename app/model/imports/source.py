@@ -31,6 +31,7 @@ from app.model.imports import (
     claude_code,
     codex,
     gemini_cli,
+    grok,
     librechat,
     llama_cpp,
     lm_studio,
@@ -38,7 +39,8 @@ from app.model.imports import (
     silly_tavern,
     transcript,
 )
-from app.model.imports.blocks import AttachedFile, FindFile, no_files, object_of, text_of
+from app.model.imports.blocks import list_of, object_of, text_of
+from app.model.imports.bundle import Archive, Bundle, Folder, Nearby, Surroundings, alone
 from app.model.imports.encodings import plain
 from app.model.imports.foreign import ForeignConversation, UnreadableError, grafted
 from app.model.imports.input_file import opened
@@ -48,16 +50,20 @@ from worker.sentence import Sentence, verbatim
 
 _log = logging.getLogger(__name__)
 
+_WITH_FILES = (chatgpt, grok)
+"""Readers of conversations that refer to other files."""
 _READERS = (
-    chatgpt, claude, open_webui, llama_cpp, librechat, lm_studio, silly_tavern, claude_code, codex, ai_studio,
+    *_WITH_FILES, claude, open_webui, llama_cpp, librechat, lm_studio, silly_tavern, claude_code, codex, ai_studio,
     gemini_cli, chat_records,
 )  # fmt: skip
 REPLACED = Sentence("characters that can't be read or stored, replaced by “\ufffd”")
 _HEAD_BYTES = 1 << 16
 _ARCHIVE = b"PK\x03\x04"
-_MAX_ATTACHED_BYTES = 32 << 20
 _MAX_TRANSCRIPT_BYTES = 256 << 20
 _BOUGH_HEAD = re.compile(rb'\s*\{\s*"format"\s*:\s*"bough"')
+_GROK_HEAD = re.compile(rb'"conversations"\s*:\s*\[\s*\{\s*"(?:conversation|responses)"\s*:')
+_COMPANIONS = {"prod-mc-auth-mgmt-api.json", "prod-mc-billing.json"}
+"""Files of exports without conversations."""
 _VERSION = re.compile(rb'"version"\s*:\s*(\d+)')
 
 
@@ -76,24 +82,38 @@ class Problem(NamedTuple):
     why: Sentence
 
 
-def conversations_in(path: Path, now_ms: int, advance: Callable[[int], None]) -> Iterator[Found | Problem]:
+class Aside(NamedTuple):
+    """Counts of what a file has besides its conversations, and that is left out."""
+
+    remarks: Counter[Sentence]
+
+
+def conversations_in(path: Path, now_ms: int, advance: Callable[[int], None]) -> Iterator[Found | Problem | Aside]:
     """Yield the conversations and problems of a file, a folder or an archive. Never raises.
 
     `now_ms` is the time of conversations without one; `advance` is called with the number of bytes read.
     """
-    if path.is_dir():
-        files = sorted(found for found in path.rglob("*") if found.suffix.lower() in SUFFIXES and found.is_file())
-        if not files:
-            yield Problem(verbatim(str(path)), Sentence("this folder contains no files with conversations"))
-        for file in files:
-            yield from conversations_in(file, now_ms, advance)
+    if not path.is_dir():
+        yield from _in_path(path, alone(path), now_ms, advance)
         return
+    folder = Folder(path)
+    surroundings = Surroundings(folder)
+    readable = _readable(folder)
+    if not readable:
+        yield Problem(verbatim(str(path)), Sentence("this folder contains no files with conversations"))
+    for file in readable:
+        yield from _in_path(path / file, surroundings.of(file), now_ms, advance)
+
+
+def _in_path(
+    path: Path, nearby: Nearby, now_ms: int, advance: Callable[[int], None]
+) -> Iterator[Found | Problem | Aside]:
     try:
         # The file is opened only once, since it may be a pipe.
         with opened(path) as file:
             if file.seekable() and zipfile.is_zipfile(file):
                 with zipfile.ZipFile(file) as archive:
-                    yield from _in_archive(archive, str(path), now_ms, advance)
+                    yield from _in_archive(Archive(archive), str(path), now_ms, advance)
                 return
             if file.seekable():
                 file.seek(0)
@@ -101,7 +121,7 @@ def conversations_in(path: Path, now_ms: int, advance: Callable[[int], None]) ->
             if file.seekable() and counted.peek(_HEAD_BYTES).startswith(_ARCHIVE):
                 yield Problem(verbatim(str(path)), Sentence("the archive is incomplete or damaged"))
                 return
-            yield from _in_file(counted, path.name, str(path), now_ms, no_files)
+            yield from _in_file(counted, str(path), now_ms, nearby)
     except UnreadableError as error:
         yield Problem(verbatim(str(path)), error.sentence)
     except Exception as error:  # noqa: BLE001 (the other files must be read, whatever the error)
@@ -110,39 +130,35 @@ def conversations_in(path: Path, now_ms: int, advance: Callable[[int], None]) ->
         yield Problem(verbatim(str(path)), Sentence("it can't be read ({error})", error=why))
 
 
+def _readable(bundle: Bundle) -> list[str]:
+    """Return the files that may hold conversations."""
+    return [path for path in bundle.paths if path.lower().endswith(SUFFIXES) and Path(path).name not in _COMPANIONS]
+
+
 def _in_archive(
-    archive: zipfile.ZipFile, where: str, now_ms: int, advance: Callable[[int], None]
-) -> Iterator[Found | Problem]:
-    names = [info.filename for info in archive.infolist() if not info.is_dir()]
-    readable = [name for name in names if name.lower().endswith(SUFFIXES) and not name.lower().endswith(".zip")]
+    archive: Archive, where: str, now_ms: int, advance: Callable[[int], None]
+) -> Iterator[Found | Problem | Aside]:
+    readable = [path for path in _readable(archive) if not path.lower().endswith(".zip")]
     # Exports of ChatGPT and Claude also contain JSON files without conversations.
-    chosen = [name for name in readable if Path(name).name.lower().startswith("conversations")] or readable
+    chosen = [path for path in readable if Path(path).name.lower().startswith("conversations")] or readable
     if not chosen:
         yield Problem(verbatim(where), Sentence("this archive contains no files with conversations"))
-
-    def find_file(file_id: str) -> AttachedFile | None:
-        for name in names:
-            if Path(name).name.startswith(file_id) and archive.getinfo(name).file_size <= _MAX_ATTACHED_BYTES:
-                try:
-                    return AttachedFile(Path(name).name, archive.read(name))
-                except Exception:  # noqa: BLE001 (a damaged file must not stop the import)
-                    _log.warning("%s: %s can't be read", where, name)
-        return None
-
-    for name in chosen:
-        with archive.open(name) as file:
-            yield from _in_file(CountedFile(file, advance), name, f"{where}: {name}", now_ms, find_file)
+    surroundings = Surroundings(archive)
+    for path in chosen:
+        with archive.open(path) as file:
+            yield from _in_file(CountedFile(file, advance), f"{where}: {path}", now_ms, surroundings.of(path))
 
 
-def _in_file(file: CountedFile, name: str, where: str, now_ms: int, find_file: FindFile) -> Iterator[Found | Problem]:
+def _in_file(file: CountedFile, where: str, now_ms: int, nearby: Nearby) -> Iterator[Found | Problem | Aside]:
     file = plain(file)
     head = file.peek(_HEAD_BYTES)
     begin = head.lstrip()[:1]
-    suffix = Path(name).suffix.lower()
+    suffix = Path(nearby.path).suffix.lower()
     if suffix in {".md", ".markdown"} or begin not in b"[{" or not begin:
         yield from _in_transcript(file, where, now_ms)
         return
     items: Iterator[Json | Problem]
+    others: Counter[str] = Counter()
     is_bough = _BOUGH_HEAD.match(head) is not None
     if is_bough:
         version = _VERSION.search(head)
@@ -152,11 +168,13 @@ def _in_file(file: CountedFile, name: str, where: str, now_ms: int, find_file: F
             yield Problem(verbatim(where), error.sentence)
             return
         items = _items(file, where, num_levels=2)
+    elif _GROK_HEAD.search(head) is not None:
+        items = _items(file, where, num_levels=2, others=others)
     elif begin == b"[":
         items = _items(file, where, num_levels=1)
     else:
         items = _lines(file, where) if _has_lines(head) else _items(file, where, num_levels=0)
-        items = gathered(items, Problem)
+        items = _unwrapped(gathered(items, Problem), others)
     is_empty = True
     for number, item in enumerate(items, 1):
         is_empty = False
@@ -172,7 +190,7 @@ def _in_file(file: CountedFile, name: str, where: str, now_ms: int, find_file: F
                 remarks = Counter[Sentence]()
                 result = Found(bough.conversation(found, remarks), bough.NAME, remarks)
             else:
-                result = _foreign(found, now_ms, find_file)
+                result = _foreign(found, now_ms, nearby)
             if num_replaced:
                 result.remarks[REPLACED] += num_replaced
             yield result
@@ -181,8 +199,22 @@ def _in_file(file: CountedFile, name: str, where: str, now_ms: int, find_file: F
         except Exception as error:  # noqa: BLE001 (the other conversations must be read, whatever the error)
             _log.exception("A conversation could not be read")
             yield Problem(place, Sentence("it can't be read ({error})", error=type(error).__name__))
+    if others:
+        yield Aside(Counter({grok.LEFT_OUT: others.total()}))
     if is_empty:
         yield Problem(verbatim(where), Sentence("it contains no conversations"))
+
+
+def _unwrapped(items: Iterator[Json | Problem], others: Counter[str]) -> Iterator[Json | Problem]:
+    """Yield the conversations of an export of Grok one by one if it came as one value."""
+    for item in items:
+        found = {} if isinstance(item, Problem) else object_of(item)
+        first = next(iter(list_of(found.get("conversations"))), None)
+        if not grok.is_one(object_of(first)):
+            yield item
+            continue
+        others.update({key: len(list_of(value)) for key, value in found.items() if key != "conversations"})
+        yield from list_of(found["conversations"])
 
 
 def _has_lines(head: bytes) -> bool:
@@ -204,15 +236,16 @@ def _is_json(line: bytes) -> bool:
     return True
 
 
-def _foreign(item: dict[str, Json], now_ms: int, find_file: FindFile) -> Found:
+def _foreign(item: dict[str, Json], now_ms: int, nearby: Nearby) -> Found:
     reader = next((reader for reader in _READERS if reader.is_one(item)), None)
     if reader is None:
         names = ", ".join(sorted(map(str, item)))[:100]
         if not names:
             raise UnreadableError(Sentence("Bough does not know this format"))
         raise UnreadableError(Sentence("Bough does not know this format; its fields are {names}", names=names))
+    with_files = next((found for found in _WITH_FILES if found is reader), None)
     theirs: ForeignConversation
-    theirs = chatgpt.conversation(item, find_file) if reader is chatgpt else reader.conversation(item)
+    theirs = reader.conversation(item) if with_files is None else with_files.conversation(item, nearby)
     return Found(grafted(theirs, now_ms, str(reader.NAME)), reader.NAME, theirs.remarks)
 
 
@@ -251,10 +284,12 @@ def _damage(position: int, error: str, num_before: int) -> Sentence:
     )
 
 
-def _items(file: CountedFile, where: str, *, num_levels: int) -> Iterator[Json | Problem]:
+def _items(
+    file: CountedFile, where: str, *, num_levels: int, others: Counter[str] | None = None
+) -> Iterator[Json | Problem]:
     number = 0
     try:
-        for item in json_values_in(file, num_levels):
+        for item in json_values_in(file, num_levels, others):
             number += 1
             yield item
     except ijson.JSONError as error:

@@ -251,7 +251,7 @@ def test_a_file_is_recognised_whatever_its_name_and_encoding(store: Store, tmp_p
         {"messages": [{"sender": "human", "message": "q"}]},
         {"messages": [{"type": "user", "content": "q"}, {"type": "gemini", "content": "a"}]},
         {"messages": ["q", "a"]},
-        {"conversations": [{"conversation": {"id": "1"}, "responses": []}]},
+        {"conversations": [{"chat": "1", "answers": []}]},
         {"chosen": 7, "rejected": {}},
     ],
 )

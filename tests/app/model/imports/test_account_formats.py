@@ -1,0 +1,172 @@
+"""Exports of accounts and folders of chats: a small one of each program, written as the program does."""
+
+from __future__ import annotations
+
+import base64
+import json
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.model.exports.excerpt import whole_tree
+from app.model.imports import grok
+from app.model.store import Store
+from tests.app.model.exports.excerpts import import_all
+from tests.app.model.imports.drawn import drawn, imported
+from tests.app.model.imports.samples import PNG
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    store = Store(tmp_path / "c.sqlite3")
+    yield store
+    store.close()
+
+
+_UPLOAD = "6f1c2a1e-0000-4000-8000-000000000001"
+_GONE = "6f1c2a1e-0000-4000-8000-000000000002"
+
+
+def _mongo(ms: int) -> dict[str, Any]:
+    return {"$date": {"$numberLong": str(ms)}}
+
+
+def _said(response_id: str, parent: str | None, sender: str, message: str, **more: Any) -> dict[str, Any]:
+    response = {"_id": response_id, "conversation_id": "c", "parent_response_id": parent, "sender": sender,
+                "message": message, "create_time": _mongo(1_767_261_600_000)}  # fmt: skip
+    return {"response": response | more, "share_link": None}
+
+
+def _cite(card_id: str) -> str:
+    inner = '<argument name="citation_id">0</argument>'
+    attributes = f'card_id="{card_id}" card_type="citation_card" type="render_inline_citation"'
+    return f"<grok:render {attributes}>{inner}</grok:render>"
+
+
+_CALL = (
+    "<xai:tool_usage_card><xai:tool_usage_card_id>t</xai:tool_usage_card_id><xai:tool_name>web_search</xai:tool_name>"
+    '<xai:tool_args><![CDATA[{"query":"moss"}]]></xai:tool_args></xai:tool_usage_card>'
+)
+_GROK: dict[str, Any] = {
+    "conversations": [
+        {
+            "conversation": {"id": "c", "title": "Moss", "create_time": "2026-01-01T10:00:00.123456Z",
+                             "modify_time": "2026-01-01T11:00:00.000000Z", "starred": True, "leaf_response_id": None},
+            "responses": [
+                _said("u", None, "human", "What is it?", file_attachments=[_UPLOAD, _GONE]),
+                _said("a", "u", "ASSISTANT", f"Moss.{_cite('k')}{_cite('lost')} Really.", model="grok-4",
+                      create_time=_mongo(1_767_261_605_250), xpost_ids=["17"],
+                      steps=[{"tagged_text": {"summary": "Look it up.", "tool_usage_card": _CALL, "header": "Search"},
+                              "tag_order": ["header", "summary", "tool_usage_card"],
+                              "tool_usage_results": [{"tool_usage_card_id": "t", "text": "found"}]}],
+                      thinking_trace=f"Search Look it up. {_CALL}",
+                      agent_thinking_traces=[{"thinking_trace": "One more thought."}],
+                      card_attachments_json=[json.dumps({"id": "k", "cardType": "citation_card",
+                                                         "url": "https://example.org/moss"})],
+                      web_search_results=[{"url": "https://example.org/all", "title": "All [moss]"}],
+                      cited_web_search_results=[{"url": "https://example.org/moss", "title": "Moss"}]),
+                _said("b", "u", "grok-3", "Lichen", partial=True, create_time=_mongo(1_767_261_606_000)),
+                _said("v", "b", "human", "Draw it", create_time=_mongo(1_767_261_607_000)),
+                _said("w", "v", "assistant", "", model="grok-3", create_time=_mongo(1_767_261_608_000),
+                      generated_image_urls=["users/x/generated/y/image.jpg"], error="Failed to respond."),
+            ],
+        }
+    ],
+    "projects": [{"workspace_id": "p", "name": "Plants"}],
+    "tasks": [],
+    "media_posts": [{"id": "m", "original_prompt": "A cat"}, {"id": "n", "tags": [1]}],
+}  # fmt: skip
+_GROK_DRAWN = [
+    "1<2 user: What is it?",
+    f"2<3 note: Picture: {_UPLOAD}.png\n\n![{_UPLOAD}.png](data:image/png;base64,{PNG})",
+    f"3<4 note: File: {_GONE}\n\nIt is not in the file that was imported.",
+    "4<5 assistant: <think>\nSearch\n\nLook it up.\n</think>\n\n",
+    '5<6 note: Tool call: web_search\n\n```\n{"query":"moss"}\n```',
+    '6<7 note: Tool result: web_search\n\n```json\n{\n  "text": "found"\n}\n```',
+    "7<8 assistant: <think>\nOne more thought.\n</think>\n\nMoss. ([example.org](https://example.org/moss)) Really.",
+    "8<9 note: Sources\n\n- [Moss](https://example.org/moss)",
+    (
+        "9<10 note: Search results\n\n- [https://x.com/i/status/17](https://x.com/i/status/17)\n"
+        "- [All (moss)](https://example.org/all)"
+    ),
+    "4<11 assistant: Lichen",
+    "11<12 user: Draw it",
+    "12<13 note: Picture: picture\n\nusers/x/generated/y/image.jpg",
+    "13<14 note: Error\n\nFailed to respond.",
+]
+
+
+def _grok_archive(path: Path, backend: Any) -> None:
+    folder = "ttl/30d/export_data/0d1c"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(f"{folder}/prod-mc-auth-mgmt-api.json", "{}")
+        archive.writestr(f"{folder}/prod-mc-billing.json", '{"balance": 0}')
+        archive.writestr(f"{folder}/prod-grok-backend.json", json.dumps(backend))
+        archive.writestr(f"{folder}/prod-mc-asset-server/{_UPLOAD}/content", base64.b64decode(PNG))
+
+
+@pytest.mark.parametrize("how", ["archive", "folder"])
+def test_the_export_of_a_grok_account_keeps_its_tree_and_all_parts(store: Store, tmp_path: Path, how: str) -> None:
+    path = tmp_path / "export.zip"
+    _grok_archive(path, _GROK)
+    if how == "folder":
+        with zipfile.ZipFile(path) as archive:
+            archive.extractall(tmp_path / "export")
+        path = tmp_path / "export"
+    summary = import_all(store, path)
+    assert (summary.problems, dict(summary.programs)) == ([], {"Grok": 1})
+    assert summary.remarks[grok.LEFT_OUT] == 3
+    excerpt = whole_tree(store, summary.conversation_ids[0])
+    assert drawn(excerpt) == _GROK_DRAWN
+    conversation = excerpt.conversation
+    assert (conversation.name, conversation.created_ms) == ("Moss", 1_767_261_600_123)
+    assert (conversation.updated_ms, conversation.pinned_ms) == (1_767_265_200_000, 1_767_265_200_000)
+    assert excerpt.path[-1].text.startswith("Error")
+    answers = [message for message in excerpt.messages if message.role == "assistant"]
+    assert [(answer.record and answer.record.model, answer.state) for answer in answers] == [
+        ("grok-4", "complete"),
+        ("grok-4", "complete"),
+        ("grok-3", "stopped"),
+    ]
+    assert answers[0].created_ms == 1_767_261_605_250
+    again = import_all(store, path)
+    assert (again.num_conversations, again.updates, len(again.twins)) == (0, [], 1)
+
+
+def test_a_grok_export_that_has_grown_updates_its_conversation(store: Store, tmp_path: Path) -> None:
+    imported(store, tmp_path / "prod-grok-backend.json", json.dumps(_GROK))
+    longer = json.loads(json.dumps(_GROK))
+    longer["conversations"][0]["responses"].append(_said("x", "a", "human", "Thanks"))
+    (tmp_path / "later.json").write_text(json.dumps(longer))
+    (update,) = import_all(store, tmp_path / "later.json").updates
+    assert (update.name, update.num_messages) == ("Moss", 1)
+
+
+def test_a_grok_export_is_recognised_where_its_conversations_come_last(store: Store, tmp_path: Path) -> None:
+    posts = [{"id": str(number), "original_prompt": "x" * 1_000} for number in range(100)]
+    export = {"media_posts": posts, "conversations": _GROK["conversations"]}
+    (tmp_path / "export.json").write_text(json.dumps(export))
+    summary = import_all(store, tmp_path / "export.json")
+    assert (summary.num_conversations, summary.problems, summary.remarks[grok.LEFT_OUT]) == (1, [], 100)
+
+
+@pytest.mark.parametrize(
+    "responses",
+    [
+        [],
+        ["text", 42, None],
+        [{"response": "text"}],
+    ],
+)
+def test_a_grok_conversation_without_messages_is_refused_by_name(
+    store: Store, tmp_path: Path, responses: list[Any]
+) -> None:
+    bad = {"conversation": {"id": "d", "title": "Empty"}, "responses": responses}
+    export = {"conversations": [bad, *_GROK["conversations"]]}
+    (tmp_path / "in.json").write_text(json.dumps(export))
+    summary = import_all(store, tmp_path / "in.json")
+    assert [problem.why for problem in summary.problems] == ["it has no messages"]
+    assert summary.num_conversations == 1
