@@ -126,8 +126,9 @@ def application(
     """Bough with the guide model loaded. Files that are not marked `own_window` share one."""
     if request.node.get_closest_marker("own_window") is None:
         application = request.getfixturevalue("_shared_application")
+        # The models of earlier files are gone.
+        application.program.preferences.change(recent_models=(), draft_models={}, recent_drafts=())
         if application.session.name != GUIDE:
-            application.program.preferences.change(recent_models=(), draft_models={}, recent_drafts=())
             application.program.load_model(GUIDE)
         yield application
     else:

@@ -92,6 +92,8 @@ def press(user: User, way: Way, root: QWidget, name: str) -> None:
     """Press the visible button with this name."""
     match way:
         case "mouse":
+            # A layout shows a new button a moment later.
+            user.bot.waitUntil(lambda: bool(_buttons(root, name)), timeout=PATIENCE_MS)
             found = button(root, name)
             # A wide check box takes clicks only on its box and its text.
             is_box = isinstance(found, QCheckBox | QRadioButton)
@@ -106,9 +108,13 @@ def press(user: User, way: Way, root: QWidget, name: str) -> None:
 
 def button(root: QWidget, name: str) -> QAbstractButton:
     """Return the visible button with this name."""
-    found = [one for one in root.findChildren(QAbstractButton) if one.isVisible() and name_of(one) == name]
+    found = _buttons(root, name)
     assert found, f"There is no button {name!r}"
     return found[0]
+
+
+def _buttons(root: QWidget, name: str) -> list[QAbstractButton]:
+    return [one for one in root.findChildren(QAbstractButton) if one.isVisible() and name_of(one) == name]
 
 
 def while_open(user: User, kind: type[_W], act: Callable[[_W], object], opens: Callable[[], object]) -> None:
@@ -245,11 +251,9 @@ def open_section_menu(user: User, way: Way, folder: str) -> None:
     else:
         user.bot.waitUntil(user.window.isActiveWindow, timeout=PATIENCE_MS)
         tab_to(user, "Conversations")
-        # The current row may stand above or below the section.
-        for key in ("Up", "Down"):
-            for _ in range(rows.rows.rowCount()):
-                if screen_reader.focused(rows) != folder:
-                    keys(user, key)
+        keys(user, "Home")
+        while screen_reader.focused(rows) != folder and rows.indexBelow(rows.currentIndex()).isValid():
+            keys(user, "Down")
         assert screen_reader.focused(rows) == folder
         keys(user, "Menu")
 
