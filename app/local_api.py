@@ -308,9 +308,16 @@ class LocalApi(QObject):
             self._run(relay.stop)
 
     def _run(self, work: Callable[[], None]) -> None:
-        self._threads = [thread for thread in self._threads if thread.is_alive()]
-        thread = threading.Thread(target=work, name="local API", daemon=True)
-        self._threads.append(thread)
+        """Do work in a thread, after the work of all earlier calls: a process needs the port of the one before."""
+        before = [thread for thread in self._threads if thread.is_alive()]
+
+        def work_in_turn() -> None:
+            for thread in before:
+                thread.join()
+            work()
+
+        thread = threading.Thread(target=work_in_turn, name="local API", daemon=True)
+        self._threads = [*before, thread]
         thread.start()
 
     def _forget_relay(self) -> Relay | None:

@@ -28,6 +28,7 @@ from typing_extensions import override
 from app.application import Application, Places
 from app.local_api import LocalApi
 from app.model.settings import LocalApiSettings, Settings, save_settings
+from app.serving.relay import Relay
 from app.serving.request_log import RequestLog
 from app.ui.parts.list_rows import DETAIL
 from app.ui.settings.local_api_page import LocalApiPage
@@ -502,4 +503,26 @@ def test_a_server_process_that_does_not_respond_is_said_and_ends_at_once(user: U
     user.bot.waitUntil(lambda: not is_said(), timeout=PATIENCE_MS)
     api.set_on(is_on=True)
     user.bot.waitUntil(lambda: api.state == "on", timeout=PATIENCE_MS)
+    assert _wait_for(user, _Request(api)).text
+
+
+def test_switched_on_while_the_process_before_still_ends_it_waits_for_the_port(
+    user: User, page: LocalApiPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api, may_end, order = _switched_on(user, page), threading.Event(), list[str]()
+    stop = Relay.stop
+
+    def stop_later(relay: Relay) -> None:
+        may_end.wait()
+        stop(relay)
+        order.append("stopped")
+
+    monkeypatch.setattr(Relay, "stop", stop_later)
+    api._prepared.connect(lambda: order.append("prepared"))  # pyright: ignore[reportPrivateUsage]
+    api.set_on(is_on=False)
+    api.set_on(is_on=True)
+    assert api.state == "starting"
+    may_end.set()
+    user.bot.waitUntil(lambda: api.state == "on", timeout=PATIENCE_MS)
+    assert order == ["stopped", "prepared"]
     assert _wait_for(user, _Request(api)).text

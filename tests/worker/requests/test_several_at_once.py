@@ -28,6 +28,7 @@ from worker.cache.branch_in_use import BranchInUse
 from worker.cache.disk_cache import DiskCache
 from worker.cache.prompt_cache import PromptCache
 from worker.decoding.branch import Branch
+from worker.decoding.chunk import CHUNK
 from worker.decoding.sampled_token import SampledToken
 from worker.language_model import LanguageModel, UnreadModel
 from worker.models.folder import find_model
@@ -219,20 +220,29 @@ def test_stop_strings_cost_nothing_when_they_do_not_occur(new_engine: NewEngine,
 # --- streaming goes on ---------------------------------------------------------------------------------------
 
 
-def test_an_answer_streams_on_while_another_prompt_is_read(shared_worker: StdioWorker, endless_model: Path):
-    shared_worker.load(endless_model)
-    first = shared_worker.send("generate", text="Hello")
-    shared_worker.wait_for(first, "chunk")
-    second = shared_worker.send("generate", text="Hello there " * 2000, max_tokens=3)
-    shared_worker.wait_for(second, "prefill_progress")
-    start = len(shared_worker.events)
-    shared_worker.events_until_end(second)
-    assert shared_worker.result("cancel", target=first)["type"] == "done"
-    assert shared_worker.events_until_end(first)[-1]["choices"][0]["reason"] == "cancelled"
-    kinds = [event["type"] for event in shared_worker.events[start:]]
-    reading = kinds[: len(kinds) - kinds[::-1].index("prefill_progress")]
-    assert reading.count("prefill_progress") > 3
-    assert "chunk" in reading[reading.index("prefill_progress") :]
+def test_an_answer_streams_on_while_another_prompt_is_read(llama: LanguageModel):
+    """All steps take equally long here, so a step of the answer follows each four steps of the prompt."""
+    engine = Engine(llama, looks_ahead=False, turns=StepsOfASecond())
+    engine.add(Generate(request_id="answers", token_ids=[5, 6, 7], max_tokens=100), Ticket("answers"))
+    while not any(isinstance(event, Chunk) for event in engine.step()):
+        assert engine.is_busy
+    events = list(events_of(engine, Generate(request_id="reads", token_ids=[9] * 7 * CHUNK, max_tokens=1)))
+    progress = [number for number, event in enumerate(events) if isinstance(event, PrefillProgress)]
+    between = [event for event in events[progress[0] : progress[-1]] if isinstance(event, Chunk)]
+    assert len(progress) > 5
+    assert len(between) > 1
+    assert all(event.request_id == "answers" for event in between)
+    assert ended(events).keys() == {"answers", "reads"}
+
+
+class StepsOfASecond(Turns):
+    """As on a machine where each step takes a second."""
+
+    def note_decoded(self, took_s: float, num_waiting: int) -> None:
+        super().note_decoded(1, num_waiting)
+
+    def note_read(self, took_s: float) -> None:
+        super().note_read(1)
 
 
 def test_prompts_that_come_at_once_are_read_first_and_answered_together(llama: LanguageModel, monkeypatch: Any):
