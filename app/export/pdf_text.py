@@ -1,9 +1,9 @@
 """Corrects the text of a PDF, so that copying and searching give the original characters.
 
 Qt's PDF writer maps each glyph to the first character that the font draws with it, although several characters may look
-the same: `name_characters` corrects these maps. Qt can't map characters beyond 16 bits, nor characters that are in no
-installed font: `UnmappedCharacters` draws these as shapes over invisible characters of a blank font, which are then
-mapped instead.
+the same: `name_characters` corrects these maps. Qt can't map characters beyond 16 bits, characters that are in no
+installed font, nor letters that a font joins, as those of Hindi: `UnmappedCharacters` draws these as shapes over
+invisible characters of a blank font, which are then mapped instead.
 """
 
 from __future__ import annotations
@@ -62,6 +62,9 @@ _TEXT = QTextFormat.Property.UserProperty.value + 1
 _OBJECT_REPLACEMENT = "\ufffc"
 _MAX_CODE = 0xFFFF
 _LOW_SURROGATES = frozenset(bytes([high]) for high in range(0xDC, 0xE0))
+_JOINED = re.compile("[\u0900-\u0dff\u0f00-\u109f\u1780-\u17ff]")
+"""A letter of India and its neighbours, of Tibet, Myanmar or Cambodia. Their fonts join and reorder the letters of a
+word, so a PDF keeps a word of them as a whole."""
 _EMOJI_SELECTOR = "\ufe0f"
 """Makes the character before it an emoji."""
 _PICTURE_TABLES = ("CBDT", "sbix", "COLR", "SVG ")
@@ -162,7 +165,7 @@ class UnmappedCharacters(QPyTextObject):
     def _unmapped_in(self, block: QTextBlock) -> Iterator[tuple[int, int, str]]:
         """Yield each grapheme with an unmapped character, from the last to the first: start, length, text.
 
-        Start and length count UTF-16 code units, as Qt does.
+        Adjacent graphemes whose letters a font joins come as one. Start and length count UTF-16 code units, as Qt does.
         """
         text = block.text()
         if text.isascii() or not any(map(self._is_lost, set(text))):
@@ -176,6 +179,8 @@ class UnmappedCharacters(QPyTextObject):
                 # Qt splits characters that are newer than its Unicode tables into surrogates.
                 continue
             grapheme = units[2 * start : 2 * end].decode("utf-16-le", "replace")
+            if _JOINED.match(grapheme) and start > 0 and _JOINED.match(_before(units, start)):
+                continue
             if any(map(self._is_lost, grapheme)):
                 yield start, end - start, grapheme
             end = start
@@ -188,6 +193,7 @@ class UnmappedCharacters(QPyTextObject):
             found = (
                 ord(character) > _MAX_CODE
                 or character == _EMOJI_SELECTOR
+                or _JOINED.match(character) is not None
                 or (
                     is_visible
                     and (
@@ -265,6 +271,11 @@ class UnmappedCharacters(QPyTextObject):
         painter.scale(max(area.width(), 1) / _BLANK_PX, 1)
         painter.drawText(QPointF(0, 0), chr(self._codes[text]))
         painter.restore()
+
+
+def _before(units: bytes, place: int) -> str:
+    """Return the UTF-16 code unit before a place in UTF-16 text, as a character."""
+    return units[2 * place - 2 : 2 * place].decode("utf-16-le", "replace")
 
 
 def _drawn(text: str, font: QFont, size: QSizeF) -> QImage:

@@ -60,7 +60,9 @@ def test_the_tour_plays_every_step_and_leaves_pictures_transcript_and_report(tmp
     # README's pictures show the program as it is.
     for name in FROM_TOUR:
         shown, now = QImage(str(_PICTURES / name)), QImage(str(tour_picture(out, name)))
-        assert shown.size() == now.size(), f"`make readme-pictures`: {name} has another size"
+        # Lines are a little higher or lower with other fonts.
+        sizes = (shown.width(), pytest.approx(shown.height(), rel=0.05))
+        assert (now.width(), now.height()) == sizes, f"`make readme-pictures`: {name} has another size"
         assert _flat_colours(shown) == _flat_colours(now), f"`make readme-pictures`: {name} looks otherwise"
 
 

@@ -103,7 +103,7 @@ def test_characters_beyond_sixteen_bits_can_be_copied_from_a_pdf(tmp_path: Path,
     assert qapp is not None
     store = Store(tmp_path / "c.sqlite3")
     conversation, question = store.create_conversation(
-        "Wide 😀", "", f"# {_WIDE}\n\n나무 नमस्ते ⛄️ whether or not a font here draws it \U000f0000"
+        "Wide 😀", "", f"# {_WIDE}\n\n나무 नमस्ते क्षत्रिय हिन्दी ⛄️ whether or not a font here draws it \U000f0000"
     )
     store.add(
         conversation.id, question.id, "assistant", f"## {_WIDE}\n\n```python\nx = '{_WIDE}'\n```\n\n- **{_WIDE}**\n"
@@ -112,7 +112,7 @@ def test_characters_beyond_sixteen_bits_can_be_copied_from_a_pdf(tmp_path: Path,
     text = _squeezed("".join(page.extract_text() for page in PdfReader(path).pages))
     assert text.count(_squeezed(_WIDE)) == 4
     assert _squeezed("Wide 😀") in text
-    assert _squeezed("나무 नमस्ते ⛄️ whether or not a font here draws it \U000f0000") in text
+    assert _squeezed("나무 नमस्ते क्षत्रिय हिन्दी ⛄️ whether or not a font here draws it \U000f0000") in text
     # Private-use placeholders do not appear in the text.
     assert "\ue000" not in text
     store.close()
