@@ -35,9 +35,11 @@ from typing_extensions import override
 
 from app.model.exports.captions import (
     branch_title,
+    ending,
     first_words,
     heading,
     is_folded,
+    marks,
     shown_sections,
     split_note,
     split_reasoning,
@@ -195,11 +197,11 @@ class _Writer:
         caption = heading(message)
         if is_folded(message):
             self.heading(caption, 1)
-            self._insert(self._note(message))
+            self._insert(_marks(message) + self._note(message))
             return
         said = split_reasoning(message)
         self.heading(caption, 1, mark=f"{caption}: {first_words(message)}")
-        parts: list[str] = []
+        parts = [_marks(message)]
         if said.reasoning and self._options.reasoning:
             reasoning = _plain(self._beginning(said.reasoning))
             parts.append(f'<p class="quiet"><b>Reasoning</b></p><p class="quiet plain">{reasoning}</p>')
@@ -207,8 +209,8 @@ class _Writer:
             parts.append(self._renderer.render_markdown(self._beginning(said.answer).translate(_NOT_SHOWN)))
         else:
             parts.append(f'<p class="plain">{_plain(self._beginning(said.answer))}</p>')
-        if message.record is not None and message.record.error:
-            parts.append(f'<p class="error">{_plain(message.record.error)}</p>')
+        if ended := ending(message):
+            parts.append(f'<p class="{"error" if message.state == "failed" else "quiet"}">{_plain(ended)}</p>')
         if self._options.statistics and (line := statistics(message)):
             parts.append(f'<p class="quiet">{_plain(line)}</p>')
         self._insert("\n".join(parts))
@@ -309,6 +311,11 @@ class _PaperRenderer(MarkdownRenderer):
         if picture_of(source) is not None:
             return f'<img src="{escape(source)}">'
         return f"[image: {escape(description or source, quote=False)}]"
+
+
+def _marks(message: Message) -> str:
+    marked = marks(message)
+    return f'<p class="quiet">{_plain(marked)}</p>' if marked else ""
 
 
 def _plain(text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from app.model.local_paths import name_of, shareable_conversation
 from app.model.message import Conversation
 from app.model.search import Hit
 from app.model.search_filters import split_query
@@ -39,7 +40,7 @@ def _hit(hit: Hit) -> dict[str, Any]:
         "version": hit.version,
         "num_versions": hit.num_versions,
         "role": message.role,
-        "model": None if message.record is None else message.record.model,
+        "model": None if message.record is None else name_of(message.record.model),
         "created_ms": message.created_ms,
         "starred_ms": message.starred_ms,
         "pinned_ms": message.pinned_ms,
@@ -53,7 +54,7 @@ def list_conversations(store: Store, *, as_json: bool) -> int:
     """Print all conversations; return the exit code."""
     conversations = store.conversations.all()
     if as_json:
-        print_json(conversations)
+        print_json([shareable_conversation(conversation) for conversation in conversations])
     else:
         for conversation in conversations:
             print_fields(str(conversation.id), conversation.name)

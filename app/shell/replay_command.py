@@ -6,9 +6,9 @@ import argparse
 from collections.abc import Generator
 
 from app.catalog.starter import full_name
-from app.model.exports.excerpt import branch
-from app.model.message import MessageId
+from app.model.message import Conversation, Message, MessageId
 from app.model.store import Store
+from app.model.tree import Tree
 from app.places import Places
 from app.replay.batch_replay import ReplayRequest, replay_answers
 from app.replay.verdict import Verdict, sentences
@@ -25,7 +25,7 @@ def replay(store: Store, chosen: argparse.Namespace, places: Places) -> int:
     conversations, missing = conversations_named(store, chosen.conversations)
     requests: dict[MessageId, ReplayRequest] = {}
     for conversation in conversations:
-        path = branch(store, conversation.id).path
+        path = _visible_branch(store, conversation)
         for number, message in enumerate(path):
             if message.role == "assistant" and message.text:
                 requests[message.id] = ReplayRequest(message, path[:number])
@@ -60,3 +60,10 @@ def replay(store: Store, chosen: argparse.Namespace, places: Places) -> int:
             is_other_text = verdict.is_text_spelled is False and verdict.error is None and not verdict.differences
             print_error(f"Message {verdict.message_id}: {rest[0] if is_other_text else outcome}")
     return 0 if not problems and verdicts and all(verdict.matched for verdict in verdicts) else 1
+
+
+def _visible_branch(store: Store, conversation: Conversation) -> list[Message]:
+    # An excerpt would name models without the folders from which they are loaded.
+    tree = Tree(store.messages.shown_by(conversation.id), conversation.root_id)
+    path = tree.path(store.conversations.choices(conversation.id))
+    return [message for message in path if message.role != "root"]

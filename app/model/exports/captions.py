@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 from app.model.attachment import fenced_file, split_file
 from app.model.exports.excerpt import Excerpt, Options, Section
-from app.model.message import Message, Record
+from app.model.message import Message, Record, State
+from app.model.text import as_title, language_of
 from app.model.thoughts import thought_of
 from worker.sentence import size_text
 
@@ -18,6 +19,14 @@ ROLES = {"system": "System", "user": "You", "assistant": "Answer"}
 
 _PICTURE = re.compile(r"!\[(?P<name>[^\]\n]*)\]\((?P<address>data:[^\s()]+)\)")
 _FIRST_WORDS = 60
+_MAX_SAMPLE = 4_000
+"""The most characters by which the language of a conversation is recognised."""
+_ENDINGS: dict[State, str] = {
+    "stopped": "The answer was stopped before its end",
+    "cut": "The answer was cut off at the maximum number of tokens",
+    "failed": "The answer failed",
+    "streaming": "The answer was still being written",
+}
 
 
 class AnswerParts(NamedTuple):
@@ -43,11 +52,33 @@ class Note(NamedTuple):
 def heading(message: Message) -> str:
     """Return the heading of a message: its role, and for answers the model and the time."""
     if is_folded(message):
-        return f"{'Note' if message.role == 'note' else 'File'}: {split_note(message).label}"
+        return f"{'Note' if message.role == 'note' else 'File'}: {as_title(split_note(message).label)}"
     name = ROLES.get(message.role, message.role.capitalize())
     if message.role == "assistant" and message.record is not None and message.record.model:
-        name += f" · {one_line(message.record.model)} · {when(message.created_ms)}"
+        name += f" · {as_title(message.record.model)} · {when(message.created_ms)}"
     return name
+
+
+def marks(message: Message) -> str:
+    """Return in one line what the user marked: the name of the branch that begins here, a star. Empty if nothing."""
+    name = as_title(message.name)
+    return " · ".join(part for part in (f"Branch “{name}”" if name else "", _starred(message)) if part)
+
+
+def ending(message: Message) -> str:
+    """Return a sentence that an answer was stopped, cut off or failed, and why; empty if it is complete.
+
+    Every export for readers shows it below the answer.
+    """
+    error = "" if message.record is None or not message.record.error else message.record.error.strip()
+    state = _ENDINGS.get(message.state, "") if message.role == "assistant" else ""
+    if state and error:
+        return f"{state}: {error}"
+    return error or (f"{state}." if state else "")
+
+
+def _starred(message: Message) -> str:
+    return "" if message.starred_ms is None else "Starred"
 
 
 def when(ms: int) -> str:
@@ -59,16 +90,22 @@ def when(ms: int) -> str:
 
 
 def title(excerpt: Excerpt) -> str:
-    return one_line(excerpt.conversation.name) or "Conversation"
+    return as_title(excerpt.conversation.name) or "Conversation"
 
 
-def one_line(text: str) -> str:
-    return " ".join(text.split())
+def language(excerpt: Excerpt, options: Options) -> str:
+    """Return the language of a conversation as a tag for HTML and PDF: by its letters, else the user's language."""
+    sample = excerpt.conversation.name
+    for message in excerpt.path or excerpt.messages:
+        if len(sample) >= _MAX_SAMPLE:
+            break
+        sample += message.text[:_MAX_SAMPLE]
+    return language_of(sample[:_MAX_SAMPLE], options.language)
 
 
 def first_words(message: Message) -> str:
     """Return the beginning of a message in one line."""
-    line = one_line(split_reasoning(message).answer[: 20 * _FIRST_WORDS])
+    line = as_title(split_reasoning(message).answer[: 20 * _FIRST_WORDS])
     return line if len(line) <= _FIRST_WORDS else f"{line[:_FIRST_WORDS].rstrip()}…"
 
 
@@ -123,9 +160,11 @@ def shown_sections(excerpt: Excerpt, options: Options) -> list[Section]:
 
 
 def branch_title(excerpt: Excerpt, section: Section, number: int) -> str:
-    """Return the title of a branch; empty for the first branch, which the conversation shows."""
+    """Return the title of a branch, with the user's name for it. The first branch, which is visible, needs none."""
+    name = as_title(section.messages[0].name)
+    named = f" “{name}”" if name else ""
     after = "" if section.parent_id is None else f", after “{first_words(excerpt.tree[section.parent_id])}”"
-    return f"Branch {number}{after}"
+    return f"Branch {number}{named}{after}"
 
 
 def statistics(message: Message) -> str:
@@ -142,7 +181,6 @@ def statistics(message: Message) -> str:
         f"first word after {figures.first_word_ms / 1000:.2f} s" if figures.first_word_ms else "",
         f"{figures.tokens_per_s:.1f} tokens/s" if figures.tokens_per_s else "",
         f"{size_text(figures.memory_bytes)} memory" if figures.memory_bytes else "",
-        "" if message.state == "complete" else message.state,
     ]
     return " · ".join(part for part in parts if part)
 

@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import msgspec
 from msgspec import Struct
 
+from app.model.local_paths import folders_of, shareable, shareable_conversation, shareable_project
 from app.model.message import Conversation, Message, MessageId
 from app.model.project import Project
 from app.model.store import Store
@@ -27,6 +28,8 @@ class Options(Struct, frozen=True, kw_only=True):
     """Whether answers have a line with their settings, seed, token counts and times."""
     scheme: Scheme = "both"
     """The colours of HTML; `both` follows the reader's system."""
+    language: str = ""
+    """The user's language as a tag (BCP 47), which most texts have; empty means English."""
 
 
 class Section(NamedTuple):
@@ -37,7 +40,10 @@ class Section(NamedTuple):
 
 
 class Excerpt:
-    """The messages of one conversation that are exported. A message in several branches is exported once."""
+    """The messages of one conversation that are exported. A message in several branches is exported once.
+
+    No format gets a folder of this computer: models, hooks and files have their names alone (see `local_paths`).
+    """
 
     def __init__(
         self,
@@ -53,13 +59,15 @@ class Excerpt:
         `project` is that of the conversation's folder; None if the folder is not a project. `problems` say what is
         missing in the whole conversation because the store is damaged.
         """
-        self.conversation = conversation
-        self.project = project
+        self.conversation = shareable_conversation(conversation)
+        self.project = None if project is None else shareable_project(project)
         self.problems = tuple(problems)
-        self.messages = sorted(messages, key=lambda message: message.id)
+        models = {message.record.model for message in messages if message.record is not None}
+        folders = folders_of({conversation.model, *models})
+        self.messages = [shareable(message, folders) for message in sorted(messages, key=lambda message: message.id)]
         self.choices = choices
         self.tree = Tree(self.messages, conversation.root_id)
-        self.path = [message for message in path if message.role != "root"]
+        self.path = [self.tree[message.id] for message in path if message.role != "root"]
         """The exported messages of the visible branch, without the root."""
 
     @property

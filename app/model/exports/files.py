@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import BinaryIO, Literal, NamedTuple, TypeAlias, get_args
 
 from app.model.own_files import real_file
-from worker.printable import one_line
+from app.model.text import as_title
 
 Format: TypeAlias = Literal[
     "md", "html", "pdf", "txt", "odt", "openai-jsonl", "sharegpt-jsonl", "preference-jsonl", "bough"
@@ -66,7 +66,7 @@ def file_name(name: str, suffix: str, taken: set[str]) -> str:
 
     It differs from all names in `taken`, which are case-folded.
     """
-    stem = " ".join(_FORBIDDEN.sub(" ", one_line(name, " ")).split()).strip(". ") or "Conversation"
+    stem = " ".join(_FORBIDDEN.sub(" ", as_title(name)).split()).strip(". ") or "Conversation"
     while len(stem.encode()) > _MAX_NAME_BYTES:
         stem = stem[:-1].rstrip()
     if _RESERVED.fullmatch(stem):

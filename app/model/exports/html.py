@@ -14,9 +14,12 @@ from typing import Literal
 from typing_extensions import override
 
 from app.model.exports.captions import (
+    ending,
     first_words,
     heading,
     is_folded,
+    language,
+    marks,
     shown_sections,
     split_note,
     split_reasoning,
@@ -29,7 +32,7 @@ from app.model.exports.formula import formula
 from app.model.exports.highlighting import code_looks, stretches, theme
 from app.model.exports.rendering import MarkdownRenderer
 from app.model.message import Message, MessageId
-from app.model.text import is_right_to_left
+from app.model.text import as_title, is_right_to_left
 
 _MATH_PX = 17
 _MAX_DEPTH = 24
@@ -43,7 +46,8 @@ def html(excerpt: Excerpt, options: Options) -> Iterator[Piece]:
     name = escape(title(excerpt))
     policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
     yield Piece(
-        f'<!DOCTYPE html>\n<html>\n<head>\n<meta charset="utf-8">\n<title>{name}</title>\n'
+        f'<!DOCTYPE html>\n<html lang="{escape(language(excerpt, options))}">\n<head>\n<meta charset="utf-8">\n'
+        f"<title>{name}</title>\n"
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         f'<style>\n{_style(options)}\n</style>\n</head>\n<body>\n<main>\n<h1 dir="auto">{name}</h1>\n'
@@ -118,14 +122,20 @@ def _branch(excerpt: Excerpt, section: Section) -> str:
     after = ""
     if section.parent_id is not None and section.parent_id in excerpt.tree:
         after = f", after <a href='#m{section.parent_id}'>“{escape(first_words(excerpt.tree[section.parent_id]))}”</a>"
-    return f"<details class='branch'>\n<summary>Another branch: “{escape(first_words(first))}”{after}</summary>\n"
+    name = as_title(first.name)
+    named = f" <bdi>“{escape(name)}”</bdi>" if name else ""
+    words = f"“{escape(first_words(first))}”{after}"
+    return f"<details class='branch'>\n<summary>Another branch{named}: {words}</summary>\n"
 
 
 def _message(message: Message, options: Options) -> str:
     if is_folded(message):
         return _note(message)
     said = split_reasoning(message)
-    parts = [f'<article id="m{message.id}" class="{_class(message)}">', f"<h2>{escape(heading(message))}</h2>"]
+    parts = [
+        f'<article id="m{message.id}" class="{_class(message)}">',
+        f"<h2>{escape(heading(message))}</h2>{_marks(message)}",
+    ]
     if said.reasoning and options.reasoning:
         parts.append(
             f'<details class="reasoning"><summary>Reasoning</summary><div class="plain" dir="auto">'
@@ -135,8 +145,8 @@ def _message(message: Message, options: Options) -> str:
         parts.append(f'<div class="text" dir="auto">{_RENDERER.render_markdown(said.answer)}</div>')
     else:
         parts.append(f'<div class="text plain" dir="auto">{escape(said.answer)}</div>')
-    if message.record is not None and message.record.error:
-        parts.append(f'<p class="error">{escape(message.record.error)}</p>')
+    if ended := ending(message):
+        parts.append(f'<p class="{"error" if message.state == "failed" else "ending"}">{escape(ended)}</p>')
     if options.statistics and (line := statistics(message)):
         parts.append(f'<p class="figures">{escape(line)}</p>')
     return "\n".join([*parts, "</article>\n"])
@@ -152,10 +162,15 @@ def _note(message: Message) -> str:
     else:
         inner = _RENDERER.render_markdown(note.text)
     return (
-        f'<article id="m{message.id}" class="{message.role}">\n'
+        f'<article id="m{message.id}" class="{message.role}">\n{_marks(message)}'
         f'<details class="folded"><summary>{escape(heading(message))}</summary>'
         f'<div class="text" dir="auto">{inner}</div></details>\n</article>\n'
     )
+
+
+def _marks(message: Message) -> str:
+    marked = marks(message)
+    return f'<p class="marks" dir="auto">{escape(marked)}</p>' if marked else ""
 
 
 def _class(message: Message) -> str:

@@ -14,8 +14,10 @@ from msgspec import Struct
 
 from app.model.exports.captions import (
     branch_title,
+    ending,
     heading,
     is_folded,
+    marks,
     shown_sections,
     split_note,
     split_reasoning,
@@ -71,6 +73,8 @@ class OdtText:
 
     def _message(self, message: Message) -> None:
         self._heading("Heading_20_2", 2, heading(message))
+        if marked := marks(message):
+            self._paragraph("Figures", text_xml(marked), marked)
         if is_folded(message):
             note = split_note(message)
             if note.is_picture:
@@ -88,8 +92,8 @@ class OdtText:
             self._markdown(said.answer)
         else:
             self._typed_text("Typed_20_line", said.answer)
-        if message.record is not None and message.record.error:
-            self._paragraph("Failure", text_xml(message.record.error), message.record.error)
+        if ended := ending(message):
+            self._paragraph("Failure" if message.state == "failed" else "Figures", text_xml(ended), ended)
         if self._options.statistics and (line := statistics(message)):
             self._paragraph("Figures", text_xml(line))
 

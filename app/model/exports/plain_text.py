@@ -6,8 +6,10 @@ from collections.abc import Iterator
 
 from app.model.exports.captions import (
     branch_title,
+    ending,
     heading,
     is_folded,
+    marks,
     shown_sections,
     split_note,
     statistics,
@@ -29,8 +31,11 @@ def plain_text(excerpt: Excerpt, options: Options) -> Iterator[Piece]:
             yield Piece(f"\n\n{line}\n{'=' * len(line)}\n")
         for message in section.messages:
             head = heading(message)
-            figures = f"{line}\n" if options.statistics and (line := statistics(message)) else ""
-            yield Piece(f"\n{head}\n{'-' * len(head)}\n{figures}{_text(message, options)}\n", 1)
+            figures = statistics(message) if options.statistics else ""
+            lines = [head, "-" * len(head), *filter(None, (marks(message), figures)), _text(message, options)]
+            if ended := ending(message):
+                lines += ["", f"[{ended}]"]
+            yield Piece("\n" + "\n".join(lines) + "\n", 1)
 
 
 def _text(message: Message, options: Options) -> str:

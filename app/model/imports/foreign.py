@@ -46,6 +46,12 @@ class ForeignMessage(Struct, kw_only=True):
     created_ms: int | None = None
     model: str = ""
     state: State = "complete"
+    error: str = ""
+    """Why an answer failed or was interrupted; empty if it is not known."""
+    name: str = ""
+    """The name of the branch that begins here."""
+    starred_ms: int | None = None
+    pinned_ms: int | None = None
     pieces: list[Piece] = field(default_factory=list[Piece])
     """The parts of the message in their order, if it has several; `text` is then ignored."""
     notes: list[str] = field(default_factory=list[str])
@@ -61,6 +67,8 @@ class ForeignConversation(Struct, kw_only=True):
     """Its id in its program; empty if the file has none."""
     has_message_ids: bool = True
     """Whether the messages' ids are their program's. Otherwise they are known by their places and texts."""
+    is_in_order: bool = False
+    """Whether the messages are sorted, siblings oldest first. Otherwise they are sorted by their times."""
     current: str | None = None
     created_ms: int | None = None
     updated_ms: int | None = None
@@ -112,7 +120,9 @@ def grafted(conversation: ForeignConversation, now_ms: int, program: str = "") -
                 messages.append(Message(id=system_id, parent_id=1, role="system", text="", created_ms=created_ms))
                 keys[system_id] = number_of("system")
             parent_id = system_id
-        record = Record(model=clean(theirs.model)) if theirs.model else None
+        record = None
+        if theirs.model or theirs.error:
+            record = Record(model=clean(theirs.model), error=clean(theirs.error) or None)
         made: list[tuple[Role, str, State, Record | None]] = [
             (piece_role, clean(piece_text), "complete", record if piece_role == "assistant" else None)
             for piece_role, piece_text in theirs.pieces or [Piece(role, text)]
@@ -125,6 +135,7 @@ def grafted(conversation: ForeignConversation, now_ms: int, program: str = "") -
         for number, (made_role, made_text, state, made_record) in enumerate(made):
             message_id = len(messages) + 1
             keys[message_id] = number_of(name, str(times[name]), str(number))
+            is_first = not number
             messages.append(
                 Message(
                     id=message_id,
@@ -134,6 +145,9 @@ def grafted(conversation: ForeignConversation, now_ms: int, program: str = "") -
                     state=state,
                     created_ms=when_ms,
                     record=made_record,
+                    name=clean(theirs.name) if is_first else "",
+                    starred_ms=_valid_ms(theirs.starred_ms) if is_first else None,
+                    pinned_ms=_valid_ms(theirs.pinned_ms) if is_first else None,
                 )
             )
             parent_id = message_id
@@ -174,13 +188,19 @@ def _content(conversation: ForeignConversation) -> Iterator[str]:
     yield str((conversation.is_pinned, conversation.is_archived, conversation.folder, conversation.default_model))
     for message in conversation.messages:
         yield str((message.id, message.parent, message.role, message.created_ms, message.model, message.state))
+        yield str((message.error, message.name, message.starred_ms, message.pinned_ms))
         yield message.text
         yield from itertools.chain.from_iterable(message.pieces)
         yield from message.notes
 
 
 def _ms(found: int | None, default: int) -> int:
-    return found if found is not None and 0 <= found <= MAX_MS else default
+    valid = _valid_ms(found)
+    return default if valid is None else valid
+
+
+def _valid_ms(found: int | None) -> int | None:
+    return found if found is not None and 0 <= found <= MAX_MS else None
 
 
 def _index(conversation: ForeignConversation, message_id: str | None) -> int | None:
@@ -205,11 +225,13 @@ def _ordered(conversation: ForeignConversation) -> tuple[list[int | None], list[
     for index in _cycles(parents):
         parents[index] = None
         conversation.remarks[Sentence("circular links between messages, cut")] += 1
+    # Equal times leave the messages in the order of the file.
+    times_ms = [0 if conversation.is_in_order else message.created_ms or 0 for message in messages]
     children: list[list[int]] = [[] for _ in messages]
     pending: list[tuple[int, int]] = []
     for index, parent in enumerate(parents):
         if parent is None:
-            pending.append((messages[index].created_ms or 0, index))
+            pending.append((times_ms[index], index))
         else:
             children[parent].append(index)
     heapq.heapify(pending)
@@ -219,7 +241,7 @@ def _ordered(conversation: ForeignConversation) -> tuple[list[int | None], list[
         order.append(index)
         for child in children[index]:
             # No message is older than its parent.
-            heapq.heappush(pending, (max(messages[child].created_ms or 0, when_ms), child))
+            heapq.heappush(pending, (max(times_ms[child], when_ms), child))
     return parents, order
 
 

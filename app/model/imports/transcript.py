@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from datetime import UTC, datetime
 
 import msgspec
 
 from app.model.exports.captions import ROLES
-from app.model.exports.markdown import FORMAT, HEADING, VERSION
-from app.model.imports.blocks import chained, id_of, ms_of, object_of, text_of
+from app.model.exports.markdown import FORMAT, HEADING, VERSION, unescaped
+from app.model.imports.blocks import chained, id_of, object_of, text_of
 from app.model.imports.foreign import ForeignConversation, ForeignMessage, ForeignRole, UnreadableError
+from app.model.imports.json_stream import Json
+from app.model.message import State
 from app.model.notes import note
 from worker.sentence import Sentence
 
@@ -19,6 +20,7 @@ NAME = "Markdown"
 
 _FIRST_MARK = re.compile(r"<!-- (?P<key>bough(?:-\d+)?) (?P<values>\{.*\}) -->\n")
 _ROLES: dict[str, ForeignRole] = {"system": "system", "user": "user", "assistant": "assistant", "file": "file"}
+_STATES: dict[str, State] = {"stopped": "stopped", "streaming": "stopped", "cut": "cut", "failed": "failed"}
 _NAMES = {name: role for role, name in ROLES.items()}
 
 
@@ -39,7 +41,7 @@ def _plain(text: str) -> ForeignConversation:
     position = 0
     for line in text.split("\n"):
         if not starts and not name and line.startswith("# "):
-            name = line[2:]
+            name = unescaped(line[2:])
         elif (heading := HEADING.fullmatch(line)) is not None:
             starts.append((heading, position, position + len(line) + 1))
         position += len(line) + 1
@@ -52,7 +54,7 @@ def _plain(text: str) -> ForeignConversation:
                 parent=None,
                 role=_ROLES[_NAMES[heading["role"]]],
                 text=text[begin:end].strip("\n"),
-                model=heading["model"] or "",
+                model=unescaped(heading["model"] or ""),
                 created_ms=_ms(heading["when"]),
             )
         )
@@ -67,41 +69,67 @@ def _marked(text: str, first: re.Match[str]) -> ForeignConversation:
         raise UnreadableError(Sentence("it comes from a newer version of Bough; import it with that version"))
     mark = re.compile(rf"^<!-- {first['key']} (?P<values>\{{.*\}}) -->\n", re.MULTILINE)
     marks = list(mark.finditer(text, first.end()))
-    remarks: Counter[Sentence] = Counter()
-    messages: list[ForeignMessage] = []
+    messages = [
+        _message(object_of(_values(found["values"])), number, text, found.end(), _end(text, marks, number))
+        for number, found in enumerate(marks)
+    ]
+    shown = id_of(head.get("shown"))
+    return ForeignConversation(
+        name=text_of(head.get("name")),
+        messages=sorted(messages, key=_place),
+        is_in_order=True,
+        current=shown or _end_of_first_branch(messages),
+        created_ms=_whole(head.get("created_ms")),
+        updated_ms=_whole(head.get("updated_ms")),
+        default_model=text_of(head.get("model")),
+    )
+
+
+def _message(values: dict[str, Json], number: int, text: str, begin: int, end: int) -> ForeignMessage:
+    """Return the message with these values, whose head begins at `begin`, and whose text ends at `end`."""
+    lines, closed = values.get("lines"), values.get("closed")
+    for _ in range(lines if isinstance(lines, int) else 2):
+        begin = text.find("\n", begin) + 1
+    content = text[begin : max(begin, end)]
+    if isinstance(closed, int) and closed > 0:
+        content = content[: max(0, len(content) - closed)]
+    role_name = text_of(values.get("role"))
+    is_known = role_name in {*_ROLES, "note"}
+    return ForeignMessage(
+        id=id_of(values.get("id")) or f"#{number}",
+        parent=id_of(values.get("parent")),
+        role=_ROLES.get(role_name, "note"),
+        text=content if is_known else note(role_name.capitalize() or "Unknown role", content),
+        model=text_of(values.get("model")),
+        created_ms=_whole(values.get("ms")),
+        state=_STATES.get(text_of(values.get("state")), "complete"),
+        error=text_of(values.get("error")),
+        name=text_of(values.get("name")),
+        starred_ms=_whole(values.get("starred_ms")),
+        pinned_ms=_whole(values.get("pinned_ms")),
+    )
+
+
+def _end(text: str, marks: list[re.Match[str]], number: int) -> int:
+    """Return where a message's text ends: before a line break and an empty line, the last text before a line break."""
+    if number + 1 < len(marks):
+        return marks[number + 1].start() - 2
+    return len(text) - text.endswith("\n")
+
+
+def _place(message: ForeignMessage) -> int:
+    # Ids grow with the age of messages.
+    return int(message.id) if message.id.isascii() and message.id.isdigit() else 0
+
+
+def _end_of_first_branch(messages: list[ForeignMessage]) -> str | None:
+    """Return the end of the visible branch in documents that do not name it."""
     current: str | None = None
-    is_first_branch = True
-    for number, found in enumerate(marks):
-        values = object_of(_values(found["values"]))
-        # A text is followed by a line break and an empty line; the last text only by a line break.
-        end = marks[number + 1].start() - 2 if number + 1 < len(marks) else len(text) - 1
-        lines, closed = values.get("lines"), values.get("closed")
-        begin = found.end()
-        for _ in range(lines if isinstance(lines, int) else 2):
-            begin = text.find("\n", begin) + 1
-        content = text[begin : max(begin, end)]
-        if isinstance(closed, int) and closed > 0:
-            content = content[: max(0, len(content) - closed)]
-        role_name = text_of(values.get("role"))
-        message_id = id_of(values.get("id")) or f"#{number}"
-        parent = id_of(values.get("parent"))
-        messages.append(
-            ForeignMessage(
-                id=message_id,
-                parent=parent,
-                role=_ROLES.get(role_name, "note"),
-                text=content
-                if role_name in {*_ROLES, "note"}
-                else note(role_name.capitalize() or "Unknown role", content),
-                model=text_of(values.get("model")),
-                created_ms=ms_of(values.get("ms")),
-            )
-        )
-        if number and parent != current:
-            is_first_branch = False
-        if is_first_branch:
-            current = message_id
-    return ForeignConversation(name=text_of(head.get("name")), messages=messages, current=current, remarks=remarks)
+    for message in messages:
+        if current is not None and message.parent != current:
+            break
+        current = message.id
+    return current
 
 
 def _values(encoded: str) -> object:
@@ -109,6 +137,10 @@ def _values(encoded: str) -> object:
         return msgspec.json.decode(encoded)
     except (msgspec.MsgspecError, RecursionError, UnicodeEncodeError) as error:
         raise UnreadableError(Sentence("a comment between its messages is damaged")) from error
+
+
+def _whole(value: Json) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def _ms(when: str | None) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import string
 from collections.abc import Generator, Sequence
 from pathlib import Path
@@ -25,8 +26,12 @@ PIECES = (
     "<!-- bough {} -->", '<!-- bough {"id":1,"parent":null,"role":"user","lines":2} -->', "<!-- bough-2 x -->",
     "| a | b |", "|---|---|", "<div>", "</div>", "<!--", "-->", "<pre>", "<script>", "</textarea>", "<?php", "]]>",
     "[a]: /x 'title", "\\", "$$", "$a_b$", "\\(x\\)", "\\[", "&amp;", "&lt;", "", " ", "  ", "\t", "\r", "\r\n", "\f",
-    "\0", "\u2028", "\u0085", "\ufeff", "😀", "שלום", "漢字", "e\u0301", "\U000f0000", "\\u0041", '"', "'", "{", "}",
+    "\0", "\u2028", "\u0085", "\ufeff", "😀", "שלום", "漢字", "e\u0301", "\U000f0000", "\\u0041",
+    "a\u202eb\u2066", "\u200f", '"', "'", "{", "}",
 )  # fmt: skip
+
+BIDI_CONTROLS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+"""All controls of the writing direction in Unicode."""
 
 TEXTS = st.lists(st.sampled_from(PIECES) | st.text(max_size=12), max_size=7).map("\n".join)
 """Texts that are hard to preserve in any format."""

@@ -92,7 +92,7 @@ def test_every_message_of_any_tree_appears_once_and_user_text_is_unchanged(excer
 _KNOWN_TAGS = {
     "html", "head", "meta", "title", "style", "body", "main", "h1", "h2", "h3", "h4", "h5", "h6", "article", "div", "p",
     "details", "summary", "span", "svg", "path", "rect", "code", "pre", "a", "img", "ul", "ol", "li", "blockquote",
-    "table", "thead", "tbody", "tr", "th", "td", "em", "strong", "s", "sup", "br", "hr", "g",
+    "table", "thead", "tbody", "tr", "th", "td", "em", "strong", "s", "sup", "br", "hr", "g", "bdi",
 }  # fmt: skip
 
 
