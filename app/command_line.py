@@ -36,7 +36,7 @@ def parser() -> argparse.ArgumentParser:
     which = give.add_mutually_exclusive_group(required=True)
     which.add_argument("--all", action="store_true", help="every conversation")
     which.add_argument("--conversation", action="append", metavar="NAME", help="a name or id; repeatable")
-    give.add_argument("--format", required=True, choices=FORMATS)
+    give.add_argument("--format", required=True, type=_format, choices=FORMATS)
     give.add_argument("--out", required=True, type=Path, metavar="DIR", help="the folder for the files")
     give.add_argument("--branch", action="store_true", help="only the visible branch, not the whole tree")
     give.add_argument("--no-reasoning", action="store_true", help="leave out the models' reasoning")
@@ -137,3 +137,11 @@ def _add_models_commands(models: argparse.ArgumentParser, data_dir: argparse.Arg
     )
     remove.add_argument("name", metavar="NAME", help="a name, path, repository or title from the list")
     remove.add_argument("--yes", action="store_true", help="do not ask")
+
+
+def _format(name: str) -> str:
+    if name.casefold() == "odt":
+        raise argparse.ArgumentTypeError(
+            "Bough no longer writes OpenDocument files. Nothing was exported. Use “docx”: LibreOffice and Word open it."
+        )
+    return name

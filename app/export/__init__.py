@@ -1,1 +1,1 @@
-"""Exports that need Qt: PDF and ODT."""
+"""Exports that need Qt: PDF and DOCX."""

@@ -98,7 +98,7 @@ def export(
 ) -> Generator[files.Progress]:
     """Write one conversation to a file and yield the progress.
 
-    Closing the generator early leaves `path` as it was. `pages` makes PDF and ODT in another process; None means in
+    Closing the generator early leaves `path` as it was. `pages` makes PDF and DOCX in another process; None means in
     this one, which then needs a `QGuiApplication`. Raises `OSError`, and `PagesError` with `pages`.
     """
     if format_ not in NEEDS_QT:

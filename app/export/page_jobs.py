@@ -21,21 +21,21 @@ _PIECE_BYTES = 1 << 20
 def made_file(
     excerpt: Excerpt, format_: Format, options: Options, fonts: Fonts | None = None, paper: Paper | None = None
 ) -> Generator[Progress, None, bytes]:
-    """Return a PDF or an ODT, and yield the progress. Needs a `QGuiApplication`.
+    """Return a PDF or a DOCX, and yield the progress. Needs a `QGuiApplication`.
 
     `paper` is for a PDF; None means A4.
     """
     if format_ == "pdf":
         return (yield from pdf(excerpt, options, fonts, paper))
-    from app.export.odt import odt
+    from app.export.docx import docx
 
-    return (yield from odt(excerpt, options))
+    return (yield from docx(excerpt, options))
 
 
 def make_file(
     packed: Sequence[bytes], fonts: Fonts, format_: Format, options: Options, paper: Paper | None
 ) -> Generator[tuple[int, int] | bytes]:
-    """Yield the progress of a PDF or an ODT, then the file in pieces."""
+    """Yield the progress of a PDF or a DOCX, then the file in pieces."""
     _make_application()
     steps = made_file(_excerpt(packed), format_, options, fonts, paper)
     while True:

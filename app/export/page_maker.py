@@ -58,7 +58,7 @@ class PageMaker:
     def make_file(
         self, excerpt: Excerpt, format_: Format, options: Options, paper: Paper | None = None
     ) -> Generator[Progress, None, list[bytes]]:
-        """Return a PDF or an ODT in pieces, and yield the progress. `paper` is for a PDF; None means A4.
+        """Return a PDF or a DOCX in pieces, and yield the progress. `paper` is for a PDF; None means A4.
 
         Call it in any thread; closing the generator ends the work. Raises `PagesError`.
         """

@@ -1323,8 +1323,8 @@
         <translation>Nur Text</translation>
     </message>
     <message>
-        <source>OpenDocument</source>
-        <translation>OpenDocument</translation>
+        <source>Word document</source>
+        <translation>Word-Dokument</translation>
     </message>
     <message>
         <source>OpenAI JSON Lines</source>

@@ -341,7 +341,7 @@ def _preview(stage: Stage, formats: Sequence[str]) -> None:
 
 def _export_pages(stage: Stage) -> None:
     """Show pictures of first pages."""
-    _preview(stage, ("html", "pdf", "odt"))
+    _preview(stage, ("html", "pdf", "docx"))
 
 
 def _export_file(stage: Stage, format_: str) -> None:
@@ -455,7 +455,7 @@ ACTS: Mapping[str, Callable[[Stage], None]] = {
     "pages": _export_pages,
     "pdf": lambda stage: _export_file(stage, "pdf"),
     "print": _print,
-    "odt": lambda stage: _export_file(stage, "odt"),
+    "docx": lambda stage: _export_file(stage, "docx"),
     "menu": _menu,
     "theme": _theme,
     "zoom": _zoom,

@@ -153,7 +153,7 @@ def _page_processes() -> list[psutil.Process]:
     return [child for child in psutil.Process().children() if "app.export.page_jobs" in child.cmdline()]
 
 
-@pytest.mark.parametrize("format_", ["pdf", *in_long_runs(["odt"])])
+@pytest.mark.parametrize("format_", ["pdf", *in_long_runs(["docx"])])
 def test_an_endless_export_is_cancelled_at_once_and_the_next_one_is_whole(
     pages: PageMaker, tmp_path: Path, format_: Format
 ) -> None:
@@ -219,7 +219,7 @@ def test_pages_that_need_too_much_memory_end_in_a_sentence(
     pages: PageMaker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("app.export.page_maker._MEMORY_BYTES", 100 << 20)
-    steps = export(_excerpt_of(tmp_path, TEXTS["table of 2,000 × 50"]()), "odt", tmp_path / "x.odt", Options(), pages)
+    steps = export(_excerpt_of(tmp_path, TEXTS["table of 2,000 × 50"]()), "docx", tmp_path / "x.docx", Options(), pages)
     with pytest.raises(PagesError, match="Making the pages needs more than 100 MiB"):
         list(steps)
-    assert not (tmp_path / "x.odt").exists()
+    assert not (tmp_path / "x.docx").exists()

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
+from app.__main__ import main
 from app.model.exports.files import FORMATS
 from app.model.message import Record, Sampling
 from app.model.store import Store
@@ -204,7 +205,7 @@ def test_an_interrupted_import_leaves_nothing(folder: Path, tmp_path: Path) -> N
     store.close()
 
 
-def test_the_shell_imports_no_model_and_only_pdf_and_odt_need_qt() -> None:
+def test_the_shell_imports_no_model_and_only_pdf_and_docx_need_qt() -> None:
     code = "import app.shell.run, sys; print(*{name.partition('.')[0] for name in sys.modules})"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60
@@ -260,3 +261,14 @@ def test_answers_are_replayed_and_differences_are_reported(tmp_path: Path) -> No
     no_message, not_matched, other_text = done.stderr.splitlines()
     assert (no_message, not_matched.split(":")[0]) == ("There is no message 99.", f"Message {bad.id}")
     assert other_text == f"Message {other.id}: Its stored tokens do not spell its text."
+
+
+def test_a_request_for_odt_is_answered_with_the_format_that_took_its_place(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["export", "--all", "--format", "odt", "--out", str(tmp_path / "out"), "--data-dir", str(folder)]
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    assert "Use “docx”: LibreOffice and Word open it." in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

@@ -19,11 +19,11 @@ from app.model.own_files import real_file
 from app.model.text import as_title
 
 Format: TypeAlias = Literal[
-    "md", "html", "pdf", "txt", "odt", "openai-jsonl", "sharegpt-jsonl", "preference-jsonl", "bough"
+    "md", "html", "pdf", "txt", "docx", "openai-jsonl", "sharegpt-jsonl", "preference-jsonl", "bough"
 ]
 FORMATS: tuple[Format, ...] = get_args(Format)
 
-NEEDS_QT: frozenset[Format] = frozenset({"pdf", "odt"})
+NEEDS_QT: frozenset[Format] = frozenset({"pdf", "docx"})
 ONE_FILE: frozenset[Format] = frozenset({"openai-jsonl", "sharegpt-jsonl", "preference-jsonl", "bough"})
 """Formats in which one file holds many conversations."""
 

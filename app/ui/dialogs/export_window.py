@@ -56,7 +56,7 @@ _SCHEMES: tuple[Literal["both", "light", "dark"], ...] = ("both", "light", "dark
 _PAGE_SCALE = 1.5
 _COMPLETE: frozenset[Format] = frozenset({"bough"})
 """Formats that always contain everything."""
-_WITH_STATISTICS: frozenset[Format] = frozenset({"md", "html", "pdf", "txt", "odt"})
+_WITH_STATISTICS: frozenset[Format] = frozenset({"md", "html", "pdf", "txt", "docx"})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -333,8 +333,8 @@ def _format_text(format_: Format) -> _FormatText:
         case "txt":
             name = translate("Export", "Plain text")
             line = translate("Export", "Just the text, unchanged.")
-        case "odt":
-            name = translate("Export", "OpenDocument")
+        case "docx":
+            name = translate("Export", "Word document")
             line = translate("Export", "For word processors; formulas become pictures.")
         case "openai-jsonl":
             name = translate("Export", "OpenAI JSON Lines")

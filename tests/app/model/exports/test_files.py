@@ -120,5 +120,5 @@ def test_conversations_with_the_same_name_get_different_file_names() -> None:
     assert names == ["Trip.md", "trip (2).md", "Trip (3).md", "Trip (2) (2).md"]
 
 
-def test_pdf_and_odt_are_the_formats_that_need_qt() -> None:
-    assert set(FORMATS) >= NEEDS_QT == {"pdf", "odt"}
+def test_pdf_and_docx_are_the_formats_that_need_qt() -> None:
+    assert set(FORMATS) >= NEEDS_QT == {"pdf", "docx"}

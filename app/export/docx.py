@@ -1,4 +1,4 @@
-"""Exports conversations as ODT, for word processors. Qt draws formulas and decodes pictures."""
+"""Exports conversations as DOCX, for word processors. Qt draws formulas and decodes pictures."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from PySide6.QtGui import QImage, QPainter
 from PySide6.QtSvg import QSvgRenderer
 
 from app.export.paper_document import TEXT_PX, picture_of
-from app.model.exports.captions import title
+from app.model.exports.captions import language, title
+from app.model.exports.docx_file import TEXT_MM, About, DocxFile
+from app.model.exports.docx_inline import Picture
+from app.model.exports.docx_text import DocxText
 from app.model.exports.excerpt import Excerpt, Options
 from app.model.exports.files import Progress
 from app.model.exports.formula import Formula, formula
-from app.model.exports.odt_file import TEXT_MM, About, write_odt
-from app.model.exports.odt_inline import Picture
-from app.model.exports.odt_text import OdtText
 
 _SHARPNESS = 4
 """Pixels of a formula's picture per pixel of its size."""
@@ -28,24 +28,24 @@ _SUFFIXES = {b"\x89PNG": "png", b"\xff\xd8\xff": "jpg", b"GIF8": "gif"}
 """The first bytes of files in picture formats that every word processor can read."""
 
 
-def odt(excerpt: Excerpt, options: Options) -> Generator[Progress, None, bytes]:
-    """Return an ODT file and yield the progress. Needs a `QGuiApplication`."""
-    pictures = _Pictures()
-    text = OdtText(pictures, options)
+def docx(excerpt: Excerpt, options: Options) -> Generator[Progress, None, bytes]:
+    """Return a DOCX file and yield the progress. Needs a `QGuiApplication`."""
+    document = DocxFile()
+    text = DocxText(document, _Pictures(document), options)
     total = len(excerpt.messages)
     for done in text.write(excerpt):
         yield Progress(done, total)
     conversation = excerpt.conversation
-    about = About(title(excerpt), conversation.created_ms, conversation.updated_ms)
+    about = About(title(excerpt), language(excerpt, options), conversation.created_ms, conversation.updated_ms)
     file = io.BytesIO()
-    write_odt(file, about, text.xml, text.styles.xml, pictures.files)
+    document.write(file, about, text.xml)
     yield Progress(total, total)
     return file.getvalue()
 
 
 class _Pictures:
-    def __init__(self) -> None:
-        self.files: dict[str, bytes] = {}
+    def __init__(self, document: DocxFile) -> None:
+        self._document = document
 
     def formula(self, latex: str, *, is_inline: bool) -> Picture | None:
         found = formula(latex, TEXT_PX + 1, "black", is_inline=is_inline)
@@ -77,9 +77,7 @@ class _Pictures:
         return Picture(path, size_mm.width(), size_mm.height())
 
     def _add(self, data: bytes, suffix: str) -> str:
-        path = f"Pictures/{hashlib.sha256(data).hexdigest()[:24]}.{suffix}"
-        self.files[path] = data
-        return path
+        return self._document.picture(f"{hashlib.sha256(data).hexdigest()[:24]}.{suffix}", data)
 
 
 def _drawn(found: Formula) -> QImage:
