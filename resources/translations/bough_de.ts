@@ -5875,6 +5875,10 @@ Compares text, not tokens, and ignores case. A phrase may begin inside a word. O
 Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wendung darf mitten in einem Wort beginnen. Option: `phrases`.</translation>
     </message>
     <message>
+        <source>Bough does not know this database; its tables are {names}</source>
+        <translation>Bough kennt diese Datenbank nicht; ihre Tabellen sind {names}</translation>
+    </message>
+    <message>
         <source>Bough does not know this format; its fields are {names}</source>
         <translation>Bough kennt dieses Format nicht; seine Felder sind {names}</translation>
     </message>
@@ -6061,6 +6065,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>verschlüsselte Gedanken und Zusammenfassungen von Codex, weggelassen</translation>
     </message>
     <message>
+        <source>it has more than {max_bytes}</source>
+        <translation>sie hat mehr als {max_bytes}</translation>
+    </message>
+    <message>
         <source>it has {count} tokens</source>
         <translation>sie hat {count} Token</translation>
     </message>
@@ -6133,6 +6141,14 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>ihr Kopf ist zu lang</translation>
     </message>
     <message>
+        <source>its program has not ended a change; open it with that program once, then import it</source>
+        <translation>ihr Programm hat eine Änderung nicht beendet; öffnen Sie sie einmal mit diesem Programm und importieren Sie sie dann</translation>
+    </message>
+    <message>
+        <source>its program is changing it; close that program, then import it</source>
+        <translation>ihr Programm ändert sie gerade; schließen Sie dieses Programm und importieren Sie sie dann</translation>
+    </message>
+    <message>
         <source>its tokenizer has no merges</source>
         <translation>ihr Tokenizer hat keine Merges</translation>
     </message>
@@ -6151,6 +6167,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>its vocabulary is incomplete</source>
         <translation>ihr Vokabular ist unvollständig</translation>
+    </message>
+    <message>
+        <source>its “{name}” is no plain table, so Bough does not read it</source>
+        <translation>ihr „{name}“ ist keine einfache Tabelle, darum liest Bough es nicht</translation>
     </message>
     <message>
         <source>layer {number} lacks {name}</source>
@@ -6195,6 +6215,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>messages that changed both in the file and here, kept as they are here</source>
         <translation>Nachrichten, die sich in der Datei und hier geändert haben, sind so geblieben wie hier</translation>
+    </message>
+    <message>
+        <source>messages that only Open WebUI&apos;s table of messages has, taken from there</source>
+        <translation>Nachrichten, die nur in der Nachrichtentabelle von Open WebUI stehen, von dort übernommen</translation>
     </message>
     <message>
         <source>messages whose parent is not in the file, moved to the top</source>
@@ -6261,8 +6285,16 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Statuszeilen von LM Studio, weggelassen</translation>
     </message>
     <message>
+        <source>tags of Open WebUI, left out</source>
+        <translation>Schlagwörter von Open WebUI, weggelassen</translation>
+    </message>
+    <message>
         <source>the archive is incomplete or damaged</source>
         <translation>das Archiv ist unvollständig oder beschädigt</translation>
+    </message>
+    <message>
+        <source>the database is damaged ({error})</source>
+        <translation>die Datenbank ist beschädigt ({error})</translation>
     </message>
     <message>
         <source>the network</source>

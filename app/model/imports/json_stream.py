@@ -22,7 +22,7 @@ Json: TypeAlias = Any
 """A value as a JSON parser returns it."""
 
 _CHUNK_BYTES = 1 << 16
-_MAX_ITEM_BYTES = (256 << 20) + 1
+MAX_ITEM_BYTES = (256 << 20) + 1
 """The size limit of one conversation, because a whole conversation is in memory."""
 _MAX_WORD_BYTES = 1_000
 """Longer words are text such as base64, not numbers."""
@@ -85,8 +85,8 @@ class CountedFile:
             data += self._file.read(size - len(data)) or b""
         self.has_ended = not data
         self.num_bytes += len(data)
-        if self.num_in_item > _MAX_ITEM_BYTES:
-            raise UnreadableError(Sentence("a conversation in it has more than {max_bytes}", max_bytes=_MAX_ITEM_BYTES))
+        if self.num_in_item > MAX_ITEM_BYTES:
+            raise UnreadableError(Sentence("a conversation in it has more than {max_bytes}", max_bytes=MAX_ITEM_BYTES))
         self._advance(len(data))
         return data
 

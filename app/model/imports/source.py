@@ -36,11 +36,13 @@ from app.model.imports import (
     llama_cpp,
     lm_studio,
     open_webui,
+    open_webui_database,
     silly_tavern,
     transcript,
 )
 from app.model.imports.blocks import list_of, object_of, text_of
 from app.model.imports.bundle import Archive, Bundle, Folder, Nearby, Surroundings, alone
+from app.model.imports.database_file import MAGIC, Chats, DatabaseFile, Logs, logs_in, logs_of, opened_database
 from app.model.imports.encodings import plain
 from app.model.imports.foreign import ForeignConversation, UnreadableError, grafted
 from app.model.imports.input_file import opened
@@ -56,6 +58,7 @@ _READERS = (
     *_WITH_FILES, claude, open_webui, llama_cpp, librechat, lm_studio, silly_tavern, claude_code, codex, ai_studio,
     gemini_cli, chat_records,
 )  # fmt: skip
+_DATABASES = (open_webui_database,)
 REPLACED = Sentence("characters that can't be read or stored, replaced by “\ufffd”")
 _HEAD_BYTES = 1 << 16
 _ARCHIVE = b"PK\x03\x04"
@@ -121,7 +124,7 @@ def _in_path(
             if file.seekable() and counted.peek(_HEAD_BYTES).startswith(_ARCHIVE):
                 yield Problem(verbatim(str(path)), Sentence("the archive is incomplete or damaged"))
                 return
-            yield from _in_file(counted, str(path), now_ms, nearby)
+            yield from _in_file(counted, str(path), now_ms, nearby, logs_of(path))
     except UnreadableError as error:
         yield Problem(verbatim(str(path)), error.sentence)
     except Exception as error:  # noqa: BLE001 (the other files must be read, whatever the error)
@@ -146,12 +149,22 @@ def _in_archive(
     surroundings = Surroundings(archive)
     for path in chosen:
         with archive.open(path) as file:
-            yield from _in_file(CountedFile(file, advance), f"{where}: {path}", now_ms, surroundings.of(path))
+            place, logs = f"{where}: {path}", logs_in(archive, path)
+            yield from _in_file(CountedFile(file, advance), place, now_ms, surroundings.of(path), logs)
 
 
-def _in_file(file: CountedFile, where: str, now_ms: int, nearby: Nearby) -> Iterator[Found | Problem | Aside]:
+def _in_file(
+    file: CountedFile, where: str, now_ms: int, nearby: Nearby, logs: Logs
+) -> Iterator[Found | Problem | Aside]:
     file = plain(file)
     head = file.peek(_HEAD_BYTES)
+    if head.startswith(MAGIC):
+        try:
+            with opened_database(file, logs) as database:
+                yield from _in_database(database, where, now_ms)
+        except UnreadableError as error:
+            yield Problem(verbatim(where), error.sentence)
+        return
     begin = head.lstrip()[:1]
     suffix = Path(nearby.path).suffix.lower()
     if suffix in {".md", ".markdown"} or begin not in b"[{" or not begin:
@@ -247,6 +260,30 @@ def _foreign(item: dict[str, Json], now_ms: int, nearby: Nearby) -> Found:
     theirs: ForeignConversation
     theirs = reader.conversation(item) if with_files is None else with_files.conversation(item, nearby)
     return Found(grafted(theirs, now_ms, str(reader.NAME)), reader.NAME, theirs.remarks)
+
+
+def _in_database(database: DatabaseFile, where: str, now_ms: int) -> Iterator[Found | Problem]:
+    reader = next((reader for reader in _DATABASES if reader.is_one(database)), None)
+    if reader is None:
+        names = ", ".join(database.tables)[:100]
+        raise UnreadableError(Sentence("Bough does not know this database; its tables are {names}", names=names))
+    chats: Chats = reader.Chats(database)
+    keys = chats.keys()
+    if not keys:
+        raise UnreadableError(Sentence("it contains no conversations"))
+    for number, key in enumerate(keys, 1):
+        database.begin_conversation()
+        try:
+            theirs = chats.conversation(key)
+            result = Found(grafted(theirs, now_ms, reader.NAME), reader.NAME, theirs.remarks)
+            if database.num_replaced:
+                result.remarks[REPLACED] += database.num_replaced
+            yield result
+        except UnreadableError as error:
+            yield Problem(_place(where, number, {}), error.sentence)
+        except Exception as error:  # noqa: BLE001 (the other conversations must be read, whatever the error)
+            _log.exception("A conversation could not be read")
+            yield Problem(_place(where, number, {}), Sentence("it can't be read ({error})", error=type(error).__name__))
 
 
 def _in_transcript(file: CountedFile, where: str, now_ms: int) -> Iterator[Found | Problem]:
