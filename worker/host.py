@@ -75,16 +75,19 @@ Question: TypeAlias = Plan | Validate | Tokenize | CacheStats | ListHooks
 """Commands that need no computing with the model."""
 
 
-def is_long(question: Question) -> bool:
-    """Return whether a question has so much text that its reply takes more than a tenth of a second."""
-    match question:
+def is_long(command: Question | Generate) -> bool:
+    """Return whether a command has so much text that it takes more than a tenth of a second to tokenize it."""
+    match command:
+        case Generate(continuation=given):
+            rest = 0 if given is None or given.text is UNSET else len(given.text)
+            return rest + _num_chars([command]) >= LONG_TEXT
         case Tokenize():
-            return _num_chars([question.prompt]) >= LONG_TEXT
+            return _num_chars([command.prompt]) >= LONG_TEXT
         case Plan():
-            prompts = question.prompts if question.prompts is not UNSET else []
-            paths = question.paths if question.paths is not UNSET else []
+            prompts = command.prompts if command.prompts is not UNSET else []
+            paths = command.paths if command.paths is not UNSET else []
             is_many = len(prompts) + sum(map(len, paths)) >= _MANY_MESSAGES
-            return is_many or _num_chars(prompts) + _num_chars_in(question.messages) >= LONG_TEXT
+            return is_many or _num_chars(prompts) + _num_chars_in(command.messages) >= LONG_TEXT
         case Validate() | CacheStats() | ListHooks():
             return False
 
@@ -263,6 +266,7 @@ class ModelHost:
             raise SupersededError(
                 Sentence("Another model was loaded before this was answered. Ask again with the model that is loaded.")
             )
+        ticket.is_long = is_long(command)
         engine.add(command, ticket)
 
     @property
@@ -276,13 +280,18 @@ class ModelHost:
         return self._engine is not None and self._engine.is_beginning
 
     @property
+    def is_beginning_wanted(self) -> bool:
+        """Whether the request whose prompt is being prepared still waits for it."""
+        return self._loaded_engine().is_beginning_wanted
+
+    @property
     def num_waiting(self) -> int:
         """The number of requests that were added and have not started."""
         return 0 if self._engine is None else self._engine.num_waiting
 
-    def step(self) -> list[Event]:
-        """Do one step of all answers and return its events."""
-        return self._loaded_engine().step()
+    def step(self, *, is_meanwhile: bool = False) -> list[Event]:
+        """Do one step of all answers and return its events. For `is_meanwhile` see the engine's `step`."""
+        return self._loaded_engine().step(is_meanwhile=is_meanwhile)
 
     def save_some(self) -> bool:
         """Write one file of the prompt cache to disk. Return whether there may be more to write."""

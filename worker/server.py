@@ -8,8 +8,8 @@ for earlier loads, so that the reply comes from the model that the sender expect
 The time to accept a command does not depend on how many wait. Beyond `MAX_WAITING`, new ones are refused.
 
 Chat templates run in a trial process. While the server waits for it, it reads commands, too: a cancelled request stops
-waiting at once, and so does a question when its model is about to be replaced. While it tokenizes megabytes for a
-question, it also goes on with answers and other questions.
+waiting at once, and so does a question when its model is about to be replaced. While it tokenizes megabytes, it
+also goes on with answers and other questions.
 """
 
 from __future__ import annotations
@@ -180,20 +180,22 @@ class Server:
     def _work_meanwhile(self) -> bool:
         """Do other work while a long text is tokenized. Return whether its tokens are still wanted."""
         is_wanted = self._is_still_wanted()
-        if not self._is_replying:
-            # A request that is being prepared starts again later. In the middle of an answer nothing is stopped.
-            return is_wanted or not self._host.is_beginning
+        is_replying = self._is_replying
+        if not is_replying:
+            if not self._host.is_beginning:
+                return True  # in the middle of an answer nothing is stopped
+            is_wanted = self._host.is_beginning_wanted
         if is_wanted and not self._is_working_meanwhile:
             self._is_working_meanwhile = True
             activity = self._pulse.step
             self._is_replying = False
             try:
                 self._reply_to_short_ones()
-                # No load waits; otherwise the tokens would not be wanted.
+                # No load starts: it waits for the answers, or the tokens of the question would not be wanted.
                 self._start_next()
                 self._work()
             finally:
-                self._is_replying, self._is_working_meanwhile = True, False
+                self._is_replying, self._is_working_meanwhile = is_replying, False
                 self._pulse.go_back(activity)
         return is_wanted
 
@@ -438,7 +440,7 @@ class Server:
             self._answering[command.request_id] = ticket
 
     def _step_answers(self) -> None:
-        for event in self._host.step():
+        for event in self._host.step(is_meanwhile=self._is_working_meanwhile):
             if isinstance(event, Finished | Failed) and event.request_id is not None:
                 del self._answering[event.request_id]
                 self._end(event)

@@ -82,8 +82,10 @@ class Engine:
         self._decoder = Decoder(model, self.cache, looks_ahead=looks_ahead)
         self._queue = Queue()
         self._reading: tuple[SequenceGroup, Generator[list[Event]]] | None = None
+        self._preparing: list[Ticket] = []
+        """The requests whose prompts are being made: one, or two in the middle of a step."""
         self.is_beginning = False
-        """Whether the next request's prompt is being made. Until it is done, `StoppedError` may be raised."""
+        """Whether a prompt is being made right now. Until it is done, `StoppedError` may be raised."""
         self._num_read = 0
         """How many tokens of the sequence in prefill were processed so far."""
         self._is_short = False
@@ -148,24 +150,38 @@ class Engine:
         """Whether `step` has anything to do."""
         return bool(self._queue or self._reading or self._running)
 
-    def step(self) -> list[Event]:
-        """Do one step (a token of each answer, or a chunk of a prompt). Return its events."""
+    @property
+    def is_beginning_wanted(self) -> bool:
+        """Whether the request whose prompt is being made still waits for it."""
+        ticket = self._preparing[-1]
+        return ticket in self._queue.requests and not ticket.are_all_cancelled
+
+    def step(self, *, is_meanwhile: bool = False) -> list[Event]:
+        """Do one step (a token of each answer, or a chunk of a prompt). Return its events.
+
+        `is_meanwhile`: a long text is being tokenized, perhaps in the middle of another call. Long prompts wait then.
+        """
         events: list[Event] = []
+        is_beginning, self.is_beginning = self.is_beginning, False
         try:
             # Collect the events one by one, so that those before a failure are kept.
-            for event in self._step():
+            for event in self._step(is_meanwhile=is_meanwhile):
                 events.append(event)  # noqa: PERF402
         except BaseException as error:
             # A bug: every waiting request must end in an event.
             if not is_failure(error):
                 raise
             events += self._fail_all(error)
+        finally:
+            self.is_beginning = is_beginning
         return events
 
-    def _step(self) -> Iterator[Event]:
-        yield from self._end_cancelled()
-        if self._reading is None:
-            yield from self._begin_reading()
+    def _step(self, *, is_meanwhile: bool) -> Iterator[Event]:
+        ended = list(self._end_cancelled())
+        yield from ended
+        # The caller gets these events before those of steps that are done while a prompt is made.
+        if self._reading is None and not ended:
+            yield from self._begin_reading(is_meanwhile=is_meanwhile)
         began = time.perf_counter()
         if self._running and (self._reading is None or self._turns.is_for_decoding):
             yield from self._decode()
@@ -185,37 +201,50 @@ class Engine:
 
     # --- prefill -------------------------------------------------------------------------------------------
 
-    def _begin_reading(self) -> Iterator[Event]:
+    def _begin_reading(self, *, is_meanwhile: bool) -> Iterator[Event]:
         """Start to process the next prompt in the queue, if there is memory for its answer."""
         queue = self._queue
-        while queue:
-            if not queue.groups:
-                ticket, command = next(iter(queue.requests.items()))
-                if not self._running:
-                    mx.reset_peak_memory()
-                self._pulse.enter("template")
-                self.is_beginning = True
-                try:
-                    self._check(command)
-                    request = Request(command, ticket, self._prompts, self.model, self._hooks, self._pulse)
-                except StoppedError:
-                    return  # a request was cancelled; if it was another one, this request starts again later
-                except Exception as error:  # noqa: BLE001 (one request's bug must not end the others)
-                    del queue.requests[ticket]
-                    yield failed(command.request_id, error)
-                    return
-                finally:
-                    self.is_beginning = False
-                del queue.requests[ticket]
-                queue.groups.append(SequenceGroup(request, list(range(command.n)), request.sequence))
-            group = queue.groups[0]
-            if not self._admits(1, group):
-                break
+        if not queue.groups and (ticket := self._next_ticket(is_meanwhile=is_meanwhile)) is not None:
+            yield from self._prepare(ticket, queue.requests[ticket])
+            if self._reading is not None or not queue.groups:
+                return
+        if queue.groups and self._admits(1, queue.groups[0]):
             self._decoder.move_out()
-            queue.groups.popleft()
+            group = queue.groups.popleft()
             self._reading, self._num_read, self._is_short = (group, self._begun(group)), 0, False
+        else:
+            self._decoder.move_in()
+
+    def _next_ticket(self, *, is_meanwhile: bool) -> Ticket | None:
+        """Return the first request in the queue that may start now."""
+        for ticket in self._queue.requests:
+            if ticket not in self._preparing and not (is_meanwhile and ticket.is_long):
+                return ticket
+        return None
+
+    def _prepare(self, ticket: Ticket, command: Generate) -> Iterator[Event]:
+        """Start a request: make its prompt, and append its answers to the queue. Yield its end if that fails."""
+        requests = self._queue.requests
+        if not self._running:
+            mx.reset_peak_memory()
+        self._pulse.enter("template")
+        self._preparing.append(ticket)
+        self.is_beginning = True
+        try:
+            self._check(command)
+            request = Request(command, ticket, self._prompts, self.model, self._hooks, self._pulse)
+        except StoppedError:
+            return  # a request was cancelled; if it was another one, this request starts again later
+        except Exception as error:  # noqa: BLE001 (one request's bug must not end the others)
+            if requests.pop(ticket, None) is not None:
+                yield failed(command.request_id, error)
             return
-        self._decoder.move_in()
+        finally:
+            self._preparing.pop()
+            self.is_beginning = False
+        # Steps that were done meanwhile may have ended the request.
+        if requests.pop(ticket, None) is not None:
+            self._queue.groups.append(SequenceGroup(request, list(range(command.n)), request.sequence))
 
     def _check(self, command: Generate) -> None:
         if command.draft == "model" and self._draft_model is None:

@@ -54,6 +54,8 @@ class Ticket:
     """The number of answers so far; hooks may fork more."""
     is_cancelled: bool = False
     cancelled_choices: set[int] = field(default_factory=set[int])
+    is_long: bool = False
+    """Whether it takes more than a tenth of a second to tokenize the prompt."""
     on_cancel: Callable[[Ticket], None] | None = None
     """Called with the ticket after each `cancel`."""
 
