@@ -136,6 +136,19 @@ def _sentence(error: Exception) -> str:
     return f"{error}. Nothing was done; correct it and send it again."
 
 
+def place_of_invalid_text(data: bytes) -> str | None:
+    """Return the path of the first text of a JSON document that is not valid Unicode.
+
+    None if there is none, or if the document is long, nested deeply or no JSON.
+    """
+    if len(data) > _MAX_EXPLAINED_BYTES:
+        return None
+    try:
+        return _path_of_invalid_text(json.loads(data.decode("utf-8", "surrogateescape"), parse_int=_int))
+    except (ValueError, RecursionError):
+        return None
+
+
 def _path_of_invalid_text(message: object) -> str | None:
     """Return the path of the first text that is not valid Unicode; None if there is none."""
     waiting = [("$", message)]

@@ -15,6 +15,7 @@ from app.serving.access import too_large
 from app.serving.messages import Client, ServerSettings
 from app.serving.problems import ProblemError, worded
 from app.serving.replies import Reply, Replying, Shape
+from worker.encoding import place_of_invalid_text
 
 _B = TypeVar("_B")
 
@@ -89,6 +90,11 @@ def decoded(data: bytes, kind: type[_B]) -> _B:
         text, param = worded(error)
         raise ProblemError("invalid", text, param=param) from None
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        place = place_of_invalid_text(data)
+        if place is not None:
+            path = place.removeprefix("$.")
+            why = f"The text at `{path}` holds a lone surrogate or bytes that are no UTF-8. Correct it."
+            raise ProblemError("invalid", why, param=path) from None
         raise ProblemError("invalid", f"The request's body is not valid JSON ({error}).") from None
 
 

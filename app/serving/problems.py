@@ -31,19 +31,32 @@ _KINDS: dict[str, ProblemKind] = {
 }
 
 
+_MAX_CHARS = 1000
+
+
 class ProblemError(Exception):
-    """A request can't be answered; the text is a sentence for the client's user."""
+    """A request can't be answered; the text is a sentence for the client's user.
+
+    Of a message of more than 1,000 characters, the middle is left out.
+    """
 
     def __init__(
         self, kind: ProblemKind, message: str, *, param: str | None = None, code: str | None = None, retry_s: int = 0
     ) -> None:
         """`param`: the invalid field of the request. `retry_s`: retry after this many seconds; 0: do not retry."""
+        message = _shortened(message)
         super().__init__(message)
         self.kind: ProblemKind = kind
         self.message = message
         self.param = param
         self.code = code
         self.retry_s = retry_s
+
+
+def _shortened(message: str) -> str:
+    """Leave out the middle of a long message, which usually is a value that the client sent."""
+    half = _MAX_CHARS // 2
+    return message if len(message) <= _MAX_CHARS else f"{message[:half]}…{message[-half:]}"
 
 
 _CODE = re.compile("`[^`]*`")

@@ -165,14 +165,41 @@ def test_numbers_without_end_are_refused(bough: Bough, model: str, path: str, ch
     assert _posted(bough, path, body) == (400, "invalid_request_error")
 
 
+@pytest.mark.parametrize("path", ["chat/completions", "messages"])
+@pytest.mark.parametrize("text", ["\ud800", "a\udc00b"])
+def test_a_lone_surrogate_is_named_with_its_place(bough: Bough, model: str, path: str, text: str) -> None:
+    body = {"model": model, "messages": [{"role": "user", "content": text}], "max_tokens": 1}
+    status, error = _refused(bough, path, body)
+    assert status == 400
+    assert "`messages[0].content` holds a lone surrogate" in error["message"]
+
+
+@pytest.mark.parametrize("path", ["chat/completions", "messages", "completions"])
+def test_a_very_long_name_is_not_repeated(bough: Bough, path: str) -> None:
+    messages = [{"role": "user", "content": "a"}]
+    status, error = _refused(
+        bough, path, {"model": "m" * 1_000_000, "prompt": "a", "messages": messages, "max_tokens": 1}
+    )
+    assert status == 404
+    assert len(error["message"]) < 1100
+    assert "There is no model “mmm" in error["message"]
+    assert "GET /v1/models lists all." in error["message"]
+
+
 def _posted(bough: Bough, path: str, body: Any) -> tuple[int, str]:
     """Send a request that is refused; return the status, and the type of the error."""
+    status, error = _refused(bough, path, body)
+    return status, error["type"]
+
+
+def _refused(bough: Bough, path: str, body: Any) -> tuple[int, dict[str, Any]]:
+    """Send a request that is refused; return the status and the error."""
     connection = http.client.HTTPConnection(bough.url.removeprefix("http://"), timeout=PATIENCE_S)
     connection.request("POST", f"/v1/{path}", json.dumps(body), {"Authorization": f"Bearer {KEY}"})
     reply = connection.getresponse()
     value = json.loads(reply.read())
     connection.close()
-    return reply.status, value["error"]["type"]
+    return reply.status, value["error"]
 
 
 def _deep(depth: int) -> str:
