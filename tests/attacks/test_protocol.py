@@ -13,10 +13,12 @@ from types import FrameType
 from typing import Any
 
 import pytest
+from tokenizers import Tokenizer
 from typing_extensions import override
 
 from tests.driver import PATIENCE_S, TERMINAL, StdioWorker
 from tests.long import in_long_runs
+from tests.models import write_scripted_model
 from worker.encoding import MAX_MESSAGE_BYTES
 from worker.inbox import Inbox, Incoming
 from worker.protocol import Cancel, Command, Event, Failed, Generate, Shutdown
@@ -107,6 +109,7 @@ def test_a_cancel_is_obeyed_before_the_questions_that_came_earlier(answering: St
 
 
 _LONG = "Hello there, how are you? " * 20_000
+_OK = {"role": "assistant", "content": "OK"}
 
 
 @pytest.mark.parametrize(
@@ -145,6 +148,66 @@ def test_answers_and_other_commands_go_on_while_a_long_text_is_tokenized(
     assert ends["busy"]["choices"][0]["reason"] == "cancelled"
     assert next(reversed(ends)) == "question"
     assert "other" in {event["request_id"] for event in answering.events[num_before:] if event["type"] == "chunk"}
+
+
+@pytest.fixture
+def short_context_model(tmp_path: Path, byte_level: Tokenizer) -> Path:
+    """A model that writes the same token until it is stopped, with a context that long texts exceed."""
+    size = byte_level.get_vocab_size(with_added_tokens=True)
+    a = byte_level.encode("a").ids[0]
+    return write_scripted_model(tmp_path / "model", byte_level, dict.fromkeys(range(size), a), context_length=20_000)
+
+
+_LONG_MESSAGES = [{"role": "user", "content": _LONG}, _OK, {"role": "user", "content": "Hi"}]
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        {"messages": _LONG_MESSAGES, "overflow": "drop_oldest", "max_tokens": 1},
+        *in_long_runs([{"text": _LONG}, {"text": "Hi", "continuation": {"text": _LONG}}]),
+    ],
+)
+def test_answers_and_other_requests_go_on_while_a_long_prompt_is_tokenized(
+    shared_worker: StdioWorker, short_context_model: Path, prompt: dict[str, Any]
+):
+    worker = _answering(shared_worker, short_context_model)
+    num_before = len(worker.events)
+    commands = [
+        {"type": "generate", "request_id": "long", **prompt},
+        {"type": "plan", "request_id": "short", "prompts": [{"text": "Hello"}]},
+        {"type": "generate", "request_id": "other", "text": "Hello", "max_tokens": 3},
+        {"type": "cancel", "request_id": "cancel", "target": "busy"},
+    ]
+    sender = flood(worker, commands)
+    ends = ends_of(worker, 5)
+    sender.join()
+    assert next(reversed(ends)) == "long"
+    assert ends["long"]["type"] == "finished" or ends["long"]["kind"] == "context_overflow"
+    assert ends["busy"]["choices"][0]["reason"] == "cancelled"
+    assert len(ends["other"]["choices"][0]["token_ids"]) == 3
+    assert "other" in {event["request_id"] for event in worker.events[num_before:] if event["type"] == "chunk"}
+
+
+def test_a_request_is_cancelled_while_its_long_prompt_is_tokenized(
+    shared_worker: StdioWorker, short_context_model: Path
+):
+    worker = _answering(shared_worker, short_context_model)
+    long = {"messages": _LONG_MESSAGES, "overflow": "drop_oldest"}
+    commands = [
+        {"type": "generate", "request_id": "long", **long},
+        {"type": "plan", "request_id": "short", "prompts": [{"text": "Hello"}]},
+        {"type": "cancel", "request_id": "cancel", "target": "long"},
+    ]
+    sender = flood(worker, commands)
+    ends = ends_of(worker, 3)
+    sender.join()
+    assert ends["long"]["choices"][0]["reason"] == "cancelled"
+    # It was cancelled before its prompt was made.
+    assert ends["long"]["usage"]["prompt_tokens"] == 0
+    worker.wait_for("busy", "chunk")
+    worker.send("cancel", request_id="end", target="busy")
+    assert ends_of(worker, 2)["busy"]["choices"][0]["reason"] == "cancelled"
 
 
 def test_a_request_with_very_many_hooks_is_refused_at_once(shared_worker: StdioWorker):

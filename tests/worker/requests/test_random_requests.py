@@ -8,16 +8,18 @@ close that a change within rounding samples the other one. `BOUGH_FUZZ_TALKS` is
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 from tokenizers import Tokenizer
+from typing_extensions import override
 
 from tests.architectures import (
     ARCHITECTURES,
@@ -30,6 +32,7 @@ from tests.architectures import (
 from tests.long import in_long_runs
 from tests.trials import TRIALS
 from tests.worker.rounding import is_close, request_of
+from worker import host
 from worker.cache.disk_cache import DiskCache
 from worker.cache.prompt_cache import PromptCache
 from worker.inbox import EndOfInput, Inbox
@@ -62,6 +65,7 @@ from worker.requests.engine import Engine
 from worker.requests.request import Request, Ticket
 from worker.requests.turns import Turns
 from worker.server import Server
+from worker.text.tokenizing import Patience
 
 NUM_TALKS = int(os.environ.get("BOUGH_FUZZ_TALKS", "5"))
 CONTEXT_LENGTH = 96
@@ -90,7 +94,17 @@ class Oracle:
         self._known: dict[str, list[Event]] = {}
 
     def request(self, command: Generate) -> Request:
-        return request_of(self.model, command)
+        with self._without_patience():
+            return request_of(self.model, command)
+
+    @contextlib.contextmanager
+    def _without_patience(self) -> Generator[None]:
+        vocabulary = self.model.vocabulary
+        before, vocabulary.patience = vocabulary.patience, None
+        try:
+            yield
+        finally:
+            vocabulary.patience = before
 
     def alone(self, command: Generate, choice: int) -> list[Event]:
         seed = (command.sampling.seed or 0) + choice
@@ -99,8 +113,9 @@ class Oracle:
             engine = Engine(self.model, PromptCache(self.model.new_layers, PLENTY), looks_ahead=False)
             engine.add(one, Ticket(0))
             self._known[key] = events = []
-            while engine.is_busy:
-                events += engine.step()
+            with self._without_patience():
+                while engine.is_busy:
+                    events += engine.step()
         return self._known[key]
 
 
@@ -115,6 +130,19 @@ class TurnsByChance(Turns):
     @property
     def is_for_decoding(self) -> bool:
         return self._dice.random() < self._share
+
+
+class PatienceByChance(Patience):
+    """Calls `meanwhile` whenever a text is tokenized, as often as chance decides."""
+
+    def __init__(self, dice: random.Random, meanwhile: Callable[[], bool]) -> None:
+        super().__init__(meanwhile)
+        self._dice = dice
+
+    @override
+    def note(self, num_chars: int) -> None:
+        for _ in range(self._dice.choice([0, 0, 1, 4, 20])):
+            self._go_on()
 
 
 class Talk:
@@ -146,6 +174,7 @@ class Talk:
         self.cancelled: dict[RequestId, set[int]] = {}
         self.open: Counter[RequestId] = Counter()
         self.num_left = dice.randint(4, 12)
+        self.share_of_messages = 0.15
         self.has_ended = False
 
     def run(self) -> None:
@@ -221,7 +250,7 @@ class Talk:
         continuations = [Continuation(text=text) for text in ("Hello th", "The qui", "")]
         continuations.append(Continuation(token_ids=[50, 60]))
         fields: dict[str, Any] = {"token_ids": self.prompt_ids()}
-        if dice.random() < 0.15:
+        if dice.random() < self.share_of_messages:
             contents = [dice.choice(["Hi", "Hello there, the tree"]) for _ in range(dice.choice([1, 3, 7]))]
             messages = [
                 Message(role="assistant" if number % 2 else "user", content=text)
@@ -344,3 +373,17 @@ def test_every_answer_equals_the_one_generated_alone_despite_other_requests(
     oracle: Oracle, tmp_path: Path, number: int
 ):
     Talk(oracle, random.Random(number), tmp_path).run()
+
+
+@pytest.mark.parametrize("number", [0, *in_long_runs(range(1, NUM_TALKS))])
+def test_every_answer_is_the_same_when_other_work_is_done_while_prompts_are_made(
+    oracle: Oracle, tmp_path: Path, number: int, monkeypatch: pytest.MonkeyPatch
+):
+    # Some of the messages are shorter.
+    monkeypatch.setattr(host, "LONG_TEXT", 20)
+    dice = random.Random(number)
+    talk = Talk(oracle, dice, tmp_path)
+    talk.share_of_messages = 0.7
+    patience = PatienceByChance(dice, talk.server._work_meanwhile)  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(oracle.model.vocabulary, "patience", patience)
+    talk.run()

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from tokenizers import Tokenizer
 
+from tests.models import byte_level_tokenizer, sentencepiece_tokenizer
+from tests.tokenizers import (
+    composing_tokenizer,
+    lowercasing_tokenizer,
+    unigram_tokenizer,
+    wordpiece_tokenizer,
+)
 from worker.text.tokenizing import LONG_TEXT, THREAD_NAME, Patience, ids_of_all, plain_ids
 from worker.trial import StoppedError
 
@@ -16,9 +23,22 @@ _LONG = _TEXT * (LONG_TEXT // len(_TEXT) + 1)
 
 
 @pytest.mark.parametrize("num_chars", [10, 5000, len(_LONG)])
-def test_patience_changes_no_ids(byte_level: Tokenizer, num_chars: int):
-    text = _LONG[:num_chars]
-    assert plain_ids(byte_level, text, patience=Patience(lambda: True)) == byte_level.encode(text).ids
+@pytest.mark.parametrize(
+    "made",
+    [
+        byte_level_tokenizer,
+        sentencepiece_tokenizer,
+        unigram_tokenizer,
+        composing_tokenizer,
+        lowercasing_tokenizer,
+        wordpiece_tokenizer,
+    ],
+)
+@pytest.mark.parametrize("add_special_tokens", [False, True])
+def test_patience_changes_no_ids(made: Callable[[], Tokenizer], num_chars: int, add_special_tokens: bool):
+    tokenizer, text = made(), _LONG[:num_chars]
+    found = plain_ids(tokenizer, text, add_special_tokens=add_special_tokens, patience=Patience(lambda: True))
+    assert found == tokenizer.encode(text, add_special_tokens=add_special_tokens).ids
 
 
 def test_a_wait_that_was_stopped_is_resumed_with_the_same_thread(byte_level: Tokenizer):
