@@ -1347,8 +1347,8 @@
         <translation>Text mit Überschriften; Bough kann ihn wieder importieren.</translation>
     </message>
     <message>
-        <source>A single file with collapsible branches.</source>
-        <translation>Eine einzige Datei mit einklappbaren Zweigen.</translation>
+        <source>A single file for any browser. Its branches switch, and its tree is drawn.</source>
+        <translation>Eine einzige Datei für jeden Browser, mit gezeichnetem Baum und Zweigen zum Umschalten.</translation>
     </message>
     <message>
         <source>Numbered pages with an outline of the messages.</source>

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from app.model.attachment import fenced_file, split_file
 from app.model.exports.excerpt import Excerpt, Options, Section
-from app.model.message import Message, Record, State
+from app.model.message import Message, MessageId, Record, State
 from app.model.text import as_title, language_of
 from app.model.thoughts import thought_of
 from worker.sentence import size_text
@@ -151,12 +151,21 @@ def is_shown(message: Message, options: Options) -> bool:
 
 
 def shown_sections(excerpt: Excerpt, options: Options) -> list[Section]:
-    """Return the sections with the messages that are exported, without empty sections."""
-    sections = (
-        Section(parent_id, [message for message in messages if is_shown(message, options)])
-        for parent_id, messages in excerpt.sections()
-    )
-    return [section for section in sections if section.messages]
+    """Return the sections with the messages that are exported, without empty sections.
+
+    The parent of each section is its nearest ancestor that is exported, or None.
+    """
+    found: list[Section] = []
+    # By the id of each message: itself if it is exported, otherwise its nearest ancestor that is.
+    nearest: dict[MessageId | None, MessageId | None] = {None: None}
+    for parent_id, messages in excerpt.sections():
+        above = nearest.get(parent_id)
+        section = Section(above, [message for message in messages if is_shown(message, options)])
+        for message in messages:
+            above = nearest[message.id] = message.id if is_shown(message, options) else above
+        if section.messages:
+            found.append(section)
+    return found
 
 
 def branch_title(excerpt: Excerpt, section: Section, number: int) -> str:

@@ -1,4 +1,8 @@
-"""Exports conversations as an HTML file without scripts or network access; branches can be folded.
+"""Exports a conversation as a single HTML file, which loads nothing else.
+
+If it has branches, they are folded into the message from which they fork, a tree is drawn, and all dots of the tree and
+all versions of a message are links to messages. A script of ours shows the branch of the message that a link leads to.
+Without scripts, browsers unfold the branch. No other script can run: the policy names ours by its hash.
 
 HTML in messages is shown as text. Formulas are SVG pictures with their source as hidden text, for copying and screen
 readers. Pictures are shown if their data are in the message.
@@ -6,6 +10,8 @@ readers. Pictures are shown if their data are in the message.
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import importlib.resources
 from collections.abc import Iterator, Sequence
 from html import escape
@@ -30,6 +36,7 @@ from app.model.exports.excerpt import Excerpt, Options, Section
 from app.model.exports.files import Piece
 from app.model.exports.formula import formula
 from app.model.exports.highlighting import code_looks, stretches, theme
+from app.model.exports.page_tree import PageTree
 from app.model.exports.rendering import MarkdownRenderer
 from app.model.message import Message, MessageId
 from app.model.text import as_title, is_right_to_left
@@ -38,26 +45,58 @@ _MATH_PX = 17
 _MAX_DEPTH = 24
 """The maximum nesting of folded branches; browsers fail at about 500 nested elements."""
 
-_VARIABLES = ("page", "surface", "sunken", "text", "quiet_text", "line", "accent", "danger")
+_VARIABLES = (
+    "page",
+    "surface",
+    "sunken",
+    "text",
+    "quiet_text",
+    "line",
+    "control_line",
+    "accent",
+    "accent_wash",
+    "hover",
+    "danger",
+)
 
 
 def html(excerpt: Excerpt, options: Options) -> Iterator[Piece]:
     """Yield a page, one message at a time."""
+    sections = shown_sections(excerpt, options)
+    tree = PageTree(sections)
+    script = _resource("page.js") if tree.has_branches else ""
     name = escape(title(excerpt))
-    policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+    policy = "default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'unsafe-inline'; img-src data:"
+    policy += f"; script-src 'sha256-{_hash(script)}'" if script else ""
     yield Piece(
         f'<!DOCTYPE html>\n<html lang="{escape(language(excerpt, options))}">\n<head>\n<meta charset="utf-8">\n'
         f"<title>{name}</title>\n"
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
-        f'<style>\n{_style(options)}\n</style>\n</head>\n<body>\n<main>\n<h1 dir="auto">{name}</h1>\n'
+        f"<style>\n{_style(options)}\n</style>\n</head>\n<body>\n"
     )
-    yield from _sections(excerpt, options)
-    yield Piece("</main>\n</body>\n</html>\n")
+    if tree.has_branches:
+        yield Piece('<nav id="tree" aria-label="Tree">\n<details>\n<summary>Tree</summary>\n<div>\n')
+        yield from (Piece(part) for part in tree.picture())
+        yield Piece("</div>\n</details>\n</nav>\n")
+    yield Piece(f'<main>\n<h1 dir="auto">{name}</h1>\n')
+    yield from _sections(excerpt, sections, tree, options)
+    yield Piece("</main>\n")
+    if script:
+        yield Piece(f"<script>{script}</script>\n")
+    yield Piece("</body>\n</html>\n")
+
+
+def _hash(script: str) -> str:
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+
+def _resource(name: str) -> str:
+    return importlib.resources.files("resources").joinpath(f"exports/{name}").read_text(encoding="utf-8")
 
 
 def _style(options: Options) -> str:
-    layout = importlib.resources.files("resources").joinpath("exports/page.css").read_text(encoding="utf-8").strip()
+    layout = _resource("page.css").strip()
     scheme = options.scheme
     if scheme != "both":
         one = f":root {{ color-scheme: {scheme}; {_colours(scheme)} }}\n{_code(scheme)}"
@@ -84,13 +123,11 @@ def _code(scheme: Literal["light", "dark"]) -> str:
     return "\n".join(rules)
 
 
-def _sections(excerpt: Excerpt, options: Options) -> Iterator[Piece]:
+def _sections(excerpt: Excerpt, sections: Sequence[Section], tree: PageTree, options: Options) -> Iterator[Piece]:
     """Yield all sections. A branch is folded into the section from which it forks."""
-    sections = shown_sections(excerpt, options)
-    shown = {message.id for section in sections for message in section.messages}
     forks: dict[MessageId | None, list[Section]] = {}
     for section in sections:
-        forks.setdefault(section.parent_id if section.parent_id in shown else None, []).append(section)
+        forks.setdefault(section.parent_id, []).append(section)
     # Each entry: an unfinished section, the index of its next message, and its nesting depth.
     unfinished: list[tuple[Section, int, int]] = []
     # Sections that are too deep to nest follow at the outermost level, with their nesting depth there.
@@ -108,7 +145,7 @@ def _sections(excerpt: Excerpt, options: Options) -> Iterator[Piece]:
                     yield Piece("</details>\n" if depth else "")
                     continue
                 message = section.messages[index]
-                yield Piece(_message(message, options), 1)
+                yield Piece(_message(message, tree, options), 1)
                 unfinished.append((section, index + 1, depth))
                 others = forks.pop(message.id, [])
                 if depth + 1 < _MAX_DEPTH:
@@ -128,14 +165,38 @@ def _branch(excerpt: Excerpt, section: Section) -> str:
     return f"<details class='branch'>\n<summary>Another branch{named}: {words}</summary>\n"
 
 
-def _message(message: Message, options: Options) -> str:
-    if is_folded(message):
-        return _note(message)
+def _message(message: Message, tree: PageTree, options: Options) -> str:
+    parent = tree.parent(message.id)
+    above = "" if parent is None else f' data-parent="m{parent}"'
+    content = _note(message) if is_folded(message) else _text(message, options)
+    start = f'<article id="m{message.id}"{above} class="{_class(message)}">\n'
+    return f"{start}{_versions(message.id, tree.versions(message.id))}{content}</article>\n"
+
+
+def _versions(message_id: MessageId, versions: Sequence[MessageId]) -> str:
+    """Return links to the versions before and after a message; empty if it is the only one."""
+    if len(versions) == 1:
+        return ""
+    number = versions.index(message_id)
+    before, after = "<i>‹</i>", "<i>›</i>"
+    if number:
+        before = _version_link("prev", versions[number - 1], "Previous version", "‹", "←")
+    if number + 1 < len(versions):
+        after = _version_link("next", versions[number + 1], "Next version", "›", "→")
+    label = f"Version {number + 1} of {len(versions)}"
+    return (
+        f'<div class="versions" role="group" aria-label="{label}">{before}'
+        f'<span aria-hidden="true">{number + 1}/{len(versions)}</span>{after}</div>\n'
+    )
+
+
+def _version_link(rel: str, message_id: MessageId, label: str, sign: str, key: str) -> str:
+    return f'<a rel="{rel}" href="#m{message_id}" aria-label="{label}" title="{label} ({key})">{sign}</a>'
+
+
+def _text(message: Message, options: Options) -> str:
     said = split_reasoning(message)
-    parts = [
-        f'<article id="m{message.id}" class="{_class(message)}">',
-        f"<h2>{escape(heading(message))}</h2>{_marks(message)}",
-    ]
+    parts = [f'<h2><a href="#m{message.id}">{escape(heading(message))}</a></h2>{_marks(message)}']
     if said.reasoning and options.reasoning:
         parts.append(
             f'<details class="reasoning"><summary>Reasoning</summary><div class="plain" dir="auto">'
@@ -149,7 +210,7 @@ def _message(message: Message, options: Options) -> str:
         parts.append(f'<p class="{"error" if message.state == "failed" else "ending"}">{escape(ended)}</p>')
     if options.statistics and (line := statistics(message)):
         parts.append(f'<p class="figures">{escape(line)}</p>')
-    return "\n".join([*parts, "</article>\n"])
+    return "\n".join([*parts, ""])
 
 
 def _note(message: Message) -> str:
@@ -162,9 +223,8 @@ def _note(message: Message) -> str:
     else:
         inner = _RENDERER.render_markdown(note.text)
     return (
-        f'<article id="m{message.id}" class="{message.role}">\n{_marks(message)}'
-        f'<details class="folded"><summary>{escape(heading(message))}</summary>'
-        f'<div class="text" dir="auto">{inner}</div></details>\n</article>\n'
+        f'{_marks(message)}<details class="folded"><summary>{escape(heading(message))}</summary>'
+        f'<div class="text" dir="auto">{inner}</div></details>\n'
     )
 
 
@@ -174,7 +234,7 @@ def _marks(message: Message) -> str:
 
 
 def _class(message: Message) -> str:
-    return message.role if message.role == "assistant" else f"{message.role} card"
+    return message.role if message.role == "assistant" or is_folded(message) else f"{message.role} card"
 
 
 class _PageRenderer(MarkdownRenderer):

@@ -326,7 +326,7 @@ def _format_text(format_: Format) -> _FormatText:
             line = translate("Export", "Text with headings that Bough can import again.")
         case "html":
             name = translate("Export", "Web page")
-            line = translate("Export", "A single file with collapsible branches.")
+            line = translate("Export", "A single file for any browser. Its branches switch, and its tree is drawn.")
         case "pdf":
             name = translate("Export", "PDF")
             line = translate("Export", "Numbered pages with an outline of the messages.")
