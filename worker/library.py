@@ -91,7 +91,8 @@ step. The samples of a prompt are its best beams, best first. Their weights are 
 >>> found = beams("A branch is")
 >>> found.shape, bool(found.weights[0, 0] >= found.weights[0, 1] >= found.weights[0, 2])
 ((1, 3), True)
->>> bool(found.weights[0, 0] >= model.text(max_tokens=5)("A branch is").weights[0, 0])
+>>> greedy = model.text(max_tokens=5)("A branch is")
+>>> bool(found.weights[0, 0] >= greedy.weights[0, 0] - 0.001)  # Both may be the same text, rounded differently.
 True
 >>> options = Constraint(kind="choice", value=[" yes", " no", " perhaps"])
 >>> str(model.beams(constraint=options)(found[0, :])).split()[-1] in {"yes", "no", "perhaps"}

@@ -53,7 +53,8 @@ def test_attention_is_that_of_the_definition(seed: int, monkeypatch: pytest.Monk
         expected = by_definition(exact[0], exact[1], exact[2], 0.3, visible)
         found = np.array(attention(*arrays, scale=0.3, mask=mask))
         assert np.abs(found - expected).max() < 2e-5
-        assert np.abs(found - np.array(cpu_math._ATTENTION(*arrays, scale=0.3, mask=mask))).max() < 2e-5  # pyright: ignore[reportPrivateUsage]
+        # MLX rounds, too.
+        assert np.abs(found - np.array(cpu_math._ATTENTION(*arrays, scale=0.3, mask=mask))).max() < 4e-5  # pyright: ignore[reportPrivateUsage]
 
 
 def test_rows_with_all_positions_hidden_stay_finite(monkeypatch: pytest.MonkeyPatch):
