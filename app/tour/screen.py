@@ -8,7 +8,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from PySide6.QtCore import QMessageLogContext, QPoint, Qt, QtMsgType, qInstallMessageHandler
+from PySide6.QtCore import QEvent, QMessageLogContext, QPoint, Qt, QtMsgType, qInstallMessageHandler
 from PySide6.QtGui import QPainter, QPixmap
 from PySide6.QtWidgets import QApplication, QWidget
 
@@ -46,6 +46,8 @@ def no_window_manager_warnings() -> Generator[None]:
 
 def photograph(window: QWidget) -> QPixmap:
     """Return a picture of a window with the popups and tool tips over it."""
+    # Painting waits for pending layout, but taking a picture does not.
+    QApplication.sendPostedEvents(None, QEvent.Type.LayoutRequest.value)
     picture = window.grab()
     painter = QPainter(picture)
     for widget in QApplication.topLevelWidgets():

@@ -6744,7 +6744,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <name>ServingLine</name>
     <message>
         <source>{num} programs</source>
-        <translation>{num} Programme</translation>
+        <translation>{num} Programmen</translation>
     </message>
     <message>
         <source>Serving {}</source>

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QDialog, QFileDialog, QWidget
 from app.conversation.controller import Controller
 from app.lazy import Lazy
 from app.model.imports import SUFFIXES
-from app.model.message import MessageId
+from app.model.message import Message, MessageId
 from app.notices import Notice, ShowConversation, ShowFile
 from app.numbers import counted
 from app.ui.dialogs.drop_page import DropPage
@@ -24,6 +24,7 @@ from app.ui.dialogs.settings_files import SettingsFiles
 from app.ui.menus import Menus
 from app.ui.theme import Theme
 from app.ui.transcript.transcript import Transcript
+from app.ui.tree.tree_text import first_words
 from worker.sentence import joined, verbatim
 
 if TYPE_CHECKING:
@@ -152,7 +153,7 @@ class DialogCommands(QObject):
                 scope = Scope(conversation_ids=ids, message_ids=frozenset({current}))
                 yield Offer(
                     self.tr("This message"),
-                    _excerpt(self._controller.shown.message(current).text),
+                    _excerpt(self._controller.shown.message(current)),
                     name,
                     scope,
                 )
@@ -335,6 +336,6 @@ class DialogCommands(QObject):
         self._controller.program.notices.post(notice)
 
 
-def _excerpt(text: str) -> str:
-    line = " ".join(text[:400].split())
+def _excerpt(message: Message) -> str:
+    line = first_words(message)
     return line if len(line) <= _MAX_EXCERPT_CHARACTERS else f"{line[:_MAX_EXCERPT_CHARACTERS].rstrip()}…"

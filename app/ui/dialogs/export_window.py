@@ -43,10 +43,10 @@ from app.ui.dialogs.export_preview import ExportPreview
 from app.ui.parts.labels import ElidedLabel, quiet_label
 from app.ui.parts.layouts import scrolled
 from app.ui.parts.radio_group import RadioGroup
-from app.ui.parts.sheet import Sheet
+from app.ui.parts.sheet import Sheet, filled_by
 from app.ui.theme import scaled
 
-_SIZE_PX = (900, 660)
+_SIZE_PX = (900, 800)
 _FORM_PX = 360
 _MIN_PX = (320, 360)
 _MIN_PREVIEW_PX = 280
@@ -123,7 +123,7 @@ class ExportWindow(Sheet):
         self.name_field.textEdited.connect(self._on_name_edited)
         self.folder_button.clicked.connect(self._choose_folder)
         self._on_changed()
-        self.open_at(*_SIZE_PX)
+        self.open_at(*_SIZE_PX, filling=filled_by(self._scrolled_form))
         self.scopes.focus()
 
     def _build(self) -> None:

@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLabel, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtCore import QCoreApplication, Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QLabel, QPlainTextEdit, QPushButton
 
 from app.program import Program
 from app.sentences import translated
+from app.ui.parts.buttons import FoldedPart
 from app.ui.parts.radio_group import RadioGroup
 from app.ui.settings.settings_page import card
-from app.ui.theme import scaled
+from app.ui.theme import chosen_theme, scaled
 
 _FIELD_PX = 76
-_LEFT = Qt.AlignmentFlag.AlignLeft
 
 
-class AdvancedPart(QWidget):
+class AdvancedPart(FoldedPart):
     """Folded at first, unless one of the settings was changed."""
 
     def __init__(self, program: Program) -> None:
-        super().__init__()
+        super().__init__(QCoreApplication.translate("AdvancedPart", "Advanced"), chosen_theme(program.settings))
         self._api = program.local_api
         self._program = program
         settings = program.settings.local_api
-        self.button = QPushButton(self.tr("Advanced"))
-        self.button.setCheckable(True)
         self.network = RadioGroup(self.tr("Where requests may come from"))
         self.network.add(self.tr("This computer"))
         self.network.add(
@@ -61,27 +60,23 @@ class AdvancedPart(QWidget):
             self.rules,
             self.problem,
         )
-        self._part = QWidget()
-        inner = QVBoxLayout(self._part)
-        inner.setContentsMargins(0, 0, 0, 0)
-        inner.setSpacing(12)
+        self.column.setSpacing(12)
         for one in (card(self.network.accessibleName(), "", self.network), aliases, rules):
-            inner.addWidget(one)
-        inner.addWidget(self.apply, 0, _LEFT)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(12)
-        column.addWidget(self.button, 0, _LEFT)
-        column.addWidget(self._part)
-        self.button.toggled.connect(self._part.setVisible)
-        is_set = settings.allows_network or settings.aliases or settings.drop_rules
-        self._part.setVisible(bool(is_set))
-        self.button.setChecked(bool(is_set))
+            self.column.addWidget(one)
+        self.column.addWidget(self.apply, 0, Qt.AlignmentFlag.AlignLeft)
+        if settings.allows_network or settings.aliases or settings.drop_rules:
+            self.open()
         self.network.changed.connect(self._set_network)
         for field in (self.aliases, self.rules):
             field.textChanged.connect(self._show_apply)
         self.apply.clicked.connect(self._set_patterns)
+        # The theme may change while the settings are open.
+        program.settings_changed.connect(self._draw_again)
+        QGuiApplication.styleHints().colorSchemeChanged.connect(self._draw_again)
         self._show_apply()
+
+    def _draw_again(self) -> None:
+        self.button.set_theme(chosen_theme(self._program.settings))
 
     def _set_network(self) -> None:
         self._api.set_allows_network(allows_network=self.network.chosen == 1)

@@ -113,6 +113,19 @@ def test_selected_messages_are_exported(user: User) -> None:
     assert "a2" not in sheet.preview.text.toPlainText()
 
 
+@pytest.mark.parametrize("text", ["**a1** has words", "**a1** has words " * 9])
+def test_the_export_window_is_as_high_as_its_choices_and_shows_the_message_without_marks(user: User, text: str) -> None:
+    planted = _planted(user, "u1-a1")
+    user.controller.replace(planted.ids["a1"], text)
+    user.window.transcript.focus(planted.ids["a1"])
+    sheet = _opened(user, ExportWindow, "export")
+    explained = sheet.scopes.buttons[1].accessibleDescription()
+    assert explained.rstrip("…") in text.replace("**", "")
+    form = sheet.folder_button.parentWidget()
+    assert form is not None
+    _wait(user, lambda: form.visibleRegion().boundingRect() == form.rect())
+
+
 def test_every_choice_updates_the_preview_and_the_file_name(user: User, tmp_path: Path) -> None:
     _planted(user, "u1-a1 | u2-a2")
     sheet = _opened(user, ExportWindow, "export")
