@@ -36,7 +36,7 @@ from app.model.exports.excerpt import Excerpt, Options, Section
 from app.model.exports.files import Piece
 from app.model.exports.formula import formula
 from app.model.exports.highlighting import code_looks, stretches, theme
-from app.model.exports.page_tree import PageTree
+from app.model.exports.page_tree import PageTree, Version
 from app.model.exports.rendering import MarkdownRenderer
 from app.model.message import Message, MessageId
 from app.model.text import as_title, is_right_to_left
@@ -170,23 +170,22 @@ def _message(message: Message, tree: PageTree, options: Options) -> str:
     above = "" if parent is None else f' data-parent="m{parent}"'
     content = _note(message) if is_folded(message) else _text(message, options)
     start = f'<article id="m{message.id}"{above} class="{_class(message)}">\n'
-    return f"{start}{_versions(message.id, tree.versions(message.id))}{content}</article>\n"
+    return f"{start}{_version(tree.version(message.id))}{content}</article>\n"
 
 
-def _versions(message_id: MessageId, versions: Sequence[MessageId]) -> str:
+def _version(version: Version) -> str:
     """Return links to the versions before and after a message; empty if it is the only one."""
-    if len(versions) == 1:
+    if version.count == 1:
         return ""
-    number = versions.index(message_id)
     before, after = "<i>‹</i>", "<i>›</i>"
-    if number:
-        before = _version_link("prev", versions[number - 1], "Previous version", "‹", "←")
-    if number + 1 < len(versions):
-        after = _version_link("next", versions[number + 1], "Next version", "›", "→")
-    label = f"Version {number + 1} of {len(versions)}"
+    if version.before is not None:
+        before = _version_link("prev", version.before, "Previous version", "‹", "←")
+    if version.after is not None:
+        after = _version_link("next", version.after, "Next version", "›", "→")
+    label = f"Version {version.number} of {version.count}"
     return (
         f'<div class="versions" role="group" aria-label="{label}">{before}'
-        f'<span aria-hidden="true">{number + 1}/{len(versions)}</span>{after}</div>\n'
+        f'<span aria-hidden="true">{version.number}/{version.count}</span>{after}</div>\n'
     )
 
 

@@ -9,6 +9,7 @@ import itertools
 import unicodedata
 from collections.abc import Iterator, Sequence
 from html import escape
+from typing import NamedTuple
 
 import msgspec
 
@@ -34,6 +35,16 @@ _ROOT = Message(id=0, parent_id=None, role="root", text="")
 """The parent of all messages at the top. No message of the store has this id."""
 
 
+class Version(NamedTuple):
+    """The place of a message among its siblings, which are ordered by age."""
+
+    number: int
+    """1 for the oldest one."""
+    count: int
+    before: MessageId | None
+    after: MessageId | None
+
+
 class PageTree:
     """The messages of an export, each below its parent in the export.
 
@@ -42,19 +53,19 @@ class PageTree:
 
     def __init__(self, sections: Sequence[Section]) -> None:
         self._tree = Tree([_ROOT, *_linked(sections)], _ROOT.id)
+        self._versions = dict(_versions(self._tree))
         self._shown = [message.id for message in sections[0].messages] if sections else []
 
     @property
     def has_branches(self) -> bool:
-        return any(len(self._tree.children(message.id)) > 1 for message in self._tree.messages)
+        return any(version.count > 1 for version in self._versions.values())
 
     def parent(self, message_id: MessageId) -> MessageId | None:
         """Return the id of a message's parent; None at the top."""
         return self._tree[message_id].parent_id or None
 
-    def versions(self, message_id: MessageId) -> Sequence[MessageId]:
-        """Return the ids of a message and its siblings, oldest first."""
-        return self._tree.siblings(message_id)
+    def version(self, message_id: MessageId) -> Version:
+        return self._versions[message_id]
 
     def picture(self) -> Iterator[str]:
         """Yield the SVG element in pieces.
@@ -103,10 +114,10 @@ class PageTree:
 
     def _title(self, message: Message) -> str:
         """Return the text for a tool tip and for screen readers."""
-        versions = self.versions(message.id)
+        version = self.version(message.id)
         parts = [
             heading(message),
-            f"version {versions.index(message.id) + 1} of {len(versions)}" if len(versions) > 1 else "",
+            f"version {version.number} of {version.count}" if version.count > 1 else "",
             marks(message),
         ]
         return f"{', '.join(part for part in parts if part)}: {first_words(message)}"
@@ -118,6 +129,14 @@ def _linked(sections: Sequence[Section]) -> Iterator[Message]:
         for message in section.messages:
             yield msgspec.structs.replace(message, parent_id=above)
             above = message.id
+
+
+def _versions(tree: Tree) -> Iterator[tuple[MessageId, Version]]:
+    for parent in tree.messages:
+        children = tree.children(parent.id)
+        following = zip(children, [None, *children], [*children[1:], None], strict=False)
+        for number, (child, before, after) in enumerate(following, 1):
+            yield child, Version(number, len(children), before, after)
 
 
 def _x(lane: int) -> int:
