@@ -94,7 +94,7 @@ def title(excerpt: Excerpt) -> str:
 
 
 def language(excerpt: Excerpt, options: Options) -> str:
-    """Return the language of a conversation as a tag for HTML, PDF and DOCX: by its letters, else the user's language."""
+    """Return the language of a conversation as a tag for files: by its letters, else the user's language."""
     sample = excerpt.conversation.name
     for message in excerpt.path or excerpt.messages:
         if len(sample) >= _MAX_SAMPLE:
