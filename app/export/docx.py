@@ -46,8 +46,15 @@ def docx(excerpt: Excerpt, options: Options) -> Generator[Progress, None, bytes]
 class _Pictures:
     def __init__(self, document: DocxFile) -> None:
         self._document = document
+        self._formulas: dict[tuple[str, bool], Picture | None] = {}
 
     def formula(self, latex: str, *, is_inline: bool) -> Picture | None:
+        key = (latex, is_inline)
+        if key not in self._formulas:
+            self._formulas[key] = self._formula(latex, is_inline=is_inline)
+        return self._formulas[key]
+
+    def _formula(self, latex: str, *, is_inline: bool) -> Picture | None:
         found = formula(latex, TEXT_PX + 1, "black", is_inline=is_inline)
         if found is None:
             return None

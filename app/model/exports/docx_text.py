@@ -119,10 +119,10 @@ class DocxText:
 
     def _paragraph(self, style: str, runs: str, text: str = "") -> None:
         """Write a paragraph. Its direction is that of `text`."""
-        label, hanging_mm = self._label()
+        counted, label, hanging_mm = self._label()
         is_rtl = is_right_to_left(text)
         depth = len(self._lists) + self._num_quotes
-        properties = [f'<w:pStyle w:val="{style}"/>', label if label.startswith("<w:numPr>") else ""]
+        properties = [f'<w:pStyle w:val="{style}"/>', counted]
         if style == "Quote" and (is_rtl or self._lists):
             # In a list, the border would follow the indentation of each item.
             properties.append(_NO_BORDER if self._lists else _BORDER_AT_RIGHT)
@@ -131,25 +131,23 @@ class DocxText:
             properties.append(f'<w:ind w:left="{twips(self._left_mm)}" w:hanging="{twips(hanging_mm)}"/>')
         if depth and style == "Formula":
             properties.append('<w:jc w:val="left"/>')
-        typed = "" if label.startswith("<w:numPr>") else label
-        self._pieces.append(f"<w:p><w:pPr>{''.join(properties)}</w:pPr>{typed}{runs}</w:p>")
+        self._pieces.append(f"<w:p><w:pPr>{''.join(properties)}</w:pPr>{label}{runs}</w:p>")
         self._last_style = style
 
-    def _label(self) -> tuple[str, float]:
-        """Return what gives a list item its bullet or number, a property or a run, and the space for it in mm.
+    def _label(self) -> tuple[str, str, float]:
+        """Return the property that gives a list item its bullet or number, or a run with it, and the space in mm.
 
-        Both are empty but in the first paragraph of an item.
+        Outside the first paragraph of an item, they are empty and 0.
         """
         if not self._lists or self._lists[-1].is_labelled:
-            return "", 0
+            return "", "", 0
         current, level = self._lists[-1], min(len(self._lists) - 1, MAX_LEVEL)
-        for above in self._lists:
-            above.is_labelled = True
+        current.is_labelled = True
         number = current.number
         hanging_mm = INDENT_MM - 2 if current.kind == "•" or number < _MIN_LONG_NUMBER else 2 * len(str(number)) + 4
         if current.kind != "•" and number > _MAX_NUMBER:
-            return text_run(f"{number}{current.kind}\t"), hanging_mm
-        return f'<w:numPr><w:ilvl w:val="{level}"/><w:numId w:val="{current.id}"/></w:numPr>', hanging_mm
+            return "", text_run(f"{number}{current.kind}\t"), hanging_mm
+        return f'<w:numPr><w:ilvl w:val="{level}"/><w:numId w:val="{current.id}"/></w:numPr>', "", hanging_mm
 
     @property
     def _left_mm(self) -> float:
@@ -222,6 +220,7 @@ class DocxText:
                 pass
 
     def _begin_list(self, kind: ListKind, start: int) -> None:
+        self._end_label()
         level = min(len(self._lists), MAX_LEVEL)
         id_ = self._file.new_list(kind, level, min(start, _MAX_NUMBER))
         self._lists.append(_OpenList(kind, id_, start - 1))

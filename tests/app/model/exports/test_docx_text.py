@@ -241,7 +241,7 @@ def test_an_address_that_word_would_refuse_is_text(address: str) -> None:
 def test_nested_lists_have_words_numbers_and_continue_after_a_table() -> None:
     document = _answer(
         "3. a\n   - b\n   - [x] c\n\n     more\n4. d\n\n   | t |\n   |---|\n   | u |\n\n   e\n5. f\n6.\n"
-        "7) g\n\n70000. h\n"
+        "7) g\n\n70000. h\n\n---\n\n5. - i\n"
     )
     starts = {
         found.get(f"{_W}numId"): start.get(f"{_W}val")
@@ -256,6 +256,7 @@ def test_nested_lists_have_words_numbers_and_continue_after_a_table() -> None:
     assert labels == [
         ("a", "0", "3"), ("b", "1", "•"), ("☑ c", "1", "•"), ("more", "", ""), ("d", "0", "3"), ("t", "", ""),
         ("u", "", ""), ("e", "", ""), ("f", "0", "3"), ("", "0", "3"), ("g", "0", "7"), ("70000.\th", "", ""),
+        ("", "", ""), ("", "0", "5"), ("i", "1", "•"),
     ]  # fmt: skip
 
 
