@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from app.model.imports import blocks
 from app.model.imports.blocks import list_of, ms_of, object_of, text_of
+from app.model.imports.dates import date_in
 from app.model.imports.foreign import ForeignConversation, ForeignMessage, ForeignRole
 from app.model.imports.json_stream import Json
 from app.model.imports.line_formats import SILLY_TAVERN
@@ -17,7 +18,6 @@ from worker.sentence import Sentence
 NAME = "SillyTavern"
 
 _OLD_DATE = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2}) ?@(\d{1,2})h ?(\d{1,2})m ?(?:(\d{1,2})s)? ?(?:(\d{1,3})ms)?")
-_ENGLISH_DATES = ("%B %d, %Y %I:%M%p", "%B %d, %Y %I:%M %p")
 
 
 def is_one(item: dict[str, Json]) -> bool:
@@ -96,9 +96,5 @@ def _ms(when: Json) -> int | None:
         except ValueError:
             return None
         return round(moment.timestamp() * 1000)
-    for format_ in _ENGLISH_DATES:
-        try:
-            return round(datetime.strptime(when, format_).replace(tzinfo=UTC).timestamp() * 1000)
-        except ValueError:
-            continue
-    return None
+    spoken = date_in(when)
+    return None if spoken is None else round(spoken.timestamp() * 1000)

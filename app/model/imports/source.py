@@ -38,6 +38,7 @@ from app.model.imports import (
     open_webui,
     open_webui_database,
     silly_tavern,
+    text_generation_webui,
     transcript,
 )
 from app.model.imports.blocks import list_of, object_of, text_of
@@ -52,8 +53,8 @@ from worker.sentence import Sentence, verbatim
 
 _log = logging.getLogger(__name__)
 
-_WITH_FILES = (chatgpt, grok)
-"""Readers of conversations that refer to other files."""
+_WITH_FILES = (chatgpt, grok, text_generation_webui)
+"""Readers of conversations that depend on the names of files, or refer to other files."""
 _READERS = (
     *_WITH_FILES, claude, open_webui, llama_cpp, librechat, lm_studio, silly_tavern, claude_code, codex, ai_studio,
     gemini_cli, chat_records,

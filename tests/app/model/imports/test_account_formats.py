@@ -13,6 +13,7 @@ import pytest
 
 from app.model.exports.excerpt import whole_tree
 from app.model.imports import grok
+from app.model.imports.dates import date_in
 from app.model.store import Store
 from tests.app.model.exports.excerpts import import_all
 from tests.app.model.imports.drawn import drawn, imported
@@ -170,3 +171,128 @@ def test_a_grok_conversation_without_messages_is_refused_by_name(
     summary = import_all(store, tmp_path / "in.json")
     assert [problem.why for problem in summary.problems] == ["it has no messages"]
     assert summary.num_conversations == 1
+
+
+_WEBUI: dict[str, Any] = {
+    "internal": [
+        ["<|BEGIN-VISIBLE-CHAT|>", "Hello."],
+        ["Is 1 < 2 & why?", "<think>\nHm.\n</think>\n\nYes & no."],
+        ["Look it up", "It is 2."],
+        ["And?", ""],
+    ],
+    "visible": [
+        ["", "Hello."],
+        ["Is 1 &lt; 2 &amp; why?", "Yes &amp; no."],
+        ["Look it up", "<tool_call>calc(x=1)\n2\n</tool_call>\n\nIt is 2."],
+        ["And?", "Shown &lt;only&gt;"],
+    ],
+    "metadata": {
+        "assistant_0": {"timestamp": "Feb 03, 2026 09:00"},
+        "user_1": {
+            "timestamp": "Feb 03, 2026 09:01",
+            "attachments": [
+                {"name": "p.png", "type": "image", "image_data": f"data:image/png;base64,{PNG}", "image_id": 1},
+                {"name": "n.txt", "type": "text/plain", "content": "words"},
+            ],
+        },
+        "assistant_1": {
+            "timestamp": "Feb 03, 2026 09:02",
+            "model_name": "qwen.gguf",
+            "versions": [
+                {"content": "No.", "visible_content": "No.", "timestamp": "Feb 03, 2026 09:01"},
+                {"content": "<think>\nHm.\n</think>\n\nYes & no.", "visible_content": "Yes &amp; no.",
+                 "timestamp": "Feb 03, 2026 09:02"},
+            ],
+            "current_version_index": 1,
+        },
+        "user_2": {"timestamp": "Feb 03, 2026 09:03"},
+        "assistant_2": {
+            "timestamp": "Feb 03, 2026 09:04",
+            "model_name": "qwen.gguf",
+            "tool_sequence": [
+                {"tool_calls": [{"id": "c", "type": "function", "function": {"name": "calc", "arguments": "{}"}}],
+                 "content": "I calculate."},
+                {"role": "tool", "content": "2", "tool_call_id": "c"},
+            ],
+        },
+        "user_3": {"timestamp": ""},
+    },
+}  # fmt: skip
+
+
+def test_chats_of_text_generation_webui_keep_versions_tools_and_attachments(store: Store, tmp_path: Path) -> None:
+    excerpt = imported(store, tmp_path / "20260203-08-59-30.json", json.dumps(_WEBUI, indent=4))
+    assert drawn(excerpt) == [
+        "1<2 assistant: Hello.",
+        "2<3 user: Is 1 < 2 & why?",
+        f"3<4 note: Picture: p.png\n\n![p.png](data:image/png;base64,{PNG})",
+        "4<5 user: File: n.txt\n\n```\nwords\n```",
+        "5<6 assistant: No.",
+        "5<7 assistant: <think>\nHm.\n</think>\n\nYes & no.",
+        "7<8 user: Look it up",
+        "8<9 assistant: I calculate.",
+        "9<10 note: Tool call: calc\n\n```\n{}\n```",
+        "10<11 note: Tool result: calc\n\n```\n2\n```",
+        "11<12 assistant: It is 2.",
+        "12<13 user: And?",
+        "13<14 assistant: Shown <only>",
+    ]
+    first, answers = excerpt.messages[2], excerpt.messages[6:8]
+    assert [message.created_ms - first.created_ms for message in answers] == [60_000, 120_000]
+    assert [answer.record and answer.record.model for answer in answers] == [None, "qwen.gguf"]
+    assert first.created_ms - excerpt.conversation.created_ms == 30_000
+    assert excerpt.path[-1].text == "Shown <only>"
+
+
+def test_a_chat_of_text_generation_webui_grows_by_its_file_name(store: Store, tmp_path: Path) -> None:
+    path = tmp_path / "20260203-08-59-30.json"
+    imported(store, path, json.dumps(_WEBUI))
+    longer = json.loads(json.dumps(_WEBUI))
+    longer["internal"].append(["More", "Yes"])
+    longer["visible"].append(["More", "Yes"])
+    path.write_text(json.dumps(longer))
+    (update,) = import_all(store, path).updates
+    assert update.num_messages == 2
+
+
+def test_the_oldest_chats_of_text_generation_webui_are_read(store: Store, tmp_path: Path) -> None:
+    chat = {"data": [["Hi", "Hello"]], "data_visible": [["Hi", "Hello"]]}
+    excerpt = imported(store, tmp_path / "A story.json", json.dumps(chat))
+    assert drawn(excerpt) == ["1<2 user: Hi", "2<3 assistant: Hello"]
+    assert excerpt.conversation.name == "A story"
+
+
+@pytest.mark.parametrize(
+    "chat",
+    [
+        {"internal": [], "visible": []},
+        {"internal": [["<|BEGIN-VISIBLE-CHAT|>", ""]], "visible": [["", ""]], "metadata": {"assistant_0": 7}},
+        {"internal": [7, None, [], [None, {}]], "visible": [], "metadata": []},
+    ],
+)
+def test_a_chat_of_text_generation_webui_without_messages_is_refused_by_name(
+    store: Store, tmp_path: Path, chat: Any
+) -> None:
+    (tmp_path / "in.json").write_text(json.dumps(chat))
+    (problem,) = import_all(store, tmp_path / "in.json").problems
+    assert problem.why == "it has no messages"
+
+
+@pytest.mark.parametrize(
+    ("text", "iso"),
+    [
+        ("Feb 3, 2026, 6:11:42 PM UTC", "2026-02-03T18:11:42+00:00"),
+        ("Feb 3, 2026, 12:00:00\u202fAM EST", "2026-02-03T05:00:00+00:00"),
+        ("1 Apr 2026, 18:39:35 WEST", "2026-04-01T17:39:35+00:00"),
+        ("03.02.2026, 18:11:42 MEZ", "2026-02-03T17:11:42+00:00"),
+        ("October 5, 2026 9:31am", "2026-10-05T09:31:00+00:00"),
+        ("Sept 5, 2026 at 09:31 GMT+05:30", "2026-09-05T04:01:00+00:00"),
+        ("Feb 30, 2026, 6:11:42 PM UTC", None),
+        ("Foo 3, 2026, 6:11 PM", None),
+        ("3 Feb 2026", None),
+        ("", None),
+    ],
+)
+def test_a_date_is_read_as_people_write_it(text: str, iso: str | None) -> None:
+    found = date_in(text)
+    assert (found and found.isoformat()) == iso
