@@ -4569,6 +4569,10 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>Chatprotokolle (OpenAI, ShareGPT)</translation>
     </message>
     <message>
+        <source>it describes a thread of Jan, whose messages are in “messages.jsonl” in the same folder, if any</source>
+        <translation>sie beschreibt einen Verlauf von Jan, dessen Nachrichten in „messages.jsonl“ im selben Ordner stehen, falls es welche gibt</translation>
+    </message>
+    <message>
         <source>it has no messages</source>
         <translation>enthält keine Nachrichten</translation>
     </message>

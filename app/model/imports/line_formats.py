@@ -1,4 +1,4 @@
-"""Formats of one conversation over several JSON lines: llama.cpp's, SillyTavern's, and those of coding programs.
+"""Formats of one conversation over several JSON lines: llama.cpp's, SillyTavern's, Jan's, and those of coding programs.
 
 The lines of a conversation are gathered into one value, which the format's module reads.
 """
@@ -12,7 +12,7 @@ from app.model.imports.blocks import object_of
 from app.model.imports.json_stream import Json
 
 _P = TypeVar("_P")
-_Kind: TypeAlias = Literal["llama.cpp", "SillyTavern", "Claude Code", "Gemini CLI", "Codex"]
+_Kind: TypeAlias = Literal["llama.cpp", "SillyTavern", "Claude Code", "Gemini CLI", "Codex", "Jan"]
 
 SILLY_TAVERN = "SillyTavern chat"
 """The key of a chat's lines."""
@@ -20,8 +20,10 @@ CLAUDE_CODE = "Claude Code session"
 """The key of a session's lines."""
 CODEX = "Codex session"
 """The key of a session's lines."""
+JAN = "Jan thread"
+"""The key of a thread's lines."""
 
-_REPEATING: tuple[_Kind, ...] = ("Claude Code", "Codex")
+_REPEATING: tuple[_Kind, ...] = ("Claude Code", "Codex", "Jan")
 """Formats whose conversations have such lines as they begin with also further below."""
 
 
@@ -57,6 +59,8 @@ def _begun(line: dict[str, Json]) -> _Kind | None:
         return "Gemini CLI"
     if "sessionId" in line and ("parentUuid" in line or "operation" in line or "isSidechain" in line):
         return "Claude Code"
+    if line.get("object") == "thread.message" and "role" in line:
+        return "Jan"
     if line.get("type") == "session_meta" and "payload" in line:
         return "Codex"
     if "instructions" in line and "timestamp" in line and "id" in line and "type" not in line:
@@ -70,6 +74,8 @@ def _whole(kind: _Kind, lines: list[Json]) -> Json:
     match kind:
         case "llama.cpp":
             return {"conv": lines[0], "messages": [object_of(line).get("message") for line in lines[1:]]}
+        case "Jan":
+            return {JAN: lines}
         case "SillyTavern":
             return {SILLY_TAVERN: lines}
         case "Claude Code":

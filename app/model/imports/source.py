@@ -14,7 +14,7 @@ import re
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 import ijson
@@ -32,6 +32,7 @@ from app.model.imports import (
     codex,
     gemini_cli,
     grok,
+    jan,
     librechat,
     llama_cpp,
     lm_studio,
@@ -53,7 +54,7 @@ from worker.sentence import Sentence, verbatim
 
 _log = logging.getLogger(__name__)
 
-_WITH_FILES = (chatgpt, grok, text_generation_webui)
+_WITH_FILES = (chatgpt, grok, jan, text_generation_webui)
 """Readers of conversations that depend on the names of files, or refer to other files."""
 _READERS = (
     *_WITH_FILES, claude, open_webui, llama_cpp, librechat, lm_studio, silly_tavern, claude_code, codex, ai_studio,
@@ -136,7 +137,15 @@ def _in_path(
 
 def _readable(bundle: Bundle) -> list[str]:
     """Return the files that may hold conversations."""
-    return [path for path in bundle.paths if path.lower().endswith(SUFFIXES) and Path(path).name not in _COMPANIONS]
+    paths = set(bundle.paths)
+    return [
+        path
+        for path in bundle.paths
+        if path.lower().endswith(SUFFIXES)
+        and PurePosixPath(path).name not in _COMPANIONS
+        # Jan's messages are read together with what is known of their thread.
+        and not (PurePosixPath(path).name == jan.THREAD_FILE and str(PurePosixPath(path).with_name(jan.LINES)) in paths)
+    ]
 
 
 def _in_archive(

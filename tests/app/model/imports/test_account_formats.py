@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import shutil
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +17,7 @@ from app.model.imports import grok
 from app.model.imports.dates import date_in
 from app.model.store import Store
 from tests.app.model.exports.excerpts import import_all
-from tests.app.model.imports.drawn import drawn, imported
+from tests.app.model.imports.drawn import drawn, imported, lines
 from tests.app.model.imports.samples import PNG
 
 
@@ -296,3 +297,131 @@ def test_a_chat_of_text_generation_webui_without_messages_is_refused_by_name(
 def test_a_date_is_read_as_people_write_it(text: str, iso: str | None) -> None:
     found = date_in(text)
     assert (found and found.isoformat()) == iso
+
+
+def _jan(message_id: str, role: str, content: list[Any], **more: Any) -> dict[str, Any]:
+    message = {"id": message_id, "object": "thread.message", "thread_id": "01J", "role": role, "content": content,
+               "status": "ready", "created_at": 1_767_261_600_000, "completed_at": 0, "metadata": {}}  # fmt: skip
+    return message | more
+
+
+def _value(text: str, kind: str = "text") -> dict[str, Any]:
+    return {"type": kind, "text": {"value": text, "annotations": []}}
+
+
+_THREAD = {
+    "id": "01J", "object": "thread", "title": "Moss", "created": 1_767_261_600, "updated": 1_767_265_200.5,
+    "assistants": [{"id": "jan", "name": "Jan", "instructions": "Be brief.",
+                    "model": {"id": "qwen", "name": "qwen", "settings": {}}}],
+    "metadata": {"is_favorite": True, "project": {"id": "p", "name": "Plants"}},
+}  # fmt: skip
+_JAN_LINES = [
+    _jan("u", "user", [_value("What is it?"),
+                       {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG}", "detail": "auto"}}],
+         metadata={"parentId": None, "activeChildId": "a", "inline_file_contents": [{"name": "n", "content": "w"}]}),
+    _jan("a", "assistant", [_value("Hm.", "reasoning"), _value("I look."),
+                            {"type": "tool_call", "tool_call_id": "t", "tool_name": "search", "input": {"q": "moss"},
+                             "output": {"content": [{"type": "text", "text": "found"}]}},
+                            _value("Moss.")],
+         metadata={"parentId": "u"}, created_at=1_767_261_601_000),
+    _jan("b", "assistant", [_value("Lichen")], metadata={"parentId": "u"}, status="stopped",
+         created_at=1_767_261_602_000),
+    _jan("v", "user", [_value("Sure?")], metadata={"parentId": "a"}, created_at=1_767_261_603_000),
+    _jan("w", "assistant", [_value("Yes")], metadata={"parentId": None}, created_at=1_767_261_604_000),
+]  # fmt: skip
+
+
+def _jan_folder(root: Path) -> None:
+    thread = root / "threads" / "01J"
+    thread.mkdir(parents=True)
+    (thread / "thread.json").write_text(json.dumps(_THREAD, indent=2))
+    (thread / "messages.jsonl").write_text(lines(_JAN_LINES) + "\n")
+
+
+@pytest.mark.parametrize("how", ["folder", "archive", "file"])
+def test_threads_of_jan_keep_branches_parts_and_what_is_known_of_them(store: Store, tmp_path: Path, how: str) -> None:
+    path = tmp_path / "jan"
+    _jan_folder(path)
+    if how == "archive":
+        path = Path(shutil.make_archive(str(tmp_path / "jan"), "zip", tmp_path, "jan"))
+    elif how == "file":
+        path = path / "threads" / "01J" / "messages.jsonl"
+    summary = import_all(store, path)
+    assert (summary.problems, dict(summary.programs)) == ([], {"Jan": 1})
+    excerpt = whole_tree(store, summary.conversation_ids[0])
+    assert drawn(excerpt) == [
+        "0<1 system: Be brief.",
+        "1<2 user: What is it?",
+        f"2<3 note: Picture: picture\n\n![picture](data:image/png;base64,{PNG})",
+        "3<4 user: File: n\n\n```\nw\n```",
+        "4<5 assistant: <think>\nHm.\n</think>\n\nI look.",
+        '5<6 note: Tool call: search\n\n```json\n{\n  "q": "moss"\n}\n```',
+        "6<7 note: Tool result: search\n\nfound",
+        "7<8 assistant: Moss.",
+        "4<9 assistant: Lichen",
+        "8<10 user: Sure?",
+        "10<11 assistant: Yes",
+    ]
+    conversation = excerpt.conversation
+    assert (conversation.name, conversation.folder, conversation.model) == ("Moss", "Plants", "qwen")
+    assert (conversation.created_ms, conversation.updated_ms) == (1_767_261_600_000, 1_767_265_200_500)
+    assert conversation.pinned_ms == conversation.updated_ms
+    assert excerpt.path[-1].text == "Yes"
+    assert {message.state for message in excerpt.messages if message.text == "Lichen"} == {"stopped"}
+    again = import_all(store, path)
+    assert (again.num_conversations, again.updates, len(again.twins)) == (0, [], 1)
+
+
+def test_a_thread_of_jan_from_before_its_branches_is_one_chain(store: Store, tmp_path: Path) -> None:
+    call = {"tool": {"id": "t", "type": "function", "function": {"name": "search", "arguments": "{}"}},
+            "state": "completed", "response": {"content": [{"type": "text", "text": "found"}]}}  # fmt: skip
+    old = [
+        _jan("u", "user", [_value("Hi")], created_at=1_767_261_600),
+        _jan("a", "assistant", [_value("Hello")], metadata={"tool_calls": [call]}, created_at=1_767_261_601),
+        _jan("v", "user", [{"type_": "text", "text": {"value": "And?", "annotations": []}}]),
+    ]
+    excerpt = imported(store, tmp_path / "messages.jsonl", lines(old))
+    assert drawn(excerpt) == [
+        "1<2 user: Hi",
+        "2<3 assistant: Hello",
+        "3<4 note: Tool call: search\n\n```\n{}\n```",
+        "4<5 note: Tool result: search\n\nfound",
+        "5<6 user: And?",
+    ]
+    assert excerpt.messages[2].created_ms == 1_767_261_600_000
+
+
+def test_jans_export_of_one_thread_keeps_its_branches(store: Store, tmp_path: Path) -> None:
+    keys = ("id", "role", "content", "created_at", "metadata")
+    messages = [{key: line[key] for key in keys} for line in _JAN_LINES]
+    export = {"title": "Moss", "exported_at": "2026-01-02T00:00:00.000Z", "messages": messages}
+    excerpt = imported(store, tmp_path / "Moss.json", json.dumps(export, indent=2))
+    # It lacks the thread's system prompt, and each message's state.
+    assert [line for line in drawn(excerpt) if "assistant" in line] == [
+        "4<5 assistant: <think>\nHm.\n</think>\n\nI look.",
+        "7<8 assistant: Moss.",
+        "4<9 assistant: Lichen",
+        "10<11 assistant: Yes",
+    ]
+    assert excerpt.path[-1].text == "Yes"
+
+
+def test_hostile_threads_of_jan_are_refused_by_name_and_the_others_are_kept(store: Store, tmp_path: Path) -> None:
+    _jan_folder(tmp_path)
+    for name, thread, messages in [
+        ("empty", json.dumps(_THREAD), None),
+        ("damaged", "{", lines(_JAN_LINES)[:-30]),
+        ("odd", "[]", lines([_jan("u", "user", []) | {"content": 7, "metadata": 7, "thread_id": None}])),
+    ]:
+        folder = tmp_path / "threads" / name
+        folder.mkdir()
+        (folder / "thread.json").write_text(thread)
+        if messages is not None:
+            (folder / "messages.jsonl").write_text(messages)
+    summary = import_all(store, tmp_path / "threads")
+    whys = [str(problem.why) for problem in summary.problems]
+    assert len(whys) == 2
+    assert "describes a thread of Jan" in whys[-1]
+    assert "is not valid JSON" in whys[0]
+    # The damaged thread has the id of the whole one, which gains nothing from it.
+    assert summary.num_conversations == 2
