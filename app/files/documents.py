@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import TypeAlias
 from urllib.parse import unquote
 
+from app.model.page_text import markdown_of
+
 Part: TypeAlias = tuple[str, str]
 """The title and the text of a part."""
 
@@ -90,7 +92,7 @@ def _word(path: Path) -> list[Part]:
 
     with path.open("rb") as stream:
         found = mammoth.convert_to_html(stream, convert_image=mammoth.images.img_element(_no_picture))
-    return _sections(_from_html(found.value))
+    return _sections(markdown_of(found.value))
 
 
 def _open_document(path: Path) -> list[Part]:
@@ -100,7 +102,7 @@ def _open_document(path: Path) -> list[Part]:
 
 
 def _web_page(path: Path) -> list[Part]:
-    return _sections(_from_html(_html_text(path.read_bytes())))
+    return _sections(markdown_of(_html_text(path.read_bytes())))
 
 
 def _sheets(path: Path) -> list[Part]:
@@ -130,7 +132,7 @@ def _book(path: Path) -> list[Part]:
             href = files.get(item.get("idref", ""))
             if href is not None:
                 name = posixpath.normpath(posixpath.join(posixpath.dirname(package_name), unquote(href)))
-                text = _from_html(_html_text(_entry(archive, name)))
+                text = markdown_of(_html_text(_entry(archive, name)))
                 if text.strip():
                     parts.append((_title(text) or f"chapter {len(parts) + 1}", text))
     return parts
@@ -160,24 +162,6 @@ def _html_text(data: bytes) -> str:
             if name not in _NOT_OF_PAGES:
                 return data.decode(name)
     return _text(data)
-
-
-def _from_html(html: str) -> str:
-    """Return a page as Markdown, without scripts, styles and pictures."""
-    from bs4 import BeautifulSoup
-    from markdownify import MarkdownConverter
-
-    page = BeautifulSoup(html, "lxml")
-    for element in page(["script", "style", "noscript", "template", "svg", "head"]):
-        element.decompose()
-    for numbered in page("ol"):
-        # The converter treats "²" as a number.
-        if not re.fullmatch(r"[0-9]{1,9}", str(numbered.get("start") or "")):
-            del numbered["start"]
-    for picture in page("img"):
-        picture.replace_with(str(picture.get("alt") or ""))
-    text = MarkdownConverter(heading_style="ATX", bullets="-").convert_soup(page)
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(line.rstrip() for line in text.splitlines())).strip()
 
 
 def _sections(text: str) -> list[Part]:

@@ -6065,6 +6065,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Zeichen, die nicht gelesen oder gespeichert werden können, durch „�“ ersetzt</translation>
     </message>
     <message>
+        <source>conversations of Gemini put together by time, because the file does not name them</source>
+        <translation>Unterhaltungen mit Gemini, nach der Zeit zusammengestellt, weil die Datei sie nicht benennt</translation>
+    </message>
+    <message>
         <source>encrypted thoughts and summaries of Codex, left out</source>
         <translation>verschlüsselte Gedanken und Zusammenfassungen von Codex, weggelassen</translation>
     </message>
@@ -6079,6 +6083,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>it holds {found} of {count} layers</source>
         <translation>sie enthält {found} von {count} Schichten</translation>
+    </message>
+    <message>
+        <source>it is a web page, but not a record of activity from Google Takeout</source>
+        <translation>sie ist eine Webseite, aber keine Aufzeichnung von Aktivitäten aus Google Takeout</translation>
     </message>
     <message>
         <source>it lacks the token that begins a text</source>
@@ -6259,6 +6267,14 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>reading the weights</source>
         <translation>Lesen der Gewichte</translation>
+    </message>
+    <message>
+        <source>records of Gemini whose time can&apos;t be read</source>
+        <translation>Einträge von Gemini, deren Zeit sich nicht lesen lässt</translation>
+    </message>
+    <message>
+        <source>records of other activity than with Gemini, left out</source>
+        <translation>Einträge anderer Aktivitäten als mit Gemini, weggelassen</translation>
     </message>
     <message>
         <source>running the hook “{hook}”</source>

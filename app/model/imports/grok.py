@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -43,6 +44,10 @@ def conversation(item: dict[str, Json], nearby: Nearby = NOTHING_NEARBY) -> Fore
             remarks[blocks.EMPTY_MESSAGES] += 1
             continue
         messages.append(_message(response, f"#{number}", remarks, nearby))
+    if all(message.parent is None for message in messages):
+        # Exports of conversations from before branches name no parents.
+        for above, message in itertools.pairwise(messages):
+            message.parent = above.id
     return ForeignConversation(
         name=text_of(theirs.get("title")),
         messages=messages,

@@ -10,6 +10,7 @@ import contextlib
 import io
 import json
 import logging
+import mimetypes
 import re
 import zipfile
 from collections import Counter
@@ -30,6 +31,7 @@ from app.model.imports import (
     claude,
     claude_code,
     codex,
+    gemini,
     gemini_cli,
     grok,
     jan,
@@ -54,7 +56,7 @@ from worker.sentence import Sentence, verbatim
 
 _log = logging.getLogger(__name__)
 
-_WITH_FILES = (chatgpt, grok, jan, text_generation_webui)
+_WITH_FILES = (chatgpt, grok, jan, text_generation_webui, gemini)
 """Readers of conversations that depend on the names of files, or refer to other files."""
 _READERS = (
     *_WITH_FILES, claude, open_webui, llama_cpp, librechat, lm_studio, silly_tavern, claude_code, codex, ai_studio,
@@ -67,8 +69,10 @@ _ARCHIVE = b"PK\x03\x04"
 _MAX_TRANSCRIPT_BYTES = 256 << 20
 _BOUGH_HEAD = re.compile(rb'\s*\{\s*"format"\s*:\s*"bough"')
 _GROK_HEAD = re.compile(rb'"conversations"\s*:\s*\[\s*\{\s*"(?:conversation|responses)"\s*:')
+_PAGE_HEAD = re.compile(rb"\s*<(?:!doctype\s+html|html)\b", re.IGNORECASE)
 _COMPANIONS = {"prod-mc-auth-mgmt-api.json", "prod-mc-billing.json"}
 """Files of exports without conversations."""
+_GEMINI_PATH = re.compile(r"gemini|bard|^my ?activity\.html?$", re.IGNORECASE)
 _VERSION = re.compile(rb'"version"\s*:\s*(\d+)')
 
 
@@ -138,14 +142,22 @@ def _in_path(
 def _readable(bundle: Bundle) -> list[str]:
     """Return the files that may hold conversations."""
     paths = set(bundle.paths)
-    return [
-        path
-        for path in bundle.paths
-        if path.lower().endswith(SUFFIXES)
-        and PurePosixPath(path).name not in _COMPANIONS
-        # Jan's messages are read together with what is known of their thread.
-        and not (PurePosixPath(path).name == jan.THREAD_FILE and str(PurePosixPath(path).with_name(jan.LINES)) in paths)
-    ]
+    return [path for path in bundle.paths if _may_hold_conversations(PurePosixPath(path), paths)]
+
+
+def _may_hold_conversations(path: PurePosixPath, paths: set[str]) -> bool:
+    suffix = path.suffix.lower()
+    if path.name == jan.THREAD_FILE and str(path.with_name(jan.LINES)) in paths:
+        # It is read together with its messages.
+        return False
+    if suffix in SUFFIXES:
+        return path.name not in _COMPANIONS
+    if path.parent.name == "Google AI Studio":
+        # Its prompts are called by their titles, without a suffix; pictures are among them.
+        return mimetypes.guess_type(path.name)[0] is None
+    return (suffix in {".html", ".htm"} and _GEMINI_PATH.search(str(path)) is not None) or (
+        suffix == ".txt" and path.name.startswith("conversation_")
+    )
 
 
 def _in_archive(
@@ -158,9 +170,12 @@ def _in_archive(
         yield Problem(verbatim(where), Sentence("this archive contains no files with conversations"))
     surroundings = Surroundings(archive)
     for path in chosen:
-        with archive.open(path) as file:
-            place, logs = f"{where}: {path}", logs_in(archive, path)
-            yield from _in_file(CountedFile(file, advance), place, now_ms, surroundings.of(path), logs)
+        place, logs = f"{where}: {path}", logs_in(archive, path)
+        try:
+            with archive.open(path) as file:
+                yield from _in_file(CountedFile(file, advance), place, now_ms, surroundings.of(path), logs)
+        except UnreadableError as error:
+            yield Problem(verbatim(place), error.sentence)
 
 
 def _in_file(
@@ -177,11 +192,10 @@ def _in_file(
         return
     begin = head.lstrip()[:1]
     suffix = Path(nearby.path).suffix.lower()
-    if suffix in {".md", ".markdown"} or begin not in b"[{" or not begin:
+    is_json = bool(begin) and begin in b"[{" and suffix not in {".md", ".markdown"}
+    if not is_json and _PAGE_HEAD.match(head) is None:
         yield from _in_transcript(file, where, now_ms)
         return
-    items: Iterator[Json | Problem]
-    others: Counter[str] = Counter()
     is_bough = _BOUGH_HEAD.match(head) is not None
     if is_bough:
         version = _VERSION.search(head)
@@ -190,16 +204,9 @@ def _in_file(
         except UnreadableError as error:
             yield Problem(verbatim(where), error.sentence)
             return
-        items = _items(file, where, num_levels=2)
-    elif _GROK_HEAD.search(head) is not None:
-        items = _items(file, where, num_levels=2, others=others)
-    elif begin == b"[":
-        items = _items(file, where, num_levels=1)
-    else:
-        items = _lines(file, where) if _has_lines(head) else _items(file, where, num_levels=0)
-        items = _unwrapped(gathered(items, Problem), others)
+    aside: Counter[Sentence] = Counter()
     is_empty = True
-    for number, item in enumerate(items, 1):
+    for number, item in enumerate(_values(file, head, where, aside), 1):
         is_empty = False
         file.end_item()
         if isinstance(item, Problem):
@@ -222,13 +229,31 @@ def _in_file(
         except Exception as error:  # noqa: BLE001 (the other conversations must be read, whatever the error)
             _log.exception("A conversation could not be read")
             yield Problem(place, Sentence("it can't be read ({error})", error=type(error).__name__))
-    if others:
-        yield Aside(Counter({grok.LEFT_OUT: others.total()}))
+    if aside:
+        yield Aside(aside)
     if is_empty:
         yield Problem(verbatim(where), Sentence("it contains no conversations"))
 
 
-def _unwrapped(items: Iterator[Json | Problem], others: Counter[str]) -> Iterator[Json | Problem]:
+def _values(file: CountedFile, head: bytes, where: str, aside: Counter[Sentence]) -> Iterator[Json | Problem]:
+    """Yield the conversations of a file as JSON; count in `aside` what is left out."""
+    arrays: Counter[str] = Counter()
+    if _PAGE_HEAD.match(head) is not None:
+        yield from gemini.sessions(gemini.records_of_page(file), Problem, aside)
+    elif _BOUGH_HEAD.match(head) is not None:
+        yield from _items(file, where, num_levels=2)
+    elif _GROK_HEAD.search(head) is not None:
+        yield from _items(file, where, num_levels=2, others=arrays)
+    elif head.lstrip().startswith(b"["):
+        yield from gemini.sessions(_items(file, where, num_levels=1), Problem, aside)
+    else:
+        items = _lines(file, where) if _has_lines(head) else _items(file, where, num_levels=0)
+        yield from _unwrapped(gathered(items, Problem), arrays)
+    if arrays.total():
+        aside[grok.LEFT_OUT] += arrays.total()
+
+
+def _unwrapped(items: Iterator[Json | Problem], arrays: Counter[str]) -> Iterator[Json | Problem]:
     """Yield the conversations of an export of Grok one by one if it came as one value."""
     for item in items:
         found = {} if isinstance(item, Problem) else object_of(item)
@@ -236,7 +261,7 @@ def _unwrapped(items: Iterator[Json | Problem], others: Counter[str]) -> Iterato
         if not grok.is_one(object_of(first)):
             yield item
             continue
-        others.update({key: len(list_of(value)) for key, value in found.items() if key != "conversations"})
+        arrays.update({key: len(list_of(value)) for key, value in found.items() if key != "conversations"})
         yield from list_of(found["conversations"])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import io
 import json
 import shutil
 import zipfile
@@ -11,10 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from app.model.exports.excerpt import whole_tree
-from app.model.imports import grok
+from app.model.imports import gemini, grok
 from app.model.imports.dates import date_in
+from app.model.imports.json_stream import CountedFile
 from app.model.store import Store
 from tests.app.model.exports.excerpts import import_all
 from tests.app.model.imports.drawn import drawn, imported, lines
@@ -425,3 +429,190 @@ def test_hostile_threads_of_jan_are_refused_by_name_and_the_others_are_kept(stor
     assert "is not valid JSON" in whys[0]
     # The damaged thread has the id of the whole one, which gains nothing from it.
     assert summary.num_conversations == 2
+
+
+def _activity(when: str, title: str, html: str | None = None, **more: Any) -> dict[str, Any]:
+    record: dict[str, Any] = {"header": "Gemini Apps", "title": title, "titleUrl": "https://gemini.google.com/app",
+                              "time": when, "products": ["Gemini Apps"],
+                              "activityControls": ["Gemini Apps Activity"]}  # fmt: skip
+    return record | ({} if html is None else {"safeHtmlItem": [{"html": html}]}) | more
+
+
+_ACTIVITY = [
+    _activity("2026-02-03T20:00:00.500Z", "Prompted Later", "<p>Yes</p>"),
+    _activity("2026-02-03T18:21:00Z", "Created Gemini Canvas titled Plan"),
+    _activity("2026-02-03T18:20:00Z", "Prompted And in a table?",
+              "<table><tr><th>a</th></tr><tr><td>1</td></tr></table>"),
+    _activity("2026-02-03T18:11:42.209Z", "Prompted What is this?", "<p>It is <b>moss</b>.</p><ul><li>x</li></ul>",
+              subtitles=[{"name": "Attached 2 files."}, {"name": "-  p.png", "url": "p-1.png"},
+                         {"name": "-  gone.pdf", "url": "gone.pdf"}, {"name": "Model: 3 Pro"}]),
+    _activity("2026-02-02T10:05:00Z", "Used Gemini Apps", titleUrl="https://gemini.google.com/app/c/c-1",
+              details=[{"name": "Request", "value": "More"}, {"name": "Response", "value": "2"}]),
+    _activity("2026-02-02T09:00:00Z", "Used Gemini Apps", titleUrl="https://gemini.google.com/app/c/c-1",
+              details=[{"name": "Request", "value": "Begin"}, {"name": "Response", "value": "1"}]),
+    {"header": "Search", "title": "Searched for moss", "time": "2026-02-02T08:00:00Z", "products": ["Search"]},
+]  # fmt: skip
+
+
+def _takeout(root: Path, content: str, name: str) -> Path:
+    folder = root / "Takeout" / "My Activity" / "Gemini Apps"
+    folder.mkdir(parents=True)
+    (folder / name).write_text(content, encoding="utf-8")
+    (folder / "p-1.png").write_bytes(base64.b64decode(PNG))
+    return root / "Takeout"
+
+
+_GEMINI_DRAWN = [
+    ["1<2 user: Begin", "2<3 assistant: 1", "3<4 user: More", "4<5 assistant: 2"],
+    [
+        "1<2 user: What is this?",
+        f"2<3 note: Picture: p-1.png\n\n![p-1.png](data:image/png;base64,{PNG})",
+        "3<4 note: File: gone.pdf\n\nIt is not in the file that was imported.",
+        "4<5 assistant: It is **moss**.\n\n- x",
+        "5<6 user: And in a table?",
+        "6<7 assistant: | a |\n| --- |\n| 1 |",
+        "7<8 note: Activity\n\nCreated Gemini Canvas titled Plan",
+    ],
+    ["1<2 user: Later", "2<3 assistant: Yes"],
+]
+
+
+def test_the_activity_of_gemini_becomes_conversations(store: Store, tmp_path: Path) -> None:
+    path = _takeout(tmp_path, json.dumps(_ACTIVITY), "MyActivity.json")
+    summary = import_all(store, path)
+    assert (summary.problems, dict(summary.programs)) == ([], {"Gemini": 3})
+    trees = [whole_tree(store, found) for found in summary.conversation_ids]
+    assert [drawn(tree) for tree in trees] == _GEMINI_DRAWN
+    assert trees[1].messages[2].created_ms == 1_770_142_302_209
+    answer = trees[1].messages[5]
+    assert answer.record is not None
+    assert answer.record.model == "3 Pro"
+    assert [tree.conversation.name for tree in trees] == ["Begin", "What is this?", "Later"]
+    remarks = {str(remark): number for remark, number in summary.remarks.items()}
+    assert remarks["records of other activity than with Gemini, left out"] == 1
+    assert remarks["conversations of Gemini put together by time, because the file does not name them"] == 2
+    # A month later the conversation with an id has grown, and there is a new one.
+    grown = [
+        _activity("2026-03-03T20:00:00Z", "Prompted New", "<p>Yes</p>"),
+        _activity("2026-03-03T12:00:00Z", "Used", titleUrl="https://gemini.google.com/app/c/c-1",
+                  details=[{"name": "Request", "value": "Again"}]),
+    ]  # fmt: skip
+    (path / "My Activity" / "Gemini Apps" / "MyActivity.json").write_text(json.dumps([*grown, *_ACTIVITY]))
+    again = import_all(store, path)
+    assert (again.num_conversations, [update.num_messages for update in again.updates], len(again.twins)) == (1, [1], 2)
+
+
+_PAGE = """<html><head><title>My Activity History</title><style>/* much */</style></head><body>
+<div class="mdl-grid"><div class="outer-cell mdl-cell"><div class="mdl-grid">
+<div class="header-cell mdl-cell"><p class="mdl-typography--title">Gemini Apps<br></p></div>
+<div class="content-cell mdl-cell mdl-typography--body-1">Prompted\u00a0And?<br>Feb 3, 2026, 6:20:00\u202fPM UTC<br>
+<p>It is <b>moss</b> \u2026</p><pre><code>x = 1</code></pre></div>
+<div class="content-cell mdl-cell mdl-typography--body-1 mdl-typography--text-right"></div>
+<div class="content-cell mdl-cell mdl-typography--caption"><b>Products:</b><br>&emsp;Gemini Apps</div></div></div>
+<div class="outer-cell mdl-cell"><div class="mdl-grid"><div class="header-cell mdl-cell"><p>Gemini Apps<br></p></div>
+<div class="content-cell mdl-cell mdl-typography--body-1">Prompted\u00a01 &lt; 2?<br>Sure?<br>Attached 1 file.<br>
+-&nbsp;<a href="p-1.png">p.png</a><br>3 Feb 2026, 18:11:42 UTC<br>Yes</div></div></div>
+<div class="outer-cell mdl-cell"><div class="mdl-grid"><div class="header-cell mdl-cell"><p>Search<br></p></div>
+<div class="content-cell mdl-cell mdl-typography--body-1">Searched for x<br>3 Feb 2026, 18:11:42 UTC<br></div></div>
+</div></div></body></html>"""
+
+
+def test_the_activity_of_gemini_is_read_from_a_web_page(store: Store, tmp_path: Path) -> None:
+    path = _takeout(tmp_path, _PAGE, "My Activity.html")
+    summary = import_all(store, path)
+    assert (summary.problems, dict(summary.programs)) == ([], {"Gemini": 1})
+    excerpt = whole_tree(store, summary.conversation_ids[0])
+    assert drawn(excerpt) == [
+        "1<2 user: 1 < 2?\nSure?",
+        f"2<3 note: Picture: p-1.png\n\n![p-1.png](data:image/png;base64,{PNG})",
+        "3<4 assistant: Yes",
+        "4<5 user: And?",
+        "5<6 assistant: It is **moss** \u2026\n\n```\nx = 1\n```",
+    ]
+    assert [message.created_ms for message in excerpt.messages[2::3]] == [1_770_142_302_000, 1_770_142_800_000]
+
+
+def test_a_date_in_another_language_still_parts_the_prompt_from_the_answer(store: Store, tmp_path: Path) -> None:
+    page = _PAGE.replace("Feb 3, 2026, 6:20:00\u202fPM UTC", "3 de fev. de 2026, 18:20:00 BRT")
+    (tmp_path / "in.html").write_text(page)
+    summary = import_all(store, tmp_path / "in.html")
+    trees = [whole_tree(store, found) for found in summary.conversation_ids]
+    assert [[line.split(": ")[1][:5] for line in drawn(tree)] for tree in trees] == [
+        ["And?", "It is"],
+        ["1 < 2", "File", "Yes"],
+    ]
+    assert {str(remark) for remark in summary.remarks} >= {"records of Gemini whose time can't be read"}
+
+
+@settings(max_examples=20)
+@given(size=st.integers(1, 3_000))
+def test_records_of_a_page_are_found_in_chunks_of_any_size(size: int) -> None:
+    file = CountedFile(io.BytesIO(_PAGE.encode()), lambda _: None)
+    whole = list(gemini.records_of_page(file))
+    data = io.BytesIO(_PAGE.encode())
+    data.read = lambda _, read=data.read: read(size)  # type: ignore[method-assign]
+    assert list(gemini.records_of_page(CountedFile(data, lambda _: None))) == whole
+    assert len(whole) == 3
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        ("<html><body>Hello</body></html>", "it is a web page, but not a record of activity from Google Takeout"),
+        ('<!DOCTYPE html><div class="outer-cell">', "it contains no conversations"),
+        ('[{"header": "Search", "title": "x", "time": 7, "products": []}]', "it contains no conversations"),
+        ('[{"header": "Gemini", "title": 7, "time": {}, "products": 7}]', "it has no messages"),
+        ('{"conversation_turns": [7, {}, {"user_turn": 7}]}', "it has no messages"),
+    ],
+)
+def test_a_file_without_activity_of_gemini_is_refused_by_name(
+    store: Store, tmp_path: Path, content: str, why: str
+) -> None:
+    (tmp_path / "in.html").write_text(content)
+    (problem,) = import_all(store, tmp_path / "in.html").problems
+    assert problem.why == why
+
+
+def test_the_history_of_conversations_of_gemini_keeps_versions_and_thoughts(store: Store, tmp_path: Path) -> None:
+    def user(index: int, prompt: str) -> dict[str, Any]:
+        return {"user_turn": {"prompt": prompt, "turn_index": index, "turn_last_modified": "2026-02-03T18:11:42Z"}}
+
+    def system(index: int, text: str, **more: Any) -> dict[str, Any]:
+        return {"system_turn": {"text": [{"data": text}], "turn_index": index, "images": []} | more}
+
+    history = {
+        "title": "Moss", "creation_time": "2026-02-03T18:11:42Z", "last_modification_time": "2026-02-03T19:00:00Z",
+        "conversation_turns": [
+            user(0, "What is it?"),
+            system(1, "Lichen"),
+            system(1, "Moss", model_thoughts=[{"headline": "Look", "description": "Green."}]),
+            user(2, "Sure?"),
+            system(3, "Yes", images=["conversation_1_turn_3_images_0"]),
+        ],
+    }  # fmt: skip
+    folder = tmp_path / "Conversation History"
+    folder.mkdir()
+    (folder / "conversation_1.txt").write_text(json.dumps(history))
+    summary = import_all(store, folder)
+    assert (summary.problems, dict(summary.programs)) == ([], {"Gemini": 1})
+    excerpt = whole_tree(store, summary.conversation_ids[0])
+    assert drawn(excerpt) == [
+        "1<2 user: What is it?",
+        "2<3 assistant: Lichen",
+        "2<4 assistant: <think>\nLook\n\nGreen.\n</think>\n\nMoss",
+        "4<5 user: Sure?",
+        "5<6 assistant: Yes",
+        "6<7 note: File: conversation_1_turn_3_images_0\n\nIt is not in the file that was imported.",
+    ]
+    assert (excerpt.conversation.name, excerpt.conversation.updated_ms) == ("Moss", 1_770_145_200_000)
+    assert len(import_all(store, folder).twins) == 1
+
+
+def test_prompts_of_ai_studio_are_found_in_takeout_by_their_folder(store: Store, tmp_path: Path) -> None:
+    folder = tmp_path / "Drive" / "Google AI Studio"
+    folder.mkdir(parents=True)
+    prompt = {"runSettings": {}, "chunkedPrompt": {"chunks": [{"text": "Hi", "role": "user"}]}}
+    (folder / "Version 1.2 of it").write_text(json.dumps(prompt))
+    (folder / "p.png").write_bytes(base64.b64decode(PNG))
+    summary = import_all(store, tmp_path / "Drive")
+    assert (summary.problems, dict(summary.programs)) == ([], {"Google AI Studio": 1})
