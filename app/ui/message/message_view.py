@@ -439,7 +439,11 @@ class TokenDisplay:
 
 
 class MessageCard(QFrame):
-    """The frame around the text: a card with the role as its heading; for an answer, no visible frame."""
+    """The frame around the text: a card with the role as its heading; for an answer, no visible frame.
+
+    Notes and files are low cards without a heading: their first line says what they are, and many of them may stand
+    between two texts of an answer.
+    """
 
     def __init__(self, role: Role, text: QWidget) -> None:
         super().__init__()
@@ -447,12 +451,10 @@ class MessageCard(QFrame):
         is_answer = role == "assistant"
         self.setObjectName("answer" if is_answer else "card")
         self.column = QVBoxLayout(self)
-        is_file = role == "file"
-        self.column.setContentsMargins(
-            *((0, 0, 0, 0) if is_answer else (16, 5, 16, 0) if is_file else (16, 10, 16, 10))
-        )
-        self.column.setSpacing(0 if is_file else 4)
-        if not is_answer and not is_file:
+        is_low = role in {"note", "file"}
+        self.column.setContentsMargins(*((0, 0, 0, 0) if is_answer else (16, 5, 16, 0) if is_low else (16, 10, 16, 10)))
+        self.column.setSpacing(0 if is_low else 4)
+        if not is_answer and not is_low:
             label = QLabel(role_name(role))
             label.setObjectName("role")
             self.column.addWidget(label)
