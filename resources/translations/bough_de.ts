@@ -6061,6 +6061,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>ein Text hat {length} Zeichen</translation>
     </message>
     <message>
+        <source>branches of prompts in Google AI Studio, imported as conversations of their own</source>
+        <translation>Zweige von Prompts in Google AI Studio, als eigene Unterhaltungen importiert</translation>
+    </message>
+    <message>
         <source>characters that can&apos;t be read or stored, replaced by “�”</source>
         <translation>Zeichen, die nicht gelesen oder gespeichert werden können, durch „�“ ersetzt</translation>
     </message>

@@ -14,6 +14,8 @@ from worker.sentence import Sentence
 
 NAME = "Google AI Studio"
 
+_BRANCHES = Sentence("branches of prompts in Google AI Studio, imported as conversations of their own")
+"""A branch is a file of its own, which repeats what is before it and does not say which file it comes from."""
 _DRIVE = ("driveDocument", "driveImage", "driveVideo", "driveAudio", "youtubeVideo")
 _KNOWN = {"text", "role", "isThought", "tokenCount", "finishReason", "createTime", "parts", "thoughtSignatures"} | {
     "thinkingBudget", "safetyRatings", "isGeneratedUsingApiKey", "errorMessage", "branchChildren", "branchParent",
@@ -52,6 +54,8 @@ def conversation(item: dict[str, Json]) -> ForeignConversation:
                 )
             )
         _add(chunk, pieces, remarks)
+        if chunk.get("branchParent"):
+            remarks[_BRANCHES] += 1
         messages[-1].pieces = pieces.all
         if chunk.get("finishReason") == "MAX_TOKENS":
             messages[-1].state = "cut"

@@ -22,9 +22,10 @@ NAME = "Grok"
 LEFT_OUT = Sentence("projects, tasks and media posts of Grok, left out")
 
 _LOST_CARDS = Sentence("marks of sources and pictures that the file does not contain, left out")
-_CARD = re.compile(r'<grok:render\b[^<>]*?card_id="(?P<id>[^"<>]*)"[^<>]*>.*?</grok:render>', re.DOTALL)
+_CARD = re.compile(
+    r'<grok:render\b[^<>]{0,300}?card_id="(?P<id>[^"<>]{0,200})"[^<>]{0,300}>.*?</grok:render>', re.DOTALL
+)
 _CALL = re.compile(r"<xai:tool_usage_card>(?P<inner>.*?)</xai:tool_usage_card>", re.DOTALL)
-_FIELD = re.compile(r"<xai:(tool_usage_card_id|tool_name|tool_args)>(.*?)</xai:\1>", re.DOTALL)
 _ASSET = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
 _RESULTS = ("rag_results", "connector_search_results", "collection_search_results")
 
@@ -143,11 +144,10 @@ class _Response:
         for found in _CALL.finditer(text, 0, _end_of(text, "</xai:tool_usage_card>")):
             self.pieces.add_thought(text[begin : found.start()].strip())
             begin = found.end()
-            fields = {key: value.strip() for key, value in _FIELD.findall(found["inner"])}
-            name = fields.get("tool_name", "")
-            arguments = fields.get("tool_args", "").removeprefix("<![CDATA[").removesuffix("]]>")
+            name = _field(found["inner"], "tool_name")
+            arguments = _field(found["inner"], "tool_args").removeprefix("<![CDATA[").removesuffix("]]>")
             self.pieces.add_note(blocks.tool_call_note(name, arguments, self._remarks))
-            self._add_results(name, results.pop(fields.get("tool_usage_card_id", ""), []))
+            self._add_results(name, results.pop(_field(found["inner"], "tool_usage_card_id"), []))
         self.pieces.add_thought(text[begin:].strip())
 
     def _add_results(self, name: str, results: Iterable[Json]) -> None:
@@ -238,6 +238,11 @@ def _posts(ids: Json) -> dict[str, str]:
 
 def _listed(links: dict[str, str]) -> str:
     return "\n".join(f"- [{blocks.link_title(title or url)}]({url})" for url, title in links.items())
+
+
+def _field(call: str, key: str) -> str:
+    """Return what a tool call says about itself, for example the tool's name."""
+    return call.partition(f"<xai:{key}>")[2].partition(f"</xai:{key}>")[0].strip()
 
 
 def _end_of(text: str, mark: str) -> int:

@@ -611,8 +611,14 @@ def test_the_history_of_conversations_of_gemini_keeps_versions_and_thoughts(stor
 def test_prompts_of_ai_studio_are_found_in_takeout_by_their_folder(store: Store, tmp_path: Path) -> None:
     folder = tmp_path / "Drive" / "Google AI Studio"
     folder.mkdir(parents=True)
-    prompt = {"runSettings": {}, "chunkedPrompt": {"chunks": [{"text": "Hi", "role": "user"}]}}
+    prompt = {
+        "runSettings": {},
+        "chunkedPrompt": {"chunks": [{"text": "Hi", "role": "user", "branchParent": {"promptId": "p"}}]},
+    }
     (folder / "Version 1.2 of it").write_text(json.dumps(prompt))
     (folder / "p.png").write_bytes(base64.b64decode(PNG))
     summary = import_all(store, tmp_path / "Drive")
     assert (summary.problems, dict(summary.programs)) == ([], {"Google AI Studio": 1})
+    assert [str(remark) for remark in summary.remarks] == [
+        "branches of prompts in Google AI Studio, imported as conversations of their own"
+    ]
