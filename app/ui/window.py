@@ -344,20 +344,25 @@ class MainWindow(QMainWindow):
             self.sidebar.show_keys()
 
     def _change_theme(self, *, has_long_texts: bool = False) -> None:
-        # Removing long texts from the page takes some turns of the event loop.
+        # Each step has a turn of the event loop of its own, so that none blocks the window for long.
         if self._pages.unload_long_texts():
+            # Removing long texts from the page takes some turns.
             QTimer.singleShot(0, self, partial(self._change_theme, has_long_texts=True))
         elif has_long_texts:
-            # The texts are shown again in the next turn. Nothing is painted until then.
-            self.setUpdatesEnabled(False)
-            self._apply_style()
-            QTimer.singleShot(0, self, self._end_change)
+            # They are shown again in the next turn.
+            self._change_style()
         else:
-            self._apply_theme()
+            QTimer.singleShot(0, self, self._change_style)
 
-    def _end_change(self) -> None:
+    def _change_style(self) -> None:
+        # Nothing is painted until all parts have the new look.
+        self.setUpdatesEnabled(False)
+        self._apply_style()
+        QTimer.singleShot(0, self, self._change_parts)
+
+    def _change_parts(self) -> None:
         self._apply_to_parts()
-        self.setUpdatesEnabled(True)
+        QTimer.singleShot(0, self, partial(self.setUpdatesEnabled, True))
 
     def _apply_theme(self) -> None:
         self._apply_style()

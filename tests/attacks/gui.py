@@ -20,7 +20,7 @@ from app.ui.message.message_view import MessageView
 from app.ui.text.message_text import MessageText
 from app.ui.window import MainWindow
 from tests.app.desk import Desk
-from tests.app.ui.waiting import are_formulas_rendered, is_at_rest, is_idle
+from tests.app.ui.waiting import are_formulas_rendered, has_chosen_look, is_at_rest, is_idle
 from tests.attacks.watchdog import Watchdog
 from worker.protocol import Alternative, Chunk, Token
 from worker.sentence import verbatim
@@ -65,6 +65,7 @@ class Stage:
         while num_quiet < 3:
             self.turn()
             is_quiet = is_at_rest(self.window.transcript) and are_formulas_rendered() and self._are_texts_written()
+            is_quiet = is_quiet and has_chosen_look(self.window, self.desk.program.settings)
             num_quiet = num_quiet + 1 if is_quiet else 0
             assert time.monotonic() < end, "The page is still not complete"
 

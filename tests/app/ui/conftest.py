@@ -22,6 +22,7 @@ from app.ui.theme import set_text_scale, theme
 from app.ui.transcript.transcript import Transcript
 from tests.app.desk import Desk
 from tests.app.sampling import set_sampling
+from tests.app.ui.waiting import has_chosen_look
 from tests.waiting import PATIENCE_MS
 
 
@@ -33,6 +34,11 @@ class User:
         self.controller = application.controller
         self.window = application.window
         self.bot = bot
+
+    def wait_for_look(self) -> None:
+        """Wait until the window has the theme and the text size that the settings name."""
+        settings = self.controller.program.settings
+        self.bot.waitUntil(lambda: has_chosen_look(self.window, settings), timeout=PATIENCE_MS)
 
     def ask(self, text: str) -> Message:
         """Type a question, press Enter and wait until the answer has ended."""

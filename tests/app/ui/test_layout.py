@@ -324,6 +324,7 @@ def test_larger_text_is_not_cut_off_in_the_sidebar_and_the_composer(user: User) 
     placeholder = field.placeholderText()
     for percent in (150, 100):
         user.controller.program.preferences.change(text_percent=percent)
+        user.wait_for_look()
         for button in (sidebar.search_button, sidebar.new_button, sidebar.settings_button):
             user.bot.waitUntil(lambda b=button: b.width() >= b.sizeHint().width(), timeout=PATIENCE_MS)
     # A placeholder text that is too long is shortened to one line with an ellipsis.

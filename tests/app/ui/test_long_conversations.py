@@ -201,11 +201,13 @@ def test_larger_text_does_not_move_the_message_being_read(user: User, transcript
     (first, place), *_ = _places(transcript).items()
     height = user.view(first).height()
     user.window.action("larger_text").trigger()
+    user.wait_for_look()
     _settle(user)
     assert user.view(first).height() > height
     assert user.view(first).y() == place
     assert _stands_in_order(transcript)
     user.window.action("usual_text").trigger()
+    user.wait_for_look()
     _settle(user)
     assert (user.view(first).height(), user.view(first).y()) == (height, place)
 

@@ -11,6 +11,7 @@ from PySide6.QtGui import QGuiApplication, QTextCursor
 from PySide6.QtWidgets import QFileDialog, QLabel, QMessageBox, QPlainTextEdit, QWidget
 
 from app.model.message import Message, Sampling
+from app.model.settings import Theme
 from app.notices import Notice
 from app.ui.composer.sampling_panel import SamplingPanel
 from app.ui.dialogs.shortcuts_window import ShortcutsWindow
@@ -402,15 +403,26 @@ def test_a_prompt_longer_than_the_context_fails_and_the_next_one_works(user: Use
     assert user.ask("What is a branch?").state == "complete"
 
 
-def test_the_theme_changes_at_once(user: User) -> None:
+def test_the_theme_changes_while_the_window_is_open(user: User) -> None:
+    def page_in(theme: Theme) -> str:
+        user.controller.program.set_theme(theme)
+        user.wait_for_look()
+        return user.window.palette().window().color().name()
+
     page = user.window.palette().window().color().name()
-    user.controller.program.set_theme("dark")
+    assert page_in("dark") != page_in("light")
+    assert page_in("system") == page
+
+
+def test_of_several_quick_changes_of_the_theme_the_last_one_is_shown(user: User) -> None:
+    themes: list[Theme] = ["dark", "light", "dark", "system", "light", "dark"]
+    for theme in themes:
+        user.controller.program.set_theme(theme)
+    user.wait_for_look()
     dark = user.window.palette().window().color().name()
-    user.controller.program.set_theme("light")
-    light = user.window.palette().window().color().name()
-    assert dark != light
     user.controller.program.set_theme("system")
-    assert user.window.palette().window().color().name() == page
+    user.wait_for_look()
+    assert user.window.palette().window().color().name() != dark
 
 
 def test_the_sidebar_collapses_in_a_narrow_window_and_can_be_shown(user: User) -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEventLoop, QTimer
 
+from app.model.settings import Settings
 from app.ui.message.message_view import MessageView
 from app.ui.text.formulas import formulas
 from app.ui.text.markdown_document import MarkdownDocument
 from app.ui.text.message_text import MessageText
+from app.ui.theme import chosen_theme
 from app.ui.transcript.message_list import MessageList
+from app.ui.window import MainWindow
 from tests.waiting import PATIENCE_MS
 
 
@@ -26,6 +29,11 @@ def is_idle(text: MessageText | MarkdownDocument) -> bool:
     if isinstance(text, MarkdownDocument):
         return not text._timer.isActive()  # pyright: ignore[reportPrivateUsage]
     return text._ahead is None and is_idle(text._markdown)  # pyright: ignore[reportPrivateUsage]
+
+
+def has_chosen_look(window: MainWindow, settings: Settings) -> bool:
+    """Return whether the window has the theme and the text size of these settings, and paints."""
+    return window.updatesEnabled() and window.styleSheet() == chosen_theme(settings).style_sheet()
 
 
 def is_at_rest(messages: MessageList) -> bool:
