@@ -7,7 +7,7 @@ removed. The export of a folder never replaces an existing file.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,6 +16,7 @@ from msgspec import Struct
 from app.model.database import StoreError
 from app.model.exports import files
 from app.model.exports.bough_file import bough_file
+from app.model.exports.captions import is_shown, title
 from app.model.exports.excerpt import Excerpt, Options, branch, selection, whole_tree
 from app.model.exports.files import NEEDS_QT, ONE_FILE, Format, Piece, file_name, suffix, whole_file, written
 from app.model.exports.fine_tuning import openai_records, preference_records, sharegpt_records
@@ -24,7 +25,7 @@ from app.model.exports.markdown import markdown
 from app.model.exports.plain_text import plain_text
 from app.model.message import MessageId
 from app.model.store import Store
-from worker.sentence import Sentence
+from worker.sentence import Sentence, SentenceError
 
 if TYPE_CHECKING:
     from app.export.page_maker import PageMaker
@@ -38,8 +39,15 @@ _TEXT_FORMATS = {
     "sharegpt-jsonl": sharegpt_records,
     "preference-jsonl": preference_records,
 }
+_FINE_TUNING: frozenset[Format] = frozenset({"openai-jsonl", "sharegpt-jsonl"})
 _PREVIEW_CHARACTERS, _PREVIEW_LINES = 20_000, 500
 _PREVIEW_CHARACTERS_PER_LINE = 2_000
+_MAX_NAMES = 5
+"""The most conversations left out that are named."""
+
+
+class NothingToExportError(SentenceError):
+    """An export would be empty; nothing was written. The sentence says what is missing."""
 
 
 class Scope(Struct, frozen=True, kw_only=True):
@@ -91,6 +99,8 @@ class Preview(Struct, frozen=True):
     text: str = ""
     page: FirstPage | None = None
     is_all: bool = True
+    nothing: Sentence | None = None
+    """Why there is nothing to export; None if there is something."""
 
 
 def export(
@@ -99,11 +109,15 @@ def export(
     """Write one conversation to a file and yield the progress.
 
     Closing the generator early leaves `path` as it was. `pages` makes PDF and DOCX in another process; None means in
-    this one, which then needs a `QGuiApplication`. Raises `OSError`, and `PagesError` with `pages`.
+    this one, which then needs a `QGuiApplication`. Raises `NothingToExportError`, `OSError`, and `PagesError` with
+    `pages`.
     """
     if format_ not in NEEDS_QT:
-        return written(path, _pieces([excerpt], format_, options), len(excerpt.messages))
-    return _export_pages(excerpt, format_, path, options, pages)
+        yield from written(path, _pieces([excerpt], format_, options, []), len(excerpt.messages))
+        return
+    if (nothing := _nothing_in(excerpt, format_, options)) is not None:
+        raise NothingToExportError(nothing)
+    yield from _export_pages(excerpt, format_, path, options, pages)
 
 
 def _export_pages(
@@ -120,16 +134,22 @@ def _export_pages(
 
 
 def export_together(
-    excerpts: Iterable[Excerpt], num_excerpts: int, format_: Format, path: Path, options: Options
+    excerpts: Iterable[Excerpt],
+    num_excerpts: int,
+    format_: Format,
+    path: Path,
+    options: Options,
+    remarks: list[Sentence],
 ) -> Generator[files.Progress]:
-    """Write many conversations to one file and yield how many are done.
+    """Write many conversations to one file and yield how many are done. `remarks` gets what was left out.
 
-    Each conversation is read just before it is written. Raises `OSError`, and `ValueError` for a format that holds one
-    conversation per file.
+    Each conversation is read just before it is written. Raises `NothingToExportError` if none of them has anything for
+    the format, `OSError`, and `ValueError` for a format that holds one conversation per file.
     """
     if format_ not in ONE_FILE:
         raise ValueError(f"{format_} holds one conversation a file")
     num_done = 0
+    empty: list[str] = []
 
     def counted() -> Iterator[Excerpt]:
         nonlocal num_done
@@ -137,9 +157,11 @@ def export_together(
             yield excerpt
             num_done += 1
 
-    for _ in written(path, _pieces(counted(), format_, options), 0):
+    for _ in written(path, _pieces(counted(), format_, options, empty), 0):
         yield files.Progress(num_done, num_excerpts)
     yield files.Progress(num_excerpts, num_excerpts)
+    if empty:
+        remarks.append(_left_out(empty))
 
 
 def proposed_name(name: str, request: ExportRequest) -> str:
@@ -152,7 +174,7 @@ def run_export(
 ) -> Generator[ExportProgress, None, ExportResult]:
     """Write what is requested to `path` and yield the progress; for `pages` see `export`.
 
-    Raises `StoreError`, `OSError` and `PagesError`.
+    Raises `NothingToExportError`, `StoreError`, `OSError` and `PagesError`.
     """
     if request.is_folder:
         return (yield from _export_folder(store, request, path, pages))
@@ -172,7 +194,8 @@ def run_export(
         return ExportResult(path, 1, () if excerpt.gaps is None else (excerpt.gaps,))
     problems: list[Sentence] = []
     excerpts = _excerpts(store, request.scope, problems)
-    with contextlib.closing(export_together(excerpts, len(ids), request.format, path, request.options)) as steps:
+    work = export_together(excerpts, len(ids), request.format, path, request.options, problems)
+    with contextlib.closing(work) as steps:
         for step in steps:
             yield ExportProgress(step.done, step.total, is_of_messages=False)
     return ExportResult(path, 1, tuple(problems))
@@ -186,8 +209,12 @@ def _export_folder(
     taken = {file.name.casefold() for file in folder.iterdir()}
     made: list[Path] = []
     problems: list[Sentence] = []
+    empty: list[str] = []
     try:
         for excerpt in _excerpts(store, request.scope, problems):
+            if _nothing_in(excerpt, request.format, request.options) is not None:
+                empty.append(title(excerpt))
+                continue
             path = folder / file_name(excerpt.conversation.name, suffix(request.format), taken)
             with contextlib.closing(export(excerpt, request.format, path, request.options, pages)) as steps:
                 for _ in steps:
@@ -196,21 +223,31 @@ def _export_folder(
     except BaseException:
         for path in made:
             path.unlink(missing_ok=True)
-        if is_new:
-            with contextlib.suppress(OSError):
-                folder.rmdir()
+        _remove_if_new(folder, is_new=is_new)
         raise
-    return ExportResult(folder, len(made), tuple(problems))
+    if not made:
+        _remove_if_new(folder, is_new=is_new)
+        raise NothingToExportError(_nothing(request.format))
+    return ExportResult(folder, len(made), (*problems, _left_out(empty)) if empty else tuple(problems))
+
+
+def _remove_if_new(folder: Path, *, is_new: bool) -> None:
+    if is_new:
+        with contextlib.suppress(OSError):
+            folder.rmdir()
 
 
 def make_preview(
     store: Store, request: ExportRequest, pixels_per_px: float, pages: PageMaker
 ) -> Generator[None, None, Preview]:
     """Return the beginning of the file. Yields in between, so that the caller can cancel. Raises `PagesError`."""
-    excerpt = next(_excerpts(store, request.scope, []), None)
-    yield
-    if excerpt is None:
-        return Preview()
+    for excerpt in _excerpts(store, request.scope, []):
+        yield
+        # The first conversation that has something is shown.
+        if _nothing_in(excerpt, request.format, request.options) is None:
+            break
+    else:
+        return Preview(nothing=_nothing(request.format))
     if request.format in NEEDS_QT or request.format == "html":
         has_footer = request.format == "pdf"
         page = yield from pages.make_first_page(excerpt, request.options, pixels_per_px, has_footer=has_footer)
@@ -226,19 +263,77 @@ def make_preview(
 def _beginning(excerpt: Excerpt, format_: Format, options: Options) -> tuple[str, bool]:
     """Return the beginning of a text file, and whether it is the whole file."""
     text = ""
-    for piece in _pieces([excerpt], format_, options):
+    for piece in _texts(excerpt, format_, options):
         if len(text) >= _PREVIEW_CHARACTERS:
             return text, False
         text += piece.text
     return text, True
 
 
-def _pieces(excerpts: Iterable[Excerpt], format_: Format, options: Options) -> Iterator[Piece]:
+def _pieces(excerpts: Iterable[Excerpt], format_: Format, options: Options, empty: list[str]) -> Iterator[Piece]:
+    """Yield the pieces of a file; add the names of conversations without any to `empty`.
+
+    Raises `NothingToExportError` at the end if there are none at all.
+    """
+    is_empty = True
     if format_ == "bough":
-        yield from bough_file(excerpts)
-        return
-    for excerpt in excerpts:
-        yield from _TEXT_FORMATS[format_](excerpt, options)
+
+        def noted() -> Iterator[Excerpt]:
+            nonlocal is_empty
+            for excerpt in excerpts:
+                is_empty = False
+                yield excerpt
+
+        yield from bough_file(noted())
+    else:
+        for excerpt in excerpts:
+            has_text = False
+            if format_ in ONE_FILE or _nothing_in(excerpt, format_, options) is None:
+                for piece in _TEXT_FORMATS[format_](excerpt, options):
+                    has_text = has_text or bool(piece.text)
+                    yield piece
+            if has_text:
+                is_empty = False
+            else:
+                empty.append(title(excerpt))
+    if is_empty:
+        raise NothingToExportError(_nothing(format_))
+
+
+def _texts(excerpt: Excerpt, format_: Format, options: Options) -> Iterator[Piece]:
+    return bough_file([excerpt]) if format_ == "bough" else _TEXT_FORMATS[format_](excerpt, options)
+
+
+def _nothing_in(excerpt: Excerpt, format_: Format, options: Options) -> Sentence | None:
+    """Return why a conversation has nothing for a format; None if it has something."""
+    if format_ == "bough":
+        return None
+    if format_ in ONE_FILE:
+        has_any = any(piece.text for piece in _TEXT_FORMATS[format_](excerpt, options))
+    else:
+        has_any = any(is_shown(message, options) for message in excerpt.messages)
+    return None if has_any else _nothing(format_)
+
+
+def _nothing(format_: Format) -> Sentence:
+    if format_ == "preference-jsonl":
+        return Sentence(
+            "There is nothing to export: no question here has two finished answers to compare. "
+            "Export the whole tree, or regenerate an answer first."
+        )
+    if format_ in _FINE_TUNING:
+        return Sentence("There is nothing to export: there is no finished answer here.")
+    return Sentence("There is nothing to export: there are no messages here with these choices.")
+
+
+def _left_out(names: Sequence[str]) -> Sentence:
+    """Return a sentence about conversations that have nothing for a format."""
+    shown = ", ".join(f"“{name}”" for name in names[:_MAX_NAMES]) + (", …" if len(names) > _MAX_NAMES else "")
+    return Sentence(
+        "Conversations left out, because they have nothing for this format: {num} ({names}).",
+        num=len(names),
+        names=shown,
+    )
 
 
 def _excerpts(store: Store, scope: Scope, problems: list[Sentence]) -> Iterator[Excerpt]:

@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from pypdf import PdfReader, PdfWriter
-from pypdf.generic import Fit, IndirectObject
+from pypdf.generic import BooleanObject, DictionaryObject, Fit, IndirectObject, NameObject, TextStringObject
+from pypdf.xmp import XmpInformation
 from PySide6.QtCore import QBuffer, QIODevice, QMarginsF, QRectF, QSizeF
 from PySide6.QtGui import QPageLayout, QPageSize, QPainter, QPdfWriter
 
@@ -28,7 +29,7 @@ from app.export.pages import (
 from app.export.paper_document import Fonts, PaperDocument, break_long_runs, fill
 from app.export.pdf_text import UnmappedCharacters, name_characters
 from app.export.picture_recorder import PictureRecorder
-from app.model.exports.captions import title
+from app.model.exports.captions import language, title
 from app.model.exports.excerpt import Excerpt, Options
 from app.model.exports.files import Progress
 
@@ -67,7 +68,7 @@ def pdf(
         page = yield from lay_out_pages(document, _pixels(writer), total)
         numbers = _wanted(document, paper)
         yield from paint_pages(document, writer, page, title(excerpt), numbers, total)
-        data = _with_outline(document, page, numbers, bytes(painted.data().data()), excerpt, meanings)
+        data = _with_outline(document, page, numbers, bytes(painted.data().data()), excerpt, options, meanings)
         yield Progress(total, total)
         return data
 
@@ -184,6 +185,7 @@ def _with_outline(
     numbers: range,
     painted: bytes,
     excerpt: Excerpt,
+    options: Options,
     meanings: dict[int, str],
 ) -> bytes:
     layout = document.documentLayout()
@@ -193,6 +195,7 @@ def _with_outline(
     conversation, name = excerpt.conversation, title(excerpt)
     dates = {"/CreationDate": _date(conversation.created_ms), "/ModDate": _date(conversation.updated_ms)}
     writer.add_metadata({"/Title": name, "/Creator": "Bough", **dates})
+    _describe(writer, name, language(excerpt, options))
     name_characters(writer, "".join([name, document.toPlainText(), *document.formulas]), meanings)
     height_pt = float(reader.pages[0].mediabox.height)
     margin_pt = MARGIN_MM / MM_PER_INCH * 72
@@ -211,6 +214,18 @@ def _with_outline(
     file = io.BytesIO()
     writer.write(file)
     return file.getvalue()
+
+
+def _describe(writer: PdfWriter, name: str, tag: str) -> None:
+    """Set the title and the language as screen readers and archives look for them. Viewers show the title."""
+    found = XmpInformation.create()
+    found.dc_title = {"x-default": name}
+    found.dc_language = [tag]
+    found.xmp_creator_tool = "Bough"
+    writer.xmp_metadata = found
+    root = writer.root_object
+    root[NameObject("/Lang")] = TextStringObject(tag)
+    root[NameObject("/ViewerPreferences")] = DictionaryObject({NameObject("/DisplayDocTitle"): BooleanObject(True)})
 
 
 def _date(ms: int) -> str:

@@ -34,12 +34,14 @@ def paper_of(printer: QPrinter) -> Paper:
     return Paper(size.width(), size.height(), sides, first, end, units_per_px)
 
 
-def print_to_file(excerpt: Excerpt, paper: Paper, path: Path, pages: PageMaker) -> Generator[Progress]:
+def print_to_file(
+    excerpt: Excerpt, paper: Paper, path: Path, pages: PageMaker, language: str = ""
+) -> Generator[Progress]:
     """Write the pages as a PDF, whose text can be selected; call it in any thread.
 
-    Raises `OSError` and `PagesError`.
+    `language`: as in `Options`. Raises `OSError` and `PagesError`.
     """
-    pieces = yield from pages.make_file(excerpt, "pdf", Options(), paper)
+    pieces = yield from pages.make_file(excerpt, "pdf", Options(language=language), paper)
     with whole_file(path) as file:
         file.writelines(pieces)
 

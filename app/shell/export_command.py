@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import locale
 import os
+import re
 from collections.abc import Generator
 from pathlib import Path
 
-from app.export.exporting import export, export_together
+from app.export.exporting import NothingToExportError, export, export_together
 from app.model.database import StoreError
 from app.model.exports.excerpt import Excerpt, Options, branch, whole_tree
 from app.model.exports.files import NEEDS_QT, ONE_FILE, Format, Progress, file_name, suffix
+from app.model.imports.blocks import object_of
 from app.model.message import Conversation
 from app.model.store import Store
+from app.model.valid_parts import parsed
+from app.places import Places
 from app.shell.find_commands import conversations_named
 from app.shell.terminal import FailedError, print_error, print_line, run_to_end
+from worker.regular_file import read_regular
 from worker.sentence import Sentence
 
+_MAX_SETTINGS_BYTES = 16 << 20
+_TAG = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 
-def export_conversations(store: Store, chosen: argparse.Namespace) -> int:
+
+def export_conversations(store: Store, chosen: argparse.Namespace, places: Places) -> int:
     """Export the chosen conversations; return the exit code."""
     format_: Format = chosen.format
     options = Options(
@@ -26,6 +36,7 @@ def export_conversations(store: Store, chosen: argparse.Namespace) -> int:
         system_prompts=not chosen.no_system_prompts,
         statistics=chosen.statistics,
         scheme=chosen.colours,
+        language=_language(places),
     )
     conversations, missing = conversations_named(store, None if chosen.all else chosen.conversation)
     for name in missing:
@@ -41,6 +52,7 @@ def export_conversations(store: Store, chosen: argparse.Namespace) -> int:
         _make_qt_application()
 
     gaps: list[Sentence] = []
+    left_out: list[Sentence] = []
 
     def excerpt(conversation: Conversation) -> Excerpt:
         found = branch(store, conversation.id) if chosen.branch else whole_tree(store, conversation.id)
@@ -57,21 +69,38 @@ def export_conversations(store: Store, chosen: argparse.Namespace) -> int:
     if format_ in ONE_FILE:
         name = "Conversations" if len(conversations) != 1 else conversations[0].name
         path = out / file_name(name, suffix(format_), taken)
-        work = export_together(map(excerpt, conversations), len(conversations), format_, path, options)
-        num_failed += not _is_written(path, work, "conversations")
+        work = export_together(map(excerpt, conversations), len(conversations), format_, path, options, left_out)
+        num_failed += not _is_written(path, work, "conversations", "")
     else:
         for conversation in conversations:
             path = out / file_name(conversation.name, suffix(format_), taken)
-            num_failed += not _is_written(path, export_one(conversation, path), "messages")
-    for gap in gaps:
-        print_error(gap)
+            num_failed += not _is_written(path, export_one(conversation, path), "messages", conversation.name)
+    for remark in (*left_out, *gaps):
+        print_error(remark)
     return 1 if num_failed or gaps else 0
 
 
-def _is_written(path: Path, work: Generator[Progress], unit: str) -> bool:
-    """Write a file, and print its path or the reason why it could not be written. Return whether it was written."""
+def _language(places: Places) -> str:
+    """Return the language that the user chose in Bough, else that of the environment; empty if there is none."""
+    with contextlib.suppress(OSError, ValueError, RecursionError):
+        settings = parsed(read_regular(places.config / "settings.json", _MAX_SETTINGS_BYTES))
+        chosen = object_of(settings).get("language")
+        if isinstance(chosen, str) and _TAG.fullmatch(chosen):
+            return chosen
+    found = (locale.getlocale()[0] or "").replace("_", "-")
+    return found if _TAG.fullmatch(found) else ""
+
+
+def _is_written(path: Path, work: Generator[Progress], unit: str, name: str) -> bool:
+    """Write a file, and print its path or the reason why it could not be written. Return whether it was written.
+
+    `name` is that of its only conversation; empty if it has several.
+    """
     try:
         run_to_end(work, lambda progress: f"{progress.done:,} of {progress.total:,} {unit}")
+    except NothingToExportError as error:
+        print_error(f"“{name}” was not exported. {error}" if name else str(error))
+        return False
     except Exception as error:  # noqa: BLE001 (the other conversations must be exported, whatever the error)
         why = f"{type(error).__name__}: {error}"
         if isinstance(error, OSError):

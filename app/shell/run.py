@@ -73,7 +73,7 @@ def _run_with_store(store: Store, chosen: argparse.Namespace, places: Places) ->
         case "import":
             return run_import(store, chosen)
         case "export":
-            return export_conversations(store, chosen)
+            return export_conversations(store, chosen, places)
         case "search":
             return search(store, chosen.words, as_json=chosen.json)
         case "replay":

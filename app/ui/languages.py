@@ -60,6 +60,11 @@ def install_english_plurals(application: QCoreApplication) -> None:
     application.installTranslator(translator)
 
 
+def language_tag() -> str:
+    """Return the language of the user interface as a tag (BCP 47)."""
+    return QLocale().bcp47Name().removesuffix("-POSIX")
+
+
 def _locale(code: str) -> QLocale:
     """Return the locale for dates and numbers: the system's if it has this language, else the language's own."""
     system = QLocale.system()

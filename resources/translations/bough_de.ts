@@ -1398,10 +1398,6 @@
         <translation>Nur die erste Seite wird gezeigt.</translation>
     </message>
     <message>
-        <source>The file would be empty.</source>
-        <translation>Die Datei wäre leer.</translation>
-    </message>
-    <message>
         <source>Only the beginning is shown.</source>
         <translation>Nur der Anfang wird gezeigt.</translation>
     </message>
@@ -5891,6 +5887,10 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
         <translation>Bough behält die Einstellungen von höchstens {limit} Modellen. Die ältesten, die von {names}, wurden entfernt.</translation>
     </message>
     <message>
+        <source>Conversations left out, because they have nothing for this format: {num} ({names}).</source>
+        <translation>Ausgelassene Gespräche, weil sie nichts für dieses Format enthalten: {num} ({names}).</translation>
+    </message>
+    <message>
         <source>Making the pages needs more than {limit_bytes} of memory. Nothing was written. Choose fewer messages, or export them as Markdown.</source>
         <translation>Die Seiten brauchen mehr als {limit_bytes} Speicher. Es wurde nichts geschrieben. Wählen Sie weniger Nachrichten, oder exportieren Sie sie als Markdown.</translation>
     </message>
@@ -5981,6 +5981,18 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
     <message>
         <source>There is no model process now. Try again in a moment.</source>
         <translation>Es gibt gerade keinen Modellprozess. Versuchen Sie es gleich noch einmal.</translation>
+    </message>
+    <message>
+        <source>There is nothing to export: no question here has two finished answers to compare. Export the whole tree, or regenerate an answer first.</source>
+        <translation>Es gibt nichts zu exportieren: Keine Frage hat hier zwei fertige Antworten zum Vergleich. Exportieren Sie den ganzen Baum, oder erzeugen Sie zuerst eine Antwort neu.</translation>
+    </message>
+    <message>
+        <source>There is nothing to export: there are no messages here with these choices.</source>
+        <translation>Es gibt nichts zu exportieren: Mit dieser Auswahl gibt es hier keine Nachrichten.</translation>
+    </message>
+    <message>
+        <source>There is nothing to export: there is no finished answer here.</source>
+        <translation>Es gibt nichts zu exportieren: Es gibt hier keine fertige Antwort.</translation>
     </message>
     <message>
         <source>This is the safe mode: your settings, hooks, drafts, window places, chosen templates, measurements, unfinished downloads and the cache on disk are not used. They stay as they are. Start Bough without --safe-mode to use them again.</source>

@@ -48,7 +48,9 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("format_", FORMATS)
 def test_every_format_is_written_without_a_display(folder: Path, tmp_path: Path, format_: str) -> None:
     done = _bough("export", "--all", "--format", format_, "--out", tmp_path / "out", folder=folder)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.returncode == 0
+    # One of the conversations has no pairs.
+    assert bool(done.stderr) == (format_ == "preference-jsonl")
     files = sorted((tmp_path / "out").iterdir())
     assert sorted(done.stdout.splitlines()) == [str(file) for file in files]
     assert all(file.stat().st_size for file in files)
@@ -87,6 +89,18 @@ def test_each_failure_is_one_line_and_the_rest_goes_on(folder: Path, tmp_path: P
                   "--out", tmp_path / "out", folder=folder)  # fmt: skip
     assert (done.returncode, done.stderr) == (1, "There is no conversation “nobody”.\n")
     assert [file.name for file in sorted((tmp_path / "out").iterdir())] == ["planted (2).md", "planted.md"]
+
+
+def test_an_export_with_nothing_in_it_fails_and_makes_no_file(folder: Path, tmp_path: Path) -> None:
+    done = _bough(
+        "export", "--all", "--branch", "--format", "preference-jsonl", "--out", tmp_path / "out", folder=folder
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("There is nothing to export: no question here has two finished answers to compare.")
+    assert not list((tmp_path / "out").iterdir())
+    done = _bough("export", "--all", "--format", "preference-jsonl", "--out", tmp_path / "out", folder=folder)
+    assert done.returncode == 0
+    assert done.stderr == "Conversations left out, because they have nothing for this format: 1 (“planted”).\n"
 
 
 def test_a_folder_that_cannot_be_written_is_reported(folder: Path, tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ class ExportPreview(QWidget):
                 self.tr("This is the whole file.") if preview.is_all else self.tr("Only the first page is shown.")
             )
             return
-        self.text.setPlainText(preview.text or self.tr("The file would be empty."))
+        self.text.setPlainText(preview.text)
         self._pages.setCurrentIndex(0)
         self.caption.setText(
             self.tr("This is the whole file.") if preview.is_all else self.tr("Only the beginning is shown.")

@@ -40,6 +40,7 @@ from app.model.exports.files import FORMATS, Format, file_name, suffix
 from app.numbers import counted
 from app.sentences import translated
 from app.ui.dialogs.export_preview import ExportPreview
+from app.ui.languages import language_tag
 from app.ui.parts.labels import ElidedLabel, quiet_label
 from app.ui.parts.layouts import scrolled
 from app.ui.parts.radio_group import RadioGroup
@@ -84,6 +85,7 @@ class ExportWindow(Sheet):
         self._folder = folder
         self._preview_task: Task | None = None
         self._is_name_edited = False
+        self._nothing = ""
         self.scopes = RadioGroup(self.tr("Content"))
         for offer in offers:
             self.scopes.add(offer.text, offer.explanation)
@@ -191,6 +193,7 @@ class ExportWindow(Sheet):
                 system_prompts=self.system_prompts.isChecked(),
                 statistics=self.statistics.isChecked(),
                 scheme=_SCHEMES[self.colours.currentIndex()],
+                language=language_tag(),
             ),
         )
 
@@ -224,7 +227,11 @@ class ExportWindow(Sheet):
     def _show_folder(self) -> None:
         self._folder_label.show_text(self.tr("in {folder}").format(folder=self._folder))
         self.export_button.setEnabled(bool(self.name_field.text().strip()))
-        if not self.path.exists():
+        if self._nothing:
+            self.export_button.setEnabled(False)
+            # A narrow window shows no preview.
+            self.show_message(self._nothing, "warning")
+        elif not self.path.exists():
             self.show_message("")
         elif self.request.is_folder:
             self.show_message(self.tr("This folder exists. The files are added to it."))
@@ -254,13 +261,21 @@ class ExportWindow(Sheet):
 
     def _on_preview(self, preview: Preview) -> None:
         # The user may have changed the choices meanwhile.
-        if self.sender() is self._preview_task:
-            self._preview_task = None
+        if self.sender() is not self._preview_task:
+            return
+        self._preview_task = None
+        self._nothing = "" if preview.nothing is None else translated(preview.nothing)
+        self._show_folder()
+        if self._nothing:
+            self.preview.show_problem(self._nothing)
+        else:
             self.preview.show_preview(preview)
 
     def _on_preview_failed(self, why: str) -> None:
         if self.sender() is self._preview_task:
             self._preview_task = None
+            self._nothing = ""
+            self._show_folder()
             self.preview.show_problem(translated(why))
 
     # --- the export --------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QWidget
 
 from app.conversation.controller import Controller
 from app.notices import Notice
+from app.ui.languages import language_tag
 from worker.sentence import Sentence, SentenceError
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class Printing(QObject):
             paper, pages, file = paper_of(printer), PageMaker(), printer.outputFileName()
             self._is_printing = True
             if file:
-                task = program.archive.run(lambda: print_to_file(excerpt, paper, Path(file), pages))
+                task = program.archive.run(lambda: print_to_file(excerpt, paper, Path(file), pages, language_tag()))
                 task.done.connect(self._on_printed)
                 task.failed.connect(self._on_failed)
             else:

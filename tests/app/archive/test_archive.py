@@ -18,6 +18,7 @@ from app.export.exporting import (
     ExportProgress,
     ExportRequest,
     ExportResult,
+    NothingToExportError,
     Scope,
     make_preview,
     proposed_name,
@@ -113,6 +114,53 @@ def test_several_conversations_are_exported_to_a_folder_without_replacing_files(
         "planted (3).md",
         "planted (4).md",
     ]
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+def test_an_export_with_nothing_in_it_is_a_sentence_and_no_file(store: Store, tmp_path: Path, format_: Format) -> None:
+    first = store.create_conversation("n", "Be brief.", "Why?")[0].id
+    system_id = store.conversations.get(first).root_id + 1
+    path = tmp_path / "out"
+    path.write_text("before")
+    # All conversations of a `.bough` may be gone by now; all other formats leave this system prompt out.
+    only = Scope(conversation_ids=(first,), message_ids=frozenset({system_id}))
+    gone = Scope(conversation_ids=(98, 99))
+    request = ExportRequest(
+        scope=gone if format_ == "bough" else only, format=format_, options=Options(system_prompts=False)
+    )
+    with pytest.raises(NothingToExportError, match="There is nothing to export"):
+        list(run_export(store, request, path))
+    assert path.read_text() == "before"
+    several = ExportRequest(scope=gone, format=format_)
+    with pytest.raises(NothingToExportError):
+        list(run_export(store, several, tmp_path / "folder"))
+    assert not (tmp_path / "folder").exists()
+    *_, shown = _steps_of(make_preview(store, request, 1.0, PageMaker()))
+    assert "There is nothing to export" in shown.nothing
+
+
+def test_conversations_with_nothing_for_a_format_are_named(store: Store, tmp_path: Path) -> None:
+    planted = plant(store, "u1-a1 | u1-a2")
+    other, _ = store.create_conversation("No pairs", "", "Why?")
+    ids = (other.id, planted.conversation_id)
+    *_, result = _steps_of(run_export(store, _request("preference-jsonl", *ids), tmp_path / "pairs"))
+    assert len((tmp_path / "pairs").read_text().splitlines()) == 1
+    assert [str(problem) for problem in result.problems] == [
+        "Conversations left out, because they have nothing for this format: 1 (“No pairs”)."
+    ]
+    request = ExportRequest(scope=Scope(conversation_ids=ids), format="md", options=Options(system_prompts=False))
+    *_, result = _steps_of(run_export(store, request, tmp_path / "out"))
+    assert (result.num_files, result.problems) == (2, ())
+
+
+def _steps_of(work: Generator[Any, None, Any]) -> list[Any]:
+    """Return all that a generator yields, and its result at the end."""
+    steps: list[Any] = []
+    while True:
+        try:
+            steps.append(next(work))
+        except StopIteration as end:
+            return [*steps, end.value]
 
 
 def test_a_cancelled_export_leaves_no_files_and_changes_none(store: Store, tmp_path: Path) -> None:

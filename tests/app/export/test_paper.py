@@ -197,6 +197,9 @@ def test_a_pdf_has_page_numbers_and_an_outline_of_its_messages(excerpt: Excerpt,
         said = item.title.partition(": ")[2].rstrip("…").strip("# ")[:7]
         assert _squeezed(said) in _squeezed(reader.pages[number].extract_text()), item.title
     assert reader.metadata is not None
+    assert reader.xmp_metadata is not None
+    assert reader.xmp_metadata.dc_language == [reader.root_object["/Lang"]] == ["en"]
+    assert reader.xmp_metadata.dc_title == {"x-default": reader.metadata.title}
     assert reader.metadata.title == "Trip & <plans>"
     made = datetime.fromtimestamp(excerpt.conversation.created_ms // 1000, UTC)
     assert reader.metadata.creation_date == made

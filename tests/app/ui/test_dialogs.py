@@ -149,6 +149,20 @@ def test_every_choice_updates_the_preview_and_the_file_name(user: User, tmp_path
     assert "replaced" in sheet.note.text()
 
 
+def test_an_export_with_nothing_in_it_is_said_before(user: User, tmp_path: Path) -> None:
+    _planted(user, "u1-a1 | u1-a2")
+    sheet = _opened(user, ExportWindow, "export")
+    sheet.set_folder(tmp_path)
+    sheet.formats.setCurrentIndex(sheet.formats.findData("preference-jsonl"))
+    _wait(user, lambda: not sheet.export_button.isEnabled())
+    assert "no question here has two finished answers" in sheet.note.text()
+    assert "no question here has two finished answers" in sheet.preview.text.toPlainText()
+    sheet.scopes.choose([button.text() for button in sheet.scopes.buttons].index("The whole tree"))
+    _wait(user, sheet.export_button.isEnabled)
+    assert "chosen" in sheet.preview.text.toPlainText()
+    assert not sheet.note.text()
+
+
 def test_a_failed_export_says_why_and_stays_open(user: User, tmp_path: Path) -> None:
     _planted(user, "u1-a1")
     sheet = _opened(user, ExportWindow, "export")

@@ -61,7 +61,7 @@ def test_a_project_comes_back_with_its_conversations_unless_the_folder_is_one_al
         for name in ("one", "two")
     ]
     with_project = [whole_tree(store, found) for found in ids]
-    for _ in export_together(with_project, 2, "bough", tmp_path / "out.bough", Options()):
+    for _ in export_together(with_project, 2, "bough", tmp_path / "out.bough", Options(), []):
         pass
     store.close()
     assert (tmp_path / "out.bough").read_text().count('"project":') == 1
@@ -128,7 +128,7 @@ def test_conversations_that_share_messages_still_share_them_after_an_import(tmp_
     store.fork_conversation("forked", planted.ids["a1"])
     conversations = sorted(store.conversations.all(), key=lambda conversation: conversation.id)
     excerpts = (whole_tree(store, conversation.id) for conversation in conversations)
-    for _ in export_together(excerpts, len(conversations), "bough", tmp_path / "all.bough", Options()):
+    for _ in export_together(excerpts, len(conversations), "bough", tmp_path / "all.bough", Options(), []):
         pass
     # The second store already has other messages, so the ids must change.
     for folder in ("empty", "used"):

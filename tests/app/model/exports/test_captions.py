@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-from app.model.exports.captions import statistics
-from app.model.message import Constraint, Figures, Message, Record, Sampling
+from html import escape
+
+import pytest
+
+from app.model.exports.captions import ending, marks, statistics
+from app.model.exports.excerpt import Excerpt, Options
+from app.model.exports.html import html
+from app.model.exports.markdown import escaped, markdown
+from app.model.exports.plain_text import plain_text
+from app.model.message import Constraint, Conversation, Figures, Message, Record, Sampling, State
 
 
 def _statistics(record: Record | None) -> str:
@@ -28,3 +36,29 @@ def test_the_known_settings_of_an_answer_are_listed() -> None:
     # Exports of other programs name the model but not the temperature.
     assert _statistics(Record(model="gpt-5")) == ""
     assert _statistics(None) == ""
+
+
+@pytest.mark.parametrize("error", [None, "No room <here>."])
+@pytest.mark.parametrize(
+    ("state", "said"), [("stopped", "stopped before its end"), ("cut", "cut off"), ("failed", "failed")]
+)
+def test_every_readable_text_says_how_answers_ended_and_what_branches_are_called(
+    state: State, said: str, error: str | None
+) -> None:
+    record = Record(error=error)
+    messages = [
+        Message(id=1, parent_id=None, role="user", text="Why?"),
+        Message(id=2, parent_id=1, role="assistant", text="So.", state=state, record=record, starred_ms=0),
+        Message(id=3, parent_id=1, role="assistant", text="Or so.", state=state, record=record, name="Plan <B>"),
+    ]
+    assert said in ending(messages[1])
+    assert (error or "") in ending(messages[1])
+    assert (marks(messages[1]), marks(messages[2])) == ("Starred", "Branch “Plan <B>”")
+    conversation = Conversation(id=1, name="n", root_id=1, created_ms=0, updated_ms=0)
+    excerpt = Excerpt(conversation, messages, {}, messages[:2])
+    for format_, shown in ((plain_text, str), (html, escape), (markdown, escaped)):
+        text = "".join(piece.text for piece in format_(excerpt, Options()))
+        assert text.count(shown(ending(messages[1]))) == 2
+        assert shown("Branch 2 “Plan <B>”") in text or f"Another branch <bdi>{escape('“Plan <B>”')}</bdi>" in text
+        assert shown(marks(messages[2])) in text
+        assert "Starred" in text

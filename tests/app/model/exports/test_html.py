@@ -7,13 +7,14 @@ from html.parser import HTMLParser
 
 import pytest
 from hypothesis import given, settings
+from msgspec import structs
 
 from app.model.exports.excerpt import Excerpt, Options, Scheme
 from app.model.exports.highlighting import code_looks, contrast, theme
 from app.model.exports.html import html
 from app.model.message import Conversation, Message, Role
 from app.model.tree import Tree
-from tests.app.model.exports.excerpts import excerpts, roles_and_texts
+from tests.app.model.exports.excerpts import BIDI_CONTROLS, excerpts, roles_and_texts
 
 _VOID = {"meta", "img", "br", "hr"}
 _CODE = """def f(x):
@@ -95,6 +96,19 @@ _KNOWN_TAGS = {
     "table", "thead", "tbody", "tr", "th", "td", "em", "strong", "s", "sup", "br", "hr", "g", "nav", "i", "circle",
     "text", "script", "bdi",
 }  # fmt: skip
+
+
+def test_the_page_names_its_language_and_no_name_reorders_it() -> None:
+    tree = _tree()
+    assert '<html lang="de">' in _page(tree, Options(language="de"))
+    words = (("Пойдём на север.", "ru"), ("北へ行こう。", "ja"), ("North", "en-GB"))
+    for text, tag in words:
+        messages = [structs.replace(message, text=text) for message in tree.messages]
+        named = structs.replace(tree.conversation, name="a\u202eb\u2067c\u200e")
+        page = _page(Excerpt(named, messages, {}, messages), Options(language="en-GB"))
+        assert f'<html lang="{tag}">' in page
+        assert "<title>abc</title>" in page
+        assert not BIDI_CONTROLS.search(page)
 
 
 def test_code_and_formulas_are_complete_and_html_is_shown_as_text() -> None:

@@ -265,7 +265,7 @@ def test_conversations_that_differ_in_anything_but_their_words_all_come_back(tmp
     ids = [first, second, third, fourth, fifth, sixth, longer.conversation_id]
     excerpts = [whole_tree(store, found) for found in ids]
     path = tmp_path / "all.bough"
-    for _ in export_together(excerpts, len(excerpts), "bough", path, Options()):
+    for _ in export_together(excerpts, len(excerpts), "bough", path, Options(), []):
         pass
     # The store has them already, and says so.
     again = import_all(store, path)
@@ -273,7 +273,7 @@ def test_conversations_that_differ_in_anything_but_their_words_all_come_back(tmp
     there = Store(tmp_path / "there" / "c.sqlite3")
     assert import_all(there, path).num_conversations == len(ids)
     back = [whole_tree(there, found) for found in ids]
-    for _ in export_together(back, len(back), "bough", tmp_path / "back.bough", Options()):
+    for _ in export_together(back, len(back), "bough", tmp_path / "back.bough", Options(), []):
         pass
     assert (tmp_path / "back.bough").read_bytes() == path.read_bytes()
     store.close()
@@ -289,7 +289,7 @@ def test_two_stores_exchange_what_is_new_in_each(tmp_path: Path) -> None:
 
     def exchange(source: Store, target: Store) -> None:
         (found,) = (one for one in source.conversations.all() if one.uid == uid)
-        for _ in export_together([whole_tree(source, found.id)], 1, "bough", path, Options()):
+        for _ in export_together([whole_tree(source, found.id)], 1, "bough", path, Options(), []):
             pass
         assert import_all(target, path).problems == []
 
