@@ -150,8 +150,24 @@ def _has_branches(parents: Mapping[int, int]) -> bool:
 
 
 @given(excerpt=excerpts(), draw=st.randoms(use_true_random=False))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_any_walk_shows_the_same_branches_as_the_plain_rule(excerpt: Excerpt, draw: random.Random) -> None:
+    _walk(excerpt, draw, 5)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_walk_through_a_large_tree_shows_the_same_branches_as_the_plain_rule(seed: int) -> None:
+    draw = random.Random(seed)
+    messages = [Message(id=1, parent_id=None, role="root", text="")]
+    for number in range(2, 50):
+        parent_id = number - 1 if draw.random() < 0.4 else draw.randrange(1, number)
+        messages.append(Message(id=number, parent_id=parent_id, role="user", text=f"{number}"))
+    conversation = Conversation(id=1, name="n", root_id=1, created_ms=0, updated_ms=0)
+    _walk(Excerpt(conversation, messages, {}, Tree(messages, 1).path({})), draw, 15)
+
+
+def _walk(excerpt: Excerpt, draw: random.Random, num_steps: int) -> None:
+    """Go to messages at random, and compare what the page shows with the rule. Without branches there is no script."""
     parents = _parents(excerpt.messages)
     page = _page(excerpt)
     if not _has_branches(parents):
@@ -161,7 +177,7 @@ def test_any_walk_shows_the_same_branches_as_the_plain_rule(excerpt: Excerpt, dr
     oracle = _Oracle(parents, browser.shown())
     first = [message.id for message in excerpt.path if _is_exported(message)]
     assert browser.shown()[: len(first)] == first
-    for message_id in draw.choices(sorted(parents), k=5):
+    for message_id in draw.choices(sorted(parents), k=num_steps):
         browser.go(message_id)
         shown = oracle.go(message_id)
         state, names = browser.state(), [f"m{one}" for one in shown]
