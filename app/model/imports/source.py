@@ -37,6 +37,7 @@ from app.model.imports import (
     jan,
     librechat,
     llama_cpp,
+    llm,
     lm_studio,
     open_webui,
     open_webui_database,
@@ -62,7 +63,7 @@ _READERS = (
     *_WITH_FILES, claude, open_webui, llama_cpp, librechat, lm_studio, silly_tavern, claude_code, codex, ai_studio,
     gemini_cli, chat_records,
 )  # fmt: skip
-_DATABASES = (open_webui_database,)
+_DATABASES = (open_webui_database, llm)
 REPLACED = Sentence("characters that can't be read or stored, replaced by “\ufffd”")
 _HEAD_BYTES = 1 << 16
 _ARCHIVE = b"PK\x03\x04"

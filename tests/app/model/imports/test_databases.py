@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import sqlite3
 import zipfile
@@ -293,3 +294,144 @@ def test_one_chat_that_cannot_be_read_keeps_no_other_from_being_imported(store: 
     assert summary.problems[0].why.startswith("it is not valid JSON (")
     assert {found.name for found in store.conversations.all()} == {"Math", "Second", "\ufffd(M"}
     assert summary.remarks[REPLACED] == 2
+
+
+_LLM = """
+CREATE TABLE _llm_migrations (name TEXT PRIMARY KEY, applied_at TEXT);
+CREATE TABLE conversations (id TEXT PRIMARY KEY, name TEXT, model TEXT);
+CREATE TABLE schemas (id TEXT PRIMARY KEY, content TEXT);
+CREATE TABLE responses (id TEXT PRIMARY KEY, model TEXT, prompt TEXT, system TEXT, prompt_json TEXT, options_json TEXT,
+    response TEXT, response_json TEXT, conversation_id TEXT REFERENCES conversations(id), duration_ms INTEGER,
+    datetime_utc TEXT, input_tokens INTEGER, output_tokens INTEGER, token_details TEXT,
+    schema_id TEXT REFERENCES schemas(id), resolved_model TEXT, reasoning TEXT);
+CREATE VIRTUAL TABLE responses_fts USING FTS5 (prompt, response, content=responses);
+CREATE TRIGGER responses_ai AFTER INSERT ON responses BEGIN
+    INSERT INTO responses_fts (rowid, prompt, response) VALUES (new.rowid, new.prompt, new.response);
+END;
+CREATE TABLE attachments (id TEXT PRIMARY KEY, type TEXT, path TEXT, url TEXT, content BLOB);
+CREATE TABLE prompt_attachments (response_id TEXT REFERENCES responses(id), attachment_id TEXT, "order" INTEGER,
+    PRIMARY KEY (response_id, attachment_id));
+CREATE TABLE fragments (id INTEGER PRIMARY KEY, hash TEXT, content TEXT, datetime_utc TEXT, source TEXT);
+CREATE TABLE prompt_fragments (response_id TEXT, fragment_id INTEGER, "order" INTEGER,
+    PRIMARY KEY (response_id, fragment_id, "order"));
+CREATE TABLE tool_calls (id INTEGER PRIMARY KEY, response_id TEXT, tool_id INTEGER, name TEXT, arguments TEXT,
+    tool_call_id TEXT);
+CREATE TABLE tool_results (id INTEGER PRIMARY KEY, response_id TEXT, tool_id INTEGER, name TEXT, output TEXT,
+    tool_call_id TEXT, instance_id INTEGER, exception TEXT);
+"""
+_LLM_TREE = """
+CREATE TABLE messages (hash TEXT PRIMARY KEY, parent_hash TEXT REFERENCES messages(hash), role TEXT,
+    provider_metadata TEXT);
+CREATE TABLE parts (id INTEGER PRIMARY KEY, message_hash TEXT REFERENCES messages(hash), position INTEGER, type TEXT,
+    tool_name TEXT, text TEXT, payload TEXT);
+CREATE TABLE threads (id TEXT PRIMARY KEY, name TEXT, tip_message_hash TEXT, forked_from TEXT, datetime_utc TEXT);
+CREATE TABLE turns (id TEXT PRIMARY KEY, thread_id TEXT, parent_message_hash TEXT, tip_message_hash TEXT, model TEXT,
+    resolved_model TEXT, options_json TEXT, schema_id TEXT, input_tokens INTEGER, output_tokens INTEGER,
+    token_details TEXT, duration_ms INTEGER, datetime_utc TEXT, response_json TEXT);
+CREATE VIEW message_tree AS SELECT hash FROM messages;
+"""
+
+
+def test_responses_of_llm_become_a_conversation_with_tools_fragments_and_attachments(
+    store: Store, tmp_path: Path
+) -> None:
+    def response(number: int, prompt: str, text: str, **more: Any) -> dict[str, Any]:
+        when = f"2025-06-01T10:00:0{number}.000000"
+        return {"id": f"r{number}", "conversation_id": "c", "model": "gpt-4o", "prompt": prompt, "response": text,
+                "duration_ms": 500, "datetime_utc": when} | more  # fmt: skip
+
+    rows: dict[str, list[dict[str, Any]]] = {
+        "conversations": [{"id": "c", "name": "Cats", "model": "gpt-4o"}],
+        "schemas": [{"id": "s", "content": {"type": "object"}}],
+        "responses": [
+            response(1, "What is it?", "", system="Be brief."),
+            response(2, "", "A cat", system="Be brief.", resolved_model="gpt-4o-2024", reasoning="Look."),
+            response(3, "As JSON", "{}", schema_id="s"),
+            response(4, "Alone", "Yes", conversation_id=None),
+        ],
+        "attachments": [
+            {"id": "a1", "type": "image/png", "content": base64.b64decode(samples.PNG)},
+            {"id": "a2", "type": "image/png", "url": "https://example.org/cat.png"},
+        ],
+        "prompt_attachments": [
+            {"response_id": "r1", "attachment_id": "a2", "order": 1},
+            {"response_id": "r1", "attachment_id": "a1", "order": 0},
+        ],
+        "fragments": [{"id": 7, "hash": "h", "content": "A long text"}],
+        "prompt_fragments": [{"response_id": "r1", "fragment_id": 7, "order": 0}],
+        "tool_calls": [{"response_id": "r1", "name": "look", "arguments": {"at": 1}, "tool_call_id": "t"}],
+        "tool_results": [{"response_id": "r2", "name": "look", "output": "fur", "tool_call_id": "t"}],
+    }
+    summary = import_all(store, _database(tmp_path / "logs.db", _LLM, rows))
+    assert (summary.problems, dict(summary.programs)) == ([], {"llm": 2})
+    second, first = sorted(
+        (whole_tree(store, found) for found in summary.conversation_ids), key=lambda one: len(drawn(one))
+    )
+    assert drawn(second) == ["1<2 user: Alone", "2<3 assistant: Yes"]
+    assert drawn(first) == [
+        "0<1 system: Be brief.",
+        "1<2 user: A long text\nWhat is it?",
+        f"2<3 note: Picture: a1.png\n\n![a1.png](data:image/png;base64,{samples.PNG})",
+        "3<4 note: File: cat.png\n\nhttps://example.org/cat.png",
+        '4<5 note: Tool call: look\n\n```json\n{\n  "at": 1\n}\n```',
+        "5<6 note: Tool result: look\n\n```\nfur\n```",
+        "6<7 assistant: <think>\nLook.\n</think>\n\nA cat",
+        "7<8 user: As JSON",
+        '8<9 note: Answer format\n\n```json\n{\n  "type": "object"\n}\n```',
+        "9<10 assistant: {}",
+    ]
+    answer = first.messages[7]
+    assert (first.conversation.name, answer.record and answer.record.model) == ("Cats", "gpt-4o-2024")
+    assert answer.created_ms == 1_748_772_002_500
+    assert len(import_all(store, tmp_path / "logs.db").twins) == 2
+
+
+def test_threads_of_llm_and_their_forks_are_branches_of_one_conversation(store: Store, tmp_path: Path) -> None:
+    said = [
+        ("s", None, "system", "text", "Be brief.", None),
+        ("u1", "s", "user", "text", None, {"text_ref": [{"literal": "Read: "}, {"fragment": 7}]}),
+        ("a1", "u1", "assistant", "reasoning", "Hm.", None),
+        ("u2", "a1", "user", "text", "More", None),
+        ("a2", "u2", "assistant", "text", "Two", None),
+        ("u3", "a1", "user", "text", "Less", None),
+        ("a3", "u3", "assistant", "tool_call", None, {"name": "f", "arguments": {}}),
+    ]
+    turns = [("c", "u1", "a1", "m1", 1), ("c", "u2", "a2", "m2", 2), ("d", "u3", "a3", "m3", 3)]
+    rows: dict[str, list[dict[str, Any]]] = {
+        "fragments": [{"id": 7, "hash": "h", "content": "A long text"}],
+        "messages": [{"hash": one, "parent_hash": above, "role": role} for one, above, role, *_ in said],
+        "parts": [
+            {"message_hash": one, "position": 1, "type": kind, "text": text, "payload": payload}
+            for one, _, _, kind, text, payload in said
+        ],
+        "threads": [
+            {"id": "c", "name": "Cats", "tip_message_hash": "a2", "datetime_utc": "2026-06-01 10:00:00+00:00"},
+            {"id": "d", "tip_message_hash": "a3", "forked_from": "c", "datetime_utc": "2026-06-01 10:00:02+00:00"},
+        ],
+        "turns": [
+            {"id": f"t{second}", "thread_id": thread, "parent_message_hash": above, "tip_message_hash": tip,
+             "model": model, "datetime_utc": f"2026-06-01T10:00:0{second}"}
+            for thread, above, tip, model, second in turns
+        ],
+        # The conversation was begun with an older version.
+        "conversations": [{"id": "c", "name": "Cats"}],
+        "responses": [{"id": "r", "conversation_id": "c", "prompt": "Read: A long text", "response": ""}],
+    }  # fmt: skip
+    rows["parts"].append({"message_hash": "a1", "position": 2, "type": "text", "text": "One"})
+    summary = import_all(store, _database(tmp_path / "logs.db", _LLM + _LLM_TREE, rows))
+    assert summary.problems == []
+    (excerpt,) = (whole_tree(store, found) for found in summary.conversation_ids)
+    assert drawn(excerpt) == [
+        "0<1 system: Be brief.",
+        "1<2 user: Read: A long text",
+        "2<3 assistant: <think>\nHm.\n</think>\n\nOne",
+        "3<4 user: More",
+        "4<5 assistant: Two",
+        "3<6 user: Less",
+        "6<7 note: Tool call: f\n\n```json\n{}\n```",
+    ]
+    records = [message.record and message.record.model for message in excerpt.messages]
+    assert [model for model in records if model] == ["m1", "m2"]
+    assert excerpt.path[-1].text.startswith("Tool call")
+    assert excerpt.messages[5].created_ms - excerpt.conversation.created_ms == 2_000
+    assert len(import_all(store, tmp_path / "logs.db").twins) == 1
