@@ -20,7 +20,7 @@ from app.model.project import Project
 from app.model.projects import add_project
 from app.model.queries import CONVERSATION_COLUMNS, encoded
 from app.model.search_index import indexed
-from app.model.sources import OURS, Known, Source, Sources, keys_of, new_uid, news_of
+from app.model.sources import OURS, Known, Origin, Source, Sources, keys_of, new_uid, news_of
 from app.model.trash import Trash
 from app.model.tree import Choices
 from worker.sentence import Sentence, SentenceError
@@ -55,6 +55,8 @@ class Graft(Struct, frozen=True, kw_only=True):
     """The wanted id, used if it is free; None means any id."""
     source: Source | None = None
     """Where it comes from; None: it is a copy, which is not known by its source."""
+    origin: Origin | None = None
+    """The other program's conversation that it was, if it comes from one of Bough's own files."""
     keys: Mapping[MessageId, int] | None = None
     """How the messages are recognised; None: by their places and times."""
 
@@ -156,6 +158,8 @@ class Grafts:
         if graft.project is not None and graft.folder and add_project(self._database, graft.folder, graft.project):
             self._projects[conversation_id] = graft.folder
         self.sources.remember(graft, conversation_id, moved)
+        if graft.origin is not None and graft.source is not None:
+            self.sources.adopt(graft.origin, conversation_id, moved)
         return conversation_id
 
     def _update(self, graft: Graft, known: Known, conversation_id: int, remarks: Counter[Sentence]) -> None:
@@ -180,6 +184,8 @@ class Grafts:
         self._choose(graft, conversation_id, ids, base)
         self._merge_head(graft, known, conversation_id)
         self.sources.remember(graft, conversation_id, ids)
+        if graft.origin is not None:
+            self.sources.adopt(graft.origin, conversation_id, ids)
 
     def _branch_shown(self, known: Known) -> set[MessageId]:
         """Return the messages of the branch that was shown in the file that was last imported."""

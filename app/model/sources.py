@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -48,7 +48,7 @@ def new_uid() -> str:
 
 def of_content(program: str, parts: Iterable[str]) -> Source:
     """Return the source of a conversation without an id."""
-    return Source(program, f"{_CONTENT}{number_of(*map(clean, parts)) & _WORD:016x}")
+    return Source(program, f"{_CONTENT}{_digits(number_of(*map(clean, parts)))}")
 
 
 class Head(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -60,6 +60,21 @@ class Head(Struct, frozen=True, kw_only=True, omit_defaults=True):
     archived_ms: int | None = None
     current: int | None = None
     """The key of the last message of the branch that was shown."""
+
+
+class Origin(Struct, frozen=True, kw_only=True):
+    """Where a conversation of another program comes from, as a `.bough` file tells it."""
+
+    program: str
+    key: str
+    head: Head
+    messages: tuple[tuple[str, str, MessageId | None], ...] = ()
+    """The key and the digest of each message, both in hexadecimal digits, and its id; None: it was deleted."""
+
+    def among(self, message_ids: Container[MessageId]) -> Origin:
+        """Return the origin of some of the messages."""
+        kept = tuple(one for one in self.messages if one[2] is not None and one[2] in message_ids)
+        return msgspec.structs.replace(self, messages=kept)
 
 
 class Known(Struct, kw_only=True):
@@ -145,6 +160,45 @@ class Sources:
                 (conversation_id, keys[message.id], ids.get(message.id), digest_of(message))
                 for message in graft.messages
                 if message.id in ids
+            ),
+        )
+
+    def origin(self, conversation_id: int, message_ids: Container[MessageId]) -> Origin | None:
+        """Return where a conversation comes from; None if it was not imported. All but `message_ids` are deleted."""
+        rows = self._database.rows(
+            "SELECT program, key, head FROM source WHERE conversation_id = ?", (conversation_id,)
+        )
+        if not rows:
+            return None
+        program, key, head = rows[0]
+        messages = self._database.rows(
+            "SELECT key, digest, message_id FROM source_message WHERE conversation_id = ? ORDER BY key",
+            (conversation_id,),
+        )
+        return Origin(
+            program=program,
+            key=key,
+            head=_head(head),
+            messages=tuple(
+                (_digits(number), _digits(digest), message_id if message_id in message_ids else None)
+                for number, digest, message_id in messages
+            ),
+        )
+
+    def adopt(self, origin: Origin, conversation_id: int, ids: Mapping[MessageId, MessageId]) -> None:
+        """Note the origin that a `.bough` file tells. `ids`: the messages' ids in the store, by those in the file."""
+        self._database.write(
+            "INSERT INTO source VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+            (conversation_id, origin.program, origin.key, msgspec.json.encode(origin.head).decode()),
+        )
+        # The store may know the conversation by another origin.
+        self._database.write_many(
+            "INSERT INTO source_message SELECT conversation_id, ?, ?, ? FROM source "
+            "WHERE conversation_id = ? AND program = ? AND key = ? ON CONFLICT DO NOTHING",
+            (
+                (*_row(key, digest, None if found is None else ids[found]), conversation_id, origin.program, origin.key)
+                for key, digest, found in origin.messages
+                if found is None or found in ids
             ),
         )
 
@@ -252,6 +306,19 @@ def number_of(*parts: str) -> int:
         data = part.encode("utf-8", "surrogatepass")
         digest.update(len(data).to_bytes(8, "little") + data)
     return int.from_bytes(digest.digest(), "little", signed=True)
+
+
+def _row(key: str, digest: str, message_id: MessageId | None) -> tuple[int, MessageId | None, int]:
+    return _number(key), message_id, _number(digest)
+
+
+def _digits(number: int) -> str:
+    return f"{number & _WORD:016x}"
+
+
+def _number(digits: str) -> int:
+    """Return the number of up to 16 hexadecimal digits. Raises `ValueError`."""
+    return int.from_bytes(int(digits, 16).to_bytes(8), signed=True)
 
 
 def _head(encoded: str) -> Head:

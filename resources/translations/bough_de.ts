@@ -4593,6 +4593,10 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>die Seiten konnten nicht gezeichnet werden</translation>
     </message>
     <message>
+        <source>unreadable origins in other programs, left out</source>
+        <translation>unlesbare Angaben zur Herkunft aus anderen Programmen, weggelassen</translation>
+    </message>
+    <message>
         <source>{file} can&apos;t be read ({error}). Download the model again.</source>
         <translation>{file} kann nicht gelesen werden ({error}). Laden Sie das Modell noch einmal herunter.</translation>
     </message>
@@ -6255,6 +6259,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>messages with the id of another message</source>
         <translation>Nachrichten mit der ID einer anderen Nachricht</translation>
+    </message>
+    <message>
+        <source>names of forks of llm, left out</source>
+        <translation>Namen von Abzweigungen in llm, weggelassen</translation>
     </message>
     <message>
         <source>new messages below messages that you deleted, left out</source>

@@ -28,6 +28,7 @@ def bough_file(excerpts: Iterable[Excerpt]) -> Iterator[Piece]:
             {
                 **msgspec.to_builtins(excerpt.conversation),
                 **_project(excerpt, with_projects),
+                **({} if excerpt.origin is None else {"origin": excerpt.origin}),
                 "choices": sorted(excerpt.choices.items()),
             }
         )

@@ -12,6 +12,7 @@ from msgspec import Struct
 from app.model.local_paths import folders_of, shareable, shareable_conversation, shareable_project
 from app.model.message import Conversation, Message, MessageId
 from app.model.project import Project
+from app.model.sources import Origin
 from app.model.store import Store
 from app.model.tree import Choices, Tree
 from worker.sentence import Sentence
@@ -53,6 +54,7 @@ class Excerpt:
         path: Sequence[Message],
         project: Project | None = None,
         problems: Sequence[Sentence] = (),
+        origin: Origin | None = None,
     ) -> None:
         """`messages` without a parent among them are at the top. `path`: the visible messages, from the top.
 
@@ -61,6 +63,8 @@ class Excerpt:
         """
         self.conversation = shareable_conversation(conversation)
         self.project = None if project is None else shareable_project(project)
+        self.origin = origin
+        """Where the conversation comes from; None if it was not imported from another program's file."""
         self.problems = tuple(problems)
         models = {message.record.model for message in messages if message.record is not None}
         folders = folders_of({conversation.model, *models})
@@ -132,7 +136,8 @@ def whole_tree(store: Store, conversation_id: int) -> Excerpt:
     project = store.projects.get(conversation.folder)
     tree = Tree(messages, conversation.root_id)
     store.messages.note_lost(tree, choices)
-    return Excerpt(conversation, messages, choices, tree.path(choices), project, store.messages.take_problems())
+    origin = store.grafts.sources.origin(conversation_id, tree)
+    return Excerpt(conversation, messages, choices, tree.path(choices), project, store.messages.take_problems(), origin)
 
 
 def branch(store: Store, conversation_id: int, leaf_id: MessageId | None = None) -> Excerpt:
@@ -162,4 +167,5 @@ def _at_top(whole: Excerpt, messages: Collection[Message], path: Sequence[Messag
     root_id = min((message.id for message in messages), default=whole.conversation.root_id)
     conversation = msgspec.structs.replace(whole.conversation, root_id=root_id)
     choices = {message.parent_id: message.id for message in path if message.parent_id is not None}
-    return Excerpt(conversation, messages, choices, path, whole.project, whole.problems)
+    origin = whole.origin and whole.origin.among({message.id for message in messages})
+    return Excerpt(conversation, messages, choices, path, whole.project, whole.problems, origin)

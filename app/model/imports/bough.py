@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 
@@ -14,7 +15,7 @@ from app.model.imports.foreign import UnreadableError
 from app.model.imports.json_stream import Json
 from app.model.message import Conversation, Message, MessageId, Record
 from app.model.project import Project
-from app.model.sources import OURS, Source, of_content
+from app.model.sources import OURS, Origin, Source, of_content
 from app.model.text import clean
 from app.model.valid_parts import with_valid_fields
 from worker.sentence import Sentence, verbatim
@@ -23,6 +24,7 @@ NAME = "Bough"
 
 _FIELDS = {field.name for field in msgspec.structs.fields(Message)}
 _RECORD_FIELDS = {field.name for field in msgspec.structs.fields(Record)}
+_DIGITS = re.compile(r"[0-9a-f]{16}")
 _HEAD = {field.name for field in msgspec.structs.fields(Conversation)}
 
 
@@ -61,6 +63,7 @@ def conversation(item: dict[str, Json], remarks: Counter[Sentence]) -> Graft:
                 archived_ms=head.archived_ms,
                 model=clean(head.model),
                 id=head.id,
+                origin=_origin(item.get("origin"), remarks),
             )
         )
         source = Source(OURS, clean(head.uid)) if head.uid else of_content(NAME, _content(graft))
@@ -75,7 +78,25 @@ def conversation(item: dict[str, Json], remarks: Counter[Sentence]) -> Graft:
 
 def _content(graft: Graft) -> Iterator[str]:
     """Yield all of a conversation of a file without lasting ids."""
-    yield msgspec.json.encode(graft).decode()
+    # The origin was added later, and digests must stay the same.
+    fields: dict[str, Json] = msgspec.to_builtins(graft)
+    del fields["origin"]
+    yield msgspec.json.encode(fields).decode()
+
+
+def _origin(found: Json, remarks: Counter[Sentence]) -> Origin | None:
+    """Read where a conversation comes from; None if the file does not tell it."""
+    if found is None:
+        return None
+    try:
+        origin = msgspec.convert(found, Origin, strict=False)
+        is_valid = all(_DIGITS.fullmatch(key) and _DIGITS.fullmatch(digest) for key, digest, _ in origin.messages)
+    except msgspec.ValidationError:
+        is_valid, origin = False, None
+    if origin is None or not is_valid or origin.program == OURS:
+        remarks[Sentence("unreadable origins in other programs, left out")] += 1
+        return None
+    return msgspec.structs.replace(origin, program=clean(origin.program), key=clean(origin.key))
 
 
 def _project(found: Json, remarks: Counter[Sentence]) -> Project | None:

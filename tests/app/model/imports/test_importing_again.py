@@ -280,6 +280,61 @@ def test_conversations_that_differ_in_anything_but_their_words_all_come_back(tmp
     there.close()
 
 
+@pytest.mark.parametrize("written", [_as_chatgpt, _as_claude, _as_llama_cpp])
+def test_an_original_is_recognised_after_a_round_trip_through_our_own_file(
+    tmp_path: Path, written: Callable[[Theirs], list[Any]]
+) -> None:
+    theirs = Theirs(random.Random(5))
+    path, file = tmp_path / "export.json", tmp_path / "all.bough"
+    here, there = (Store(tmp_path / name / "c.sqlite3") for name in ("here", "there"))
+    theirs.grow()
+    path.write_text(json.dumps(written(theirs)))
+    import_all(here, path)
+    gone = next(iter(theirs.messages))
+    conversation = next(one for one in here.conversations.all() if one.name == theirs.names[gone])
+    pruned = whole_tree(here, conversation.id).messages[-1]
+    here.messages.prune([pruned.id])
+    found = [whole_tree(here, one.id) for one in here.conversations.all()]
+    for _ in export_together(found, len(found), "bough", file, Options()):
+        pass
+    plant(there, "u8-a8")
+    import_all(there, file)
+    again = import_all(there, path)
+    assert (again.num_conversations, again.updates, again.problems, len(again.twins)) == (0, [], [], len(found))
+    # What is new in the original is gained there, too.
+    first = theirs.messages[gone]
+    first["new"] = (next(iter(first)), "new text")
+    path.write_text(json.dumps(written(theirs)))
+    (update,) = import_all(there, path).updates
+    assert update.num_messages == 1
+    (other,) = (one for one in there.conversations.all() if one.uid == conversation.uid)
+    texts = _texts(there.messages.shown_by(other.id))
+    assert [text for _, text in texts].count("new text") == 1
+    assert pruned.text not in {text for _, text in texts}
+    here.close()
+    there.close()
+
+
+def test_an_unreadable_origin_is_said_and_the_rest_is_imported(store: Store, tmp_path: Path) -> None:
+    plant(store, "u1-a1")
+    (excerpt,) = (whole_tree(store, found.id) for found in store.conversations.all())
+    for _ in export_together([excerpt], 1, "bough", tmp_path / "one.bough", Options()):
+        pass
+    text = (tmp_path / "one.bough").read_text()
+    bad: list[Any] = [7, {"program": "x"}, {"program": "", "key": "k", "head": {}}, {"messages": [["g", "0", 1]]}]
+    for number, origin in enumerate(bad):
+        whole = (
+            {"program": "x", "key": "k", "head": {}} | origin if isinstance(origin, dict) and number == 3 else origin
+        )
+        changed = text.replace('"choices":', f'"origin":{json.dumps(whole)},"choices":').replace(
+            excerpt.conversation.uid, f"{number:016x}"
+        )
+        (tmp_path / "one.bough").write_text(changed)
+        summary = import_all(store, tmp_path / "one.bough")
+        assert (summary.num_conversations, summary.problems) == (1, [])
+        assert summary.remarks == {"unreadable origins in other programs, left out": 1}
+
+
 def test_two_stores_exchange_what_is_new_in_each(tmp_path: Path) -> None:
     stores = [Store(tmp_path / name / "c.sqlite3") for name in ("one", "two")]
     plant(stores[1], "u8-a8-u9")
