@@ -6105,8 +6105,12 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>sie enthält {found} von {count} Schichten</translation>
     </message>
     <message>
+        <source>it is a copy of Cherry Studio&apos;s own files, and Bough reads only its backups with a data.json</source>
+        <translation>es ist eine Kopie der eigenen Dateien von Cherry Studio, und Bough liest nur dessen Sicherungen mit einer data.json</translation>
+    </message>
+    <message>
         <source>it is a web page, but not a record of activity from Google Takeout</source>
-        <translation>sie ist eine Webseite, aber keine Aufzeichnung von Aktivitäten aus Google Takeout</translation>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>it lacks the token that begins a text</source>
@@ -6263,6 +6267,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>names of forks of llm, left out</source>
         <translation>Namen von Abzweigungen in llm, weggelassen</translation>
+    </message>
+    <message>
+        <source>names of threads of Chatbox, left out</source>
+        <translation>Namen von Threads in Chatbox, weggelassen</translation>
     </message>
     <message>
         <source>new messages below messages that you deleted, left out</source>

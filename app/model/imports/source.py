@@ -27,7 +27,9 @@ from app.model.imports import (
     ai_studio,
     bough,
     chat_records,
+    chatbox,
     chatgpt,
+    cherry_studio,
     claude,
     claude_code,
     codex,
@@ -57,11 +59,11 @@ from worker.sentence import Sentence, verbatim
 
 _log = logging.getLogger(__name__)
 
-_WITH_FILES = (chatgpt, grok, jan, text_generation_webui, gemini)
+_WITH_FILES = (chatgpt, grok, cherry_studio, jan, text_generation_webui, gemini)
 """Readers of conversations that depend on the names of files, or refer to other files."""
 _READERS = (
-    *_WITH_FILES, claude, open_webui, llama_cpp, librechat, lm_studio, silly_tavern, claude_code, codex, ai_studio,
-    gemini_cli, chat_records,
+    *_WITH_FILES, chatbox, claude, open_webui, llama_cpp, librechat, lm_studio, silly_tavern, claude_code, codex,
+    ai_studio, gemini_cli, chat_records,
 )  # fmt: skip
 _DATABASES = (open_webui_database, llm)
 REPLACED = Sentence("characters that can't be read or stored, replaced by “\ufffd”")
@@ -71,6 +73,8 @@ _MAX_TRANSCRIPT_BYTES = 256 << 20
 _BOUGH_HEAD = re.compile(rb'\s*\{\s*"format"\s*:\s*"bough"')
 _GROK_HEAD = re.compile(rb'"conversations"\s*:\s*\[\s*\{\s*"(?:conversation|responses)"\s*:')
 _PAGE_HEAD = re.compile(rb"\s*<(?:!doctype\s+html|html)\b", re.IGNORECASE)
+_CHERRY_STUDIO = "data.json"
+_DATA_OF_CHERRY_STUDIO = "IndexedDB/file__0"
 _COMPANIONS = {"prod-mc-auth-mgmt-api.json", "prod-mc-billing.json"}
 """Files of exports without conversations."""
 _GEMINI_PATH = re.compile(r"gemini|bard|^my ?activity\.html?$", re.IGNORECASE)
@@ -167,6 +171,13 @@ def _in_archive(
     readable = [path for path in _readable(archive) if not path.lower().endswith(".zip")]
     # Exports of ChatGPT and Claude also contain JSON files without conversations.
     chosen = [path for path in readable if Path(path).name.lower().startswith("conversations")] or readable
+    if _CHERRY_STUDIO in archive.paths:
+        # The other files of such a backup were uploaded.
+        chosen = [_CHERRY_STUDIO]
+    elif any(path.startswith(_DATA_OF_CHERRY_STUDIO) for path in archive.paths):
+        own = Sentence("it is a copy of Cherry Studio's own files, and Bough reads only its backups with a data.json")
+        yield Problem(verbatim(where), own)
+        return
     if not chosen:
         yield Problem(verbatim(where), Sentence("this archive contains no files with conversations"))
     surroundings = Surroundings(archive)
@@ -255,9 +266,14 @@ def _values(file: CountedFile, head: bytes, where: str, aside: Counter[Sentence]
 
 
 def _unwrapped(items: Iterator[Json | Problem], arrays: Counter[str]) -> Iterator[Json | Problem]:
-    """Yield the conversations of an export of Grok one by one if it came as one value."""
+    """Yield one by one the conversations of an export that came as one value."""
     for item in items:
         found = {} if isinstance(item, Problem) else object_of(item)
+        several = chatbox.conversations_of(found)
+        several = cherry_studio.conversations_of(found) if several is None else several
+        if several is not None:
+            yield from several
+            continue
         first = next(iter(list_of(found.get("conversations"))), None)
         if not grok.is_one(object_of(first)):
             yield item

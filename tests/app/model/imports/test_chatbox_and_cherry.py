@@ -1,0 +1,158 @@
+"""Exports of Chatbox and backups of Cherry Studio, whose conversations are all in one JSON value."""
+
+from __future__ import annotations
+
+import base64
+import json
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.model.exports.excerpt import whole_tree
+from app.model.store import Store
+from tests.app.model.exports.excerpts import import_all
+from tests.app.model.imports import samples
+from tests.app.model.imports.drawn import drawn, imported
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    store = Store(tmp_path / "c.sqlite3")
+    yield store
+    store.close()
+
+
+def _said(message_id: str, role: str, *parts: dict[str, Any] | str, **more: Any) -> dict[str, Any]:
+    found = [{"type": "text", "text": part} if isinstance(part, str) else part for part in parts]
+    return {"id": message_id, "role": role, "contentParts": found, "timestamp": 1_756_000_000_000} | more
+
+
+def test_threads_and_forks_of_chatbox_are_branches(store: Store, tmp_path: Path) -> None:
+    called = {"type": "tool-call", "state": "result", "toolName": "f", "args": {"a": 1}, "result": "2"}
+    session = {
+        "id": "s1",
+        "name": "Cats",
+        "starred": True,
+        "settings": {"provider": "openai", "modelId": "gpt-4o"},
+        "messages": [
+            _said("m1", "system", "Be brief."),
+            _said("m2", "user", "What?", {"type": "image", "storageKey": "picture:1"}, files=[{"name": "a.pdf"}]),
+            _said("m3", "assistant", {"type": "reasoning", "text": "Hm."}, "One", called, "Two", model="gpt-4o"),
+            _said("m4", "user", "Old form", contentParts=[], content="More"),
+            _said("m5", "assistant", "Cut", finishReason="length", error="no network", timestamp=1_756_000_005_000),
+        ],
+        "threads": [{"id": "t1", "name": "First", "messages": [_said("m0", "user", "Before")]}],
+        "messageForksHash": {
+            "m2": {"position": 1, "lists": [
+                {"id": "l0", "messages": [_said("n3", "assistant", "Other"), _said("n4", "user", "Go on")]},
+                {"id": "l1", "messages": []}]},
+            "n3": {"position": 0, "lists": [{"id": "k0", "messages": []},
+                                            {"id": "k1", "messages": [_said("n5", "user", "Stop")]}]},
+        },
+    }  # fmt: skip
+    listed = [{"id": "s1", "name": "Cats"}]
+    export = {"settings": {}, "chat-sessions-list": listed, "session:s1": session, "__exported_items": ["setting"]}
+    excerpt = imported(store, tmp_path / "chatbox-exported-data.json", json.dumps(export))
+    assert drawn(excerpt) == [
+        "1<2 user: Before",
+        "0<3 system: Be brief.",
+        "3<4 user: What?",
+        "4<5 note: File: picture:1\n\nIt is not in the file that was imported.",
+        "5<6 note: File: a.pdf\n\nIt is not in the file that was imported.",
+        "6<7 assistant: <think>\nHm.\n</think>\n\nOne",
+        '7<8 note: Tool call: f\n\n```json\n{\n  "a": 1\n}\n```',
+        "8<9 note: Tool result: f\n\n```\n2\n```",
+        "9<10 assistant: Two",
+        "10<11 user: More",
+        "6<12 assistant: Other",
+        "12<13 user: Go on",
+        "12<14 user: Stop",
+        "11<15 assistant: Cut",
+        "15<16 note: Error\n\nno network",
+    ]
+    assert excerpt.path[-2].text == "Cut"
+    assert (excerpt.messages[15].state, excerpt.messages[15].created_ms) == ("failed", 1_756_000_005_000)
+    conversation = excerpt.conversation
+    assert (conversation.name, conversation.model, conversation.pinned_ms is not None) == ("Cats", "gpt-4o", True)
+    records = [message.record and message.record.model for message in excerpt.messages]
+    assert [model for model in records if model] == ["gpt-4o", "gpt-4o"]
+
+
+def _cherry() -> dict[str, Any]:
+    def block(block_id: str, message_id: str, kind: str, **more: Any) -> dict[str, Any]:
+        return {"id": block_id, "messageId": message_id, "type": kind, "status": "success"} | more
+
+    def message(message_id: str, role: str, *block_ids: str, **more: Any) -> dict[str, Any]:
+        times = {"createdAt": "2025-06-01T10:00:00.000Z", "topicId": "t", "status": "success"}
+        return {"id": message_id, "role": role, "blocks": list(block_ids)} | times | more
+
+    topic = {"id": "t", "name": "Cats", "createdAt": "2025-06-01T09:00:00.000Z", "pinned": True}
+    assistants = {
+        "defaultAssistant": {"id": "d", "topics": []},
+        "assistants": [{"id": "a", "name": "Vet", "prompt": "Be kind.", "model": {"id": "gpt-4o"}, "topics": [topic]}],
+    }
+    messages = [
+        message("u1", "user", "b1", "b2"),
+        message("a1", "assistant", "b3", askId="u1", model={"id": "gpt-4o"}, foldSelected=True),
+        message("a2", "assistant", "b4", "b5", "b6", askId="u1", model={"id": "r1"}, status="paused"),
+        message("u2", "user", "b7"),
+        message("a3", "assistant", "b8", askId="u2", modelId="gpt-4o", status="error"),
+    ]
+    file = {"id": "f1", "origin_name": "cat.png", "ext": ".png"}
+    table = [
+        block("b1", "u1", "main_text", content="What?"),
+        block("b2", "u1", "image", file=file),
+        block("b3", "a1", "main_text", content="One"),
+        block("b4", "a2", "thinking", content="Hm."),
+        block("b5", "a2", "tool", toolName="f", arguments={"a": 1}, content="2"),
+        block("b6", "a2", "main_text", content="Two"),
+        block("b7", "u2", "main_text", content="More"),
+        block("b8", "a3", "error", error={"message": "no network"}),
+    ]
+    return {
+        "time": 1_748_772_000_000,
+        "version": 5,
+        "localStorage": {"persist:cherry-studio": json.dumps({"assistants": json.dumps(assistants)})},
+        "indexedDB": {"topics": [{"id": "t", "messages": messages}], "message_blocks": table, "files": [file]},
+    }
+
+
+def test_answers_of_several_models_in_cherry_studio_are_siblings(store: Store, tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "cherry-studio.zip", "w") as archive:
+        archive.writestr("data.json", json.dumps(_cherry()))
+        archive.writestr("Data/Files/f1.png", base64.b64decode(samples.PNG))
+        archive.writestr("Data/Files/f2.md", "Notes")
+    summary = import_all(store, tmp_path / "cherry-studio.zip")
+    assert (summary.problems, dict(summary.programs)) == ([], {"Cherry Studio": 1})
+    excerpt = whole_tree(store, summary.conversation_ids[0])
+    assert drawn(excerpt) == [
+        "0<1 system: Be kind.",
+        "1<2 user: What?",
+        f"2<3 note: Picture: cat.png\n\n![cat.png](data:image/png;base64,{samples.PNG})",
+        "3<4 assistant: One",
+        "3<5 assistant: <think>\nHm.\n</think>\n\n",
+        '5<6 note: Tool call: f\n\n```json\n{\n  "a": 1\n}\n```',
+        "6<7 note: Tool result: f\n\n```\n2\n```",
+        "7<8 assistant: Two",
+        "4<9 user: More",
+        "9<10 note: Error\n\nno network",
+    ]
+    assert [message.state for message in excerpt.messages[8:]] == ["stopped", "complete", "failed"]
+    assert excerpt.path[-1].text == "Error\n\nno network"
+    records = [message.record and message.record.model for message in excerpt.messages]
+    assert [model for model in records if model] == ["gpt-4o", "r1", "r1"]
+    conversation = excerpt.conversation
+    assert (conversation.name, conversation.folder, conversation.model) == ("Cats", "Vet", "gpt-4o")
+    assert (conversation.created_ms, conversation.pinned_ms is not None) == (1_748_768_400_000, True)
+    assert len(import_all(store, tmp_path / "cherry-studio.zip").twins) == 1
+
+
+def test_a_copy_of_cherry_studios_own_files_is_refused_by_name(store: Store, tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "cherry-studio.zip", "w") as archive:
+        archive.writestr("metadata.json", json.dumps({"version": 6}))
+        archive.writestr("IndexedDB/file__0.indexeddb.leveldb/000003.log", b"\0")
+    (problem,) = import_all(store, tmp_path / "cherry-studio.zip").problems
+    assert problem.why == "it is a copy of Cherry Studio's own files, and Bough reads only its backups with a data.json"
