@@ -6110,7 +6110,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     </message>
     <message>
         <source>it is a web page, but not a record of activity from Google Takeout</source>
-        <translation type="unfinished"></translation>
+        <translation>sie ist eine Webseite, aber keine Aufzeichnung von Aktivitäten aus Google Takeout</translation>
     </message>
     <message>
         <source>it lacks the token that begins a text</source>
