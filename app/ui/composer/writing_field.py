@@ -178,7 +178,16 @@ class WritingField(QPlainTextEdit):
             super().insertFromMimeData(source)
             return
         cursor = self.textCursor()
-        cursor.insertText(head)
+        # Qt joins later slices only to an edit of several insertions, so the end of the head is inserted first.
+        end = "\r\n" if head.endswith("\r\n") else head[-1]
+        start = cursor.selectionStart()
+        cursor.beginEditBlock()
+        cursor.insertText(end)
+        num_units = cursor.position() - start
+        cursor.setPosition(start)
+        cursor.insertText(head.removesuffix(end))
+        cursor.setPosition(cursor.position() + num_units)
+        cursor.endEditBlock()
         self.setTextCursor(cursor)
         self._begin_writing(pasted[len(head) :], is_undoable=True)
 
