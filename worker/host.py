@@ -80,7 +80,7 @@ def is_long(command: Question | Generate) -> bool:
     match command:
         case Generate(continuation=given):
             rest = 0 if given is None or given.text is UNSET else len(given.text)
-            return rest + _num_chars([command]) >= LONG_TEXT
+            return rest + _num_chars([command.prompt]) >= LONG_TEXT
         case Tokenize():
             return _num_chars([command.prompt]) >= LONG_TEXT
         case Plan():

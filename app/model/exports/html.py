@@ -175,17 +175,17 @@ def _message(message: Message, tree: PageTree, options: Options) -> str:
 
 def _version(version: Version) -> str:
     """Return links to the versions before and after a message; empty if it is the only one."""
-    if version.count == 1:
+    if version.num_siblings == 1:
         return ""
     before, after = "<i>‹</i>", "<i>›</i>"
     if version.before is not None:
         before = _version_link("prev", version.before, "Previous version", "‹", "←")
     if version.after is not None:
         after = _version_link("next", version.after, "Next version", "›", "→")
-    label = f"Version {version.number} of {version.count}"
+    label = f"Version {version.number} of {version.num_siblings}"
     return (
         f'<div class="versions" role="group" aria-label="{label}">{before}'
-        f'<span aria-hidden="true">{version.number}/{version.count}</span>{after}</div>\n'
+        f'<span aria-hidden="true">{version.number}/{version.num_siblings}</span>{after}</div>\n'
     )
 
 

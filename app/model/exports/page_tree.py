@@ -40,7 +40,8 @@ class Version(NamedTuple):
 
     number: int
     """1 for the oldest one."""
-    count: int
+    num_siblings: int
+    """How many there are, with this one."""
     before: MessageId | None
     after: MessageId | None
 
@@ -58,7 +59,7 @@ class PageTree:
 
     @property
     def has_branches(self) -> bool:
-        return any(version.count > 1 for version in self._versions.values())
+        return any(version.num_siblings > 1 for version in self._versions.values())
 
     def parent(self, message_id: MessageId) -> MessageId | None:
         """Return the id of a message's parent; None at the top."""
@@ -117,7 +118,7 @@ class PageTree:
         version = self.version(message.id)
         parts = [
             heading(message),
-            f"version {version.number} of {version.count}" if version.count > 1 else "",
+            f"version {version.number} of {version.num_siblings}" if version.num_siblings > 1 else "",
             marks(message),
         ]
         return f"{', '.join(part for part in parts if part)}: {first_words(message)}"

@@ -10,13 +10,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PySide6.QtCore import QCoreApplication
-from PySide6.QtQml import QJSEngine
+from PySide6.QtQml import QJSEngine, QJSValue
 
 from app.model.exports.excerpt import Excerpt, Options, branch, whole_tree
 from app.model.exports.html import html
@@ -83,7 +83,7 @@ class _Browser:
 
     def run(self, code: str) -> object:
         """Run code and return its result."""
-        result = self._engine.evaluate(code)
+        result = cast(QJSValue, self._engine.evaluate(code))
         assert not result.isError(), f"{result.toString()} in line {result.property('lineNumber').toInt()}"
         return result.toVariant()
 
@@ -315,8 +315,8 @@ def test_arrow_keys_walk_through_the_tree(store: Store, planted: Planted) -> Non
     ]  # fmt: skip
     for key, label in walk:
         assert browser.press(key)
-        state = browser.state()
-        assert state["focus"] == f"#m{planted.ids[label]}", (key, label)
+        assert browser.state()["focus"] == f"#m{planted.ids[label]}", (key, label)
+    state = browser.state()
     assert state["stops"] == [f"m{planted.ids['a1']}"]
     assert _names(planted, state["shown"]) == "u1 a1 u2 a3"
 

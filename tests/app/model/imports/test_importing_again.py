@@ -295,7 +295,7 @@ def test_an_original_is_recognised_after_a_round_trip_through_our_own_file(
     pruned = whole_tree(here, conversation.id).messages[-1]
     here.messages.prune([pruned.id])
     found = [whole_tree(here, one.id) for one in here.conversations.all()]
-    for _ in export_together(found, len(found), "bough", file, Options()):
+    for _ in export_together(found, len(found), "bough", file, Options(), []):
         pass
     plant(there, "u8-a8")
     import_all(there, file)
@@ -318,7 +318,7 @@ def test_an_original_is_recognised_after_a_round_trip_through_our_own_file(
 def test_an_unreadable_origin_is_said_and_the_rest_is_imported(store: Store, tmp_path: Path) -> None:
     plant(store, "u1-a1")
     (excerpt,) = (whole_tree(store, found.id) for found in store.conversations.all())
-    for _ in export_together([excerpt], 1, "bough", tmp_path / "one.bough", Options()):
+    for _ in export_together([excerpt], 1, "bough", tmp_path / "one.bough", Options(), []):
         pass
     text = (tmp_path / "one.bough").read_text()
     bad: list[Any] = [7, {"program": "x"}, {"program": "", "key": "k", "head": {}}, {"messages": [["g", "0", 1]]}]
