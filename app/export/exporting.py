@@ -25,7 +25,7 @@ from app.model.exports.markdown import markdown
 from app.model.exports.plain_text import plain_text
 from app.model.message import MessageId
 from app.model.store import Store
-from worker.sentence import Sentence, SentenceError
+from worker.sentence import Sentence, SentenceError, joined
 
 if TYPE_CHECKING:
     from app.export.page_maker import PageMaker
@@ -112,12 +112,12 @@ def export(
     this one, which then needs a `QGuiApplication`. Raises `NothingToExportError`, `OSError`, and `PagesError` with
     `pages`.
     """
-    if format_ not in NEEDS_QT:
-        yield from written(path, _pieces([excerpt], format_, options, []), len(excerpt.messages))
-        return
     if (nothing := _nothing_in(excerpt, format_, options)) is not None:
         raise NothingToExportError(nothing)
-    yield from _export_pages(excerpt, format_, path, options, pages)
+    if format_ in NEEDS_QT:
+        yield from _export_pages(excerpt, format_, path, options, pages)
+    else:
+        yield from written(path, _texts(excerpt, format_, options), len(excerpt.messages))
 
 
 def _export_pages(
@@ -271,32 +271,30 @@ def _beginning(excerpt: Excerpt, format_: Format, options: Options) -> tuple[str
 
 
 def _pieces(excerpts: Iterable[Excerpt], format_: Format, options: Options, empty: list[str]) -> Iterator[Piece]:
-    """Yield the pieces of a file; add the names of conversations without any to `empty`.
+    """Yield the pieces of a file of several conversations; add the names of those without any to `empty`.
 
     Raises `NothingToExportError` at the end if there are none at all.
     """
-    is_empty = True
+    num_full = 0
+
+    def counted() -> Iterator[Excerpt]:
+        nonlocal num_full
+        for excerpt in excerpts:
+            num_full += 1
+            yield excerpt
+
     if format_ == "bough":
-
-        def noted() -> Iterator[Excerpt]:
-            nonlocal is_empty
-            for excerpt in excerpts:
-                is_empty = False
-                yield excerpt
-
-        yield from bough_file(noted())
+        yield from bough_file(counted())
     else:
         for excerpt in excerpts:
             has_text = False
-            if format_ in ONE_FILE or _nothing_in(excerpt, format_, options) is None:
-                for piece in _TEXT_FORMATS[format_](excerpt, options):
-                    has_text = has_text or bool(piece.text)
-                    yield piece
-            if has_text:
-                is_empty = False
-            else:
+            for piece in _TEXT_FORMATS[format_](excerpt, options):
+                has_text = has_text or bool(piece.text)
+                yield piece
+            num_full += has_text
+            if not has_text:
                 empty.append(title(excerpt))
-    if is_empty:
+    if not num_full:
         raise NothingToExportError(_nothing(format_))
 
 
@@ -312,7 +310,10 @@ def _nothing_in(excerpt: Excerpt, format_: Format, options: Options) -> Sentence
         has_any = any(piece.text for piece in _TEXT_FORMATS[format_](excerpt, options))
     else:
         has_any = any(is_shown(message, options) for message in excerpt.messages)
-    return None if has_any else _nothing(format_)
+    if has_any:
+        return None
+    # A damaged conversation may have lost all of its messages.
+    return _nothing(format_) if excerpt.gaps is None else joined([_nothing(format_), excerpt.gaps])
 
 
 def _nothing(format_: Format) -> Sentence:

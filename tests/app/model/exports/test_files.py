@@ -43,7 +43,7 @@ def test_a_cancelled_export_keeps_the_existing_file(tmp_path: Path, format_: str
 def test_a_missing_folder_raises_an_os_error(tmp_path: Path, format_: str, qapp: object) -> None:
     assert qapp is not None
     store = Store(tmp_path / "c.sqlite3")
-    planted = plant(store, "u1-a1")
+    planted = plant(store, "u1-a1 | u1-a2")
     excerpt = whole_tree(store, planted.conversation_id)
     with pytest.raises(OSError, match=r"."):
         list(export(excerpt, format_, tmp_path / "no" / "file", Options()))  # pyright: ignore[reportArgumentType]
