@@ -17,7 +17,7 @@ from app.model.database import StoreError
 from app.model.search import Hit
 from app.model.search_filters import split_query
 from app.model.store import Store
-from worker.sentence import Sentence, verbatim
+from worker.sentence import Sentence, SentenceError, verbatim
 
 MAX_HITS = 50
 _PATIENCE_MS = 10_000
@@ -30,6 +30,8 @@ class SearchResult(Struct, frozen=True):
     query: str
     hits: Sequence[Hit] = ()
     error: Sentence | None = None
+    is_complete: bool = True
+    """Whether all messages were searched. If not, the index is still being written, from the newest to the oldest."""
 
 
 class Searcher(QObject):
@@ -51,7 +53,7 @@ class Searcher(QObject):
         self._reported.connect(self._on_reported)
 
     def search(self, query: str) -> None:
-        """Search for a query as the user typed it (see `app.model.search_words`)."""
+        """Search for a query as the user typed it (see `app.model.search_filters`)."""
         self._latest = query
         with self._changed:
             self._query = query
@@ -87,13 +89,18 @@ class Searcher(QObject):
             return None if self._is_closed else query
 
     def _result(self, store: Store, query: str) -> SearchResult:
-        words, filters = split_query(query)
         try:
             try:
-                return SearchResult(query, store.search.find(words, filters, limit=MAX_HITS))
+                return _searched(store, query)
             except StoreError:
-                # The index may have to be rebuilt, which needs a writable store.
+                # The index may have to be written again, which needs a writable store.
                 with contextlib.closing(Store(self._path, patience_ms=_PATIENCE_MS)) as writable:
-                    return SearchResult(query, writable.search.find(words, filters, limit=MAX_HITS))
-        except StoreError as error:
+                    return _searched(writable, query)
+        except SentenceError as error:
             return SearchResult(query, error=error.sentence)
+
+
+def _searched(store: Store, query: str) -> SearchResult:
+    words, filters = split_query(query)
+    hits = store.search.find(words, filters, limit=MAX_HITS)
+    return SearchResult(query, hits, is_complete=store.search.is_complete)

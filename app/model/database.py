@@ -19,6 +19,7 @@ from app.model.backups import Backups
 from app.model.loss import erased_ids, had_conversations, has_conversations, have_more, is_lost, to_show
 from app.model.migrations import APPLICATION_ID, MIGRATIONS, flaws, migrate, version_of
 from app.model.own_files import beside, make_folder, open_own, restrict
+from app.model.search_renewal import begin_renewal, renew_first, renew_slice
 from worker.sentence import Sentence, SentenceError
 
 _DAMAGED = {"SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_FORMAT"}
@@ -109,7 +110,8 @@ class Database:
                 connection.execute(f"PRAGMA wal_autocheckpoint = {_WAL_PAGES}")
                 if 0 < version_of(connection) < len(MIGRATIONS):
                     _keep_as_it_was(path, connection)
-                migrate(connection)
+                if migrate(connection):
+                    renew_first(connection)
                 connection.execute("PRAGMA synchronous = NORMAL")
         except BaseException:
             _close_unchanged(path, connection)
@@ -159,6 +161,19 @@ class Database:
     def write_many(self, statement: str, parameters: Iterable[Sequence[object]]) -> None:
         with _saying_why(self._path):
             self._connection.executemany(statement, parameters)
+
+    def begin_search_renewal(self) -> None:
+        """Empty the search index, and write its first part again, which is all of a small store."""
+        with _saying_why(self._path):
+            with self.transaction():
+                begin_renewal(self._connection)
+            if not self._connection.in_transaction:
+                renew_first(self._connection)
+
+    def renew_search_slice(self) -> bool:
+        """Write the next messages into the search index. Return whether all are there now."""
+        with _saying_why(self._path):
+            return renew_slice(self._connection)
 
     @contextlib.contextmanager
     def transaction(self) -> Generator[None]:
@@ -281,6 +296,8 @@ def _up_to_date(path: Path, connection: sqlite3.Connection) -> sqlite3.Connectio
         connection.close()
         connection = memory
         migrate(connection)
+        while not renew_slice(connection):
+            pass
     # A newer version may have other tables, but these are required.
     for table in _REQUIRED_TABLES:
         if connection.execute("SELECT type FROM sqlite_master WHERE name = ?", (table,)).fetchone() != ("table",):

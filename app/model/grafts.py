@@ -19,7 +19,7 @@ from app.model.message import MAX_MS, Message, MessageId
 from app.model.project import Project
 from app.model.projects import add_project
 from app.model.queries import CONVERSATION_COLUMNS, encoded
-from app.model.search_index import indexed
+from app.model.search_index import indexed, signs
 from app.model.sources import OURS, Known, Origin, Source, Sources, keys_of, new_uid, news_of
 from app.model.trash import Trash
 from app.model.tree import Choices
@@ -30,10 +30,10 @@ _MAX_ID = 2**53
 
 _INSERT = (
     "INSERT INTO message "
-    "(id, parent_id, role, text, indexed, state, created_ms, record, model, name, starred_ms, pinned_ms) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    "(id, parent_id, role, text, indexed, signs, state, created_ms, record, model, name, starred_ms, pinned_ms) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
-_UPDATE = "UPDATE message SET text = ?, indexed = ?, state = ?, record = ?, model = ? WHERE id = ?"
+_UPDATE = "UPDATE message SET text = ?, indexed = ?, signs = ?, state = ?, record = ?, model = ? WHERE id = ?"
 
 
 class Graft(Struct, frozen=True, kw_only=True):
@@ -206,8 +206,8 @@ class Grafts:
         for message in messages:
             message_id = ids.get(message.id)
             if message_id is not None and now.get(message_id) == known.digests[keys[message.id]]:
-                (_, _, _, text, words, state, _, record, model, *_) = _row(message, {})
-                self._database.write(_UPDATE, (text, words, state, record, model, message_id))
+                (_, _, _, text, words, marks, state, _, record, model, *_) = _row(message, {})
+                self._database.write(_UPDATE, (text, words, marks, state, record, model, message_id))
             else:
                 remarks[Sentence("messages that changed both in the file and here, kept as they are here")] += 1
 
@@ -287,6 +287,7 @@ def _row(message: Message, moved: dict[MessageId, MessageId]) -> tuple[object, .
         message.role,
         message.text,
         indexed(message.text),
+        signs(message.text),
         state,
         message.created_ms,
         encoded(record),

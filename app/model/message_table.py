@@ -20,7 +20,7 @@ from app.model.database import DamagedError, Database
 from app.model.flushing import Flusher
 from app.model.message import Message, MessageId, Record, Role, SampledToken, State, with_sampled, without_tokens
 from app.model.queries import COLUMNS, encoded, message_in, unreadable, visible
-from app.model.search_index import indexed
+from app.model.search_index import indexed, signs
 from app.model.tree import Choices, Tree
 from worker.sentence import Sentence
 
@@ -192,9 +192,9 @@ class MessageTable:
     ) -> Message:
         now_ms = _now_ms()
         message_id = self._database.write(
-            "INSERT INTO message (parent_id, role, text, indexed, state, created_ms, record, model) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (parent_id, role, text, indexed(text), state, now_ms, encoded(record), record and record.model),
+            "INSERT INTO message (parent_id, role, text, indexed, signs, state, created_ms, record, model) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (parent_id, role, text, indexed(text), signs(text), state, now_ms, encoded(record), record and record.model),
         )
         self._note(message_id)
         return Message(
@@ -205,10 +205,11 @@ class MessageTable:
         """Write text, state and record of messages."""
         for message in messages:
             self._database.write(
-                "UPDATE message SET text = ?, indexed = ?, state = ?, record = ?, model = ? WHERE id = ?",
+                "UPDATE message SET text = ?, indexed = ?, signs = ?, state = ?, record = ?, model = ? WHERE id = ?",
                 (
                     message.text,
                     indexed(message.text),
+                    signs(message.text),
                     message.state,
                     encoded(message.record),
                     message.record and message.record.model,

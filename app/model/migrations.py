@@ -210,9 +210,58 @@ CREATE TABLE source_message (
 CREATE INDEX source_message_message ON source_message (message_id);
 """
 
+_FACTS = (
+    "char(57600) || {0}.role || ' ' || char(57600) || "
+    "coalesce(strftime('%Y%m', {0}.created_ms / 1000, 'unixepoch'), '') || ' ' || coalesce({0}.model, '')"
+)
+
+_TENTH = f"""
+-- The signs of the text for the index; NULL: it has none.
+ALTER TABLE message ADD COLUMN signs TEXT;
+CREATE INDEX message_pinned_branch ON message (id) WHERE pinned_ms IS NOT NULL;
+
+-- The messages above this id are in the search index. It is written from the newest message down; 0: all are there.
+CREATE TABLE search_progress (
+    id INTEGER PRIMARY KEY,
+    above_id INTEGER NOT NULL
+) STRICT;
+INSERT INTO search_progress SELECT 1, coalesce(max(id), 0) FROM message;
+
+DROP TRIGGER message_added;
+DROP TRIGGER message_gone;
+DROP TRIGGER message_changed;
+DROP TABLE message_text;
+DROP VIEW searchable;
+-- What a search can be limited to is in the index, too: the role and the month (UTC), each behind a private character,
+-- and the model's name.
+CREATE VIEW searchable AS SELECT id, coalesce(indexed, text) AS text, signs, {_FACTS.format("message")} AS facts
+    FROM message WHERE state <> 'streaming' AND id > (SELECT above_id FROM search_progress);
+CREATE VIRTUAL TABLE message_text USING fts5 (
+    text, signs, facts, content = 'searchable', content_rowid = 'id', prefix = '1 2 3',
+    tokenize = "unicode61 remove_diacritics 2 categories 'L* M* N* Co'"
+);
+CREATE TRIGGER message_added AFTER INSERT ON message
+WHEN new.state <> 'streaming' AND new.id > (SELECT above_id FROM search_progress) BEGIN
+    INSERT INTO message_text (rowid, text, signs, facts)
+        VALUES (new.id, coalesce(new.indexed, new.text), new.signs, {_FACTS.format("new")});
+END;
+CREATE TRIGGER message_gone AFTER DELETE ON message
+WHEN old.state <> 'streaming' AND old.id > (SELECT above_id FROM search_progress) BEGIN
+    INSERT INTO message_text (message_text, rowid, text, signs, facts)
+        VALUES ('delete', old.id, coalesce(old.indexed, old.text), old.signs, {_FACTS.format("old")});
+END;
+CREATE TRIGGER message_changed AFTER UPDATE OF text, indexed, signs, state, role, model, created_ms ON message
+WHEN old.id > (SELECT above_id FROM search_progress) BEGIN
+    INSERT INTO message_text (message_text, rowid, text, signs, facts)
+        SELECT 'delete', old.id, coalesce(old.indexed, old.text), old.signs, {_FACTS.format("old")} WHERE old.state <> 'streaming';
+    INSERT INTO message_text (rowid, text, signs, facts)
+        SELECT new.id, coalesce(new.indexed, new.text), new.signs, {_FACTS.format("new")} WHERE new.state <> 'streaming';
+END;
+"""
+
 _DEFINITION = re.compile(r"^(CREATE|DROP) (?:VIRTUAL )?(TABLE|TRIGGER|VIEW) (\w+).*", re.MULTILINE | re.DOTALL)
 
-MIGRATIONS = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH, _SIXTH, _SEVENTH, _EIGHTH, _NINTH)
+MIGRATIONS = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH, _SIXTH, _SEVENTH, _EIGHTH, _NINTH, _TENTH)
 """The text of a migration must never change: `flaws` compares the triggers and views of a store with it."""
 
 COLUMNS: Mapping[str, tuple[str, str]] = {
@@ -220,21 +269,25 @@ COLUMNS: Mapping[str, tuple[str, str]] = {
     "conversation": ("id", "name root_id created_ms updated_ms trashed_ms pinned_ms folder archived_ms model uid"),
     "erased": ("id", "message_id conversation_id"),
     "kept_turn": ("key", "above_id first_id last_id conversation_id"),
-    "message": ("id", "parent_id role text state created_ms record name starred_ms model indexed pruned_ms pinned_ms"),
+    "message": ("id", "parent_id role text state created_ms record name starred_ms model indexed pruned_ms pinned_ms signs"),
     "piece": ("id", "message_id text tokens"),
     "preparation": ("conversation_id", "unsent asking"),
     "project": ("folder", "settings"),
+    "search_progress": ("id", "above_id"),
     "source": ("conversation_id", "program key head"),
     "source_message": ("conversation_id key", "message_id digest"),
 }
 """The primary key and the other columns of each table after all migrations. A test derives them from `MIGRATIONS`."""
 
 
-def migrate(database: sqlite3.Connection, steps: Sequence[str] | None = None) -> None:
-    """Apply the missing migrations in one transaction, so that other programs can safely try it at the same time."""
+def migrate(database: sqlite3.Connection, steps: Sequence[str] | None = None) -> bool:
+    """Apply the missing migrations in one transaction, so that other programs can safely try it at the same time.
+
+    Return whether there were any. The search index may then be empty (see `search_renewal`).
+    """
     steps = MIGRATIONS if steps is None else steps
     if version_of(database) == len(steps):
-        return
+        return False
     database.create_function("indexed", 1, indexed, deterministic=True)
     database.execute("BEGIN IMMEDIATE")
     try:
@@ -247,6 +300,7 @@ def migrate(database: sqlite3.Connection, steps: Sequence[str] | None = None) ->
     finally:
         if database.in_transaction:
             database.execute("ROLLBACK")
+    return True
 
 
 def version_of(database: sqlite3.Connection) -> int:

@@ -1,55 +1,59 @@
-"""Full-text search in the messages of all branches. Changes only the index, which can be rebuilt."""
+"""Full-text search in the messages of all branches. Changes only the index, which can be rebuilt.
+
+Of all matches, the newest are ranked. FTS5's own rank would count each word in the whole index, and counting takes longer
+than finding.
+"""
 
 from __future__ import annotations
 
+import itertools
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from msgspec import Struct
 
 from app.model.database import DamagedError, Database, SearchIndexError
-from app.model.message import Conversation, Message, MessageId, Role
-from app.model.queries import COLUMNS, CONVERSATION_COLUMNS, conversations_in, message_in, visible
-from app.model.search_index import Query, excerpt, parse_query
+from app.model.message import MAX_MS, Conversation, Message, MessageId, Role
+from app.model.parent_links import ParentLinks
+from app.model.queries import COLUMNS, CONVERSATION_COLUMNS, conversations_in, message_in
+from app.model.search_index import Query, excerpt, indexed, parse_query
 from app.model.thoughts import without_marks
 
 _NUM_RANKED = 500
 """Only this many of the newest matches are ranked, so that searching for a letter in every message stays fast."""
+_RANKED_CHARS = 4000
+"""Words are counted in the first so many characters of a message."""
 
 _MAX_ID = 2**63 - 1
+_FACT = "\ue100"
+"""Role and month stand behind this character in the index (`migrations.py`)."""
 
-_REBUILD = "INSERT INTO message_text (message_text) VALUES ('rebuild')"
-
-_LINE = """
-WITH RECURSIVE line (id) AS (
-    SELECT value FROM json_each(?1)
-    UNION SELECT message.parent_id FROM message JOIN line USING (id) WHERE message.parent_id IS NOT NULL
-)
-"""
+_K, _B = 1.2, 0.75
+"""The usual parameters of BM25: how soon more of a word count for nothing, and how much short texts are preferred."""
 
 
 class Filters(Struct, frozen=True, kw_only=True):
-    """Limits a search. None means no limit."""
+    """Limits a search. None and false mean no limit."""
 
     role: Role | None = None
     model: str | None = None
-    """A part of the name of the model that wrote the message."""
-    is_starred: bool | None = None
-    is_pinned: bool | None = None
+    """Words of the name of the model that wrote the message, one after another; the last may be unfinished."""
+    is_starred: bool = False
+    is_pinned: bool = False
     since_ms: int | None = None
     until_ms: int | None = None
-    conversation_id: int | None = None
 
 
 NO_FILTERS = Filters()
 
 
 class Hit(Struct, frozen=True, kw_only=True):
-    """A matching message and its branch."""
+    """A matching message and a conversation that shows it."""
 
     message: Message
     conversation: Conversation
-    path: tuple[MessageId, ...]
-    """The ids from the topmost message down to the matching one."""
     version: int
     """The message's number among its siblings, from 1."""
     num_versions: int
@@ -63,6 +67,12 @@ class Search:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._links = ParentLinks(database)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all messages are in the index. If not, the oldest are not found yet (see `search_renewal`)."""
+        return not self._database.rows("SELECT 1 FROM search_progress WHERE above_id > 0")
 
     def find(self, typed: str, filters: Filters = NO_FILTERS, *, limit: int = 20) -> list[Hit]:
         """Return the messages of all branches that match `typed`, best first. Raises `StoreError`.
@@ -73,72 +83,96 @@ class Search:
             return self._find(typed, filters, limit)
         except (SearchIndexError, DamagedError):
             # SQLite does not always say that only the index is damaged.
-            self.rebuild()
+            self.begin_again()
             return self._find(typed, filters, limit)
+
+    def line(self, message_id: MessageId) -> list[MessageId]:
+        """Return the ids from the topmost message down to this one. Raises `StoreError`."""
+        return list(dict.fromkeys(self._links.upwards(message_id)))[::-1]
+
+    def begin_again(self) -> None:
+        """Empty the index and begin to write it again; `Upkeep` goes on with it."""
+        self._database.begin_search_renewal()
+
+    def rebuild(self) -> None:
+        """Write the whole index again."""
+        self.begin_again()
+        while not self.renew_slice():
+            pass
+
+    def renew_slice(self) -> bool:
+        """Write the next messages into the index. Return whether all are there now."""
+        return self._database.renew_search_slice()
 
     def _find(self, typed: str, filters: Filters, limit: int) -> list[Hit]:
         query = parse_query(typed)
         if not query and filters == NO_FILTERS:
             return []
+        homes = _Homes(self._database, self._links)
         hits: list[Hit] = []
         number, before = _NUM_RANKED, _MAX_ID
         # Messages in the trash are skipped. If they are many, look at more and older messages.
         while len(hits) < limit:
-            found = self._found(query, filters, number, before)
-            for start in range(0, len(found), step := max(limit, len(found) // 20)):
-                hits += self._hits(found[start : start + step], query, filters)
+            found = self._newest(query, filters, number, before)
+            ranked = self._ranked(found, query)
+            for start in range(0, len(ranked), step := max(limit, len(ranked) // 20)):
+                hits += self._hits(ranked[start : start + step], query, homes, limit - len(hits))
                 if len(hits) >= limit:
                     break
             if len(found) < number:
                 break
-            number, before = 4 * number, min(found)
-        return hits[:limit]
+            number, before = 4 * number, found[-1]
+        return hits
 
-    def rebuild(self) -> None:
-        """Rebuild the index from the messages."""
-        try:
-            with self._database.transaction():
-                self._database.write(_REBUILD)
-        except (SearchIndexError, DamagedError):
-            with self._database.transaction():
-                # Write an empty index by hand, because FTS5 can't rebuild a damaged one.
-                for table in ("data", "idx", "docsize"):
-                    self._database.write(f"DELETE FROM message_text_{table}")
-                self._database.write("INSERT INTO message_text_data VALUES (1, x''), (10, x'00000000000000')")
-                self._database.write(_REBUILD)
-
-    def _found(self, query: Query, filters: Filters, number: int, before: MessageId) -> list[MessageId]:
-        """Return the ids of the newest `number` matches below the id `before`, best first."""
-        where, parameters = _conditions(query, filters)
-        if not query.match:
-            sql = (
-                f"SELECT id FROM message WHERE state <> 'streaming' AND role <> 'root' AND id < ? {where} "
-                "ORDER BY id DESC LIMIT ?"
+    def _newest(self, query: Query, filters: Filters, number: int, before: MessageId) -> list[MessageId]:
+        """Return the ids of the newest `number` matches below the id `before`, newest first."""
+        match = " AND ".join(part for part in (query.match, _facts(filters)) if part)
+        if match:
+            # A join would read each message. Only for exact times it has to.
+            is_timed = filters.since_ms is not None or filters.until_ms is not None
+            sql = "SELECT message_text.rowid AS id FROM message_text " + (
+                "CROSS JOIN message ON message.id = message_text.rowid " if is_timed else ""
             )
-            return [row[0] for row in self._database.rows(sql, (before, *parameters, number))]
-        # Only the index has the order, so its matches are joined one by one.
-        joined = "message_text CROSS JOIN message ON message.id = message_text.rowid" if where else "message_text"
-        newest = self._database.rows(
-            f"SELECT message_text.rowid FROM {joined} WHERE message_text MATCH ? AND message_text.rowid < ? {where} "
-            "ORDER BY message_text.rowid DESC LIMIT ?",
-            (query.match, before, *parameters, number),
-        )
-        if not newest:
-            return []
-        ranked = self._database.rows(
-            f"SELECT message_text.rowid FROM {joined} WHERE message_text MATCH ? "
-            f"AND message_text.rowid >= ? AND message_text.rowid < ? {where} ORDER BY rank",
-            (query.match, newest[-1][0], before, *parameters),
-        )
-        return [row[0] for row in ranked]
-
-    def _hits(self, ids: list[MessageId], query: Query, filters: Filters) -> list[Hit]:
-        numbers = f"[{','.join(map(str, ids))}]"
+            where, column = "message_text MATCH ?", "message_text.rowid"
+        else:
+            sql, where, column = "SELECT id FROM message ", "state <> 'streaming' AND role <> 'root' AND ?1 = ''", "id"
+        conditions, parameters = _conditions(filters, column)
         rows = self._database.rows(
-            f"{_LINE} SELECT id, parent_id, pruned_ms FROM message WHERE id IN (SELECT id FROM line)", (numbers,)
+            f"{sql} WHERE {where} AND {column} < ? {conditions} ORDER BY {column} DESC LIMIT ?",
+            (match, before, *parameters, number),
         )
-        parents: dict[MessageId, MessageId | None] = {row[0]: row[1] for row in rows}
-        pruned = {row[0] for row in rows if row[2] is not None}
+        return [row[0] for row in rows]
+
+    def _ranked(self, ids: list[MessageId], query: Query) -> list[MessageId]:
+        """Return messages in the order of BM25, without the rarity of words, which all of them have; else newest first.
+
+        Words are counted as letters in a row, as typed.
+        """
+        words = [text for term in query.terms for text in {(indexed(term.text) or term.text).lower()} if len(text) > 2]
+        if not words or len(ids) < 2:
+            return ids
+        texts: dict[MessageId, str] = dict(
+            self._database.rows(
+                f"SELECT id, substr(coalesce(indexed, text), 1, {_RANKED_CHARS}) FROM message "
+                "WHERE id IN (SELECT value FROM json_each(?))",
+                (json.dumps(ids),),
+            )
+        )
+        mean = sum(map(len, texts.values())) / max(1, len(texts)) or 1
+
+        def score(message_id: MessageId) -> float:
+            text = texts.get(message_id, "").lower()
+            weight = _K * (1 - _B + _B * len(text) / mean)
+            return sum((count := text.count(word) or 1) / (count + weight) for word in words)
+
+        return sorted(ids, key=score, reverse=True)
+
+    def _hits(self, ids: Sequence[MessageId], query: Query, homes: _Homes, limit: int) -> list[Hit]:
+        """Return the hits of the first `limit` of these messages that a conversation shows."""
+        found = homes.of(ids)
+        shown = list(itertools.islice((each for each in ids if found.get(each)), limit))
+        numbers = json.dumps(shown)
+        conversations = homes.conversations({found[each] for each in shown})
         messages = {
             row[0]: message_in(row)[0]
             for row in self._database.rows(
@@ -155,13 +189,9 @@ class Search:
                 (numbers,),
             )
         }
-        conversations = self._conversations(numbers, filters)
         hits: list[Hit] = []
-        for message_id in ids:
-            path = _path(message_id, parents)
-            # Choose the conversation whose own part has the message; of several, the last used.
-            conversation = _nearest(path, conversations, pruned) or self._forked_below(message_id, filters)
-            if conversation is None or message_id not in messages:
+        for message_id in shown:
+            if message_id not in messages or found[message_id] not in conversations:
                 continue
             message = messages[message_id]
             text, marks = excerpt(without_marks(message), query)
@@ -169,8 +199,7 @@ class Search:
             hits.append(
                 Hit(
                     message=message,
-                    conversation=conversation,
-                    path=tuple(path),
+                    conversation=conversations[found[message_id]],
                     version=version,
                     num_versions=num_versions,
                     excerpt=text,
@@ -179,67 +208,100 @@ class Search:
             )
         return hits
 
-    def _conversations(self, numbers: str, filters: Filters) -> dict[MessageId, Conversation]:
-        """Return the conversations that begin at these messages or above them, by their roots."""
-        rows = self._database.rows(
-            f"{_LINE} SELECT {CONVERSATION_COLUMNS} FROM conversation "
-            "WHERE root_id IN (SELECT id FROM line) AND trashed_ms IS NULL AND (?2 IS NULL OR id = ?2) "
-            "ORDER BY updated_ms, id",
-            (numbers, filters.conversation_id),
+
+class _Homes:
+    """The conversations that show messages: the one whose own part has the message; else the last used that begins below.
+
+    A pruned message hides all below it.
+    """
+
+    def __init__(self, database: Database, links: ParentLinks) -> None:
+        self._database = database
+        self._links = links
+        self._ends: dict[MessageId, int] = dict.fromkeys(
+            (row[0] for row in database.rows("SELECT id FROM message WHERE pruned_ms IS NOT NULL")), 0
         )
-        return {conversation.root_id: conversation for conversation in conversations_in(rows)}
+        # Of several with one root, the last used.
+        roots = database.rows("SELECT root_id, id FROM conversation WHERE trashed_ms IS NULL ORDER BY updated_ms, id")
+        self._ends.update((row[0], row[1]) for row in roots)
+        self._below: dict[MessageId, int] | None = None
 
-    def _forked_below(self, message_id: MessageId, filters: Filters) -> Conversation | None:
-        """Return the last used conversation with this message in its shared past."""
+    def of(self, message_ids: Sequence[MessageId]) -> dict[MessageId, int]:
+        """Return the conversation of each message, by their ids; 0: none."""
+        found = self._links.first_above(message_ids, self._ends)
+        homes = {each: found[each] for each in message_ids}
+        if not all(homes.values()):
+            below = self._begun_below()
+            homes = {each: home or below.get(each, 0) for each, home in homes.items()}
+        return homes
+
+    def conversations(self, numbers: set[int]) -> dict[int, Conversation]:
         rows = self._database.rows(
-            "WITH RECURSIVE below (id) AS (SELECT ?1 UNION SELECT message.id FROM message JOIN below "
-            f"ON message.parent_id = below.id) SELECT {CONVERSATION_COLUMNS} "
-            "FROM conversation WHERE root_id IN (SELECT id FROM below) AND trashed_ms IS NULL "
-            "AND (?2 IS NULL OR id = ?2) ORDER BY updated_ms DESC, id DESC LIMIT 1",
-            (message_id, filters.conversation_id),
+            f"SELECT {CONVERSATION_COLUMNS} FROM conversation WHERE id IN (SELECT value FROM json_each(?))",
+            (json.dumps(sorted(numbers)),),
         )
-        return next(iter(conversations_in(rows)), None)
+        return {conversation.id: conversation for conversation in conversations_in(rows)}
+
+    def _begun_below(self) -> dict[MessageId, int]:
+        """Return the last used conversation that begins below each message."""
+        if self._below is None:
+            self._below = {}
+            forks = self._database.rows(
+                "SELECT conversation.id, root_id FROM conversation JOIN message ON message.id = root_id "
+                "WHERE trashed_ms IS NULL AND parent_id IS NOT NULL ORDER BY updated_ms DESC, conversation.id DESC"
+            )
+            for conversation_id, root_id in forks:
+                for message_id in self._links.upwards(root_id):
+                    if message_id in self._below:
+                        break
+                    self._below[message_id] = conversation_id
+        return self._below
 
 
-def _conditions(query: Query, filters: Filters) -> tuple[str, list[Any]]:
-    conditions: list[tuple[str, Any]] = [("instr(message.text, ?)", literal) for literal in query.literals]
+def _facts(filters: Filters) -> str:
+    """Return what the index must have, for FTS5; empty without such limits. Times are limited to months."""
+    parts: list[str] = []
     if filters.role is not None:
-        conditions.append(("message.role = ?", filters.role))
+        parts.append(f'"{_FACT}{filters.role}"')
     if filters.model is not None:
-        conditions.append(("instr(lower(message.model), lower(?))", filters.model))
-    if filters.is_starred is not None:
-        conditions.append(("(message.starred_ms IS NOT NULL) = ?", filters.is_starred))
-    if filters.is_pinned is not None:
-        conditions.append(("(message.pinned_ms IS NOT NULL) = ?", filters.is_pinned))
-    if filters.since_ms is not None:
-        conditions.append(("message.created_ms >= ?", filters.since_ms))
-    if filters.until_ms is not None:
-        conditions.append(("message.created_ms <= ?", filters.until_ms))
-    if filters.conversation_id is not None:
-        reached = f"{visible('id = ?')} SELECT id FROM reached"
-        conditions.append((f"message.id IN ({reached})", filters.conversation_id))
-    return "".join(f" AND {condition}" for condition, _ in conditions), [value for _, value in conditions]
+        parts.append('"' + filters.model.replace('"', '""').replace("\0", " ") + '"*')
+    if filters.since_ms is not None or filters.until_ms is not None:
+        months = _beginnings(_month(filters.since_ms or 0), _month(MAX_MS if filters.until_ms is None else filters.until_ms))
+        parts.append("(" + " OR ".join(f'"{_FACT}{month}"*' for month in months) + ")")
+        if filters.role is None:
+            return f"(facts : ({' AND '.join(parts)}) NOT facts : \"{_FACT}root\")"
+    return f"facts : ({' AND '.join(parts)})" if parts else ""
 
 
-def _nearest(
-    path: list[MessageId], conversations: dict[MessageId, Conversation], pruned: set[MessageId]
-) -> Conversation | None:
-    """Return the conversation whose own, visible part contains the end of a path; None if there is none."""
-    for upper in reversed(path):
-        if upper in conversations:
-            return conversations[upper]
-        if upper in pruned:
-            break
-    return None
+def _conditions(filters: Filters, column: str) -> tuple[str, list[Any]]:
+    conditions: list[str] = []
+    parameters: list[Any] = []
+    for is_wanted, time in ((filters.is_starred, "starred_ms"), (filters.is_pinned, "pinned_ms")):
+        if is_wanted:
+            conditions.append(f"{column} IN (SELECT id FROM message WHERE {time} IS NOT NULL)")
+    for value, comparison in ((filters.since_ms, ">="), (filters.until_ms, "<=")):
+        if value is not None:
+            conditions.append(f"message.created_ms {comparison} ?")
+            parameters.append(value)
+    return "".join(f" AND {condition}" for condition in conditions), parameters
 
 
-def _path(message_id: MessageId, parents: dict[MessageId, MessageId | None]) -> list[MessageId]:
-    path: list[MessageId] = []
-    seen: set[MessageId] = set()
-    current: MessageId | None = message_id
-    while current is not None and current in parents and current not in seen:
-        seen.add(current)
-        path.append(current)
-        current = parents[current]
-    path.reverse()
-    return path
+def _month(time_ms: int) -> str:
+    return datetime.fromtimestamp(min(max(time_ms, 0), MAX_MS) / 1000, UTC).strftime("%Y%m")
+
+
+def _beginnings(first: str, last: str, before: str = "") -> list[str]:
+    """Return the beginnings that exactly the numbers from `first` to `last`, of the same length, have."""
+    if not first or (set(first) == {"0"} and set(last) == {"9"}):
+        return [before] if first <= last else []
+    low, high = first[0], last[0]
+    if low > high:
+        return []
+    if low == high:
+        return _beginnings(first[1:], last[1:], before + low)
+    rest = len(first) - 1
+    return [
+        *_beginnings(first[1:], "9" * rest, before + low),
+        *(before + str(digit) for digit in range(int(low) + 1, int(high))),
+        *_beginnings("0" * rest, last[1:], before + high),
+    ]

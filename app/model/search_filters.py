@@ -2,7 +2,7 @@
 
     heap is:starred is:pinned from:you model:guide after:2026-01-31 before:2026-03-01
 
-All other words, and filters with unknown values, are searched for as text.
+All other words, and filters with unknown values, are searched for as text. A day that is none is an error.
 """
 
 from __future__ import annotations
@@ -13,9 +13,12 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from app.model.message import Role
 from app.model.search import Filters
+from app.model.search_index import has_letters
 from app.model.text import clean
+from worker.sentence import Sentence, SentenceError
 
 Key: TypeAlias = Literal["from", "model", "is", "after", "before"]
+_DAYS: tuple[Key, ...] = ("after", "before")
 KEYS: tuple[Key, ...] = ("from", "model", "is", "after", "before")
 
 ROLES: dict[str, Role] = {"you": "user", "answer": "assistant", "system": "system", "note": "note", "file": "file"}
@@ -28,6 +31,10 @@ MARKS: tuple[Mark, ...] = ("starred", "pinned")
 _WORD = re.compile(r'(?<!\S)(?P<key>from|model|is|after|before):(?:"(?P<quoted>[^"]*)"|(?P<plain>\S*))', re.IGNORECASE)
 
 
+class NoDayError(SentenceError):
+    """A filter by date has no date; the sentence says how to write one."""
+
+
 class SearchQuery(NamedTuple):
     """A query in two parts. `words` are parsed by `search_index.parse_query`."""
 
@@ -36,15 +43,16 @@ class SearchQuery(NamedTuple):
 
 
 def split_query(typed: str) -> SearchQuery:
-    """Separate the filters of a query from its words."""
+    """Separate the filters of a query from its words. Raises `NoDayError`."""
     typed = clean(typed)
+    _refuse_no_day(typed)
     given, marks = valid_filters(typed), valid_marks(typed)
     words = _WORD.sub(lambda found: "" if _key(found) in given else found[0], typed)
     filters = Filters(
         role=ROLES.get(given.get("from", "").lower()),
         model=given.get("model"),
-        is_starred=True if "starred" in marks else None,
-        is_pinned=True if "pinned" in marks else None,
+        is_starred="starred" in marks,
+        is_pinned="pinned" in marks,
         since_ms=_day_ms(given.get("after", "")),
         until_ms=_day_ms(given.get("before", "")),
     )
@@ -90,6 +98,21 @@ def day_text(days_ago: int) -> str:
     return (datetime.now().astimezone() - timedelta(days=days_ago)).strftime("%Y-%m-%d")
 
 
+def _refuse_no_day(typed: str) -> None:
+    for found in _WORD.finditer(typed):
+        if _key(found) in _DAYS and _day_ms(_value(found)) is None:
+            raise NoDayError(
+                Sentence(
+                    "“{typed}” is not a date that can be searched for, so nothing was searched. Write the year, the "
+                    "month and the day, as in {key}:2026-01-31. To find the text itself, put it in quotation marks.",
+                    typed=_value(found),
+                    key=_key(found),
+                )
+                if _value(found)
+                else Sentence("Write a date behind “{key}:”, as in {key}:2026-01-31.", key=_key(found))
+            )
+
+
 def _key(found: re.Match[str]) -> Key:
     typed = found["key"].lower()
     return next(key for key in KEYS if key == typed)
@@ -106,7 +129,7 @@ def _is_valid(key: Key, value: str) -> bool:
         case "is":
             return value.lower() in MARKS
         case "model":
-            return bool(value)
+            return has_letters(value)
         case _:
             return _day_ms(value) is not None
 

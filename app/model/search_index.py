@@ -1,17 +1,26 @@
 """Prepares text for the search index, and parses queries. Independent of the database.
 
+Words are runs of letters and digits. Signs between them are as good as a space; but a sign of `+ # _ @ $` that is typed
+at a word, and a point before one, must stand there: `C` finds C++, and `C++` finds only C++. Letters are compared without
+capitals, and without marks that people leave out: ё is е, ł is l, ß is ss, and a vowel with an accent is one without.
+й is not и, and ä is a but not ae. docs/decisions.md says why.
+
 Scripts without spaces (Chinese, Japanese, Thai and others, and Korean, whose words have endings) are indexed with each
-character as a word. A query in them is a phrase, so any run of characters can be found. docs/decisions.md says why the
-index does not use trigrams.
+character as a word. A query in them is a phrase, so any run of characters can be found.
 """
 
 from __future__ import annotations
 
+import functools
+import itertools
 import re
 import unicodedata
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 _MAX_TERMS = 32
+MAX_SIGNS = 8
+"""Of a row of signs, so many are compared."""
 
 # `re` compiles these at their first use, because the large ones take milliseconds that the start does not need.
 _UNSPACED = (
@@ -29,7 +38,51 @@ _POINTS = "[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640
 """Optional vowel points of Hebrew and Arabic, and the Arabic tatweel, which only lengthens words."""
 _FORMS = "[\uf900-\ufaff\ufb00-\ufdff\ufe70-\ufefc\uff00-\uffef]+"
 """Compatibility forms: ligatures, letters of full or half width."""
+_LETTERS = (
+    "ёе ЁЕ ѐе ЀЕ ѝи ЍИ "  # Cyrillic
+    "łl ŁL øo ØO đd ĐD ħh ĦH ŧt ŦT ıi ßss ẞSS æae ÆAE œoe ŒOE "  # Latin letters that Unicode does not take apart
+    "آا أا إا ٱا ىي یي کك"  # Arabic: alef with and without hamza, the forms of yeh and kaf
+)
+"""Pairs of a letter and what it is compared as. The index itself removes the accents of Latin letters."""
 _TYPED = r'"([^"]*)("?)|(\S+)'
+
+_WORD = r"[^\W_]"
+_PARTS = rf"(?P<word>{_WORD}+)|(?P<sign>[+#_@$])(?P=sign)*|\.(?=[^\W\d_])"
+"""Words, and the signs that count at a word: one repeated, or a point before a letter."""
+_SIGNS = 8
+"""Of a row of signs, so many are compared."""
+
+# `re` compiles these at their first use, because the large ones take milliseconds that the start does not need.
+_UNSPACED = (
+    "["
+    "\u0e00-\u0eff"  # Thai, Lao
+    "\u0f00-\u109f"  # Tibetan, Myanmar
+    "\u1780-\u17ff"  # Khmer
+    "\u1100-\u11ff\uac00-\ud7ff"  # Hangul
+    "\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u3105-\u312f\u31a0-\u31ff"  # radicals, kana, bopomofo
+    "\u3400-\u4dbf\u4e00-\ua4cf\uf900-\ufaff"  # Han, Yi
+    "\U00020000-\U0003ffff"
+    "]"
+)
+_POINTS = "[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670]+"
+"""Optional vowel points of Hebrew and Arabic, and the Arabic tatweel, which only lengthens words."""
+_FORMS = "[\uf900-\ufaff\ufb00-\ufdff\ufe70-\ufefc\uff00-\uffef]+"
+"""Compatibility forms: ligatures, letters of full or half width."""
+_LETTERS = (
+    "ёе ЁЕ ѐе ЀЕ ѝи ЍИ "  # Cyrillic
+    "łl ŁL øo ØO đd ĐD ħh ĦH ŧt ŦT ıi ßss ẞSS æae ÆAE œoe ŒOE "  # Latin letters that Unicode does not take apart
+    "آا أا إا ٱا ىي یي کك"  # Arabic: alef with and without hamza, the forms of yeh and kaf
+)
+"""Pairs of a letter and what it is compared as. The index itself removes the accents of Latin letters."""
+_TYPED = r'"([^"]*)("?)|(\S+)'
+
+_WORD = r"[^\W_]"
+# Possessive, so that a long word costs no more than its length.
+_SIGN_AFTER = rf"(?<!{_WORD})({_WORD}++)(([+#_@$])\3*+)"
+_SIGN_BEFORE = rf"(([+#_@$])\2*+|\.(?=[^\W\d_]))({_WORD}++)"
+_SIGNS = r"(?:[^\w\s]|_)+"
+_PRIVATE = 0xE000
+"""A byte of a sign is this character of Unicode's private area and those behind it, which the index takes for letters."""
 
 
 @dataclass(frozen=True)
@@ -42,14 +95,13 @@ class Term:
 
 @dataclass(frozen=True)
 class Query:
-    """A parsed query: `match` for FTS5 (empty if it has no words), and `literals`, text that must occur as written."""
+    """A parsed query: `match` for FTS5 (empty if there is nothing to find)."""
 
     terms: tuple[Term, ...]
     match: str
-    literals: tuple[str, ...]
 
     def __bool__(self) -> bool:
-        return bool(self.match or self.literals)
+        return bool(self.match)
 
 
 def indexed(text: str) -> str | None:
@@ -58,15 +110,25 @@ def indexed(text: str) -> str | None:
         return None
     form = re.sub(_FORMS, lambda found: unicodedata.normalize("NFKC", found[0]), text)
     form = unicodedata.normalize("NFC", re.sub(_POINTS, "", form))
+    form = _letters_pattern().sub(lambda found: _letters()[found[0]], form)
     form = re.sub(_UNSPACED, r" \g<0> ", form)
     return None if form == text else form
 
 
-def parse_query(typed: str) -> Query:
-    """Parse a query: words (the last may be unfinished), "phrases", prefix*.
+def signs(text: str) -> str | None:
+    """Return the signs of a text for the index, each once: those at words with the words; None without any.
 
-    Symbols outside words, such as `->`, must occur as written.
+    Of a row of signs, each end of it is there: any part of the row is the beginning of one of them.
     """
+    form = indexed(text) or text
+    found = {token for token, _ in _signed_words(form)}
+    rows = map(_only_signs, set(re.findall(_SIGNS, form)))
+    found.update(map(_private, {row[start : start + MAX_SIGNS] for row in rows for start in range(len(row))}))
+    return " ".join(sorted(found)) or None
+
+
+def parse_query(typed: str) -> Query:
+    """Parse a query: words (the last may be unfinished), "phrases", prefix*."""
     terms: list[Term] = []
     for found in re.finditer(_TYPED, typed):
         phrase, closed, word = found.groups()
@@ -77,65 +139,141 @@ def parse_query(typed: str) -> Query:
         elif phrase.strip():
             terms.append(Term(phrase.strip(), is_open=is_last and not closed))
     del terms[_MAX_TERMS:]
-    forms = {term: indexed(term.text) or term.text for term in terms}
-    words = [term for term in terms if _has_letters(forms[term])]
-    match = " AND ".join(_phrase(forms[term]) + ("*" if term.is_open else "") for term in words)
-    return Query(tuple(terms), match, tuple(term.text for term in terms if term not in words))
+    words: list[str] = []
+    marks: list[str] = []
+    for term in terms:
+        form = indexed(term.text) or term.text
+        if has_letters(form):
+            # The word or the row of signs at the end of an unfinished term may go on.
+            words.append(_phrase(form) + ("*" if term.is_open and has_letters(form[-1]) else ""))
+            marks += [
+                _phrase(token) + ("*" if term.is_open and end == len(form) else "")
+                for token, end in _signed_words(form)
+            ]
+        else:
+            rows = (_only_signs(row) for row in form.split())
+            marks += [_phrase(_private(row[:MAX_SIGNS])) + "*" for row in rows if row]
+    match = " AND ".join(
+        f"{column} : ({' AND '.join(parts)})" for column, parts in (("text", words), ("signs", marks)) if parts
+    )
+    return Query(tuple(terms), match)
 
 
 def excerpt(text: str, query: Query, *, length: int = 160) -> tuple[str, tuple[tuple[int, int], ...]]:
     """Return the part of a text with the first match, in one line, and the positions of all matches in it."""
     pattern = _pattern(query)
-    first = None if pattern is None else pattern.search(text)
-    searched = text
-    if pattern is not None and first is None and not text.isascii():
-        searched = _plain(text)
-        first = pattern.search(searched)
-    start = 0 if first is None else max(0, first.start() - length // 4)
+    spans = _spans(pattern, text, length)
+    first = spans[0][0] if spans else 0
+    start = max(0, first - length // 4)
     if start:
         # Begin at a word if there is a space nearby.
         start = next((index for index in range(start, min(start + 16, len(text))) if text[index - 1].isspace()), start)
     end = min(len(text), start + length)
-    marks = () if pattern is None else tuple(found.span() for found in pattern.finditer(searched, start, end))
     before, after = "…" if start else "", "…" if end < len(text) else ""
     # Replace each line break by one space, so that positions stay.
     shown = before + re.sub(r"\s", " ", text[start:end]) + after
     shift = len(before) - start
-    return shown, tuple((begin + shift, stop + shift) for begin, stop in marks if stop > begin)
+    return shown, tuple((max(begin, start) + shift, min(stop, end) + shift) for begin, stop in spans if begin < end and stop > start)
 
 
-def _has_letters(text: str) -> bool:
-    return any(unicodedata.category(character)[0] in "LMN" for character in text)
+def has_letters(text: str) -> bool:
+    """Return whether a text has anything that the index takes for a letter or digit."""
+    return any(unicodedata.category(character)[0] in "LMN" and character != "\ufe0f" for character in text)
+
+
+def _signed_words(form: str) -> list[tuple[str, int]]:
+    """Return the words with signs at them, each as a word of the index, and where it ends in the text."""
+    if re.search(r"[+#_@$]|\.[^\W\d_]", form) is None:
+        return []
+    found: list[tuple[str, int]] = []
+    for left, right in itertools.pairwise(re.finditer(_PARTS, form)):
+        if left.end() != right.start():
+            continue
+        if left["word"] and right["sign"]:
+            found.append((left[0] + _private(right[0]), right.end()))
+        elif right["word"]:
+            found.append((_private(left[0]) + right[0], right.end()))
+    return found
+
+
+def _only_signs(row: str) -> str:
+    # Marks of emoji and of letters are no signs.
+    return row if row.isascii() else "".join(each for each in row if unicodedata.category(each)[0] in "PS")
+
+
+def _private(row: str) -> str:
+    return "".join(chr(_PRIVATE + byte) for byte in row.encode("utf-8", "replace"))
 
 
 def _phrase(text: str) -> str:
     return '"' + text.replace('"', '""').replace("\0", " ") + '"'
 
 
+@functools.cache
+def _letters() -> Mapping[str, str]:
+    letters = {pair[0]: pair[1:] for pair in _LETTERS.split()}
+    for code in (*range(0x370, 0x400), *range(0x1F00, 0x2000)):  # Greek
+        letter = chr(code)
+        plain = unicodedata.normalize("NFD", letter)[0]
+        if plain != letter and plain.isalpha():
+            letters[letter] = plain
+    return letters
+
+
+@functools.cache
+def _letters_pattern() -> re.Pattern[str]:
+    return re.compile(f"[{''.join(_letters())}]")
+
+
 def _pattern(query: Query) -> re.Pattern[str] | None:
     parts: list[str] = []
     for term in query.terms:
-        if term.text in query.literals:
+        words = re.findall(rf"{_WORD}+", _plain(term.text)[0])
+        if not words or not has_letters(term.text):
             parts.append(re.escape(term.text))
             continue
-        words = re.findall(r"\w+", _plain(term.text))
-        if not words:
-            continue
-        phrase = r"\W+".join(re.escape(word) for word in words)
+        # Signs that were typed at the words belong to the match.
+        as_typed = re.escape(_plain(term.text)[0])
+        phrase = r"[\W_]+".join(re.escape(word) for word in words)
         if re.search(_UNSPACED, term.text):
             parts.append(phrase)
         else:
-            parts.append(rf"(?<!\w){phrase}" + ("" if term.is_open else r"(?!\w)"))
-            if _plain(term.text) != term.text:
-                parts.append(re.escape(term.text))
+            end = "" if term.is_open else rf"(?!{_WORD})"
+            is_signed = bool(_signed_words(term.text))
+            parts += [rf"(?<!{_WORD}){as_typed}"] if is_signed else []
+            parts.append(rf"(?<!{_WORD}){phrase}{end}")
     return re.compile("|".join(parts), re.IGNORECASE) if parts else None
 
 
-def _plain(text: str) -> str:
-    """Return a text without accents and of the same length."""
+def _spans(pattern: re.Pattern[str] | None, text: str, length: int) -> list[tuple[int, int]]:
+    """Return the matches of a pattern from the first one on, over about `length` characters."""
+    if pattern is None:
+        return []
+    plain, places = _plain(text)
+    first = pattern.search(plain)
+    if first is None:
+        return []
+    found = (each.span() for each in pattern.finditer(plain, first.start(), first.start() + 2 * length))
+    return [(places[begin], places[end - 1] + 1) for begin, end in found if end > begin]
+
+
+def _plain(text: str) -> tuple[str, range | list[int]]:
+    """Return a text without accents, and the place in the text of each of its characters."""
     if text.isascii():
-        return text
+        return text, range(len(text))
     is_unspaced = re.compile(_UNSPACED).match
-    return "".join(
-        character if is_unspaced(character) else unicodedata.normalize("NFD", character)[0] for character in text
-    )
+    plain: list[str] = []
+    places: list[int] = []
+    for place, character in enumerate(text):
+        written = character if character.isascii() or is_unspaced(character) else _plain_letter(character)
+        plain.append(written)
+        places += [place] * len(written)
+    return "".join(plain), places
+
+
+@functools.lru_cache(4096)
+def _plain_letter(letter: str) -> str:
+    if letter in _letters():
+        return _letters()[letter]
+    plain = unicodedata.normalize("NFD", letter)[0]
+    return plain if plain.isascii() else letter

@@ -46,14 +46,14 @@ _OF_PROJECT = Record(is_of_project=True)
 
 
 def _repairing_index(method: Callable[Concatenate[Store, P], R]) -> Callable[Concatenate[Store, P], R]:
-    """If a change fails because the search index is damaged, rebuild the index and try again."""
+    """If a change fails because the search index is damaged, begin it again and try again."""
 
     @functools.wraps(method)
     def change(store: Store, *arguments: P.args, **named: P.kwargs) -> R:
         try:
             return method(store, *arguments, **named)
         except SearchIndexError:
-            store.search.rebuild()
+            store.search.begin_again()
             return method(store, *arguments, **named)
 
     return change

@@ -10,6 +10,7 @@ import contextlib
 import logging
 import sqlite3
 import threading
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,6 +19,7 @@ from app.model.backups import Backups, NotSoundError, StoppedError
 from app.model.cache_folder import CacheFolder
 from app.model.database import set_up
 from app.model.own_files import beside
+from app.model.search_renewal import begin_renewal, renew_slice
 from app.model.trash import delete_marked
 from worker.sentence import Sentence
 
@@ -34,6 +36,8 @@ _LOG_BYTES = 4 << 20
 """A log of this size is written into the store's file."""
 _MERGE_PAGES = 200
 """Pages of the search index merged at a time, which takes some milliseconds."""
+_PAUSE_S = 0.02
+"""The shortest pause between two parts of the search index."""
 _PATIENCE_S = 10.0
 
 
@@ -110,6 +114,7 @@ class Upkeep:
         """Do all pending work. Return whether it was completed."""
         is_erased = self._erase(connection)
         self._back_up(connection)
+        self._renew_index(connection)
         log = beside(self._path, "-wal")
         if log.exists() and log.stat().st_size >= _LOG_BYTES:
             is_busy, num_pages, num_copied = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
@@ -151,6 +156,15 @@ class Upkeep:
         connection.execute("DELETE FROM erased WHERE id <= ?", (max(number for number, _, _ in erased),))
         return True
 
+    def _renew_index(self, connection: sqlite3.Connection) -> None:
+        """Write the rest of the search index, until another round is asked for."""
+        begun_s = time.monotonic()
+        while not renew_slice(connection):
+            # Pause as long as it took, so that others can write.
+            if self._is_asked.wait(max(_PAUSE_S, time.monotonic() - begun_s)):
+                return
+            begun_s = time.monotonic()
+
     def _stop_if_asked(self) -> None:
         if self._is_stopped:
             raise StoppedError
@@ -189,7 +203,7 @@ class Upkeep:
             return
         if not _has_sound_index(file):
             _log.warning("The search index did not match the messages; it is rebuilt")
-            connection.execute("INSERT INTO message_text (message_text) VALUES ('rebuild')")
+            begin_renewal(connection)
             file.unlink()
             self._backups.make(connection, is_stopped=lambda: self._is_stopped)
 

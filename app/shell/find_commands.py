@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from typing import Any
 
 from app.model.local_paths import name_of, shareable_conversation
 from app.model.message import Conversation
 from app.model.search import Hit
-from app.model.search_filters import split_query
+from app.model.search_filters import NoDayError, split_query
 from app.model.store import Store
-from app.shell.terminal import print_fields, print_json, print_line
+from app.shell.terminal import FailedError, print_error, print_fields, print_json, print_line, run_to_end
 
 _MAX_HITS = 100
 
@@ -18,10 +18,17 @@ _MAX_HITS = 100
 def search(store: Store, words: Sequence[str], *, as_json: bool) -> int:
     """Print the messages that contain the words; return the exit code."""
     # The shell removed the quotes around a phrase.
-    query = split_query(" ".join(f'"{word}"' if " " in word and '"' not in word else word for word in words))
+    try:
+        query = split_query(" ".join(f'"{word}"' if " " in word and '"' not in word else word for word in words))
+    except NoDayError as error:
+        raise FailedError(str(error)) from error
+    if not store.search.is_complete and not store.why_read_only:
+        run_to_end(_renewed(store), lambda _: "The search index is being written again.")
     hits = store.search.find(query.words, query.filters, limit=_MAX_HITS)
+    if not store.search.is_complete:
+        print_error("The search index is not complete, so the oldest messages are not found.")
     if as_json:
-        print_json([_hit(hit) for hit in hits])
+        print_json([_hit(hit, store) for hit in hits])
     else:
         for hit in hits:
             version = f" · version {hit.version} of {hit.num_versions}" if hit.num_versions > 1 else ""
@@ -29,14 +36,20 @@ def search(store: Store, words: Sequence[str], *, as_json: bool) -> int:
     return 0
 
 
-def _hit(hit: Hit) -> dict[str, Any]:
+def _renewed(store: Store) -> Generator[None]:
+    """Write the rest of the search index, step by step."""
+    while not store.search.renew_slice():
+        yield
+
+
+def _hit(hit: Hit, store: Store) -> dict[str, Any]:
     """Return a hit in the JSON form that docs/shell.md describes."""
     message = hit.message
     return {
         "conversation_id": hit.conversation.id,
         "conversation": hit.conversation.name,
         "message_id": message.id,
-        "path": hit.path,
+        "path": store.search.line(message.id),
         "version": hit.version,
         "num_versions": hit.num_versions,
         "role": message.role,

@@ -30,6 +30,7 @@ _AREAS = {
     "projects": 15,
     "drafts": 10,
     "store": 120,
+    "search": 90,
     "control": 240,
     "export": 170,
     "fetch": 60,

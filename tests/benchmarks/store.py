@@ -14,7 +14,7 @@ from pathlib import Path
 
 from app.model.message import Record
 from app.model.queries import encoded
-from app.model.search_index import indexed
+from app.model.search_index import indexed, signs
 from app.model.store import Store
 from tests.benchmarks.measure import Row, alone
 
@@ -33,7 +33,7 @@ def rows() -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "store.sqlite3"
         draw = random.Random(1)
-        words, weights = _language(draw)
+        words, weights = language(draw)
         filled_s = _fill(path, draw, words, weights)
         with contextlib.closing(Store(path)) as store:
             lists = [_ms(store.conversations.all) for _ in range(_ROUNDS)]
@@ -66,7 +66,7 @@ def rows() -> Iterator[Row]:
     )
 
 
-def _language(draw: random.Random) -> tuple[list[str], list[float]]:
+def language(draw: random.Random) -> tuple[list[str], list[float]]:
     """Return words and their cumulative weights: as in real text, a few frequent words make up most of it."""
 
     def word() -> str:
@@ -89,8 +89,8 @@ def _fill(path: Path, draw: random.Random, words: list[str], weights: list[float
         for number in range(_NUM_CONVERSATIONS):
             first = number * _NUM_MESSAGES + 1
             database.executemany(
-                "INSERT INTO message (id, parent_id, role, text, indexed, state, created_ms, record, model) "
-                "VALUES (?, ?, ?, ?, ?, 'complete', ?, ?, ?)",
+                "INSERT INTO message (id, parent_id, role, text, indexed, signs, state, created_ms, record, model) "
+                "VALUES (?, ?, ?, ?, ?, ?, 'complete', ?, ?, ?)",
                 _messages(first, draw, words, weights),
             )
             database.execute(
@@ -102,7 +102,7 @@ def _fill(path: Path, draw: random.Random, words: list[str], weights: list[float
 
 
 def _messages(first: int, draw: random.Random, words: list[str], weights: list[float]) -> Iterator[tuple[object, ...]]:
-    yield first, None, "root", "", None, 1, None, None
+    yield first, None, "root", "", None, None, 1, None, None
     for position in range(1, _NUM_MESSAGES):
         is_answer = position % 2 == 0
         text = " ".join(
@@ -118,6 +118,7 @@ def _messages(first: int, draw: random.Random, words: list[str], weights: list[f
             role,
             text,
             indexed(text),
+            signs(text),
             first + position,
             record,
             "guide" if is_answer else None,

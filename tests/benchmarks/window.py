@@ -21,7 +21,7 @@ from app.application import make_qt_application
 from app.model.exports.markdown import to_markdown
 from app.model.message import Figures, Message, Record
 from app.model.queries import encoded
-from app.model.search_index import indexed
+from app.model.search_index import indexed, signs
 from app.model.store import Store
 from app.ui.window import MainWindow
 from tests.app.desk import Desk
@@ -245,7 +245,7 @@ def _plant(path: Path, num_messages: int) -> None:
         database.execute("BEGIN")
         for conversation, (first, number) in enumerate(((1, num_messages), (num_messages + 2, 2)), 1):
             database.executemany(
-                "INSERT INTO message (id, parent_id, role, text, indexed, state, created_ms, record, model) "
+                "INSERT INTO message (id, parent_id, role, text, indexed, signs, state, created_ms, record, model) "
                 "VALUES (?, ?, ?, ?, ?, 'complete', ?, ?, ?)",
                 (_row(first, position) for position in range(number + 1)),
             )

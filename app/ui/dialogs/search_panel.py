@@ -150,10 +150,15 @@ class SearchPanel(Overlay):
                 if len(found.hits) == MAX_HITS
                 else self.tr("%n message(s). Press Enter to go there.", "", len(found.hits))
             )
-            self._fit()
-            return
-        self._pages.setCurrentWidget(self.hint)
-        self.status.setText("")
+        else:
+            self._pages.setCurrentWidget(self.hint)
+            self.status.setText("")
+            self._say_why_none(found)
+        if not found.error and not found.is_complete:
+            self.status.setText(self.tr("The search index is being written again. Older messages are not found yet."))
+        self._fit()
+
+    def _say_why_none(self, found: SearchResult) -> None:
         if found.error:
             self.hint.setText(translated(found.error))
         elif not found.query.strip():
@@ -162,7 +167,6 @@ class SearchPanel(Overlay):
             self.hint.setText(self.tr("No results with these filters. Remove a filter to find more."))
         else:
             self.hint.setText(self.tr("No results in any branch. Messages in the trash are not searched."))
-        self._fit()
 
     def _fit(self) -> None:
         """Make the card as high as the results."""

@@ -189,8 +189,8 @@ def test_the_best_hit_comes_first_with_its_branch(store: Store) -> None:
     often = store.add(planted.conversation_id, planted.ids["u4"], "assistant", "leaf leaf")
     first, second = store.search.find("leaf")
     assert [first.message.id, second.message.id] == [often.id, once.id]
-    assert first.path[2:] == (planted.ids["u1"], planted.ids["a3"], planted.ids["u4"], often.id)
-    assert second.path[2:] == (*(planted.ids[label] for label in ("u1", "a1", "u2", "a2")), once.id)
+    assert tuple(store.search.line(first.message.id)[2:]) == (planted.ids["u1"], planted.ids["a3"], planted.ids["u4"], often.id)
+    assert tuple(store.search.line(second.message.id)[2:]) == (*(planted.ids[label] for label in ("u1", "a1", "u2", "a2")), once.id)
     assert first.conversation.id == planted.conversation_id
     (other,) = store.search.find("a3")
     assert (other.version, other.num_versions) == (2, 2)
@@ -248,8 +248,7 @@ def test_many_invisible_messages_hide_no_hit(store: Store, monkeypatch: pytest.M
     for number in range(20):
         store.add(elsewhere.conversation_id, elsewhere.ids["a2"], "user", f"leaf {number}")
     assert len(_found(store, "leaf")) == 22
-    assert _found(store, "leaf", conversation_id=1) == ["leaf kept", "leaf kept, too"]
-    assert _found(store, "", conversation_id=1, role="user") == ["leaf kept"]
+    assert _found(store, "kept") == ["leaf kept", "leaf kept, too"]
     store.messages.prune([elsewhere.ids["a2"]])
     assert _found(store, "leaf") == ["leaf kept", "leaf kept, too"]
     store.messages.prune([kept[0].id])
@@ -271,12 +270,8 @@ def test_filters(store: Store, tmp_path: Path) -> None:
     store.messages.star(other.id)
     assert _found(store, "leaf", is_starred=True) == ["leaf b"]
     assert _found(store, "", is_starred=True) == ["leaf b"]
-    assert _found(store, "leaf", is_starred=False) == ["leaf a", "leaf u"]
     store.messages.star(other.id, is_starred=False)
     assert _found(store, "leaf", is_starred=True) == []
-    plant(store, "leaf-u1")
-    assert len(_found(store, "leaf")) == 4
-    assert _found(store, "leaf", conversation_id=1) == ["leaf a", "leaf b", "leaf u"]
 
 
 def test_pinned_messages_are_found_and_starred_and_pinned_ones_by_both_filters(store: Store) -> None:

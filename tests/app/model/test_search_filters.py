@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
+import pytest
+
 from app.model.search import NO_FILTERS
-from app.model.search_filters import KEYS, MARKS, split_query, valid_filters, valid_marks, with_filter, with_mark
+from app.model.search_filters import KEYS, MARKS, NoDayError, split_query, valid_filters, valid_marks, with_filter, with_mark
 
 
 def test_filter_words_are_not_searched_for() -> None:
@@ -16,8 +18,18 @@ def test_filter_words_are_not_searched_for() -> None:
 
 
 def test_unknown_filters_are_searched_for() -> None:
-    for typed in ("from:nobody", "is:it", "after:tomorrow", "after:2026-13-01", "model:", "https://from:you", "note:x"):
+    for typed in ("from:nobody", "is:it", "model:", "model:-", "https://from:you", "note:x"):
         assert split_query(typed) == (typed, NO_FILTERS)
+
+
+@pytest.mark.parametrize("typed", ["after:tomorrow", "heap before:2026-13-01", "after:", 'AFTER:"2026-02-30"', "before:1"])
+def test_a_date_that_is_none_is_said(typed: str) -> None:
+    with pytest.raises(NoDayError, match="as in (after|before):2026-01-31"):
+        split_query(typed)
+
+
+def test_a_word_with_the_name_of_a_filter_is_found_in_quotation_marks() -> None:
+    assert split_query('"after:tomorrow"') == ('"after:tomorrow"', NO_FILTERS)
 
 
 def test_a_space_after_the_last_word_stays() -> None:
@@ -40,7 +52,7 @@ def test_a_message_must_have_every_mark_in_the_query() -> None:
     filters = split_query("IS:Pinned heap is:starred").filters
     assert (filters.is_starred, filters.is_pinned) == (True, True)
     filters = split_query("heap is:pinned").filters
-    assert (filters.is_starred, filters.is_pinned) == (None, True)
+    assert (filters.is_starred, filters.is_pinned) == (False, True)
 
 
 def test_a_mark_is_added_once_and_removed_and_the_other_stays() -> None:

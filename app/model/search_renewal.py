@@ -1,0 +1,98 @@
+"""Writes the search index again, from the newest message down, in small transactions.
+
+The store says how far it is (`search_progress`), so the work may end at any moment and goes on where it was. Messages
+that are not reached yet are not found; all others are, and the index takes part in every change of them.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+
+from app.model.search_index import indexed, signs
+
+_SLICE = 200
+_SLICE_CHARS = 200_000
+"""A slice ends at so many messages or characters. It is written in some ten milliseconds."""
+_AT_ONCE = 5
+"""So many slices are written at once where an index begins: small stores never have a part of one."""
+
+
+def begin_renewal(connection: sqlite3.Connection) -> None:
+    """Empty the index, in one transaction."""
+    connection.execute("SAVEPOINT renewal")
+    try:
+        _empty(connection)
+        connection.execute("INSERT OR REPLACE INTO search_progress SELECT 1, coalesce(max(id), 0) FROM message")
+        connection.execute("RELEASE renewal")
+    except BaseException:
+        # On a full disk, SQLite has already rolled back.
+        if connection.in_transaction:
+            connection.execute("ROLLBACK TO renewal")
+            connection.execute("RELEASE renewal")
+        raise
+
+
+def is_renewed(connection: sqlite3.Connection) -> bool:
+    """Return whether all messages are in the index."""
+    return connection.execute("SELECT 1 FROM search_progress WHERE above_id > 0").fetchone() is None
+
+
+def renew_slice(connection: sqlite3.Connection) -> bool:
+    """Write the next messages into the index. Return whether all are there now."""
+    if is_renewed(connection):
+        return True
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        # Another program may have written some meanwhile.
+        for (above_id,) in connection.execute("SELECT above_id FROM search_progress").fetchall():
+            _write(connection, list(_slice(connection, above_id)))
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+    return is_renewed(connection)
+
+
+def renew_first(connection: sqlite3.Connection) -> None:
+    """Write the newest messages into the index: all of a small store."""
+    any(renew_slice(connection) for _ in range(_AT_ONCE))
+
+
+def _empty(connection: sqlite3.Connection) -> None:
+    try:
+        connection.execute("INSERT INTO message_text (message_text) VALUES ('delete-all')")
+    except sqlite3.DatabaseError:
+        # FTS5 can't empty a damaged index. This is what an empty one has.
+        for table in ("data", "idx", "docsize"):
+            connection.execute(f"DELETE FROM message_text_{table}")
+        connection.execute("INSERT INTO message_text_data VALUES (1, x''), (10, x'00000000000000')")
+
+
+def _slice(connection: sqlite3.Connection, above_id: int) -> Iterator[tuple[int, str]]:
+    """Yield the ids and texts of the newest messages that are not in the index."""
+    num_chars = 0
+    rows = connection.execute(
+        "SELECT id, text FROM message WHERE id <= ? AND id > 0 ORDER BY id DESC LIMIT ?", (above_id, _SLICE)
+    )
+    for message_id, text in rows:
+        yield message_id, text
+        num_chars += len(text)
+        if num_chars >= _SLICE_CHARS:
+            break
+
+
+def _write(connection: sqlite3.Connection, messages: list[tuple[int, str]]) -> None:
+    # While they are not above `above_id`, no trigger writes them into the index.
+    connection.executemany(
+        "UPDATE message SET indexed = ?1, signs = ?2 WHERE id = ?3 AND (indexed IS NOT ?1 OR signs IS NOT ?2)",
+        [(indexed(text), signs(text), message_id) for message_id, text in messages],
+    )
+    end = messages[-1][0] - 1 if messages else 0
+    connection.execute("UPDATE search_progress SET above_id = ?", (end,))
+    if messages:
+        connection.execute(
+            "INSERT INTO message_text (rowid, text, signs, facts) "
+            "SELECT id, text, signs, facts FROM searchable WHERE id BETWEEN ? AND ? ORDER BY id",
+            (end + 1, messages[0][0]),
+        )
