@@ -194,7 +194,17 @@ class MessageTable:
         message_id = self._database.write(
             "INSERT INTO message (parent_id, role, text, indexed, signs, state, created_ms, record, model) "
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (parent_id, role, text, indexed(text), signs(text), state, now_ms, encoded(record), record and record.model),
+            (
+                parent_id,
+                role,
+                text,
+                indexed(text),
+                signs(text),
+                state,
+                now_ms,
+                encoded(record),
+                record and record.model,
+            ),
         )
         self._note(message_id)
         return Message(

@@ -253,9 +253,11 @@ END;
 CREATE TRIGGER message_changed AFTER UPDATE OF text, indexed, signs, state, role, model, created_ms ON message
 WHEN old.id > (SELECT above_id FROM search_progress) BEGIN
     INSERT INTO message_text (message_text, rowid, text, signs, facts)
-        SELECT 'delete', old.id, coalesce(old.indexed, old.text), old.signs, {_FACTS.format("old")} WHERE old.state <> 'streaming';
+        SELECT 'delete', old.id, coalesce(old.indexed, old.text), old.signs, {_FACTS.format("old")}
+        WHERE old.state <> 'streaming';
     INSERT INTO message_text (rowid, text, signs, facts)
-        SELECT new.id, coalesce(new.indexed, new.text), new.signs, {_FACTS.format("new")} WHERE new.state <> 'streaming';
+        SELECT new.id, coalesce(new.indexed, new.text), new.signs, {_FACTS.format("new")}
+        WHERE new.state <> 'streaming';
 END;
 """
 
@@ -269,7 +271,10 @@ COLUMNS: Mapping[str, tuple[str, str]] = {
     "conversation": ("id", "name root_id created_ms updated_ms trashed_ms pinned_ms folder archived_ms model uid"),
     "erased": ("id", "message_id conversation_id"),
     "kept_turn": ("key", "above_id first_id last_id conversation_id"),
-    "message": ("id", "parent_id role text state created_ms record name starred_ms model indexed pruned_ms pinned_ms signs"),
+    "message": (
+        "id",
+        "parent_id role text state created_ms record name starred_ms model indexed pruned_ms pinned_ms signs",
+    ),
     "piece": ("id", "message_id text tokens"),
     "preparation": ("conversation_id", "unsent asking"),
     "project": ("folder", "settings"),

@@ -5,6 +5,7 @@ Links never change, and ids are never given out again, so what was read once sta
 
 from __future__ import annotations
 
+import contextlib
 import json
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,7 +16,7 @@ from app.model.message import MessageId
 
 _MAX_READ = 20_000
 """If the lines that a search needs have more messages than this, the links of all messages are read."""
-_MAX_ID = 1 << 26
+_MAX_ID = 1 << 23
 """Larger ids come from damage. A store with one has a dictionary instead of an array."""
 
 _Links: TypeAlias = "array[int] | dict[MessageId, MessageId]"
@@ -39,11 +40,12 @@ class ParentLinks:
         ends[0] = 0
         for message_id in wanted:
             here = message_id
-            # Damaged links may be a circle.
-            for _ in range(len(links) + 1):
-                if here in ends:
-                    break
-                here = _parent(links, here)
+            # Damaged links may be a circle, or lead nowhere.
+            with contextlib.suppress(LookupError):
+                for _ in range(len(links) + 1):
+                    if here in ends:
+                        break
+                    here = links[here]
             ends[message_id] = ends.get(here, 0)
         return ends
 
@@ -51,12 +53,13 @@ class ParentLinks:
         """Yield a message and all above it, the topmost last."""
         links = self._above([message_id])
         here = message_id
-        # Damaged links may be a circle.
-        for _ in range(len(links) + 1):
-            if not here:
-                break
-            yield here
-            here = _parent(links, here)
+        # Damaged links may be a circle, or lead nowhere.
+        with contextlib.suppress(LookupError):
+            for _ in range(len(links) + 1):
+                if not here:
+                    break
+                yield here
+                here = links[here]
 
     def _above(self, message_ids: Iterable[MessageId]) -> _Links:
         """Return the links of these messages and of all above them, and maybe of others."""
@@ -68,10 +71,11 @@ class ParentLinks:
                 (json.dumps(list(message_ids)), _MAX_READ),
             )
             if len(rows) < _MAX_READ:
-                return {row[0]: row[1] or 0 for row in rows}
+                return {message_id: parent_id or 0 for message_id, parent_id in rows}
             (max_id,) = self._database.rows("SELECT max(id) FROM message")[0]
             if max_id > _MAX_ID:
-                return {row[0]: row[1] or 0 for row in self._database.rows("SELECT id, parent_id FROM message")}
+                rows = self._database.rows("SELECT id, parent_id FROM message")
+                return {message_id: parent_id or 0 for message_id, parent_id in rows}
             self._all = array("q", [0])
         links = self._all
         for message_id, parent_id in self._database.each(
@@ -79,11 +83,5 @@ class ParentLinks:
         ):
             if message_id <= _MAX_ID:
                 links.extend(0 for _ in range(message_id - len(links)))
-                links.append(parent_id if isinstance(parent_id, int) else 0)
+                links.append(parent_id if isinstance(parent_id, int) and parent_id > 0 else 0)
         return links
-
-
-def _parent(links: _Links, message_id: MessageId) -> MessageId:
-    if isinstance(links, dict):
-        return links.get(message_id, 0)
-    return links[message_id] if 0 < message_id < len(links) else 0

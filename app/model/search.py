@@ -1,7 +1,7 @@
 """Full-text search in the messages of all branches. Changes only the index, which can be rebuilt.
 
-Of all matches, the newest are ranked. FTS5's own rank would count each word in the whole index, and counting takes longer
-than finding.
+Of all matches, the newest are ranked. FTS5's own rank would count each word in the whole index, which takes longer than
+to find it.
 """
 
 from __future__ import annotations
@@ -148,7 +148,8 @@ class Search:
 
         Words are counted as letters in a row, as typed.
         """
-        words = [text for term in query.terms for text in {(indexed(term.text) or term.text).lower()} if len(text) > 2]
+        forms = ((indexed(term.text) or term.text).lower() for term in query.terms)
+        words = [form for form in forms if len(form) > 2]
         if not words or len(ids) < 2:
             return ids
         texts: dict[MessageId, str] = dict(
@@ -210,7 +211,7 @@ class Search:
 
 
 class _Homes:
-    """The conversations that show messages: the one whose own part has the message; else the last used that begins below.
+    """Which conversation shows a message: the one whose own part has it, or else the last used that begins below it.
 
     A pruned message hides all below it.
     """
@@ -266,10 +267,11 @@ def _facts(filters: Filters) -> str:
     if filters.model is not None:
         parts.append('"' + filters.model.replace('"', '""').replace("\0", " ") + '"*')
     if filters.since_ms is not None or filters.until_ms is not None:
-        months = _beginnings(_month(filters.since_ms or 0), _month(MAX_MS if filters.until_ms is None else filters.until_ms))
+        until_ms = MAX_MS if filters.until_ms is None else filters.until_ms
+        months = _beginnings(_month(filters.since_ms or 0), _month(until_ms))
         parts.append("(" + " OR ".join(f'"{_FACT}{month}"*' for month in months) + ")")
         if filters.role is None:
-            return f"(facts : ({' AND '.join(parts)}) NOT facts : \"{_FACT}root\")"
+            return f'(facts : ({" AND ".join(parts)}) NOT facts : "{_FACT}root")'
     return f"facts : ({' AND '.join(parts)})" if parts else ""
 
 

@@ -1,9 +1,9 @@
 """Prepares text for the search index, and parses queries. Independent of the database.
 
-Words are runs of letters and digits. Signs between them are as good as a space; but a sign of `+ # _ @ $` that is typed
-at a word, and a point before one, must stand there: `C` finds C++, and `C++` finds only C++. Letters are compared without
-capitals, and without marks that people leave out: ё is е, ł is l, ß is ss, and a vowel with an accent is one without.
-й is not и, and ä is a but not ae. docs/decisions.md says why.
+Words are runs of letters and digits, and signs between them are as good as a space. But a sign of `+ # _ @ $` that is
+typed at a word, and a point before one, must stand at the word: `C` finds C++, and `C++` finds only C++. Letters are
+compared without capitals, and without the marks that people leave out: ё is е, ł is l, ß is ss, á is a. й is not и, and
+ä is a, but not ae. Signs alone, such as `->`, must occur as typed. docs/decisions.md says why.
 
 Scripts without spaces (Chinese, Japanese, Thai and others, and Korean, whose words have endings) are indexed with each
 character as a word. A query in them is a phrase, so any run of characters can be found.
@@ -49,40 +49,9 @@ _TYPED = r'"([^"]*)("?)|(\S+)'
 _WORD = r"[^\W_]"
 _PARTS = rf"(?P<word>{_WORD}+)|(?P<sign>[+#_@$])(?P=sign)*|\.(?=[^\W\d_])"
 """Words, and the signs that count at a word: one repeated, or a point before a letter."""
-_SIGNS = 8
-"""Of a row of signs, so many are compared."""
-
-# `re` compiles these at their first use, because the large ones take milliseconds that the start does not need.
-_UNSPACED = (
-    "["
-    "\u0e00-\u0eff"  # Thai, Lao
-    "\u0f00-\u109f"  # Tibetan, Myanmar
-    "\u1780-\u17ff"  # Khmer
-    "\u1100-\u11ff\uac00-\ud7ff"  # Hangul
-    "\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u3105-\u312f\u31a0-\u31ff"  # radicals, kana, bopomofo
-    "\u3400-\u4dbf\u4e00-\ua4cf\uf900-\ufaff"  # Han, Yi
-    "\U00020000-\U0003ffff"
-    "]"
-)
-_POINTS = "[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670]+"
-"""Optional vowel points of Hebrew and Arabic, and the Arabic tatweel, which only lengthens words."""
-_FORMS = "[\uf900-\ufaff\ufb00-\ufdff\ufe70-\ufefc\uff00-\uffef]+"
-"""Compatibility forms: ligatures, letters of full or half width."""
-_LETTERS = (
-    "ёе ЁЕ ѐе ЀЕ ѝи ЍИ "  # Cyrillic
-    "łl ŁL øo ØO đd ĐD ħh ĦH ŧt ŦT ıi ßss ẞSS æae ÆAE œoe ŒOE "  # Latin letters that Unicode does not take apart
-    "آا أا إا ٱا ىي یي کك"  # Arabic: alef with and without hamza, the forms of yeh and kaf
-)
-"""Pairs of a letter and what it is compared as. The index itself removes the accents of Latin letters."""
-_TYPED = r'"([^"]*)("?)|(\S+)'
-
-_WORD = r"[^\W_]"
-# Possessive, so that a long word costs no more than its length.
-_SIGN_AFTER = rf"(?<!{_WORD})({_WORD}++)(([+#_@$])\3*+)"
-_SIGN_BEFORE = rf"(([+#_@$])\2*+|\.(?=[^\W\d_]))({_WORD}++)"
 _SIGNS = r"(?:[^\w\s]|_)+"
 _PRIVATE = 0xE000
-"""A byte of a sign is this character of Unicode's private area and those behind it, which the index takes for letters."""
+"""The first of 256 private characters of Unicode, which stand for a sign's bytes. The index takes them for letters."""
 
 
 @dataclass(frozen=True)
@@ -173,7 +142,8 @@ def excerpt(text: str, query: Query, *, length: int = 160) -> tuple[str, tuple[t
     # Replace each line break by one space, so that positions stay.
     shown = before + re.sub(r"\s", " ", text[start:end]) + after
     shift = len(before) - start
-    return shown, tuple((max(begin, start) + shift, min(stop, end) + shift) for begin, stop in spans if begin < end and stop > start)
+    inside = ((max(begin, start), min(stop, end)) for begin, stop in spans if begin < end and stop > start)
+    return shown, tuple((begin + shift, stop + shift) for begin, stop in inside)
 
 
 def has_letters(text: str) -> bool:

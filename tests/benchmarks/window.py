@@ -246,7 +246,7 @@ def _plant(path: Path, num_messages: int) -> None:
         for conversation, (first, number) in enumerate(((1, num_messages), (num_messages + 2, 2)), 1):
             database.executemany(
                 "INSERT INTO message (id, parent_id, role, text, indexed, signs, state, created_ms, record, model) "
-                "VALUES (?, ?, ?, ?, ?, 'complete', ?, ?, ?)",
+                "VALUES (?, ?, ?, ?, ?, ?, 'complete', ?, ?, ?)",
                 (_row(first, position) for position in range(number + 1)),
             )
             database.execute(
@@ -258,12 +258,13 @@ def _plant(path: Path, num_messages: int) -> None:
 
 def _row(first: int, position: int) -> tuple[object, ...]:
     if position == 0:
-        return first, None, "root", "", "", 1, None, None
+        return first, None, "root", "", "", None, 1, None, None
     is_answer = position > 1 and position % 2 == 1
     role = "system" if position == 1 else "assistant" if is_answer else "user"
     text = {"system": "", "user": _SENTENCE, "assistant": _ANSWER}[role]
     record = encoded(_RECORD) if is_answer else None
-    return first + position, first + position - 1, role, text, indexed(text), 1, record, "guide" if is_answer else None
+    model = "guide" if is_answer else None
+    return first + position, first + position - 1, role, text, indexed(text), signs(text), 1, record, model
 
 
 def _words(text: str) -> list[str]:

@@ -43,7 +43,7 @@ def _found(store: Store, typed: str, **filters: object) -> list[str]:
         ("branch", ["A branch of a tree", "Branches grow"]),
         ("branch ", ["A branch of a tree"]),
         ("bra", ["A branch of a tree", "Branches grow"]),
-        ("b", ["A branch of a tree", "Branches grow", "a -> b", "die Börse"]),
+        ("b", ["A branch of a tree", "Branches grow", "__a_b__(g++)", "a -> b", "die Börse"]),
         ("tree branch", ["A branch of a tree"]),
         ('"branch of a"', ["A branch of a tree"]),
         ('"of branch"', []),
@@ -52,6 +52,38 @@ def _found(store: Store, typed: str, **filters: object) -> list[str]:
         ("BÖRSE", ["die Börse"]),
         ("borse", ["die Börse"]),
         ("don't", ["I don't"]),
+        ("c++ ", ["C++17, C# and .NET"]),
+        ("C+", ["C++17, C# and .NET"]),
+        ("C+ ", []),
+        ("c", ["C++17, C# and .NET"]),
+        ("c ", ["C++17, C# and .NET"]),
+        ("C++17", ["C++17, C# and .NET"]),
+        ("C++1 ", []),
+        ("c#", ["C++17, C# and .NET"]),
+        ("f#", []),
+        (".net", ["C++17, C# and .NET"]),
+        (".and", []),
+        ('"C# and .NET"', ["C++17, C# and .NET"]),
+        ('"C++ .NET"', []),
+        ('"and C#"', []),
+        ("a_b", ["__a_b__(g++)"]),
+        ("__a_b__", ["__a_b__(g++)"]),
+        ("_a_b", []),
+        ("g++", ["__a_b__(g++)"]),
+        (").", []),
+        ("(", ["__a_b__(g++)"]),
+        ("елка", ["Ёлка"]),
+        ("ЁЛКА", ["Ёлка"]),
+        ("мои", []),
+        ("мой", ["мой за\u0301мок"]),
+        ("замок", ["мой за\u0301мок"]),
+        ("strasse", []),
+        ("grossstrasse", ["Łódź, Großstraße"]),
+        ("GROßSTRASSE", ["Łódź, Großstraße"]),
+        ("lodz", ["Łódź, Großstraße"]),
+        ("boerse", []),
+        ("οδος", ["ΟΔΌΣ"]),
+        ("احمد", ["أحمد"]),
         ("木", ["枝は木の一部です。"]),
         ("一部", ["枝は木の一部です。"]),
         ("部一", []),
@@ -89,6 +121,13 @@ def test_search_as_you_type(store: Store, typed: str, found: list[str]) -> None:
         "ＡＢＣ",
         "a -> b",
         "so 😀 so",
+        "C++17, C# and .NET",
+        "__a_b__(g++)",
+        "Ёлка",
+        "мой за\u0301мок",
+        "Łódź, Großstraße",
+        "ΟΔΌΣ",
+        "أحمد",
     )
     assert _found(store, typed) == found
 
@@ -189,8 +228,11 @@ def test_the_best_hit_comes_first_with_its_branch(store: Store) -> None:
     often = store.add(planted.conversation_id, planted.ids["u4"], "assistant", "leaf leaf")
     first, second = store.search.find("leaf")
     assert [first.message.id, second.message.id] == [often.id, once.id]
-    assert tuple(store.search.line(first.message.id)[2:]) == (planted.ids["u1"], planted.ids["a3"], planted.ids["u4"], often.id)
-    assert tuple(store.search.line(second.message.id)[2:]) == (*(planted.ids[label] for label in ("u1", "a1", "u2", "a2")), once.id)
+    assert store.search.line(first.message.id)[2:] == [*(planted.ids[label] for label in ("u1", "a3", "u4")), often.id]
+    assert store.search.line(second.message.id)[2:] == [
+        *(planted.ids[label] for label in ("u1", "a1", "u2", "a2")),
+        once.id,
+    ]
     assert first.conversation.id == planted.conversation_id
     (other,) = store.search.find("a3")
     assert (other.version, other.num_versions) == (2, 2)

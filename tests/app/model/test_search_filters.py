@@ -7,7 +7,16 @@ from datetime import datetime
 import pytest
 
 from app.model.search import NO_FILTERS
-from app.model.search_filters import KEYS, MARKS, NoDayError, split_query, valid_filters, valid_marks, with_filter, with_mark
+from app.model.search_filters import (
+    KEYS,
+    MARKS,
+    NoDayError,
+    split_query,
+    valid_filters,
+    valid_marks,
+    with_filter,
+    with_mark,
+)
 
 
 def test_filter_words_are_not_searched_for() -> None:
@@ -22,9 +31,11 @@ def test_unknown_filters_are_searched_for() -> None:
         assert split_query(typed) == (typed, NO_FILTERS)
 
 
-@pytest.mark.parametrize("typed", ["after:tomorrow", "heap before:2026-13-01", "after:", 'AFTER:"2026-02-30"', "before:1"])
+@pytest.mark.parametrize(
+    "typed", ["after:tomorrow", "heap before:2026-13-01", "after:", 'AFTER:"2026-02-30"', "before:1"]
+)
 def test_a_date_that_is_none_is_said(typed: str) -> None:
-    with pytest.raises(NoDayError, match="as in (after|before):2026-01-31"):
+    with pytest.raises(NoDayError, match=r"as in (after|before):2026-01-31"):
         split_query(typed)
 
 
