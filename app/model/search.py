@@ -106,7 +106,7 @@ class Search:
 
     def _find(self, typed: str, filters: Filters, limit: int) -> list[Hit]:
         query = parse_query(typed)
-        if not query and filters == NO_FILTERS:
+        if (not query and filters == NO_FILTERS) or _has_no_time(filters):
             return []
         homes = _Homes(self._database, self._links)
         hits: list[Hit] = []
@@ -257,6 +257,10 @@ class _Homes:
                         break
                     self._below[message_id] = conversation_id
         return self._below
+
+
+def _has_no_time(filters: Filters) -> bool:
+    return filters.since_ms is not None and filters.until_ms is not None and filters.since_ms > filters.until_ms
 
 
 def _facts(filters: Filters) -> str:

@@ -147,8 +147,14 @@ def excerpt(text: str, query: Query, *, length: int = 160) -> tuple[str, tuple[t
 
 
 def has_letters(text: str) -> bool:
-    """Return whether a text has anything that the index takes for a letter or digit."""
-    return any(unicodedata.category(character)[0] in "LMN" and character != "\ufe0f" for character in text)
+    """Return whether a text has anything that the index takes for a letter or digit.
+
+    Marks are a part of a letter, but those of scripts without spaces are indexed by themselves.
+    """
+    return any(
+        unicodedata.category(each)[0] in "LN" or (unicodedata.category(each)[0] == "M" and re.match(_UNSPACED, each))
+        for each in text
+    )
 
 
 def _signed_words(form: str) -> list[tuple[str, int]]:

@@ -4446,6 +4446,10 @@
         </translation>
     </message>
     <message>
+        <source>The search index is being written again. Older messages are not found yet.</source>
+        <translation>Das Suchverzeichnis wird neu geschrieben. Ältere Nachrichten werden noch nicht gefunden.</translation>
+    </message>
+    <message>
         <source>No results with these filters. Remove a filter to find more.</source>
         <translation>Keine Ergebnisse mit diesen Filtern. Entfernen Sie einen Filter, um mehr zu finden.</translation>
     </message>
@@ -6053,6 +6057,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Nicht gesendeter Text oder Einstellungen eines Gesprächs sind ungültig und werden nicht verwendet: {names}. Die übrigen gelten. Der gespeicherte Text bleibt als {file} erhalten.</translation>
     </message>
     <message>
+        <source>Write a date behind “{key}:”, as in {key}:2026-01-31.</source>
+        <translation>Schreiben Sie hinter „{key}:“ ein Datum, etwa {key}:2026-01-31.</translation>
+    </message>
+    <message>
         <source>`{key}` has an unknown type ({kind})</source>
         <translation>`{key}` hat einen unbekannten Typ ({kind})</translation>
     </message>
@@ -6371,6 +6379,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>the tensor {name} overlaps another one</source>
         <translation>der Tensor {name} überlappt einen anderen</translation>
+    </message>
+    <message>
+        <source>“{typed}” is not a date that can be searched for, so nothing was searched. Write the year, the month and the day, as in {key}:2026-01-31. To find the text itself, put it in quotation marks.</source>
+        <translation>„{typed}“ ist kein Datum, nach dem gesucht werden kann; es wurde nichts gesucht. Schreiben Sie Jahr, Monat und Tag, etwa {key}:2026-01-31. Um den Text selbst zu finden, setzen Sie ihn in Anführungszeichen.</translation>
     </message>
     <message>
         <source>its format version is missing</source>

@@ -119,6 +119,8 @@ def test_search_and_list_answer_as_json(folder: Path) -> None:
     (hit,) = json.loads(_bough("search", "a3", "from:answer", "--json", folder=folder).stdout)
     assert (hit["version"], hit["num_versions"], hit["path"][-1]) == (2, 2, hit["message_id"])
     assert json.loads(_bough("search", "a3", "from:you", "--json", folder=folder).stdout) == []
+    wrong = _bough("search", "a3", "after:2026-02-30", folder=folder)
+    assert (wrong.returncode, wrong.stdout, wrong.stderr[:26]) == (1, "", "“2026-02-30” is not a date")
 
 
 def test_unreadable_arguments_are_reported_without_a_traceback(folder: Path, tmp_path: Path) -> None:

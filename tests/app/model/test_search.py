@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import unicodedata
+import random
 from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.model.message import Message, Record
+from app.model.message import Message, Record, Role
 from app.model.search import Filters
 from app.model.search_index import excerpt, parse_query
 from app.model.store import Store
@@ -132,78 +133,6 @@ def test_search_as_you_type(store: Store, typed: str, found: list[str]) -> None:
     assert _found(store, typed) == found
 
 
-_PIECES = [
-    "ast",
-    "as",
-    "Zweig",
-    "zweige",
-    "börse",
-    "bor",
-    "木",
-    "枝",
-    "木の",
-    "한글",
-    "กิ่ง",
-    "e\u0301t\u00e9",
-    " ",
-    " ",
-    "-",
-    "\n",
-    "😀",
-]
-_texts = st.lists(st.sampled_from(_PIECES), min_size=1, max_size=12).map("".join)
-
-
-def _words(text: str) -> list[str]:
-    """Return the words of a text as a user sees them, and the single characters of scripts without spaces."""
-    words, word = [], ""
-    for character in unicodedata.normalize("NFC", text).lower():
-        plain = unicodedata.normalize("NFD", character)[0] if character < "\u0e00" else character
-        is_alone = "\u0e00" <= character < "\U00010000"
-        if is_alone or not plain.isalnum():
-            words += [word] if word else []
-            words += [character] if is_alone else []
-            word = ""
-        else:
-            word += plain
-    return [*words, word] if word else words
-
-
-def _holds(text: str, phrase: list[str], *, is_open: bool) -> bool:
-    words = _words(text)
-    for start in range(len(words) - len(phrase) + 1):
-        here = words[start : start + len(phrase)]
-        if here == phrase or (is_open and here[:-1] == phrase[:-1] and here[-1].startswith(phrase[-1])):
-            return True
-    return False
-
-
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(texts=st.lists(_texts, min_size=1, max_size=6), typed=_texts, is_phrase=st.booleans())
-def test_search_finds_the_same_as_a_look_at_every_message(
-    tmp_path_factory: pytest.TempPathFactory, texts: list[str], typed: str, is_phrase: bool
-) -> None:
-    typed = " ".join(typed.replace("😀", "").replace("-", "").split())
-    with contextlib.closing(Store(tmp_path_factory.mktemp("store") / "store.sqlite3")) as store:
-        _tell(store, *texts)
-        if is_phrase:
-            expected = [text for text in texts if _words(typed) and _holds(text, _words(typed), is_open=False)]
-            found = _found(store, f'"{typed}"')
-        else:
-            terms = [_words(term) for term in typed.split()]
-            expected = [
-                text
-                for text in texts
-                if terms
-                and all(_holds(text, term, is_open=number == len(terms) - 1) for number, term in enumerate(terms))
-            ]
-            found = _found(store, typed)
-        assert found == sorted(expected)
-        # This still holds after everything is indexed again.
-        store.search.rebuild()
-        assert _found(store, f'"{typed}"' if is_phrase else typed) == found
-
-
 @settings(max_examples=150)
 @given(typed=st.text(max_size=30), text=st.text(max_size=80))
 def test_any_query_is_accepted_and_every_mark_lies_in_its_excerpt(typed: str, text: str) -> None:
@@ -295,6 +224,68 @@ def test_many_invisible_messages_hide_no_hit(store: Store, monkeypatch: pytest.M
     assert _found(store, "leaf") == ["leaf kept", "leaf kept, too"]
     store.messages.prune([kept[0].id])
     assert _found(store, "leaf") == []
+
+
+def test_hits_far_down_a_chain_have_their_conversation(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.model.parent_links._MAX_READ", 3)
+    planted = plant(store, "u1-a1-u2-a2-u3-a3 | a1-u4-a4")
+    fork = store.fork_conversation("fork", planted.ids["a2"])
+    for label, conversation_id in (("a1", planted.conversation_id), ("u3", fork.id), ("a4", planted.conversation_id)):
+        (hit,) = store.search.find(f"{label} ")
+        assert hit.conversation.id == conversation_id
+    assert store.search.line(planted.ids["u4"])[2:] == [planted.ids[label] for label in ("u1", "a1", "u4")]
+    # Messages and conversations that came after the links were read.
+    last = store.add(planted.conversation_id, planted.ids["a4"], "user", "u5")
+    later = store.fork_conversation("later", planted.ids["a4"])
+    assert store.search.find("u5")[0].conversation.id == later.id
+    store.conversations.trash(later.id)
+    assert store.search.find("u5")[0].conversation.id == planted.conversation_id
+    store.conversations.trash(planted.conversation_id)
+    assert store.search.find("u5") == []
+    assert store.search.find("u1")[0].conversation.id == fork.id
+    assert last.id in store.search.line(last.id)
+
+
+def test_a_circle_of_damaged_links_ends(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    planted = plant(store, "u1-a1-u2")
+    with sql(tmp_path / "store.sqlite3") as database:
+        database.execute("UPDATE message SET parent_id = ? WHERE id = ?", (planted.ids["u2"], planted.ids["u1"]))
+    assert store.search.find("a1") == []
+    monkeypatch.setattr("app.model.parent_links._MAX_READ", 1)
+    assert store.search.find("a1") == []
+    assert len(store.search.line(planted.ids["a1"])) == 3
+
+
+def test_filters_find_what_a_look_at_every_message_finds(store: Store, tmp_path: Path) -> None:
+    question = _tell(store, "leaf 0")[0]
+    draw = random.Random(3)
+    days = [date(2024, 1, 1) + timedelta(days=draw.randrange(1500)) for _ in range(60)]
+    for number, day in enumerate(days, 1):
+        role: Role = draw.choice(["user", "assistant", "note"])
+        record = Record(model=draw.choice(["guide", "/models/Qwen-4B"])) if role == "assistant" else None
+        added = store.add(1, question.id, role, f"leaf {number}", record=record)
+        with sql(tmp_path / "store.sqlite3") as database:
+            time_ms = datetime(day.year, day.month, day.day, 12, tzinfo=UTC).timestamp() * 1000
+            database.execute("UPDATE message SET created_ms = ? WHERE id = ?", (int(time_ms), added.id))
+    messages = [store.messages.get(hit.message.id) for hit in store.search.find("leaf", limit=100)]
+    assert len(messages) == 61
+    for _ in range(40):
+        since, until = (draw.choice([None, draw.randrange(1_700_000_000_000, 1_850_000_000_000)]) for _ in range(2))
+        wanted: Role | None = draw.choice([None, "user", "assistant", "note"])
+        model = draw.choice([None, "qwen", "models qwen", "nobody"])
+        expected = [
+            message.text
+            for message in messages
+            if (since is None or message.created_ms >= since)
+            and (until is None or message.created_ms <= until)
+            and wanted in (None, message.role)
+            and (model is None or (message.record is not None and "Qwen" in message.record.model and model != "nobody"))
+        ]
+        filters = {"since_ms": since, "until_ms": until, "role": wanted, "model": model}
+        assert _found(store, "leaf ", **filters) == sorted(expected)
+        if any(value is not None for value in filters.values()):
+            found = _found(store, "", **filters)
+            assert [text for text in found if text] == sorted(expected)
 
 
 def test_filters(store: Store, tmp_path: Path) -> None:

@@ -115,7 +115,7 @@ def _found(store: Store, typed: str) -> list[str]:
 
 def _part_of(texts: Sequence[str], at: int) -> str:
     """Return a part of one of the texts, which often finds something."""
-    text = texts[at % len(texts)]
+    text = unicodedata.normalize("NFC", texts[at % len(texts)])
     return text[at % 5 : at % 5 + 2 + at % 7]
 
 

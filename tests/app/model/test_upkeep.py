@@ -203,6 +203,30 @@ def test_a_search_index_that_does_not_match_the_messages_is_rebuilt(store: Store
     assert len(Backups(path).files()) == 1
 
 
+def test_the_rest_of_a_search_index_is_written_in_the_background_and_goes_on_after_a_stop(
+    store: Store, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.model.search_renewal._SLICE", 2)
+    monkeypatch.setattr("app.model.search_renewal._AT_ONCE", 1)
+    monkeypatch.setattr("app.model.upkeep._PAUSE_S", 0.0)
+    planted = plant(store, "u1-a1-u2-a2-u3-a3")
+    store.search.begin_again()
+    found = [label for label in ("u1", "a1", "u2", "a2", "u3", "a3") if store.search.find(label)]
+    assert found == ["u3", "a3"]
+    assert not store.search.is_complete
+    # What is written meanwhile is found at once.
+    store.set_text(planted.ids["a1"], "changed")
+    store.add(planted.conversation_id, planted.ids["a3"], "user", "u4")
+    assert store.search.find("changed") == []
+    assert [hit.message.text for hit in store.search.find("u4")] == ["u4"]
+    store.close()
+    _look(path)
+    with contextlib.closing(Store(path)) as again:
+        assert again.search.is_complete
+        assert all(again.search.find(label) for label in ("u1", "changed", "u2", "a2", "u3", "a3", "u4"))
+        assert again.search.find("a1") == []
+
+
 # --- older versions ------------------------------------------------------------------------------------------
 
 

@@ -385,6 +385,26 @@ def test_a_filter_is_both_a_button_and_a_word_and_they_stay_in_sync(user: User) 
     assert not panel.chips.starred.isChecked()
 
 
+def test_a_date_that_is_none_and_an_index_with_gaps_are_said(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    _planted(user, "u1 giraffe-a1 giraffe")
+    panel = _search(user, "giraffe after:2026-02-30")
+    assert panel.hint.isVisible()
+    assert panel.hint.text().startswith("“2026-02-30” is not a date")
+    monkeypatch.setattr("app.model.search_renewal._SLICE", 1)
+    monkeypatch.setattr("app.model.search_renewal._AT_ONCE", 1)
+    user.application.store.search.begin_again()
+    panel = _search(user, "giraffe")
+    assert panel.list.model().rowCount() == 1
+    assert "Older messages are not found yet" in panel.status.text()
+    panel = _search(user, "u1 giraffe")
+    assert panel.hint.isVisible()
+    assert "Older messages are not found yet" in panel.status.text()
+    user.application.store.search.rebuild()
+    panel = _search(user, "giraffe")
+    assert panel.list.model().rowCount() == 2
+    assert "Older messages" not in panel.status.text()
+
+
 def test_an_empty_search_explains_where_it_searches(user: User) -> None:
     user.window.action("search_all").trigger()
     panel = user.window.dialogs.search

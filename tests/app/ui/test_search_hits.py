@@ -29,9 +29,7 @@ def test_excerpts_of_answers_show_no_marks_and_the_same_words_are_highlighted(
     found = tuple((start, start + 4) for start in [excerpt.find("Fork")] if start >= 0)
     message = Message(id=2, parent_id=1, role=role, text=excerpt)
     conversation = Conversation(id=1, name="Forks", root_id=1, created_ms=0, updated_ms=0)
-    hit = Hit(
-        message=message, conversation=conversation, path=(2,), version=1, num_versions=1, excerpt=excerpt, marks=found
-    )
+    hit = Hit(message=message, conversation=conversation, version=1, num_versions=1, excerpt=excerpt, marks=found)
     hits.show_hits([hit])
     chosen = hits.chosen
     assert chosen is not None
