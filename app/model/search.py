@@ -154,7 +154,7 @@ class Search:
             return ids
         texts: dict[MessageId, str] = dict(
             self._database.rows(
-                f"SELECT id, substr(coalesce(indexed, text), 1, {_RANKED_CHARS}) FROM message "
+                f"SELECT id, substr(coalesce(indexed, text, ''), 1, {_RANKED_CHARS}) FROM message "
                 "WHERE id IN (SELECT value FROM json_each(?))",
                 (json.dumps(ids),),
             )

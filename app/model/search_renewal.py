@@ -75,7 +75,9 @@ def _slice(connection: sqlite3.Connection, above_id: int) -> Iterator[tuple[int,
     rows = connection.execute(
         "SELECT id, text FROM message WHERE id <= ? AND id > 0 ORDER BY id DESC LIMIT ?", (above_id, _SLICE)
     )
-    for message_id, text in rows:
+    for message_id, found in rows:
+        # A damaged row may have any type.
+        text = found if isinstance(found, str) else ""
         yield message_id, text
         num_chars += len(text)
         if num_chars >= _SLICE_CHARS:
