@@ -414,7 +414,7 @@ def change_the_theme(visitor: Visitor) -> dict[str, Any]:
     QTest.keyClick(settings.list, Qt.Key.Key_Home)
     was_dark = _is_dark(visitor)
     visitor.click(settings.general.theme.buttons[1 if was_dark else 2])
-    expect(_is_dark(visitor) != was_dark, "the theme did not change")
+    visitor.wait("the other theme", lambda: _is_dark(visitor) != was_dark)
     QTest.keyClick(settings, Qt.Key.Key_Escape)
     visitor.click(visitor.find(QToolButton, "Close notice"))
     visitor.press_key_of("write")

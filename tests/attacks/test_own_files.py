@@ -232,6 +232,7 @@ _READS_AS_IT_IS = {
     "app/catalog/facts.py": "mlx-lm's own module, and the beginning of a listed README",
     "app/catalog/good_models.py": "Bough's resources",
     "app/files/documents.py": "in a process of its own, behind a check",
+    "app/model/imports/database_file.py": "a log beside a database, behind a check",
     "app/model/exports/docx_file.py": "Bough's resources",
     "app/model/exports/highlighting.py": "Bough's resources",
     "app/model/exports/html.py": "Bough's resources",

@@ -315,8 +315,8 @@ def test_a_command_is_accepted_refused_or_cancelled_with_the_same_work_however_m
 
 def test_a_line_that_is_too_long_is_refused_with_its_id(shared_worker: StdioWorker):
     text = b"x" * MAX_MESSAGE_BYTES
-    shared_worker.send_line(b'{"type": "generate", "request_id": "long", "text": "' + text + b'"}')
-    [failed] = shared_worker.events_until_end("long")
+    shared_worker.send_line(b'{"type": "generate", "request_id": "too long", "text": "' + text + b'"}')
+    [failed] = shared_worker.events_until_end("too long")
     assert (failed["kind"], "MiB" in failed["message"]) == ("bad_request", True)
     assert shared_worker.result("list_hooks")["type"] == "hooks_listed"
 

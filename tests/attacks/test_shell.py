@@ -173,7 +173,10 @@ def test_no_export_has_a_hostile_name(data: Path, tmp_path: Path) -> None:
         *(("export", "--all", "--format", each, "--out", tmp_path / each, "--data-dir", data) for each in FORMATS)
     )
     for format_, outcome in zip(FORMATS, outcomes, strict=True):
-        assert (outcome.code, outcome.errors.strip()) == (0, ""), format_
+        assert outcome.code == 0, format_
+        # Conversations that have nothing for a format are named.
+        assert not unsafe(outcome.errors)
+        assert len(outcome.errors.splitlines()) <= 1
         files = sorted((tmp_path / format_).iterdir())
         assert sorted(outcome.out.split("\n")[:-1]) == [str(file) for file in files]
         for file in files:

@@ -144,13 +144,13 @@ def test_a_key_can_be_changed_removed_and_reset(user: User) -> None:
         _settings(user).close()
 
 
-def test_settings_take_effect_at_once(user: User) -> None:
+def test_settings_take_effect_without_a_further_click(user: User) -> None:
     settings = _settings(user)
     general, program = settings.general, user.controller.program
     try:
         small = user.window.composer.text.font().pixelSize()
         general.text_size.setValue(15)
-        assert user.window.composer.text.font().pixelSize() > small
+        user.bot.waitUntil(lambda: user.window.composer.text.font().pixelSize() > small, timeout=PATIENCE_MS)
         general.theme.choose(2)
         assert program.settings.theme == "dark"
         settings.answers.overflow.choose(1)

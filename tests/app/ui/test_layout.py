@@ -156,6 +156,7 @@ def test_the_panel_is_never_painted_squeezed_while_the_list_of_hooks_arrives(use
 def test_a_long_notice_can_be_scrolled_in_a_low_window_and_squeezes_nothing(user: User) -> None:
     window, banner = user.window, user.window.banner
     user.controller.program.preferences.change(text_percent=150)
+    user.wait_for_look()
     # The page for comparing versions exists, as it does after its first use.
     assert window.side_by_side.isHidden()
     window.resize(640, 420)
@@ -264,6 +265,7 @@ def test_a_gauge_that_comes_and_goes_changes_no_other_button(user: User) -> None
 def test_the_title_gets_the_room_that_the_models_name_leaves(user: User) -> None:
     window, header = user.window, user.window.header
     user.controller.program.preferences.change(text_percent=150)
+    user.wait_for_look()
     header.show_title("A conversation with a title that is longer than any window is wide " * 3)
     for width in (360, 520, 640):
         window.resize(width, 700)
@@ -280,6 +282,7 @@ def test_editing_in_a_low_window_shows_the_whole_field_and_its_cost(user: User) 
     window = user.window
     user.ask("What is a branch?")
     user.controller.program.preferences.change(text_percent=150)
+    user.wait_for_look()
     window.resize(640, 420)
     user.bot.waitUntil(lambda: window.width() == 640, timeout=PATIENCE_MS)
     question = user.controller.shown.path[-2]
