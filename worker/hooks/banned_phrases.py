@@ -5,10 +5,10 @@ Compares text, not tokens, and ignores case. A phrase may begin inside a word. O
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Sequence
 
 from worker.decision import Decision
+from worker.normalizing import normalized
 from worker.step import Step
 
 _MAX_TOKENS_PER_CHARACTER = 4
@@ -62,4 +62,4 @@ class Hook:
 
 def _folded(text: str) -> str:
     """Fold the case of a text, and remove the dot above that "İ" leaves behind its "i"."""
-    return unicodedata.normalize("NFC", text.casefold().replace("i\u0307", "i"))
+    return normalized("NFC", text.casefold().replace("i\u0307", "i"))

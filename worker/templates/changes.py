@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import Any
 
+from worker.normalizing import normalized
 from worker.sentence import Sentence
 from worker.templates.turn import Marks, Turn
 from worker.text.control_tokens import reasoning_end
@@ -170,7 +171,7 @@ def _added(spelled: str, num_same: int) -> Sentence:
 
 def _letters(text: str) -> str:
     """Return the visible characters of a text, ignoring case, accents and variant forms."""
-    return unicodedata.normalize("NFKD", text.casefold()).casefold().translate(_LETTERS)
+    return normalized("NFKD", text.casefold()).casefold().translate(_LETTERS)
 
 
 def _words(text: str) -> str:
@@ -178,7 +179,7 @@ def _words(text: str) -> str:
 
     Spaces beside other characters are left out, because some tokenizers add them there.
     """
-    plain = unicodedata.normalize("NFKD", text.casefold()).casefold().translate(_WORDS)
+    plain = normalized("NFKD", text.casefold()).casefold().translate(_WORDS)
     return " ".join(_BETWEEN_WORDS.sub(r"\1", plain).split())
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from app.model.message import Message, Record, Role
 from app.model.search import Filters
-from app.model.search_index import excerpt, parse_query
+from app.model.search_index import excerpt, indexed, parse_query
 from app.model.store import Store
 from tests.app.model.stores import sql
 from tests.app.trees import plant
@@ -148,6 +148,12 @@ def test_no_query_raises(store: Store, typed: str) -> None:
     if not store.conversations.all():
         _tell(store, "A branch of a tree", "->")
     store.search.find(typed)
+
+
+def test_each_character_without_spaces_is_a_word_of_the_index() -> None:
+    assert indexed("a漢字b カナ") == "a 漢  字 b  カ  ナ "
+    # A pile of marks that would take a minute to sort.
+    assert (indexed("a" + "\u0301\u0316" * 150_000 + "漢") or "")[-4:].endswith(" 漢 ")
 
 
 def test_the_best_hit_comes_first_with_its_branch(store: Store) -> None:

@@ -17,6 +17,7 @@ import mlx.core as mx
 import numpy as np
 import pytest
 from tokenizers import Tokenizer
+from typing_extensions import override
 
 from tests.architectures import small_gemma3, small_lfm2, small_llama, small_mamba, write_random_model
 from tests.long import in_long_runs
@@ -49,6 +50,7 @@ from worker.protocol import (
 from worker.requests.engine import Engine
 from worker.requests.request import Request, Ticket
 from worker.server import Server
+from worker.text.tokenizing import Patience
 
 CONFIGS: dict[str, Callable[[int], dict[str, Any]]] = {
     "llama": small_llama,
@@ -545,3 +547,76 @@ def test_the_cache_knows_the_origin_and_log_probability_of_each_token(model: Lan
             assert (one.id, one.origin.name.lower()) == (other.id, other.origin)
             assert one.bytes == model.vocabulary.bytes[other.id]
             assert one.logprob == (None if other.logprob is None else pytest.approx(other.logprob))
+
+
+class _Interrupting(Patience):
+    """Calls `meanwhile` at each text that is tokenized, as for a very long one."""
+
+    @override
+    def note(self, num_chars: int) -> None:
+        self._go_on()
+
+
+@pytest.fixture
+def engine_meanwhile(model: LanguageModel, monkeypatch: pytest.MonkeyPatch) -> tuple[Engine, list[Event], list[bool]]:
+    """An engine that does one more step whenever a prompt is made, its events, and `is_beginning` at each token."""
+    engine = Engine(model)
+    events: list[Event] = []
+    while_decoding: list[bool] = []
+    decode, is_inside = engine._decode, False  # pyright: ignore[reportPrivateUsage]
+
+    def watched() -> Iterator[Event]:
+        while_decoding.append(engine.is_beginning)
+        return decode()
+
+    def meanwhile() -> bool:
+        nonlocal is_inside
+        if engine.is_beginning and not is_inside:
+            is_inside = True
+            events.extend(engine.step(is_meanwhile=True))
+            is_inside = False
+            # The prompt is still being made.
+            assert engine.is_beginning
+        return True
+
+    monkeypatch.setattr(engine, "_decode", watched)
+    monkeypatch.setattr(model.vocabulary, "patience", _Interrupting(meanwhile))
+    return engine, events, while_decoding
+
+
+def test_the_end_of_a_cancelled_answer_comes_before_what_others_write_while_a_prompt_is_made(
+    engine_meanwhile: tuple[Engine, list[Event], list[bool]],
+):
+    engine, events, _ = engine_meanwhile
+    tickets = {name: Ticket(name) for name in ("cancelled", "other", "new")}
+    for name in ("cancelled", "other"):
+        engine.add(Generate(request_id=name, text="Hello", max_tokens=100), tickets[name])
+    while len({event.request_id for event in events if isinstance(event, Chunk)}) < 2:
+        events += engine.step()
+    tickets["cancelled"].cancel()
+    engine.add(Generate(request_id="new", text="And then", max_tokens=2), tickets["new"])
+    events.clear()
+    while not any(isinstance(event, Finished) and event.request_id == "new" for event in events):
+        events += engine.step()
+    assert isinstance(events[0], Finished)
+    assert events[0].request_id == "cancelled"
+    assert {event.request_id for event in events[1:]} == {"other", "new"}
+
+
+def test_an_answer_that_goes_on_while_a_prompt_is_made_is_not_taken_for_its_beginning(
+    engine_meanwhile: tuple[Engine, list[Event], list[bool]],
+):
+    engine, events, while_decoding = engine_meanwhile
+    engine.add(Generate(request_id="other", text="Hello", max_tokens=100), Ticket("other"))
+    while not any(isinstance(event, Chunk) for event in events):
+        events += engine.step()
+    events.clear()
+    while_decoding.clear()
+    engine.add(Generate(request_id="new", text="And then", max_tokens=2), Ticket("new"))
+    while not events:
+        engine.step()
+    # The answer got a token inside of a step. If it had been stopped there, it would have been broken.
+    assert {event.request_id for event in events} == {"other"}
+    assert while_decoding
+    assert not any(while_decoding)
+    assert not engine.is_beginning
