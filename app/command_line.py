@@ -38,6 +38,13 @@ def parser() -> argparse.ArgumentParser:
     which.add_argument("--conversation", action="append", metavar="NAME", help="a name or id; repeatable")
     give.add_argument("--format", required=True, type=_format, choices=FORMATS)
     give.add_argument("--out", required=True, type=Path, metavar="DIR", help="the folder for the files")
+    give.add_argument(
+        "--lines",
+        choices=("chat", "completion", "preference"),
+        default="chat",
+        help="the lines of a folder for training (mlx-lm, trl, axolotl): branches, branches whose last answer is "
+        "separate, or pairs of answers",
+    )
     give.add_argument("--branch", action="store_true", help="only the visible branch, not the whole tree")
     give.add_argument("--no-reasoning", action="store_true", help="leave out the models' reasoning")
     give.add_argument("--no-system-prompts", action="store_true", help="leave out system prompts")

@@ -9,20 +9,34 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from msgspec import Struct
 
+from app.export.training_folder import TrainingFolder
 from app.model.database import StoreError
 from app.model.exports import files
 from app.model.exports.bough_file import bough_file
 from app.model.exports.captions import is_shown, title
 from app.model.exports.excerpt import Excerpt, Options, branch, selection, whole_tree
-from app.model.exports.files import NEEDS_QT, ONE_FILE, Format, Piece, file_name, suffix, whole_file, written
+from app.model.exports.files import (
+    NEEDS_QT,
+    ONE_FILE,
+    TRAINERS,
+    Format,
+    Piece,
+    Trainer,
+    file_name,
+    suffix,
+    whole_file,
+    written,
+)
 from app.model.exports.fine_tuning import openai_records, preference_records, sharegpt_records
 from app.model.exports.html import html
 from app.model.exports.markdown import markdown
 from app.model.exports.plain_text import plain_text
+from app.model.exports.training_records import training_records
+from app.model.exports.training_turns import Losses
 from app.model.message import MessageId
 from app.model.store import Store
 from worker.sentence import Sentence, SentenceError, joined
@@ -74,7 +88,12 @@ class ExportRequest(Struct, frozen=True, kw_only=True):
     @property
     def is_folder(self) -> bool:
         """Whether the export makes several files."""
-        return not self.scope.is_one and self.format not in ONE_FILE
+        return self.is_for_training or (not self.scope.is_one and self.format not in ONE_FILE)
+
+    @property
+    def is_for_training(self) -> bool:
+        """Whether the export is a folder for a trainer."""
+        return self.format in TRAINERS
 
 
 class ExportProgress(NamedTuple):
@@ -176,6 +195,8 @@ def run_export(
 
     Raises `NothingToExportError`, `StoreError`, `OSError` and `PagesError`.
     """
+    if request.is_for_training:
+        return (yield from _export_for_training(store, request, path))
     if request.is_folder:
         return (yield from _export_folder(store, request, path, pages))
     ids = request.scope.conversation_ids
@@ -199,6 +220,40 @@ def run_export(
         for step in steps:
             yield ExportProgress(step.done, step.total, is_of_messages=False)
     return ExportResult(path, 1, tuple(problems))
+
+
+def export_for_training(
+    excerpts: Iterable[Excerpt], trainer: Trainer, folder: Path, options: Options, remarks: list[Sentence]
+) -> Generator[int, None, list[Path]]:
+    """Write a folder for a trainer, yield the number of conversations done, and return the files.
+
+    `remarks` gets what was joined or left out. For files that exist see `TrainingFolder.write`. Raises
+    `NothingToExportError` and `OSError`.
+    """
+    made = TrainingFolder(folder, trainer, options)
+    yield from made.write(excerpts)
+    if not made.paths:
+        raise NothingToExportError(_nothing(trainer, options))
+    remarks += made.remarks
+    if made.empty:
+        remarks.append(_left_out(made.empty))
+    return made.paths
+
+
+def _export_for_training(
+    store: Store, request: ExportRequest, folder: Path
+) -> Generator[ExportProgress, None, ExportResult]:
+    problems: list[Sentence] = []
+    excerpts = _excerpts(store, request.scope, problems)
+    total = len(request.scope.conversation_ids)
+    trainer = cast(Trainer, request.format)
+    with contextlib.closing(export_for_training(excerpts, trainer, folder, request.options, problems)) as steps:
+        while True:
+            try:
+                done = next(steps)
+            except StopIteration as end:
+                return ExportResult(folder, len(end.value), tuple(problems))
+            yield ExportProgress(done, total, is_of_messages=False)
 
 
 def _export_folder(
@@ -227,7 +282,7 @@ def _export_folder(
         raise
     if not made:
         _remove_if_new(folder, is_new=is_new)
-        raise NothingToExportError(_nothing(request.format))
+        raise NothingToExportError(_nothing(request.format, request.options))
     return ExportResult(folder, len(made), (*problems, _left_out(empty)) if empty else tuple(problems))
 
 
@@ -247,7 +302,7 @@ def make_preview(
         if _nothing_in(excerpt, request.format, request.options) is None:
             break
     else:
-        return Preview(nothing=_nothing(request.format))
+        return Preview(nothing=_nothing(request.format, request.options))
     if request.format in NEEDS_QT or request.format == "html":
         has_footer = request.format == "pdf"
         page = yield from pages.make_first_page(excerpt, request.options, pixels_per_px, has_footer=has_footer)
@@ -295,10 +350,12 @@ def _pieces(excerpts: Iterable[Excerpt], format_: Format, options: Options, empt
             if not has_text:
                 empty.append(title(excerpt))
     if not num_full:
-        raise NothingToExportError(_nothing(format_))
+        raise NothingToExportError(_nothing(format_, options))
 
 
 def _texts(excerpt: Excerpt, format_: Format, options: Options) -> Iterator[Piece]:
+    if format_ in TRAINERS:
+        return training_records(excerpt, format_, options, Losses())
     return bough_file([excerpt]) if format_ == "bough" else _TEXT_FORMATS[format_](excerpt, options)
 
 
@@ -306,22 +363,31 @@ def _nothing_in(excerpt: Excerpt, format_: Format, options: Options) -> Sentence
     """Return why a conversation has nothing for a format; None if it has something."""
     if format_ == "bough":
         return None
-    if format_ in ONE_FILE:
-        has_any = any(piece.text for piece in _TEXT_FORMATS[format_](excerpt, options))
+    if format_ in ONE_FILE or format_ in TRAINERS:
+        has_any = any(piece.text for piece in _texts(excerpt, format_, options))
     else:
         has_any = any(is_shown(message, options) for message in excerpt.messages)
     if has_any:
         return None
+    nothing = _nothing(format_, options)
     # A damaged conversation may have lost all of its messages.
-    return _nothing(format_) if excerpt.gaps is None else joined([_nothing(format_), excerpt.gaps])
+    return nothing if excerpt.gaps is None else joined([nothing, excerpt.gaps])
 
 
-def _nothing(format_: Format) -> Sentence:
-    if format_ == "preference-jsonl":
+def _nothing(format_: Format, options: Options) -> Sentence:
+    has_pairs = format_ in TRAINERS and options.records == "preference"
+    if format_ == "preference-jsonl" or has_pairs:
         return Sentence(
             "There is nothing to export: no question here has two finished answers to compare. "
             "Export the whole tree, or regenerate an answer first."
         )
+    if format_ == "mlx-lm" and options.records == "completion":
+        return Sentence(
+            "There is nothing to export: no branch here is one question with a finished answer. Choose branches "
+            "as lines."
+        )
+    if format_ in TRAINERS:
+        return Sentence("There is nothing to export: there is no finished answer to a question here.")
     if format_ in _FINE_TUNING:
         return Sentence("There is nothing to export: there is no finished answer here.")
     return Sentence("There is nothing to export: there are no messages here with these choices.")

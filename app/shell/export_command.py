@@ -7,13 +7,14 @@ import contextlib
 import locale
 import os
 import re
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from pathlib import Path
 
-from app.export.exporting import NothingToExportError, export, export_together
+from app.export.exporting import NothingToExportError, export, export_for_training, export_together
 from app.model.database import StoreError
 from app.model.exports.excerpt import Excerpt, Options, branch, whole_tree
-from app.model.exports.files import NEEDS_QT, ONE_FILE, Format, Progress, file_name, suffix
+from app.model.exports.files import NEEDS_QT, ONE_FILE, TRAINERS, Format, Progress, file_name, suffix
+from app.model.exports.training_records import KINDS
 from app.model.imports.blocks import object_of
 from app.model.message import Conversation
 from app.model.store import Store
@@ -36,8 +37,12 @@ def export_conversations(store: Store, chosen: argparse.Namespace, places: Place
         system_prompts=not chosen.no_system_prompts,
         statistics=chosen.statistics,
         scheme=chosen.colours,
+        records=chosen.lines,
         language=_language(places),
     )
+    if format_ in TRAINERS and chosen.lines not in KINDS[format_]:
+        kinds = ", ".join(f"“{kind}”" for kind in KINDS[format_])
+        raise FailedError(f"{format_} can't be trained with “{chosen.lines}”. Nothing was exported. Use {kinds}.")
     conversations, missing = conversations_named(store, None if chosen.all else chosen.conversation)
     for name in missing:
         print_error(f"There is no conversation “{name}”.")
@@ -66,7 +71,20 @@ def export_conversations(store: Store, chosen: argparse.Namespace, places: Place
 
     num_failed = len(missing)
     taken: set[str] = set()
-    if format_ in ONE_FILE:
+    if format_ in TRAINERS:
+        files: list[Path] = []
+
+        def folder() -> Generator[Progress]:
+            steps = export_for_training(map(excerpt, conversations), format_, out, options, left_out)
+            while True:
+                try:
+                    yield Progress(next(steps), len(conversations))
+                except StopIteration as end:
+                    files.extend(end.value)
+                    return
+
+        num_failed += not _is_written(out, folder(), "conversations", "", files)
+    elif format_ in ONE_FILE:
         name = "Conversations" if len(conversations) != 1 else conversations[0].name
         path = out / file_name(name, suffix(format_), taken)
         work = export_together(map(excerpt, conversations), len(conversations), format_, path, options, left_out)
@@ -91,10 +109,12 @@ def _language(places: Places) -> str:
     return found if _TAG.fullmatch(found) else ""
 
 
-def _is_written(path: Path, work: Generator[Progress], unit: str, name: str) -> bool:
+def _is_written(
+    path: Path, work: Generator[Progress], unit: str, name: str, files: Sequence[Path] | None = None
+) -> bool:
     """Write a file, and print its path or the reason why it could not be written. Return whether it was written.
 
-    `name` is that of its only conversation; empty if it has several.
+    `name` is that of its only conversation; empty if it has several. `files` are those in a folder, once it is written.
     """
     try:
         run_to_end(work, lambda progress: f"{progress.done:,} of {progress.total:,} {unit}")
@@ -109,7 +129,8 @@ def _is_written(path: Path, work: Generator[Progress], unit: str, name: str) -> 
             why = str(error)
         print_error(f"{path} could not be written ({why}). Nothing was changed there.")
         return False
-    print_line(str(path))
+    for file in [path] if files is None else files:
+        print_line(str(file))
     return True
 
 

@@ -1339,8 +1339,36 @@
         <translation>Präferenzpaare</translation>
     </message>
     <message>
+        <source>Folder for mlx-lm</source>
+        <translation>Ordner für mlx-lm</translation>
+    </message>
+    <message>
+        <source>For fine-tuning: train.jsonl, and every tenth conversation in valid.jsonl.</source>
+        <translation>Für das Fine-Tuning: train.jsonl, und jede zehnte Unterhaltung in valid.jsonl.</translation>
+    </message>
+    <message>
+        <source>Folder for TRL</source>
+        <translation>Ordner für TRL</translation>
+    </message>
+    <message>
+        <source>Folder for Axolotl</source>
+        <translation>Ordner für Axolotl</translation>
+    </message>
+    <message>
         <source>Bough</source>
         <translation>Bough</translation>
+    </message>
+    <message>
+        <source>Each line: a branch</source>
+        <translation>Jede Zeile: ein Zweig</translation>
+    </message>
+    <message>
+        <source>Each line: a prompt, and its answer apart</source>
+        <translation>Jede Zeile: ein Prompt, davon getrennt seine Antwort</translation>
+    </message>
+    <message>
+        <source>Each line: the shown answer and another version</source>
+        <translation>Jede Zeile: die angezeigte Antwort und eine andere Version</translation>
     </message>
     <message>
         <source>Text with headings that Bough can import again.</source>
@@ -1449,6 +1477,10 @@
         <translation>Dunkel</translation>
     </message>
     <message>
+        <source>Lines</source>
+        <translation>Zeilen</translation>
+    </message>
+    <message>
         <source>File name</source>
         <translation>Dateiname</translation>
     </message>
@@ -1479,6 +1511,10 @@
     <message>
         <source>in {folder}</source>
         <translation>in {folder}</translation>
+    </message>
+    <message>
+        <source>This folder exists. Its train.jsonl and valid.jsonl will be replaced.</source>
+        <translation>Diesen Ordner gibt es schon. Seine Dateien train.jsonl und valid.jsonl werden ersetzt.</translation>
     </message>
     <message>
         <source>This folder exists. The files are added to it.</source>
@@ -4553,6 +4589,10 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>Der Modellprozess wird gerade beendet. Starten Sie einen neuen.</translation>
     </message>
     <message>
+        <source>There is nothing to export: no branch here is one question with a finished answer. Choose branches as lines.</source>
+        <translation>Es gibt nichts zu exportieren: Kein Zweig hier ist eine einzige Frage mit einer fertigen Antwort. Wählen Sie Zweige als Zeilen.</translation>
+    </message>
+    <message>
         <source>With a cache of {num_bits} bits (on the model&apos;s page), all of it would fit.</source>
         <translation>Mit einem {num_bits}-Bit-Cache (auf der Seite des Modells) würde alles passen.</translation>
     </message>
@@ -5871,6 +5911,30 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>Der Datenträger hat nicht angenommen, was in {path} geschrieben wurde ({error}). Prüfen Sie den Datenträger.</translation>
     </message>
     <message>
+        <source>A file has fewer lines than mlx-lm takes at once. Add --batch-size {num} there.</source>
+        <translation>Eine Datei hat weniger Zeilen, als mlx-lm auf einmal nimmt. Geben Sie dort --batch-size {num} an.</translation>
+    </message>
+    <message>
+        <source>All of these conversations are for validation by their ids; train.jsonl has them instead.</source>
+        <translation>Alle diese Unterhaltungen sind nach ihren Kennungen zum Validieren; stattdessen enthält sie train.jsonl.</translation>
+    </message>
+    <message>
+        <source>Answers left out, because lines of this kind have no field for tool calls: {num}.</source>
+        <translation>Antworten weggelassen, weil solche Zeilen kein Feld für Werkzeugaufrufe haben: {num}.</translation>
+    </message>
+    <message>
+        <source>Answers left out, because there is no question before them: {num}.</source>
+        <translation>Antworten weggelassen, weil keine Frage vor ihnen steht: {num}.</translation>
+    </message>
+    <message>
+        <source>Answers left out, because they are stopped, cut off, failed or empty: {num}.</source>
+        <translation>Antworten weggelassen, weil sie angehalten, abgeschnitten, fehlgeschlagen oder leer sind: {num}.</translation>
+    </message>
+    <message>
+        <source>Answers without their reasoning, because lines of this kind have no field for it: {num}.</source>
+        <translation>Antworten ohne ihr Nachdenken, weil solche Zeilen kein Feld dafür haben: {num}.</translation>
+    </message>
+    <message>
         <source>Banned phrases: takes back a banned phrase before it is complete, and continues differently.</source>
         <translation>Verbotene Wendungen: Eine verbotene Wendung wird zurückgenommen, bevor sie vollständig ist, und das Modell schreibt anders weiter.</translation>
     </message>
@@ -5895,12 +5959,20 @@ Vergleicht Text, nicht Token, und ignoriert Groß- und Kleinschreibung. Eine Wen
         <translation>Bough behält die Einstellungen von höchstens {limit} Modellen. Die ältesten, die von {names}, wurden entfernt.</translation>
     </message>
     <message>
+        <source>Branches left out, because a line of this kind holds one question and one answer in words: {num}.</source>
+        <translation>Zweige weggelassen, weil eine solche Zeile eine Frage und eine Antwort in Worten enthält: {num}.</translation>
+    </message>
+    <message>
         <source>Conversations left out, because they have nothing for this format: {num} ({names}).</source>
         <translation>Ausgelassene Gespräche, weil sie nichts für dieses Format enthalten: {num} ({names}).</translation>
     </message>
     <message>
         <source>Making the pages needs more than {limit_bytes} of memory. Nothing was written. Choose fewer messages, or export them as Markdown.</source>
         <translation>Die Seiten brauchen mehr als {limit_bytes} Speicher. Es wurde nichts geschrieben. Wählen Sie weniger Nachrichten, oder exportieren Sie sie als Markdown.</translation>
+    </message>
+    <message>
+        <source>Messages joined with the one before, because chat templates demand that questions and answers alternate: {num}.</source>
+        <translation>Nachrichten mit der vorigen verbunden, weil Chat-Vorlagen verlangen, dass Fragen und Antworten abwechseln: {num}.</translation>
     </message>
     <message>
         <source>Models whose settings were not imported, because Bough keeps those of at most {limit}: {num_models}.</source>
@@ -5923,12 +5995,24 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
 `longest` (Token eines Vorkommens).</translation>
     </message>
     <message>
+        <source>Notes left out, because records for training have no place for them: {num}.</source>
+        <translation>Notizen weggelassen, weil Datensätze fürs Training keinen Platz für sie haben: {num}.</translation>
+    </message>
+    <message>
         <source>Presets that were not imported, because Bough keeps at most {limit}: {num_presets}.</source>
         <translation>Nicht importierte Profile, weil Bough höchstens {limit} behält: {num_presets}.</translation>
     </message>
     <message>
         <source>Some messages of this conversation can&apos;t be shown, because this part of the file is damaged: it does not say correctly which message they follow. They are kept. To see them, restore a backup under File, Backups.</source>
         <translation>Einige Nachrichten dieses Gesprächs können nicht gezeigt werden, weil dieser Teil der Datei beschädigt ist: Er gibt nicht richtig an, auf welche Nachricht sie folgen. Sie bleiben erhalten. Um sie zu sehen, stellen Sie unter Datei, Sicherungen, eine Sicherung wieder her.</translation>
+    </message>
+    <message>
+        <source>System prompts left out, because lines of this kind have no field for them: {num}.</source>
+        <translation>Systemprompts weggelassen, weil solche Zeilen kein Feld für sie haben: {num}.</translation>
+    </message>
+    <message>
+        <source>System texts left out, because chat templates allow them only at the beginning: {num}.</source>
+        <translation>Systemtexte weggelassen, weil Chat-Vorlagen sie nur am Anfang erlauben: {num}.</translation>
     </message>
     <message>
         <source>The document has only {num_pages} pages. Nothing was printed. Choose other pages.</source>
@@ -5991,6 +6075,10 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
         <translation>Es gibt gerade keinen Modellprozess. Versuchen Sie es gleich noch einmal.</translation>
     </message>
     <message>
+        <source>There is no valid.jsonl, because none of these conversations is for validation.</source>
+        <translation>Es gibt keine valid.jsonl, weil keine dieser Unterhaltungen zum Validieren ist.</translation>
+    </message>
+    <message>
         <source>There is nothing to export: no question here has two finished answers to compare. Export the whole tree, or regenerate an answer first.</source>
         <translation>Es gibt nichts zu exportieren: Keine Frage hat hier zwei fertige Antworten zum Vergleich. Exportieren Sie den ganzen Baum, oder erzeugen Sie zuerst eine Antwort neu.</translation>
     </message>
@@ -6001,6 +6089,10 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
     <message>
         <source>There is nothing to export: there is no finished answer here.</source>
         <translation>Es gibt nichts zu exportieren: Es gibt hier keine fertige Antwort.</translation>
+    </message>
+    <message>
+        <source>There is nothing to export: there is no finished answer to a question here.</source>
+        <translation>Es gibt nichts zu exportieren: Hier gibt es keine fertige Antwort auf eine Frage.</translation>
     </message>
     <message>
         <source>This is the safe mode: your settings, hooks, drafts, window places, chosen templates, measurements, unfinished downloads and the cache on disk are not used. They stay as they are. Start Bough without --safe-mode to use them again.</source>
@@ -6033,6 +6125,10 @@ Der Hook behält das erste Vorkommen und verbietet dort das Token, mit dem das z
     <message>
         <source>This model takes {need_bytes} of memory, {weights_bytes} of it for its weights, but models can use only {total_bytes} here. It was not loaded.</source>
         <translation>Dieses Modell braucht {need_bytes} Arbeitsspeicher, davon {weights_bytes} für seine Gewichte; Modelle können hier aber nur {total_bytes} verwenden. Es wurde nicht geladen.</translation>
+    </message>
+    <message>
+        <source>Tool calls without a result, and results without a call, left out: {num}.</source>
+        <translation>Werkzeugaufrufe ohne Ergebnis und Ergebnisse ohne Aufruf weggelassen: {num}.</translation>
     </message>
     <message>
         <source>Uncertain pause: when the model is unsure about a token, chooses that token again at a lower temperature.

@@ -14,7 +14,7 @@ import pytest
 from msgspec import structs
 
 from app.__main__ import main
-from app.model.exports.files import FORMATS
+from app.model.exports.files import FORMATS, TRAINERS
 from app.model.message import Record, Sampling
 from app.model.store import Store
 from tests.app.trees import plant
@@ -50,11 +50,27 @@ def test_every_format_is_written_without_a_display(folder: Path, tmp_path: Path,
     done = _bough("export", "--all", "--format", format_, "--out", tmp_path / "out", folder=folder)
     assert done.returncode == 0
     # One of the conversations has no pairs.
-    assert bool(done.stderr) == (format_ == "preference-jsonl")
+    assert bool(done.stderr) == (format_ == "preference-jsonl") or format_ in TRAINERS
     files = sorted((tmp_path / "out").iterdir())
     assert sorted(done.stdout.splitlines()) == [str(file) for file in files]
     assert all(file.stat().st_size for file in files)
-    assert len(files) == (1 if "jsonl" in format_ or format_ == "bough" else 2)
+    assert len(files) == (1 if "jsonl" in format_ or format_ == "bough" else 2) or format_ in TRAINERS
+
+
+def test_a_folder_for_a_trainer_has_the_chosen_lines(folder: Path, tmp_path: Path) -> None:
+    done = _bough(
+        "export", "--all", "--format", "axolotl", "--lines", "preference", "--out", tmp_path / "out", folder=folder
+    )
+    assert (done.returncode, done.stdout) == (0, f"{tmp_path / 'out' / 'train.jsonl'}\n")
+    (line,) = (tmp_path / "out" / "train.jsonl").read_text().splitlines()
+    assert list(json.loads(line)) == ["messages", "chosen", "rejected"]
+    assert "left out, because they have nothing for this format: 1" in done.stderr
+    done = _bough(
+        "export", "--all", "--format", "mlx-lm", "--lines", "preference", "--out", tmp_path / "new", folder=folder
+    )
+    assert done.returncode != 0
+    assert "Use “chat”, “completion”" in done.stderr
+    assert not (tmp_path / "new").exists()
 
 
 def test_an_export_is_imported_with_its_branches(folder: Path, tmp_path: Path) -> None:

@@ -18,6 +18,9 @@ from app.model.tree import Choices, Tree
 from worker.sentence import Sentence
 
 Scheme: TypeAlias = Literal["light", "dark", "both"]
+RecordKind: TypeAlias = Literal["chat", "completion", "preference"]
+"""The lines of a folder for training. `chat`: branches; `completion`: branches whose last answer is separate;
+`preference`: the shown answer and another one to the same question."""
 
 
 class Options(Struct, frozen=True, kw_only=True):
@@ -29,6 +32,7 @@ class Options(Struct, frozen=True, kw_only=True):
     """Whether answers have a line with their settings, seed, token counts and times."""
     scheme: Scheme = "both"
     """The colours of HTML; `both` follows the reader's system."""
+    records: RecordKind = "chat"
     language: str = ""
     """The user's language as a tag (BCP 47), which most texts have; empty means English."""
 

@@ -19,9 +19,23 @@ from app.model.own_files import real_file
 from app.model.text import as_title
 
 Format: TypeAlias = Literal[
-    "md", "html", "pdf", "txt", "docx", "openai-jsonl", "sharegpt-jsonl", "preference-jsonl", "bough"
+    "md",
+    "html",
+    "pdf",
+    "txt",
+    "docx",
+    "openai-jsonl",
+    "sharegpt-jsonl",
+    "preference-jsonl",
+    "mlx-lm",
+    "trl",
+    "axolotl",
+    "bough",
 ]
+Trainer: TypeAlias = Literal["mlx-lm", "trl", "axolotl"]
+"""Formats that are folders with `train.jsonl` and `valid.jsonl`."""
 FORMATS: tuple[Format, ...] = get_args(Format)
+TRAINERS: tuple[Trainer, ...] = get_args(Trainer)
 
 NEEDS_QT: frozenset[Format] = frozenset({"pdf", "docx"})
 ONE_FILE: frozenset[Format] = frozenset({"openai-jsonl", "sharegpt-jsonl", "preference-jsonl", "bough"})

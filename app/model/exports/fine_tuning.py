@@ -7,7 +7,7 @@ is in memory.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -140,17 +140,18 @@ def _is_answer(message: Message) -> bool:
 
 def _openai_turn(message: Message, options: Options) -> str:
     role = "user" if message.role == "file" else message.role
-    return _encoded({"role": role, "content": _text(message, options)})
+    return json_line({"role": role, "content": _text(message, options)})
 
 
 def _sharegpt_turn(message: Message, options: Options) -> str:
-    return _encoded({"from": _SHAREGPT_ROLES.get(message.role, message.role), "value": _text(message, options)})
+    return json_line({"from": _SHAREGPT_ROLES.get(message.role, message.role), "value": _text(message, options)})
 
 
 def _text(message: Message, options: Options) -> str:
     return text_read(message) if message.role == "file" else text_of(message, options)
 
 
-def _encoded(turn: dict[str, str]) -> str:
+def json_line(value: Any) -> str:
+    """Return a value as JSON on one line, for every reader."""
     # Some readers treat these characters as line ends.
-    return msgspec.json.encode(turn).decode().translate(_LINE_BREAKS)
+    return msgspec.json.encode(value).decode().translate(_LINE_BREAKS)

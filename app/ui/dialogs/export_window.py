@@ -35,8 +35,9 @@ from app.export.exporting import (
     run_export,
 )
 from app.export.page_maker import PageMaker
-from app.model.exports.excerpt import Options
-from app.model.exports.files import FORMATS, Format, file_name, suffix
+from app.model.exports.excerpt import Options, RecordKind
+from app.model.exports.files import FORMATS, TRAINERS, Format, file_name, suffix
+from app.model.exports.training_records import KINDS
 from app.numbers import counted
 from app.sentences import translated
 from app.ui.dialogs.export_preview import ExportPreview
@@ -107,6 +108,8 @@ class ExportWindow(Sheet):
         self.colours.setAccessibleName(self.tr("Page colours"))
         for text in (self.tr("Same as the reader's system"), self.tr("Light"), self.tr("Dark")):
             self.colours.addItem(text)
+        self.lines = QComboBox()
+        self.lines.setAccessibleName(self.tr("Lines"))
         self.name_field = QLineEdit()
         self.name_field.setAccessibleName(self.tr("File name"))
         self._suffix = QLabel()
@@ -120,6 +123,7 @@ class ExportWindow(Sheet):
         self.scopes.changed.connect(self._on_changed)
         self.formats.currentIndexChanged.connect(self._on_changed)
         self.colours.currentIndexChanged.connect(self._on_changed)
+        self.lines.activated.connect(self._on_changed)
         for box in (self.reasoning, self.system_prompts, self.statistics):
             box.toggled.connect(self._on_changed)
         self.name_field.textEdited.connect(self._on_name_edited)
@@ -138,6 +142,7 @@ class ExportWindow(Sheet):
         column.addWidget(self.formats)
         column.addWidget(self._format_line)
         column.addWidget(self.colours)
+        column.addWidget(self.lines)
         column.addSpacing(4)
         self._include = _heading(self.tr("Include"))
         column.addWidget(self._include)
@@ -193,6 +198,7 @@ class ExportWindow(Sheet):
                 system_prompts=self.system_prompts.isChecked(),
                 statistics=self.statistics.isChecked(),
                 scheme=_SCHEMES[self.colours.currentIndex()],
+                records=self.lines.currentData() or "chat",
                 language=language_tag(),
             ),
         )
@@ -204,6 +210,7 @@ class ExportWindow(Sheet):
         return self._folder / file_name(self.name_field.text().removesuffix(ending), ending, set())
 
     def _on_changed(self) -> None:
+        self._offer_lines()
         request = self.request
         self._format_line.setText(_format_text(request.format).line)
         self.colours.setVisible(request.format == "html")
@@ -220,6 +227,18 @@ class ExportWindow(Sheet):
         self._show_folder()
         self._show_preview()
 
+    def _offer_lines(self) -> None:
+        """Offer the kinds of lines that the chosen trainer loads, and keep the chosen one if it is among them."""
+        kinds = next((KINDS[trainer] for trainer in TRAINERS if trainer == self.formats.currentData()), ())
+        self.lines.setVisible(bool(kinds))
+        if [self.lines.itemData(index) for index in range(self.lines.count())] == list(kinds):
+            return
+        chosen = self.lines.currentData()
+        self.lines.clear()
+        for kind in kinds:
+            self.lines.addItem(_lines_text(kind), kind)
+        self.lines.setCurrentIndex(max(self.lines.findData(chosen), 0))
+
     def _on_name_edited(self) -> None:
         self._is_name_edited = True
         self._show_folder()
@@ -233,6 +252,10 @@ class ExportWindow(Sheet):
             self.show_message(self._nothing, "warning")
         elif not self.path.exists():
             self.show_message("")
+        elif self.request.is_for_training:
+            self.show_message(
+                self.tr("This folder exists. Its train.jsonl and valid.jsonl will be replaced."), "warning"
+            )
         elif self.request.is_folder:
             self.show_message(self.tr("This folder exists. The files are added to it."))
         else:
@@ -360,7 +383,26 @@ def _format_text(format_: Format) -> _FormatText:
         case "preference-jsonl":
             name = translate("Export", "Preference pairs")
             line = translate("Export", "For fine-tuning: the shown answer paired with each other version.")
+        case "mlx-lm":
+            name = translate("Export", "Folder for mlx-lm")
+            line = translate("Export", "For fine-tuning: train.jsonl, and every tenth conversation in valid.jsonl.")
+        case "trl":
+            name = translate("Export", "Folder for TRL")
+            line = translate("Export", "For fine-tuning: train.jsonl, and every tenth conversation in valid.jsonl.")
+        case "axolotl":
+            name = translate("Export", "Folder for Axolotl")
+            line = translate("Export", "For fine-tuning: train.jsonl, and every tenth conversation in valid.jsonl.")
         case "bough":
             name = translate("Export", "Bough")
             line = translate("Export", "Everything, for importing into Bough again.")
     return _FormatText(name, line)
+
+
+def _lines_text(kind: RecordKind) -> str:
+    match kind:
+        case "chat":
+            return QCoreApplication.translate("Export", "Each line: a branch")
+        case "completion":
+            return QCoreApplication.translate("Export", "Each line: a prompt, and its answer apart")
+        case "preference":
+            return QCoreApplication.translate("Export", "Each line: the shown answer and another version")

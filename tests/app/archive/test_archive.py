@@ -27,7 +27,7 @@ from app.export.exporting import (
 from app.export.page_maker import PageMaker
 from app.model.database import StoreError
 from app.model.exports.excerpt import Options
-from app.model.exports.files import FORMATS, Format
+from app.model.exports.files import FORMATS, TRAINERS, Format
 from app.model.imports.importing import import_files
 from app.model.store import Store
 from tests.app.trees import plant
@@ -65,7 +65,7 @@ def _request(format_: Format, *conversation_ids: int) -> ExportRequest:
     return ExportRequest(scope=Scope(conversation_ids=conversation_ids), format=format_)
 
 
-@pytest.mark.parametrize("format_", FORMATS)
+@pytest.mark.parametrize("format_", [name for name in FORMATS if name not in TRAINERS])
 def test_one_conversation_is_previewed_and_exported_to_one_file_in_every_format(
     archive: Archive, store: Store, pages: PageMaker, qtbot: QtBot, tmp_path: Path, format_: Format
 ) -> None:

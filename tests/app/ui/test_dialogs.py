@@ -22,6 +22,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.export.exporting import ExportResult
 from app.model.imports import blocks
 from app.model.search_filters import day_text
 from app.model.unsent import Unsent
@@ -161,6 +162,32 @@ def test_an_export_with_nothing_in_it_is_said_before(user: User, tmp_path: Path)
     _wait(user, sheet.export_button.isEnabled)
     assert "chosen" in sheet.preview.text.toPlainText()
     assert not sheet.note.text()
+
+
+def test_a_folder_for_a_trainer_is_offered_with_the_lines_it_loads(user: User, tmp_path: Path) -> None:
+    _planted(user, "u1-a1 | u1-a2")
+    sheet = _opened(user, ExportWindow, "export")
+    sheet.set_folder(tmp_path)
+    assert sheet.lines.isHidden()
+    sheet.scopes.choose([button.text() for button in sheet.scopes.buttons].index("The whole tree"))
+    sheet.formats.setCurrentIndex(sheet.formats.findData("trl"))
+    assert [sheet.lines.itemData(index) for index in range(sheet.lines.count())] == ["chat", "completion", "preference"]
+    sheet.lines.setCurrentIndex(2)
+    sheet.lines.activated.emit(2)
+    _wait(user, lambda: sheet.preview.text.toPlainText().startswith('{"prompt"'))
+    assert sheet.path == tmp_path / "planted"
+    # mlx-lm has no preference pairs.
+    sheet.formats.setCurrentIndex(sheet.formats.findData("mlx-lm"))
+    assert sheet.request.options.records == "chat"
+    sheet.path.mkdir()
+    _wait(user, lambda: sheet.preview.text.toPlainText().startswith('{"messages"'))
+    assert "train.jsonl and valid.jsonl will be replaced" in sheet.note.text()
+    results: list[ExportResult] = []
+    sheet.exported.connect(results.append)
+    _press(user, sheet, "Export")
+    _wait(user, lambda: bool(results))
+    assert len((results[0].path / "train.jsonl").read_text().splitlines()) == 2
+    assert "batch-size 2" in str(results[0].problems[-1])
 
 
 def test_a_failed_export_says_why_and_stays_open(user: User, tmp_path: Path) -> None:
