@@ -49,7 +49,7 @@ HEADING = re.compile(rf"## (?P<role>{'|'.join(ROLES.values())})(?: · (?P<model>
 """The heading of a message in a document without comments."""
 
 _ACTING = re.compile(f">|{BIDI_CONTROLS.pattern}")
-_SPECIAL = re.compile(r"[\\`*<>\[\]~$|]|(?<!\w)_|_(?!\w)|#+$|&(?=#?\w+;)")
+_SPECIAL = re.compile(r"[\\`*<>\[\]~$|]|(?<![^\W_])_+|_+(?![^\W_])|#+$|&(?=#?\w+;)")
 
 
 def to_markdown(name: str, path: Iterable[Message]) -> str:
