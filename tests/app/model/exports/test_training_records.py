@@ -274,7 +274,7 @@ def test_mlx_lm_loads_and_renders_the_folder(store: Store, tmp_path: Path, name:
         _written(folder, "mlx-lm", Options(records=kind), *plain, *with_tools)
         for mask in (False, True):
             args = SimpleNamespace(data=str(folder), train=True, test=False, mask_prompt=mask)
-            train_set, valid_set, test_set = cast(Any, load_dataset)(args, tokenizer)
+            train_set, valid_set, test_set = _loaded(args, tokenizer)
             assert len(valid_set) in ((2, 3, 4) if kind == "chat" else (1, 2))
             assert len(test_set) == 0
             for item in [*train_set, *valid_set]:
@@ -294,7 +294,7 @@ def test_mlx_lm_trains_on_the_folder(store: Store, tmp_path: Path) -> None:
         "A file has fewer lines than mlx-lm takes at once. Add --batch-size 2 there."
     ]
     args = SimpleNamespace(data=str(tmp_path / "data"), train=True, test=False, mask_prompt=False)
-    train_set, valid_set, _ = cast(Any, load_dataset)(args, tokenizer)
+    train_set, valid_set, _ = _loaded(args, tokenizer)
     losses: list[float] = []
 
     class Report(TrainingCallback):
