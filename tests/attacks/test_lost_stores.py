@@ -277,7 +277,11 @@ _PROGRAMS: dict[str, tuple[list[str], str, bool]] = {
         "changed view searchable",
         False,
     ),
-    "no column": (["ALTER TABLE message DROP COLUMN pinned_ms"], "missing column message.pinned_ms", False),
+    "no column": (
+        ["DROP INDEX message_pinned_branch", "ALTER TABLE message DROP COLUMN pinned_ms"],
+        "missing column message.pinned_ms",
+        False,
+    ),
     "no column of unsent texts": (
         ["ALTER TABLE preparation DROP COLUMN unsent"],
         "missing column preparation.unsent",
