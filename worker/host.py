@@ -65,9 +65,9 @@ log = logging.getLogger(__name__)
 _DRAFT_PART = 4
 """The default limit is divided by this to get the limit of the draft model's own prompt cache."""
 _PIECES_AT_ONCE = 2000
-"""So many tokens become text in about 4 ms."""
+"""This many tokens become text in about 4 ms."""
 _MANY_MESSAGES = 10_000
-"""A plan whose paths have so many messages takes more than a tenth of a second."""
+"""A plan whose paths have this many messages takes more than a tenth of a second."""
 _SAVING_S = 1.0
 """How long unloading may be delayed to save the prompt cache."""
 

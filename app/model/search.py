@@ -222,7 +222,7 @@ class _Homes:
         self._ends: dict[MessageId, int] = dict.fromkeys(
             (row[0] for row in database.rows("SELECT id FROM message WHERE pruned_ms IS NOT NULL")), 0
         )
-        # Of several with one root, the last used.
+        # If several conversations have this root, take the one that was used last.
         roots = database.rows("SELECT root_id, id FROM conversation WHERE trashed_ms IS NULL ORDER BY updated_ms, id")
         self._ends.update((row[0], row[1]) for row in roots)
         self._below: dict[MessageId, int] | None = None

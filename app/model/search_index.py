@@ -22,7 +22,7 @@ from worker.normalizing import normalized
 
 _MAX_TERMS = 32
 MAX_SIGNS = 8
-"""Of a row of signs, so many are compared."""
+"""This many signs of a row are compared."""
 
 # `re` compiles these at their first use, because the large ones take milliseconds that the start does not need.
 _UNSPACED = (

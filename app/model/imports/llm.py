@@ -199,7 +199,7 @@ class Chats:
             given = {"datetime_utc": turn.get("datetime_utc")}
             while message is not None and message in rows and message not in asked:
                 if message == above:
-                    # What comes now was given to the model.
+                    # The parts from here on were given to the model.
                     turn = given
                 asked[message] = turn
                 message = id_of(rows[message].get("parent_hash"))

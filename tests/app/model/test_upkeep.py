@@ -214,7 +214,7 @@ def test_the_rest_of_a_search_index_is_written_in_the_background_and_goes_on_aft
     found = [label for label in ("u1", "a1", "u2", "a2", "u3", "a3") if store.search.find(label)]
     assert found == ["u3", "a3"]
     assert not store.search.is_complete
-    # What is written meanwhile is found at once.
+    # A message that is written meanwhile is found at once.
     store.set_text(planted.ids["a1"], "changed")
     store.add(planted.conversation_id, planted.ids["a3"], "user", "u4")
     assert store.search.find("changed") == []

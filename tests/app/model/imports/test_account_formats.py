@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from typing_extensions import override
 
 from app.model.exports.excerpt import whole_tree
 from app.model.imports import gemini, grok
@@ -549,9 +550,16 @@ def test_a_date_in_another_language_still_parts_the_prompt_from_the_answer(store
 def test_records_of_a_page_are_found_in_chunks_of_any_size(size: int) -> None:
     file = CountedFile(io.BytesIO(_PAGE.encode()), lambda _: None)
     whole = list(gemini.records_of_page(file))
-    data = io.BytesIO(_PAGE.encode())
-    data.read = lambda _, read=data.read: read(size)  # type: ignore[method-assign]
-    assert list(gemini.records_of_page(CountedFile(data, lambda _: None))) == whole
+
+    class Chunks(io.BytesIO):
+        """A file that reads `size` bytes at a time."""
+
+        @override
+        def read(self, _: int | None = -1, /) -> bytes:
+            return super().read(size)
+
+    chunks = Chunks(_PAGE.encode())
+    assert list(gemini.records_of_page(CountedFile(chunks, lambda _: None))) == whole
     assert len(whole) == 3
 
 

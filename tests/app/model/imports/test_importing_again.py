@@ -301,7 +301,7 @@ def test_an_original_is_recognised_after_a_round_trip_through_our_own_file(
     import_all(there, file)
     again = import_all(there, path)
     assert (again.num_conversations, again.updates, again.problems, len(again.twins)) == (0, [], [], len(found))
-    # What is new in the original is gained there, too.
+    # A text that was added to the original is imported there, too.
     first = theirs.messages[gone]
     first["new"] = (next(iter(first)), "new text")
     path.write_text(json.dumps(written(theirs)))
