@@ -28,7 +28,6 @@ from app.export.pages import (
 )
 from app.export.paper_document import Fonts, PaperDocument, break_long_runs, fill
 from app.export.pdf_text import UnmappedCharacters, name_characters
-from app.export.picture_recorder import PictureRecorder
 from app.model.exports.captions import language, title
 from app.model.exports.excerpt import Excerpt, Options
 from app.model.exports.files import Progress
@@ -78,6 +77,9 @@ def pictures(excerpt: Excerpt, options: Options, fonts: Fonts, paper: Paper) -> 
 
     A page has several pictures, one above another. Raises `FewPagesError` if no page is wanted.
     """
+    # It loads NumPy, which nothing else here needs.
+    from app.export.picture_recorder import PictureRecorder
+
     with closing(PaperDocument(fonts)) as document:
         total = 2 * len(excerpt.messages)
         yield from _filled(document, excerpt, options, total)

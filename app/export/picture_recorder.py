@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from PySide6.QtCore import QBuffer, QIODevice, QPointF, QRect, QRectF, QSizeF, Qt
+import numpy as np
+from PySide6.QtCore import QBuffer, QByteArray, QDataStream, QIODevice, QPointF, QRect, QRectF, QSizeF, Qt
 from PySide6.QtGui import (
     QImage,
     QPaintDevice,
@@ -22,6 +23,9 @@ _MAX_BYTES = 100_000
 """A picture is ended when it has so many bytes, so that painting it takes a few milliseconds."""
 _BYTES_PER_ELEMENT = 20
 _DPI = 96
+_COUNT_BYTES = 4
+"""Qt writes a path as the number of its points, its points, and what it needs to go on."""
+_POINT = np.dtype([("kind", ">i4"), ("place", ">f8", 2)])
 
 
 class PictureRecorder(QPaintDevice):
@@ -178,7 +182,15 @@ class _Engine(QPaintEngine):
 
 
 def _rounded(path: QPainterPath) -> QPainterPath:
-    for number in range(path.elementCount()):
-        point = path.elementAt(number)
-        path.setElementPositionAt(number, round(point.x), round(point.y))  # pyright: ignore[reportArgumentType, reportCallIssue]
-    return path
+    """Return the path with whole coordinates. A page has some 100,000 points, so they are rounded all at once."""
+    if path.isEmpty():
+        # It is written without the point where it begins.
+        return path
+    written = QByteArray()
+    QDataStream(written, QIODevice.OpenModeFlag.WriteOnly) << path  # pyright: ignore[reportUnusedExpression]
+    data = bytearray(written.data())
+    points = np.frombuffer(data, _POINT, path.elementCount(), _COUNT_BYTES)["place"]
+    np.rint(points, out=points)
+    rounded = QPainterPath()
+    QDataStream(QByteArray(data)) >> rounded  # pyright: ignore[reportUnusedExpression]
+    return rounded
