@@ -204,7 +204,9 @@ def _int(digits: str) -> int | None:
 def _id_in(message: object) -> RequestId | None:
     if not isinstance(message, dict):
         return None
+    found = cast("dict[object, object]", message).get("request_id")
     try:
-        return _id.decode(json.dumps(cast("dict[object, object]", message).get("request_id")).encode())
+        # Escapes of two lone surrogates would make one character, which the sender did not write.
+        return _id.decode(json.dumps(found, ensure_ascii=False).encode())
     except (*_UNREADABLE, TypeError):
         return None

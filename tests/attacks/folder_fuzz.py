@@ -183,7 +183,7 @@ def _build(draw: random.Random, goods: list[Path], folder: Path) -> str:
         mutation = draw.choice(_MUTATIONS)
         try:
             words.append(mutation(draw, folder))
-        except (OSError, ValueError, LookupError, TypeError, struct.error) as error:
+        except (OSError, ValueError, LookupError, TypeError, RecursionError, struct.error) as error:
             words.append(f"({error})")  # an earlier change was in the way
     return ", ".join(words)
 

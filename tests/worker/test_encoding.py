@@ -172,6 +172,7 @@ def test_invalid_unicode_is_refused_with_its_path_and_the_id(line: bytes, expect
         f'{{"request_id": {"9" * 5000}, "type": "cache_stats"}}',
         '{"request_id": "\\ud800", "type": "cache_stats"}',
         b'{"request_id": "r\xff", "type": "cache_stats"}',
+        b'{"request_id": "\\ud800\xd7", "type": "cache_stats"}',
         '{"request_id": "r", "type": "cache_stats"} {}',
         DEEP,
         "[" * 100_000,
