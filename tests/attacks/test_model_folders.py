@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import dataclasses
 import io
 import json
 import math
 import os
+import pkgutil
 import re
 import shutil
 import socket
@@ -22,10 +24,13 @@ from safetensors.numpy import load_file, save_file
 
 from tests.architectures import ARCHITECTURES, small_llama, write_random_model
 from tests.attacks.victim import Attack, Victim, rows
+from tests.long import in_long_runs
 from tests.models import byte_level_tokenizer
+from worker import language_model
 from worker.errors import ModelInvalidError
 from worker.language_model import UnreadModel
 from worker.models.folder import check_folder, find_model
+from worker.trial import TrialProcess
 
 Damage = Callable[[Path], None]
 
@@ -464,6 +469,38 @@ def test_an_unusual_tokenizer_is_tried_out_and_loaded(victim: Victim, folder: Pa
     ended = victim.end_of("load_model", model=str(folder))
     assert ended["type"] == "model_loaded", ended
     victim.check()
+
+
+# The first limit is that of the trial, the second one that of all trials of a folder.
+ENDLESS: dict[str, tuple[Damage, str, str]] = {
+    "a model": (
+        of_kind("deepseek_v41", hc_sinkhorn_iters=10**9),
+        "worker.model_trial._LIMITS",
+        "it takes too long to build",
+    ),
+    "a tokenizer": (split("(a+a+)+!"), "worker.models.tokenizer_file._LIMITS", "it takes too long for short texts"),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "is_of_all"),
+    [("a model", True), ("a tokenizer", False), ("a tokenizer", True), *in_long_runs([("a model", False)])],
+)
+def test_what_is_endless_in_a_folder_is_ended_at_the_limit_of_time_with_a_sentence(
+    folder: Path, name: str, is_of_all: bool, monkeypatch: pytest.MonkeyPatch
+):
+    damage, limits, words = ENDLESS[name]
+    damage(folder)
+    present = pkgutil.resolve_name(limits)
+    assert max(present.seconds, language_model._TRIALS_S) <= 30  # pyright: ignore[reportPrivateUsage]
+    if is_of_all:
+        monkeypatch.setattr(language_model, "_TRIALS_S", 0.0)
+    else:
+        monkeypatch.setattr(limits, dataclasses.replace(present, seconds=0.3))
+    trials = TrialProcess(language_model.TRIAL_MODULES)
+    with contextlib.closing(trials), pytest.raises(ModelInvalidError, match=words):
+        UnreadModel(find_model(str(folder)), trials)
+    assert trials.pid is None
 
 
 def test_a_load_that_tries_a_tokenizer_can_be_replaced(victim: Victim, folder: Path):

@@ -131,6 +131,42 @@ def test_the_file_of_written_turns_is_said_and_kept(tmp_path: Path, kind: str) -
     assert turns.problem.is_aside == (turns.problem.file != str(path))
 
 
+def _readable_by_others(folder: Path) -> dict[str, str]:
+    """Return the modes of files that others may use. A folder that they can't enter protects what is in it."""
+    found: dict[str, str] = {}
+    for path in folder.iterdir():
+        mode = path.stat().st_mode
+        if mode & 0o077:
+            found[str(path.relative_to(folder))] = oct(mode)
+            if path.is_dir():
+                found |= {f"{path.name}/{name}": its for name, its in _readable_by_others(path).items()}
+    return found
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022])
+def test_only_the_owner_can_read_what_the_program_writes(bough: Starter, tmp_path: Path, umask: int) -> None:
+    tmp_path.chmod(0o777)
+    before = os.umask(umask)
+    try:
+        for theme in ("dark", "light"):
+            program = bough.start().program
+            program.supply.measurements.note_loaded("model", 1)
+            bough.present.preferences.change(theme=theme)
+            bough.present.window.composer.text.setPlainText(f"not sent {theme}")
+            conversation, _ = program.store.create_conversation("Secret", "", "Go")
+            program.conversations.rename(conversation.id, theme)
+            assert (tmp_path / "conversations.sqlite3-wal").exists()
+            assert _readable_by_others(tmp_path) == {}
+            bough.end()
+            assert (tmp_path / "settings.json").exists()
+            assert _readable_by_others(tmp_path) == {}
+            # Files of an earlier version, or of a backup that was unpacked.
+            for path in (tmp_path / "conversations.sqlite3", tmp_path / "settings.json"):
+                path.chmod(0o644)
+    finally:
+        os.umask(before)
+
+
 def test_the_window_says_it_all_and_safe_mode_uses_none(bough: Starter, qtbot: QtBot, tmp_path: Path) -> None:
     places = Places.under(tmp_path)
     save_settings(tmp_path / "settings.json", Settings(local_api=LocalApiSettings(is_on=True, port=_free_port())))
