@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import mlx.core as mx
 import numpy as np
 import pytest
 from mlx_lm.models.cache import make_prompt_cache
+from typing_extensions import override
 
 from tests.architectures import (
     ARCHITECTURES,
@@ -26,13 +28,26 @@ from worker.cache.branch_in_use import BranchInUse
 from worker.cache.prompt_cache import PromptCache
 from worker.decoding import chunk
 from worker.decoding.chunk import ChunkReader, Portions
+from worker.inbox import Inbox
 from worker.language_model import LanguageModel, UnreadModel
 from worker.layers import Layers, arrays_of, quantized
 from worker.models.folder import find_model
-from worker.protocol import Chunk, Event, Finished, Generate, PrefillProgress, Sampling
+from worker.protocol import (
+    Cancel,
+    Chunk,
+    Event,
+    Finished,
+    Generate,
+    LoadModel,
+    ModelLoaded,
+    PrefillProgress,
+    Sampling,
+    Shutdown,
+)
 from worker.requests.engine import Engine
 from worker.requests.request import Ticket
 from worker.requests.turns import Turns
+from worker.server import Server
 
 VOCAB_SIZE = 300
 FEW = ("llama", "gemma3_text", "lfm2", "mamba", "llama4_text", "deepseek_v3", "gemma3n")
@@ -194,6 +209,39 @@ def test_a_cancel_within_a_chunk_keeps_the_chunks_before_it_and_nothing_else(mod
     again = answer(engine, [*token_ids[:100], 5, 6])
     assert (again.choices, again.usage.prefilled_tokens) == (before, 1)
     assert agree(model, asked(token_ids), answer(engine, token_ids).choices, expected)
+
+
+@pytest.mark.parametrize("at", [1, 4, *in_long_runs([2, 3, 5, 6])])
+def test_a_cancel_that_comes_while_a_layer_is_read_is_obeyed_before_the_next_one(
+    at: int, random_llama: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """The prompt has three chunks, and the model has two layers."""
+    inbox = Inbox()
+    events: list[Event] = []
+    begun = 0
+
+    class Cancelling(Portions):
+        @override
+        def begin_next(self) -> slice:
+            nonlocal begun
+            begun += any(isinstance(event, ModelLoaded) for event in events)
+            if begun == at:
+                inbox.put(Cancel(request_id="stop", target="reads"))
+            return super().begin_next()
+
+    def emit(event: Event) -> None:
+        events.append(event)
+        if isinstance(event, Finished):
+            inbox.put(Shutdown(request_id="end"))
+
+    monkeypatch.setattr(chunk, "Portions", Cancelling)
+    inbox.put(LoadModel(request_id="load", model=str(random_llama)))
+    inbox.put(Generate(request_id="reads", token_ids=[20] * (2 * chunk.CHUNK + 2)))
+    Server(inbox, emit).run()
+    (finished,) = (event for event in events if isinstance(event, Finished))
+    assert finished.choices[0].reason == "cancelled"
+    assert finished.choices[0].text == ""
+    assert begun == at
 
 
 class InTurn(Turns):
