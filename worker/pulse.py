@@ -21,7 +21,8 @@ BEAT_S = 0.5
 _MAX_BEAT_S = 1.0
 """More time than this between two heartbeats does not count: the process was stopped."""
 _MIN_GAP_S = 0.1
-"""A new activity is reported at once, unless the last report was this recent."""
+"""A new activity is reported at once, unless the last report was this recent. The end of the start is always reported:
+the app has more patience with a process that starts."""
 _MAX_DETAIL_CHARS = 80
 """A heartbeat has at most 512 bytes. The system writes that many to a pipe in one piece, or none of them."""
 
@@ -53,6 +54,8 @@ class Pulse:
         self.check: Callable[[], None] = _no_check
         """Called by the pulse's thread at each beat; must not block."""
         self._reported: tuple[Activity, float] = ("starting", 0.0)
+        self._reporting = threading.Lock()
+        """Keeps an old report of one thread from being sent after a new one of the other."""
 
     def start(self) -> None:
         """Start the thread that sends heartbeats."""
@@ -64,7 +67,7 @@ class Pulse:
         self._note_end(now)
         self.step = EngineStep(activity, now, detail, done, total, self._num_beats)
         reported, at_s = self._reported
-        if activity != reported and now - at_s > _MIN_GAP_S:
+        if activity != reported and (reported == "starting" or now - at_s > _MIN_GAP_S):
             # If this activity holds Python's lock, the pulse's thread can't report it later.
             self._report()
 
@@ -98,12 +101,13 @@ class Pulse:
         self._report()
 
     def _report(self) -> None:
-        step, now = self.step, self._clock()
-        self._reported = step.activity, now
-        if self._send is not None:
-            lasted_s, usual_s = self._lasted_s(step, now), self._usual_s.get(step.activity, 0.0)
-            detail = step.detail[:_MAX_DETAIL_CHARS]
-            self._send(Heartbeat(step.activity, lasted_s, usual_s, detail, step.done, step.total))
+        with self._reporting:
+            step, now = self.step, self._clock()
+            self._reported = step.activity, now
+            if self._send is not None:
+                lasted_s, usual_s = self._lasted_s(step, now), self._usual_s.get(step.activity, 0.0)
+                detail = step.detail[:_MAX_DETAIL_CHARS]
+                self._send(Heartbeat(step.activity, lasted_s, usual_s, detail, step.done, step.total))
 
     def _run(self) -> None:
         while True:

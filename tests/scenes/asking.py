@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
-
 from PySide6.QtWidgets import QCheckBox, QMenu, QToolButton, QWidget
 
 from app.answers.answer_stream import Reading
@@ -61,7 +59,7 @@ def unsaved(stage: Stage) -> QWidget:
 
 def restarted(stage: Stage) -> QWidget:
     stage.open("stopped")
-    for worker in multiprocessing.active_children():
+    for worker in stage.workers:
         worker.kill()
     stage.wait(stage.window.banner.isVisible)
     stage.wait(lambda: stage.application.session.state == "ready")

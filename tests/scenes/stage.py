@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 from collections.abc import Callable
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import TypeVar
 
@@ -52,6 +53,8 @@ class Stage:
         settings = Settings(theme=theme, language=language, text_percent=text_percent, motion="less")
         save_settings(folder / "settings.json", settings)
         self.planted = {} if tree_sizes is None else plant(folder / "conversations.sqlite3", tree_sizes)
+        self._others = multiprocessing.active_children()
+        """Processes that are not this window's."""
         self.application = Application(Places.under(folder))
         self.window = self.application.window
         self.controller = self.application.controller
@@ -113,9 +116,14 @@ class Stage:
         QTimer.singleShot(self._settled_ms, loop.quit)
         loop.exec()
 
+    @property
+    def workers(self) -> list[BaseProcess]:
+        """The processes of this window."""
+        return [process for process in multiprocessing.active_children() if process not in self._others]
+
     def let_worker_rest(self) -> None:
         """Pause the worker until the stage is cleared."""
-        self._resting = [worker.pid for worker in multiprocessing.active_children() if worker.pid is not None]
+        self._resting = [worker.pid for worker in self.workers if worker.pid is not None]
         for worker in self._resting:
             os.kill(worker, signal.SIGSTOP)
         self.settle()

@@ -29,6 +29,16 @@ def test_a_new_activity_is_reported_at_once_and_the_outer_one_goes_on_after_an_i
     assert pulse.step is outer
 
 
+def test_the_end_of_a_fast_start_is_reported_at_once() -> None:
+    sent: list[Heartbeat] = []
+    pulse = Pulse(sent.append, lambda: 100.0)
+    pulse.beat()
+    # If the process were stopped from here on, the app would wait for a start that is over.
+    pulse.enter("loading")
+    pulse.enter("idle")
+    assert [beat.activity for beat in sent] == ["starting", "loading"]
+
+
 def test_the_longest_time_of_an_activity_is_its_usual_one() -> None:
     sent: list[Heartbeat] = []
     now_s = 100.0

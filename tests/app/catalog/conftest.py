@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import multiprocessing
 import threading
 from collections.abc import Callable, Iterator
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import huggingface_hub.constants
@@ -19,6 +21,11 @@ from app.places import Places
 from tests.hub_server import HubServer
 
 PATIENCE_S = 200.0
+
+
+def downloading() -> list[BaseProcess]:
+    """The processes that download or convert now. This process may have others, such as a worker of other tests."""
+    return [process for process in multiprocessing.active_children() if process.name == "bough-download"]
 
 
 class MemoryKeyring(KeyringBackend):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
 import multiprocessing.connection
 import os
 import random
@@ -20,7 +19,7 @@ from app.catalog.download_queue import Download
 from app.catalog.entry import LocalGguf, LocalModel, RemoteModel
 from app.catalog.on_disk import find_models, model_at
 from app.catalog.places_of_models import Root
-from tests.app.catalog.conftest import Desk
+from tests.app.catalog.conftest import Desk, downloading
 from tests.hub_server import HubServer, Repository
 from tests.long import in_long_runs
 from tests.worker.gguf.files import write_llama
@@ -85,8 +84,8 @@ def test_the_process_is_killed_at_random_moments(
 ) -> None:
     id_ = desk.queue.add(local(file)).id
     for _ in range(num_kills):
-        desk.wait_until(lambda: bool(multiprocessing.active_children()) or desk.queue.downloads[0].is_over)
-        for process in multiprocessing.active_children():
+        desk.wait_until(lambda: bool(downloading()) or desk.queue.downloads[0].is_over)
+        for process in downloading():
             kill_after(process, random.uniform(0, _CONVERSION_S))  # pyright: ignore[reportArgumentType]
         if desk.end_of(id_).state == "landed":
             assert_converted(desk.end_of(id_), tmp_path, judge)

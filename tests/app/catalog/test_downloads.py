@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import random
 import signal
@@ -16,7 +15,7 @@ import pytest
 from app.catalog.download_queue import Download
 from app.catalog.entry import RemoteModel
 from app.catalog.hub import Hub
-from tests.app.catalog.conftest import Desk
+from tests.app.catalog.conftest import Desk, downloading
 from tests.hub_server import Fault, HubServer, Repository
 from tests.long import in_long_runs
 from tests.worker.gguf.files import write_llama
@@ -64,14 +63,14 @@ def assert_landed(download: Download, tmp_path: Path, repository: Repository) ->
 def assert_nothing_unfinished(tmp_path: Path) -> None:
     assert [path for path in tmp_path.rglob("*") if "incomplete" in path.name or ".bough" in path.name] == []
     assert list((tmp_path / "bough").rglob("*.*")) == []
-    assert multiprocessing.active_children() == []
+    assert downloading() == []
 
 
 def kill_process(desk: Desk, when_bytes: int) -> int:
     """End the process of the running entry once it has downloaded so much; return how much is here."""
     (download,) = desk.queue.downloads
     desk.wait_until(lambda: desk.queue.downloads[0].num_bytes >= when_bytes)
-    (process,) = multiprocessing.active_children()
+    (process,) = downloading()
     process.kill()
     return desk.end_of(download.id).num_bytes
 
@@ -160,7 +159,7 @@ def test_a_process_that_does_not_respond_is_said_and_can_be_replaced(
     download = desk.queue.add(RemoteModel(repo=REPO))
     desk.wait_until(lambda: desk.queue.downloads[0].num_bytes > 0)
     for is_replaced in (False, True):
-        (process,) = multiprocessing.active_children()
+        (process,) = downloading()
         assert process.pid is not None
         os.kill(process.pid, signal.SIGSTOP)
         desk.wait_until(lambda: "does not respond" in str(desk.queue.downloads[0].waiting))
@@ -426,7 +425,7 @@ def test_a_kill_in_the_middle_of_a_conversion(
 ) -> None:
     download = desk.queue.add(RemoteModel(repo=gguf.id, gguf="llama-Q4_0.gguf"))
     desk.wait_until(lambda: desk.queue.downloads[0].phase == "converting")
-    for process in multiprocessing.active_children():
+    for process in downloading():
         process.kill()
     assert desk.end_of(download.id).state == "failed"
     assert not (tmp_path / "bough/models/llama-Q4_0").exists()
