@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,8 +15,6 @@ from tests.models import CHATML
 _HELLO = {"type": "generate", "messages": [{"role": "user", "content": "Hello"}], "max_tokens": 1}
 _LOOP = "{{% for i in range(99999) %}}{}{{% endfor %}}"
 _ENDLESS = _LOOP.format(_LOOP.format(_LOOP.format("")))
-_SOON_S = 60
-"""Less than the time limit of these templates would take together, on a busy machine; it is 0.1 s on an idle one."""
 _MACRO = "{% macro m(n) %}{{ m(n + 1) }}{{ m(n + 1) }}{% endmacro %}{{ m(0) }}"
 
 
@@ -78,11 +75,10 @@ def test_a_request_in_an_endless_template_can_be_cancelled(victim: Victim, folde
     request_id = victim.send("generate", messages=_HELLO["messages"])
     # This is answered while the template runs.
     assert victim.end_of("cancel", target="another")["type"] == "done"
-    begin = time.monotonic()
     victim.send("cancel", target=request_id)
     (event,) = _ends(victim, request_id)
+    # Had the template reached its time limit, the request would have failed.
     assert event["choices"][0]["reason"] == "cancelled"
-    assert time.monotonic() - begin < _SOON_S
     victim.check()
 
 
@@ -90,13 +86,11 @@ def test_another_model_can_be_loaded_while_a_question_waits_for_an_endless_templ
     victim: Victim, folder: Path
 ) -> None:
     _load(victim, folder, _ENDLESS)
-    begin = time.monotonic()
     question = victim.send("plan", prompts=[{"messages": _HELLO["messages"]}])
     load = victim.send("load_model", model="guide")
     asked, loaded = _ends(victim, question, load)
     assert asked["kind"] == "superseded"
     assert loaded["type"] == "model_loaded"
-    assert time.monotonic() - begin < _SOON_S
     victim.check()
 
 
@@ -119,9 +113,7 @@ def test_a_tokenizer_and_a_template_that_never_end_share_the_time_of_a_load(vict
     described = json.loads(file.read_text())
     file.write_text(json.dumps(described | {"pre_tokenizer": split}))
     _set_template(folder, options + _ENDLESS)
-    begin = time.monotonic()
     loaded = victim.end_of("load_model", model=str(folder))
-    print(f"loaded in {time.monotonic() - begin:.1f} s")
     assert loaded["type"] == "model_loaded", loaded
     assert not loaded["thinking"]
     victim.check()
@@ -130,13 +122,11 @@ def test_a_tokenizer_and_a_template_that_never_end_share_the_time_of_a_load(vict
 def test_a_worker_ends_at_once_in_an_endless_template(folder: Path) -> None:
     with Victim() as victim:
         _load(victim, folder, _ENDLESS)
-        begin = time.monotonic()
         request_id = victim.send("generate", messages=_HELLO["messages"])
         ending = victim.send("shutdown")
         answered, ended = _ends(victim, request_id, ending)
         assert answered["choices"][0]["reason"] == "cancelled"
         assert ended["type"] == "done"
-        assert time.monotonic() - begin < _SOON_S
 
 
 @pytest.mark.long

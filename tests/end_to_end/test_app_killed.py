@@ -18,7 +18,7 @@ from app.model.generation_settings import GenerationSettings
 from app.model.message import Sampling
 from app.model.settings import Settings, save_settings
 from app.model.store import Store
-from tests.driver import ROOT
+from tests.driver import PATIENCE_S, ROOT
 from tests.long import in_long_runs
 from tests.models import write_scripted_model
 from worker.sentence import verbatim
@@ -68,7 +68,11 @@ def _kill(bough: subprocess.Popen[str]) -> None:
     # The number of a dead process lasts until its parent collects it; its descriptor reports its death.
     ends = [os.pidfd_open(child.pid) for child in children]
     bough.kill()
-    alive = [child for child, end in zip(children, ends, strict=True) if not multiprocessing.connection.wait([end], 30)]
+    alive = [
+        child
+        for child, end in zip(children, ends, strict=True)
+        if not multiprocessing.connection.wait([end], PATIENCE_S)
+    ]
     for end in ends:
         os.close(end)
     for child in alive:

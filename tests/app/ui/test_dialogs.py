@@ -286,7 +286,7 @@ def test_conversations_that_are_in_bough_gain_what_is_new_and_can_be_imported_as
         return sheet
 
     def take(sheet: ImportWindow) -> None:
-        with user.bot.waitSignal(sheet.imported):
+        with user.bot.waitSignal(sheet.imported, timeout=PATIENCE_MS):
             _press(user, sheet, "Import")
 
     take(sheet_for("one"))

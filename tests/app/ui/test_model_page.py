@@ -15,6 +15,7 @@ from app.ui.models.model_page import ModelPage
 from app.ui.models.model_settings_form import ModelSettingsForm
 from app.ui.theme import theme
 from tests.app.desk import Desk
+from tests.waiting import PATIENCE_MS
 
 _RUNNING = Transfer(
     key="one",
@@ -37,7 +38,7 @@ def test_widgets_below_the_progress_stay_where_they_are(qtbot: QtBot, desk: Desk
     for transfer in (_RUNNING, replace(_RUNNING, bytes_per_s=None, seconds_left=None), _RUNNING):
         page.show_entry(Entry("one", transfer.model, transfer=transfer))
         QApplication.sendPostedEvents()
-        qtbot.waitUntil(lambda: page.facts.y() > 0)
+        qtbot.waitUntil(lambda: page.facts.y() > 0, timeout=PATIENCE_MS)
         heights.append(page.facts.y())
     other = replace(_RUNNING, key="two", bytes_per_s=None, seconds_left=None)
     page.show_entry(Entry("two", other.model, transfer=other))

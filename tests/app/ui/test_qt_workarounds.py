@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QApplication, QLabel, QListWidget, QScrollArea, QT
 from pytestqt.qtbot import QtBot
 
 from app.ui.parts.qt_workarounds import discard, install_accessible_scroll_areas
+from tests.waiting import PATIENCE_MS
 
 
 def test_a_missing_child_is_none_and_lists_and_texts_keep_their_roles(qapp: QApplication, qtbot: QtBot):
@@ -37,6 +38,6 @@ def test_a_discarded_widget_leaves_its_window_at_once(qtbot: QtBot):
     window = QWidget()
     qtbot.addWidget(window)
     discarded = QWidget(window)
-    with qtbot.waitSignal(discarded.destroyed):
+    with qtbot.waitSignal(discarded.destroyed, timeout=PATIENCE_MS):
         discard(discarded)
         assert not window.findChildren(QObject)

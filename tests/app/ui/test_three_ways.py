@@ -177,7 +177,7 @@ def test_a_screen_reader_chooses_who_answers_on_the_first_page(user: User) -> No
     user.bot.addWidget(welcome)
     welcome.show_choices(GUIDE, "another", is_starter=False)
     welcome.show()
-    with user.bot.waitSignal(welcome.model_chosen) as chosen:
+    with user.bot.waitSignal(welcome.model_chosen, timeout=PATIENCE_MS) as chosen:
         screen_reader.press(user.bot, welcome, "Chat with another")
     assert chosen.args == ["another"]
 
