@@ -16,10 +16,13 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Literal, Self
 from urllib.parse import parse_qs, quote, unquote, urlsplit
+
+from typing_extensions import override
+
+from tests.faulty_server import FaultyServer, Listener, SilentHandler
 
 _PIECE_BYTES = 1 << 16
 _XET_CHUNK_BYTES = 1 << 16
@@ -114,19 +117,17 @@ def is_large(path: str) -> bool:
     return path.endswith((".safetensors", ".gguf", ".model")) or path == "tokenizer.json"
 
 
-class HubServer:
+class HubServer(FaultyServer[Request, Fault]):
     """A hub. Use it in a `with` statement."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.repositories: dict[str, Repository] = {}
-        self.requests: list[Request] = []
         self.token = "hf_right"
         """The token that opens gated and private repositories."""
         self.page_size = 100
         self.bytes_per_s: float | None = None
         """How fast large files come; None means as fast as possible."""
-        self._faults: list[tuple[re.Pattern[str], Fault]] = []
-        self._lock = threading.Lock()
         self.released = threading.Event()
         """Ends all stalls."""
         self._hub, self._storage = _Listener(self, _HubHandler), _Listener(self, _StorageHandler)
@@ -154,54 +155,14 @@ class HubServer:
         self.repositories[repository.id] = repository
         return repository
 
-    def fail(self, pattern: str, fault: Fault, *, times: int = 1) -> None:
-        """Let the next requests whose "METHOD /path" contains a pattern fail."""
-        self._faults += [(re.compile(pattern), fault)] * times
 
-    def forget_faults(self) -> None:
-        self._faults.clear()
-
-    def requests_of(self, pattern: str) -> list[Request]:
-        """Return the requests whose "METHOD /path" contains a pattern."""
-        with self._lock:
-            return [request for request in self.requests if re.search(pattern, f"{request.method} {request.path}")]
-
-    def note(self, request: Request) -> Fault | None:
-        """Note a request, and return the fault that it meets."""
-        with self._lock:
-            self.requests.append(request)
-            for number, (pattern, fault) in enumerate(self._faults):
-                if pattern.search(f"{request.method} {request.path}"):
-                    del self._faults[number]
-                    return fault
-        return None
-
-
-class _Listener(ThreadingHTTPServer):
-    daemon_threads = True
-    request_queue_size = 64
-
+class _Listener(Listener):
     def __init__(self, hub: HubServer, handler: type[_Handler]) -> None:
         super().__init__(("127.0.0.1", 0), handler)
         self.hub = hub
 
-    def handle_error(self, request: object, client_address: object) -> None:
-        """Clients that end in the middle of a request are part of the tests."""
 
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    wbufsize = 0
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (the base class's name)
-        pass
-
-    def do_HEAD(self) -> None:
-        self._serve()
-
-    def do_GET(self) -> None:
-        self._serve()
-
+class _Handler(SilentHandler):
     def answer(self, path: str, query: Mapping[str, list[str]]) -> None:
         raise NotImplementedError
 
@@ -211,8 +172,8 @@ class _Handler(BaseHTTPRequestHandler):
         assert isinstance(listener, _Listener)
         return listener.hub
 
-    def _serve(self) -> None:
-        self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, True)
+    @override
+    def serve(self) -> None:
         self.fault = self.hub.note(Request(self.command, self.path, dict(self.headers.items())))
         if self.fault is not None and self.fault.kind == "status":
             self.send(self.fault.status, self.fault.body, self.fault.headers)
