@@ -265,12 +265,10 @@ BEGINNING: Mapping[str, Fault] = {
     "bytes that are no UTF-8": Fault(
         change=only_before_text(b'data: {"choices": [{"delta": {"content": "\xff"}}]}\n\n')
     ),
-    "a cut": Fault(end="cut", after_bytes=-200),
-    "a cut before the length": Fault(end="cut", after_bytes=-200, framing="length"),
-    "a reset": Fault(end="reset", after_bytes=-200),
-    "an end of the connection as the end, too early": Fault(
-        end="cut", after_bytes=-900, framing="close", change=_without_usage
-    ),
+    "a cut": Fault(end="cut", after_bytes=700),
+    "a cut before the length": Fault(end="cut", after_bytes=700, framing="length"),
+    "a reset": Fault(end="reset", after_bytes=700),
+    "an end of the connection as the end, too early": Fault(end="cut", after_bytes=700, framing="close"),
 }
 """Faults after which a client can show the beginning, and must say that the rest is missing."""
 

@@ -144,6 +144,8 @@ class Received:
         self.method, self.path, self.headers, self.body = method, path, headers, body
         self.events: list[Event] = []
         """The events of the reply that were sent, or begun."""
+        self.sent = bytearray()
+        """The first MiB of the reply's body, as it was sent."""
         self.num_sent = 0
         """The bytes of the reply's body that were sent."""
         self.ended: Literal["", "whole", "cut", "by client", "by server"] = ""
@@ -552,6 +554,8 @@ class _Handler(SilentHandler):
             raise ConnectionAbortedError
         self.wfile.write(b"%x\r\n%b\r\n" % (len(piece), piece) if fault.framing == "chunks" else piece)
         request.num_sent += len(piece)
+        if request.num_sent <= 1 << 20:
+            request.sent += piece
 
     def _cut(self, request: Received, fault: Fault) -> None:
         self.close_connection = True
