@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from collections import deque
 from collections.abc import Generator, Sequence
@@ -27,11 +28,11 @@ def llama_cpp_python() -> str | None:
 def mlx_lm_server(model: Path, *arguments: str) -> Generator[str]:
     """Run mlx-lm's server with a model's folder; yield its address, as a user would enter it.
 
-    It calls the model by the folder's path.
+    It calls the model by the folder's path. Its list of models is empty if there is no folder of the hub's cache.
     """
     port = _free_port()
     command = [sys.executable, "-m", "mlx_lm", "server", "--model", str(model), "--port", str(port), *arguments]
-    with _running(command, "Starting httpd", port) as url:
+    with tempfile.TemporaryDirectory() as cache, _running(command, "Starting httpd", port, HF_HUB_CACHE=cache) as url:
         yield url
 
 
@@ -53,9 +54,9 @@ def _free_port() -> int:
 
 
 @contextlib.contextmanager
-def _running(command: Sequence[str], ready: str, port: int) -> Generator[str]:
+def _running(command: Sequence[str], ready: str, port: int, **variables: str) -> Generator[str]:
     """Run a server until the `with` statement ends; it is ready when it writes a line that contains a text."""
-    environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1", **variables}
     process = subprocess.Popen(
         command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
