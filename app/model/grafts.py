@@ -55,6 +55,8 @@ class Graft(Struct, frozen=True, kw_only=True):
     """The wanted id, used if it is free; None means any id."""
     source: Source | None = None
     """Where it comes from; None: it is a copy, which is not known by its source."""
+    is_part: bool = False
+    """Whether it is a branch of a conversation whose own file has its name and the branch that is shown."""
     origin: Origin | None = None
     """The other program's conversation that it was, if it comes from one of Bough's own files."""
     keys: Mapping[MessageId, int] | None = None
@@ -181,9 +183,10 @@ class Grafts:
             parent_id = None if message.parent_id is None else ids[message.parent_id]
             ids[message.id] = self._database.write(_INSERT, (None, parent_id, *_row(message, {})[2:]))
         self._change(news.changed, known, keys, remarks)
-        self._choose(graft, conversation_id, ids, base)
+        if not graft.is_part:
+            self._choose(graft, conversation_id, ids, base)
         self._merge_head(graft, known, conversation_id)
-        self.sources.remember(graft, conversation_id, ids)
+        self.sources.remember(graft, conversation_id, ids, known.head if graft.is_part else None)
         if graft.origin is not None:
             self.sources.adopt(graft.origin, conversation_id, ids)
 
@@ -236,7 +239,7 @@ class Grafts:
         self._database.write(
             "UPDATE conversation SET updated_ms = max(updated_ms, ?) WHERE id = ?", (graft.updated_ms, conversation_id)
         )
-        if known.head is None:
+        if known.head is None or graft.is_part:
             return
         for column in ("name", "folder", "pinned_ms", "archived_ms"):
             self._database.write(

@@ -141,15 +141,20 @@ class Sources:
             known.digests[key], known.ids[key] = digest, message_id
         return known
 
-    def remember(self, graft: Graft, conversation_id: int, ids: Mapping[MessageId, MessageId]) -> None:
-        """Note where a conversation and some of its messages come from. `ids`: their ids in the store."""
+    def remember(
+        self, graft: Graft, conversation_id: int, ids: Mapping[MessageId, MessageId], head: Head | None = None
+    ) -> None:
+        """Note where a conversation and some of its messages come from.
+
+        `ids`: their ids in the store. `head`: the conversation's fields in its own file; None: this file has them.
+        """
         source = graft.source
         if source is None or source.program == OURS:
             return
         keys = keys_of(graft)
         self._database.write(
             "INSERT INTO source VALUES (?, ?, ?, ?) ON CONFLICT (conversation_id) DO UPDATE SET head = excluded.head",
-            (conversation_id, source.program, source.key, msgspec.json.encode(head_of(graft, keys)).decode()),
+            (conversation_id, source.program, source.key, msgspec.json.encode(head or head_of(graft, keys)).decode()),
         )
         if source.is_content:
             return
@@ -250,7 +255,7 @@ def news_of(graft: Graft, known: Known) -> News:
             new.append(message)
     head = head_of(graft, keys)
     is_renamed = known.head is not None and msgspec.structs.replace(known.head, current=head.current) != head
-    return News(new, changed, num_below_deleted, is_renamed)
+    return News(new, changed, num_below_deleted, is_renamed and not graft.is_part)
 
 
 def head_of(graft: Graft, keys: Mapping[MessageId, int]) -> Head:

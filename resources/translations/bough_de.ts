@@ -4605,6 +4605,10 @@ Grenzen Sie die Suche ein mit from:you, from:answer, is:starred, is:pinned, mode
         <translation>ein Kommentar zwischen seinen Nachrichten ist beschädigt</translation>
     </message>
     <message>
+        <source>branches of prompts in Google AI Studio; each joins its prompt when that is imported too</source>
+        <translation>Zweige von Prompts aus Google AI Studio; jeder kommt zu seinem Prompt, wenn auch dieser importiert wird</translation>
+    </message>
+    <message>
         <source>chat records (OpenAI, ShareGPT)</source>
         <translation>Chatprotokolle (OpenAI, ShareGPT)</translation>
     </message>
@@ -6181,10 +6185,6 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>ein Text hat {length} Zeichen</translation>
     </message>
     <message>
-        <source>branches of prompts in Google AI Studio, imported as conversations of their own</source>
-        <translation>Zweige von Prompts in Google AI Studio, als eigene Unterhaltungen importiert</translation>
-    </message>
-    <message>
         <source>characters that can&apos;t be read or stored, replaced by “�”</source>
         <translation>Zeichen, die nicht gelesen oder gespeichert werden können, durch „�“ ersetzt</translation>
     </message>
@@ -6445,6 +6445,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
         <translation>Schlagwörter von Open WebUI, weggelassen</translation>
     </message>
     <message>
+        <source>texts that were not sent yet, left out</source>
+        <translation>noch nicht gesendete Texte, weggelassen</translation>
+    </message>
+    <message>
         <source>the archive is incomplete or damaged</source>
         <translation>das Archiv ist unvollständig oder beschädigt</translation>
     </message>
@@ -6475,6 +6479,10 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <message>
         <source>the tensor {name} overlaps another one</source>
         <translation>der Tensor {name} überlappt einen anderen</translation>
+    </message>
+    <message>
+        <source>topics that were deleted in Cherry Studio but are in its backup; they are archived</source>
+        <translation>Themen, die in Cherry Studio gelöscht wurden, aber in der Sicherung sind; sie sind archiviert</translation>
     </message>
     <message>
         <source>“{typed}” is not a date that can be searched for, so nothing was searched. Write the year, the month and the day, as in {key}:2026-01-31. To find the text itself, put it in quotation marks.</source>

@@ -1,4 +1,7 @@
-"""Reads Cherry Studio's backups: topics with lists of messages, whose parts are in a table of blocks."""
+"""Reads Cherry Studio's backups: topics with lists of messages, whose parts are in a table of blocks.
+
+Backups of versions 1 to 3 have no table of blocks, so each message has its parts. Version 1 has all tables in one list.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +23,18 @@ NAME = "Cherry Studio"
 
 _TOPIC = "Cherry Studio topic"
 _ROLES: dict[str, ForeignRole] = {"system": "system", "user": "user", "assistant": "assistant"}
-_STATES: dict[str, State] = {"paused": "stopped", "processing": "stopped", "pending": "stopped", "error": "failed"}
+_STATES: dict[str, State] = {
+    "paused": "stopped", "processing": "stopped", "pending": "stopped", "searching": "stopped", "sending": "stopped",
+    "error": "failed",
+}  # fmt: skip
+_DELETED = Sentence("topics that were deleted in Cherry Studio but are in its backup; they are archived")
+_SOURCES = ("groundingMetadata", "annotations", "citations", "webSearch", "tavily", "webSearchInfo", "knowledge")
+"""Where messages without blocks have the sources of an answer."""
 
 
 def conversations_of(item: dict[str, Json]) -> list[Json] | None:
     """Return the topics of a backup, each with its assistant and its blocks; None if it is no backup."""
-    tables = object_of(item.get("indexedDB"))
+    tables = object_of(item.get("indexedDB")) or _tables_of_first_version(list_of(item.get("indexedDB")))
     if "topics" not in tables:
         return None
     places: dict[str, tuple[Json, Json]] = {}
@@ -47,8 +56,18 @@ def conversations_of(item: dict[str, Json]) -> list[Json] | None:
             for block in by_message.get(text_of(object_of(message).get("id")), [])
         }
         name = object_of(head).get("name")
-        found.append({_TOPIC: topic, "head": head, "assistant": assistant, "blocks": own, "name": name})
+        is_deleted = bool(places) and not head
+        found.append(
+            {_TOPIC: topic, "head": head, "assistant": assistant, "blocks": own, "name": name, "deleted": is_deleted}
+        )
     return found
+
+
+def _tables_of_first_version(entries: list[Json]) -> dict[str, Json]:
+    values = [
+        object_of(entry).get("value") for entry in entries if text_of(object_of(entry).get("key")).startswith("topic:")
+    ]
+    return {"topics": values} if values else {}
 
 
 def _assistants(storage: dict[str, Json]) -> list[Json]:
@@ -81,12 +100,15 @@ def conversation(item: dict[str, Json], nearby: Nearby) -> ForeignConversation:
         folder=text_of(assistant.get("name")),
         default_model=text_of(object_of(assistant.get("model")).get("id")),
     )
+    if item["deleted"] is True:
+        found.is_archived = True
+        found.remarks[_DELETED] += 1
     last: str | None = None
     if system := text_of(assistant.get("prompt")):
         last = "system prompt"
         found.messages.append(ForeignMessage(id=last, parent=None, role="system", text=system))
     asked: str | None = None
-    is_chosen = False
+    rank = 0
     for number, one in enumerate(list_of(topic.get("messages"))):
         theirs = object_of(one)
         message = _message(theirs, number, object_of(item["blocks"]), nearby, found.remarks)
@@ -95,13 +117,17 @@ def conversation(item: dict[str, Json], nearby: Nearby) -> ForeignConversation:
         message.parent = asked if is_sibling else last
         found.messages.append(message)
         if message.role == "user":
-            asked = message.id
-        is_marked = theirs.get("foldSelected") is True or theirs.get("useful") is True
-        if not is_sibling or is_marked or not is_chosen:
-            last = message.id
-        is_chosen = is_marked or (is_sibling and is_chosen)
+            asked, rank = message.id, 0
+        own_rank = _rank(theirs) if is_sibling else 0
+        if not is_sibling or own_rank > rank:
+            last, rank = message.id, own_rank
     found.current = last
     return found
+
+
+def _rank(answer: dict[str, Json]) -> int:
+    """Return how far an answer is preferred: the useful one is sent on; without one, the one shown, or the first."""
+    return 3 if answer.get("useful") is True else 2 if answer.get("foldSelected") is True else 1
 
 
 def _message(
@@ -111,11 +137,12 @@ def _message(
     pieces = Pieces(role)
     if theirs.get("type") == "clear":
         pieces.add_note(note("The context was cleared here.", ""))
-    # The first versions had one text.
-    pieces.add_thought(text_of(theirs.get("reasoning_content")))
-    pieces.add_text(text_of(theirs.get("content")))
-    for block_id in list_of(theirs.get("blocks")):
-        _add_block(object_of(table.get(text_of(block_id))), pieces, nearby, remarks)
+    if "blocks" in theirs:
+        for block_id in list_of(theirs["blocks"]):
+            _add_block(object_of(table.get(text_of(block_id))), pieces, nearby, remarks)
+    else:
+        for block in _older_blocks(theirs):
+            _add_block(block, pieces, nearby, remarks)
     return ForeignMessage(
         id=id_of(theirs.get("id")) or f"#{number}",
         parent=None,
@@ -130,11 +157,37 @@ def _message(
     )
 
 
+def _older_blocks(theirs: dict[str, Json]) -> list[dict[str, Json]]:
+    """Return the parts of a message without blocks as blocks."""
+    metadata = object_of(theirs.get("metadata"))
+    found: list[dict[str, Json]] = [{"type": "thinking", "content": theirs.get("reasoning_content")}]
+    for tool in list_of(metadata.get("mcpTools")):
+        response = object_of(tool).get("response")
+        found.append({"type": "tool", "content": response, "metadata": {"rawMcpToolResponse": tool}})
+    found.append({"type": "main_text", "content": theirs.get("content")})
+    if text_of(theirs.get("translatedContent")):
+        found.append({"type": "translation", "content": theirs.get("translatedContent")})
+    found += [{"type": "file", "file": file} for file in list_of(theirs.get("files"))]
+    # The first versions had pictures as addresses.
+    found += [{"type": "image", "url": url} for url in list_of(theirs.get("images"))]
+    if made := metadata.get("generateImage"):
+        found.append({"type": "image", "metadata": {"generateImageResponse": made}})
+    if sources := {key: value for key in _SOURCES if (value := metadata.get(key))}:
+        found.append({"type": "citation", "response": next(iter(sources.values())) if len(sources) == 1 else sources})
+    if error := object_of(theirs.get("error")):
+        found.append({"type": "error", "error": error})
+    return found
+
+
 def _add_block(block: dict[str, Json], pieces: Pieces, nearby: Nearby, remarks: Counter[Sentence]) -> None:
     content = text_of(block.get("content"))
     match text_of(block.get("type")):
-        case "main_text" | "compact":
+        case "main_text":
             pieces.add_text(content)
+        case "compact":
+            pieces.add_text(content)
+            if words := text_of(block.get("compactedContent")):
+                pieces.add_note(blocks.other_note("Summary", words, remarks))
         case "thinking":
             pieces.add_thought(content)
         case "code":
@@ -153,15 +206,21 @@ def _add_block(block: dict[str, Json], pieces: Pieces, nearby: Nearby, remarks: 
         case "image" | "file" | "video":
             _add_files(block, pieces, nearby, remarks)
         case "citation":
-            found = block.get("response") or block.get("knowledge") or block.get("memories")
-            pieces.add_note(blocks.other_note("Sources", found, remarks))
+            found = [value for key in ("response", "knowledge", "memories") if (value := block.get(key))]
+            pieces.add_note(blocks.other_note("Sources", found[0] if len(found) == 1 else found, remarks))
         case "error":
-            error = object_of(block.get("error"))
-            pieces.add_note(note("Error", text_of(error.get("message")) or blocks.formatted(error)))
+            _add_error(block, pieces)
         case "" if not block:
             pieces.add_note(blocks.missing_file_note("a part of the message", remarks))
         case kind:
             pieces.add_note(blocks.other_note(kind or "Unknown block", block, remarks))
+    if block.get("type") != "error" and block.get("error"):
+        _add_error(block, pieces)
+
+
+def _add_error(block: dict[str, Json], pieces: Pieces) -> None:
+    error = object_of(block.get("error"))
+    pieces.add_note(note("Error", text_of(error.get("message")) or blocks.formatted(error)))
 
 
 def _add_files(block: dict[str, Json], pieces: Pieces, nearby: Nearby, remarks: Counter[Sentence]) -> None:

@@ -69,6 +69,8 @@ class ForeignConversation(Struct, kw_only=True):
     """Whether the messages' ids are their program's. Otherwise they are known by their places and texts."""
     is_in_order: bool = False
     """Whether the messages are sorted, siblings oldest first. Otherwise they are sorted by their times."""
+    is_part: bool = False
+    """Whether this is a branch of a conversation whose own file has its name and the branch that is shown."""
     current: str | None = None
     created_ms: int | None = None
     updated_ms: int | None = None
@@ -177,6 +179,7 @@ def grafted(conversation: ForeignConversation, now_ms: int, program: str = "") -
         folder="/".join(" ".join(part.split()) for part in clean(conversation.folder).split("/") if part.strip()),
         model=clean(conversation.default_model),
         source=source,
+        is_part=conversation.is_part,
         keys=keys,
     )
 

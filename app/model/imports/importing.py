@@ -241,8 +241,13 @@ class _Writer:
         if not source.is_content:
             digests |= {keys[message.id]: digest_of(message) for message in graft.messages}
         flat = array("q", itertools.chain.from_iterable(digests.items()))
-        head = None if source.program == OURS else head_of(graft, keys)
-        self._seen[source] = _Seen(graft.name if known is None else known.name, source.is_content, head, flat)
+        head = known.head if known is not None and graft.is_part else head_of(graft, keys)
+        self._seen[source] = _Seen(
+            graft.name if known is None else known.name,
+            source.is_content,
+            None if source.program == OURS else head,
+            flat,
+        )
 
     def undo(self) -> None:
         ids = self._summary.conversation_ids

@@ -6,7 +6,7 @@ import mimetypes
 import re
 from array import array
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Literal, NamedTuple
 
@@ -40,11 +40,12 @@ def is_one(database: DatabaseFile) -> bool:
 
 
 class Chats:
-    """All conversations. A thread has the id of the conversation that it goes on from."""
+    """All conversations. A thread has the id of the conversation that it goes on from, and repeats its responses."""
 
     def __init__(self, database: DatabaseFile) -> None:
         self._database = database
         self._names = database.by("conversations", "id")
+        self._responses = self._grouped("responses", "conversation_id")
         self._attached = {
             table: database.by(table, column)
             for table, column in (
@@ -66,10 +67,11 @@ class Chats:
     def keys(self) -> Sequence[_Key]:
         """Return where the conversations are."""
         threads = self._threads()
+        with_threads = self._database.by("threads", "id")
         found = {
             key: _Key("responses", key, tuple(numbers))
-            for key, numbers in self._grouped("responses", "conversation_id").items()
-            if key not in threads
+            for key, numbers in self._responses.items()
+            if key not in with_threads
         }
         logs = [_Key("logs", f"log {key}", tuple(numbers)) for key, numbers in self._grouped("logs", "chat_id").items()]
         return [*logs, *found.values(), *(_Key("threads", key, tuple(numbers)) for key, numbers in threads.items())]
@@ -111,8 +113,12 @@ class Chats:
     def _of_responses(self, key: _Key) -> ForeignConversation:
         names = self._database.rows("conversations", self._names.get(key.id))
         found = ForeignConversation(name=text_of(names[0].get("name")) if names else "", messages=[], id=key.id)
+        self._add_responses(found, self._database.rows(key.table, key.numbers))
+        return found
+
+    def _add_responses(self, found: ForeignConversation, rows: Sequence[Row]) -> None:
         system = ""
-        for row in self._database.rows(key.table, key.numbers):
+        for row in rows:
             response_id = id_of(row.get("id")) or ""
             told = "\n".join([*self._fragments("system_fragments", response_id), text_of(row.get("system"))]).strip(
                 "\n"
@@ -123,7 +129,6 @@ class Chats:
             self._add(found, f"{response_id} question", "user", self._question(row, response_id, found.remarks), row)
             self._add(found, response_id, "assistant", self._answer(row, response_id, found.remarks), row)
             found.default_model = text_of(row.get("model")) or found.default_model
-        return found
 
     def _add(
         self, found: ForeignConversation, message_id: str, role: ForeignRole, parts: list[tuple[str, str]], row: Row
@@ -191,7 +196,7 @@ class Chats:
         tips = [turn.get("tip_message_hash") for turn in turns] + [row.get("tip_message_hash") for row in threads]
         rows: dict[str, Row] = {}
         for tip in tips:
-            self._walk_up(id_of(tip), rows)
+            rows |= self._chain(id_of(tip), rows)
         asked: dict[str, Row] = {}
         for turn in turns:
             above = id_of(turn.get("parent_message_hash"))
@@ -203,24 +208,60 @@ class Chats:
                     turn = given
                 asked[message] = turn
                 message = id_of(rows[message].get("parent_hash"))
-        for message, row in reversed(rows.items()):
-            found.messages.append(self._message(message, row, asked.get(message, {}), found.remarks))
+        self._add_older(found, threads, turns)
+        ids = self._add_new(
+            found, [self._message(key, row, asked.get(key, {}), found.remarks) for key, row in rows.items()]
+        )
         last = next((id_of(tip) for tip in reversed(tips[: len(turns)])), id_of(first.get("tip_message_hash")))
-        found.current = last
-        found.default_model = text_of(turns[-1].get("model")) if turns else ""
+        found.current = ids.get(last or "", found.current)
+        found.default_model = text_of(turns[-1].get("model")) if turns else found.default_model
         forks = sum(bool(row.get("name")) and row.get("name") != first.get("name") for row in threads)
         if forks:
             found.remarks[_NAMES_OF_FORKS] += forks
         return found
 
-    def _walk_up(self, message: str | None, rows: dict[str, Row]) -> None:
-        """Collect the rows of a message and of all above it that are not collected yet."""
-        while message is not None and message not in rows:
+    def _add_older(self, found: ForeignConversation, threads: Sequence[Row], turns: Sequence[Row]) -> None:
+        """Add the responses that llm wrote before it had threads. It keeps them, and repeats them in the thread."""
+        written = {id_of(turn.get("id")) for turn in turns}
+        for thread in threads:
+            key = id_of(thread.get("id")) or ""
+            rows = self._database.rows("responses", self._responses.get(key))
+            if key == found.id:
+                self._add_responses(found, rows)
+            elif rest := [row for row in rows if id_of(row.get("id")) not in written]:
+                # A fork's responses begin in the middle of a conversation, at a place that they do not tell.
+                self._add_responses(found, rest)
+
+    def _add_new(self, found: ForeignConversation, messages: Sequence[ForeignMessage]) -> dict[str, str]:
+        """Add a thread's messages, parents first, except those that are there as responses.
+
+        Return the ids that all of them have in the conversation.
+        """
+        ids: dict[str, str] = {}
+        older = {message.id: message for message in found.messages}
+        below: dict[str | None, list[ForeignMessage]] = {}
+        for message in found.messages:
+            below.setdefault(message.parent, []).append(message)
+        for message in messages:
+            parent = message.parent = ids.get(message.parent or "", message.parent)
+            # One question of a response has both the results of tools and a text.
+            candidates = [*([older[parent]] if parent in older else []), *below.get(parent, [])]
+            same = next((other for other in candidates if _is_in(message, other)), None)
+            ids[message.id] = message.id if same is None else same.id
+            if same is None:
+                found.messages.append(message)
+        return ids
+
+    def _chain(self, message: str | None, known: Mapping[str, Row]) -> dict[str, Row]:
+        """Return the rows of a message and of all above it that are not known yet, parents first."""
+        rows: dict[str, Row] = {}
+        while message is not None and message not in known and message not in rows:
             own = self._of("messages", message)
             if not own:
-                return
+                break
             rows[message] = own[0]
             message = id_of(own[0].get("parent_hash"))
+        return dict(reversed(rows.items()))
 
     def _message(self, message_id: str, row: Row, turn: Row, remarks: Counter[Sentence]) -> ForeignMessage:
         role = _ROLES.get(text_of(row.get("role")), "note")
@@ -291,6 +332,18 @@ class Chats:
             remarks[blocks.NOT_IN_THE_FILE] += 1
             return note(f"File: {url.rpartition('/')[2] or name}", url)
         return blocks.missing_file_note(name, remarks)
+
+
+def _is_in(message: ForeignMessage, other: ForeignMessage) -> bool:
+    """Return whether a message has the role of another one, and no part that the other has not."""
+    asking = {"user", "note"}
+    if message.role != other.role and not {message.role, other.role} <= asking:
+        return False
+    return _words(message) <= _words(other)
+
+
+def _words(message: ForeignMessage) -> set[str]:
+    return {" ".join(piece.text.split()) for piece in message.pieces}
 
 
 def _ms(value: Json) -> int | None:

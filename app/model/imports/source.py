@@ -59,11 +59,11 @@ from worker.sentence import Sentence, verbatim
 
 _log = logging.getLogger(__name__)
 
-_WITH_FILES = (chatgpt, grok, cherry_studio, jan, text_generation_webui, gemini)
+_WITH_FILES = (chatgpt, grok, cherry_studio, jan, text_generation_webui, gemini, ai_studio)
 """Readers of conversations that depend on the names of files, or refer to other files."""
 _READERS = (
     *_WITH_FILES, chatbox, claude, open_webui, llama_cpp, librechat, lm_studio, silly_tavern, claude_code, codex,
-    ai_studio, gemini_cli, chat_records,
+    gemini_cli, chat_records,
 )  # fmt: skip
 _DATABASES = (open_webui_database, llm)
 REPLACED = Sentence("characters that can't be read or stored, replaced by “\ufffd”")
@@ -72,6 +72,8 @@ _ARCHIVE = b"PK\x03\x04"
 _MAX_TRANSCRIPT_BYTES = 256 << 20
 _BOUGH_HEAD = re.compile(rb'\s*\{\s*"format"\s*:\s*"bough"')
 _GROK_HEAD = re.compile(rb'"conversations"\s*:\s*\[\s*\{\s*"(?:conversation|responses)"\s*:')
+_PROMPT_HEAD = re.compile(rb'\s*\{\s*"(?:runSettings|systemInstruction|chunkedPrompt)"\s*:')
+_NUM_HEAD_BYTES_OF_PROMPT = 200
 _PAGE_HEAD = re.compile(rb"\s*<(?:!doctype\s+html|html)\b", re.IGNORECASE)
 _CHERRY_STUDIO = "data.json"
 _DATA_OF_CHERRY_STUDIO = "IndexedDB/file__0"
@@ -147,22 +149,30 @@ def _in_path(
 def _readable(bundle: Bundle) -> list[str]:
     """Return the files that may hold conversations."""
     paths = set(bundle.paths)
-    return [path for path in bundle.paths if _may_hold_conversations(PurePosixPath(path), paths)]
+    return [path for path in bundle.paths if _may_hold_conversations(bundle, PurePosixPath(path), paths)]
 
 
-def _may_hold_conversations(path: PurePosixPath, paths: set[str]) -> bool:
+def _may_hold_conversations(bundle: Bundle, path: PurePosixPath, paths: set[str]) -> bool:
     suffix = path.suffix.lower()
     if path.name == jan.THREAD_FILE and str(path.with_name(jan.LINES)) in paths:
         # It is read together with its messages.
         return False
     if suffix in SUFFIXES:
         return path.name not in _COMPANIONS
-    if path.parent.name == "Google AI Studio":
-        # Its prompts are called by their titles, without a suffix; pictures are among them.
-        return mimetypes.guess_type(path.name)[0] is None
     return (suffix in {".html", ".htm"} and _GEMINI_PATH.search(str(path)) is not None) or (
-        suffix == ".txt" and path.name.startswith("conversation_")
+        (suffix == ".txt" and path.name.startswith("conversation_")) or _is_prompt(bundle, path)
     )
+
+
+def _is_prompt(bundle: Bundle, path: PurePosixPath) -> bool:
+    """Return whether a file is a prompt of Google AI Studio, which is called by its title, without a suffix."""
+    if mimetypes.guess_type(path.name)[0] is not None:
+        return False
+    try:
+        with bundle.open(str(path)) as file:
+            return _PROMPT_HEAD.match(file.read(_NUM_HEAD_BYTES_OF_PROMPT)) is not None
+    except Exception:  # noqa: BLE001 (it is one of many files, which may be of any kind)
+        return False
 
 
 def _in_archive(

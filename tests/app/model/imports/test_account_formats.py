@@ -628,5 +628,5 @@ def test_prompts_of_ai_studio_are_found_in_takeout_by_their_folder(store: Store,
     summary = import_all(store, tmp_path / "Drive")
     assert (summary.problems, dict(summary.programs)) == ([], {"Google AI Studio": 1})
     assert [str(remark) for remark in summary.remarks] == [
-        "branches of prompts in Google AI Studio, imported as conversations of their own"
+        "branches of prompts in Google AI Studio; each joins its prompt when that is imported too"
     ]

@@ -150,6 +150,88 @@ def test_answers_of_several_models_in_cherry_studio_are_siblings(store: Store, t
     assert len(import_all(store, tmp_path / "cherry-studio.zip").twins) == 1
 
 
+def _older(**more: Any) -> dict[str, Any]:
+    """Return a message as versions 1 to 3 wrote it: without blocks."""
+    times = {"createdAt": "2025-02-01T10:00:00.000Z", "topicId": "t", "assistantId": "a", "type": "text"}
+    return {"status": "success"} | times | more
+
+
+_FOUND = {"query": "moss", "results": [{"title": "Moss", "url": "https://example.org"}]}
+_OLDER = [
+    _older(id="u1", role="user", content="What?", files=[{"id": "f2", "origin_name": "n.md", "type": "text"}]),
+    _older(
+        id="a1",
+        role="assistant",
+        askId="u1",
+        content="Moss",
+        reasoning_content="Hm.",
+        translatedContent="Moos",
+        modelId="m",
+        metadata={
+            "mcpTools": [{"id": "x", "tool": {"name": "look"}, "arguments": {"at": 1}, "response": "fur"}],
+            "webSearch": _FOUND,
+            "generateImage": {"type": "base64", "images": [samples.PNG]},
+        },
+    ),
+    _older(id="a2", role="assistant", askId="u1", content="", error={"message": "no network"}, status="error"),
+]
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_older_backups_of_cherry_studio_keep_all_parts(store: Store, tmp_path: Path, version: int) -> None:
+    topic = {"id": "t", "messages": _OLDER}
+    tables = [{"key": "topic:t", "value": topic}, {"key": "image://avatar", "value": "data:image/png;base64,"}]
+    backup = {
+        "time": 1_738_400_000_000,
+        "version": version,
+        "localStorage": _cherry()["localStorage"],
+        "indexedDB": tables if version == 1 else {"topics": [topic], "files": [], "settings": []},
+    }
+    excerpt = imported(store, tmp_path / "data.json", json.dumps(backup))
+    assert [line.partition(" ")[2] for line in drawn(excerpt)] == [
+        "system: Be kind.",
+        "user: What?",
+        "note: File: n.md\n\nIt is not in the file that was imported.",
+        "assistant: <think>\nHm.\n</think>\n\n",
+        'note: Tool call: look\n\n```json\n{\n  "at": 1\n}\n```',
+        "note: Tool result: look\n\n```\nfur\n```",
+        "assistant: Moss",
+        "note: Translation\n\nMoos",
+        f"note: Picture: picture\n\n![picture](data:image/png;base64,{samples.PNG})",
+        f"note: Sources\n\n```json\n{json.dumps(_FOUND, indent=2)}\n```",
+        "note: Error\n\nno network",
+    ]
+    assert excerpt.conversation.name == "Cats"
+
+
+def test_what_is_left_in_a_backup_of_cherry_studio_is_archived(store: Store, tmp_path: Path) -> None:
+    """Its backups also have deleted topics, and may have more kinds of sources and errors than one."""
+    backup = _cherry()
+    tables = backup["indexedDB"]
+    tables["topics"].append({"id": "gone", "messages": [_older(id="u", role="user", content="Deleted")]})
+    (block,) = (block for block in tables["message_blocks"] if block["id"] == "b5")
+    block |= {"status": "error", "error": {"message": "not allowed"}}
+    tables["message_blocks"].append(
+        {"id": "b9", "messageId": "a1", "type": "citation", "response": {"source": "exa"}, "knowledge": [{"id": 1}]}
+    )
+    tables["topics"][0]["messages"][1]["blocks"].append("b9")
+    # The useful answer is sent on, whichever is shown.
+    tables["topics"][0]["messages"][2]["useful"] = True
+    (tmp_path / "data.json").write_text(json.dumps(backup))
+    summary = import_all(store, tmp_path / "data.json")
+    assert "topics that were deleted in Cherry Studio but are in its backup; they are archived" in [
+        str(remark) for remark in summary.remarks
+    ]
+    kept, gone = (whole_tree(store, found) for found in summary.conversation_ids)
+    assert (kept.conversation.archived_ms, gone.conversation.archived_ms is None) == (None, False)
+    lines_of_it = [line.partition(" ")[2] for line in drawn(kept)]
+    assert "note: Error\n\nnot allowed" in lines_of_it
+    (sources,) = (line for line in lines_of_it if line.startswith("note: Sources"))
+    assert '"exa"' in sources
+    assert '"id": 1' in sources
+    assert [message.text for message in kept.path if message.role == "assistant"][-1] == "Two"
+
+
 def test_a_copy_of_cherry_studios_own_files_is_refused_by_name(store: Store, tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "cherry-studio.zip", "w") as archive:
         archive.writestr("metadata.json", json.dumps({"version": 6}))

@@ -415,7 +415,10 @@ def test_threads_of_llm_and_their_forks_are_branches_of_one_conversation(store: 
         ],
         # The conversation was begun with an older version.
         "conversations": [{"id": "c", "name": "Cats"}],
-        "responses": [{"id": "r", "conversation_id": "c", "prompt": "Read: A long text", "response": ""}],
+        "responses": [
+            {"id": "r", "conversation_id": "c", "prompt": "Read: A long text", "response": "One", "reasoning": "Hm.",
+             "system": "Be brief.", "model": "m1"},
+        ],
     }  # fmt: skip
     rows["parts"].append({"message_hash": "a1", "position": 2, "type": "text", "text": "One"})
     summary = import_all(store, _database(tmp_path / "logs.db", _LLM + _LLM_TREE, rows))
@@ -435,3 +438,92 @@ def test_threads_of_llm_and_their_forks_are_branches_of_one_conversation(store: 
     assert excerpt.path[-1].text.startswith("Tool call")
     assert excerpt.messages[5].created_ms - excerpt.conversation.created_ms == 2_000
     assert len(import_all(store, tmp_path / "logs.db").twins) == 1
+
+
+def _before() -> dict[str, list[dict[str, Any]]]:
+    """Return a log with a call of a tool, as llm wrote it before it had threads."""
+    said = [("What?", "I look."), ("", "A cat"), ("Sure?", "Yes"), ("Dog?", "No")]
+    return {
+        "conversations": [{"id": "c", "name": "Cats", "model": "m"}, {"id": "x", "name": "Dogs", "model": "m"}],
+        "responses": [
+            {"id": f"r{number}", "conversation_id": "x" if number == 4 else "c", "model": "m", "prompt": prompt,
+             "system": "Be brief.", "response": text, "datetime_utc": f"2026-05-01T10:00:0{number}"}
+            for number, (prompt, text) in enumerate(said, 1)
+        ],
+        "tool_calls": [{"response_id": "r1", "name": "look", "arguments": {"at": 1}, "tool_call_id": "t"}],
+        "tool_results": [{"response_id": "r2", "name": "look", "output": "fur", "tool_call_id": "t"}],
+    }  # fmt: skip
+
+
+def _after(*, answer: str = "Yes") -> dict[str, list[dict[str, Any]]]:
+    """Return the log after the conversation went on in a version with threads, which store it again from its begin."""
+    said = [
+        ("h0", "system", "text", "Be brief.", None),
+        ("h1", "user", "text", "What?", None),
+        ("h2", "assistant", "text", "I look.", None),
+        ("h3", "tool", "tool_result", None, {"name": "look", "output": "fur"}),
+        ("h4", "assistant", "text", "A cat", None),
+        ("h5", "user", "text", "Sure?", None),
+        ("h6", "assistant", "text", answer, None),
+        ("h7", "user", "text", "And now?", None),
+        ("h8", "assistant", "text", "Still", None),
+    ]
+    call = {"name": "look", "arguments": {"at": 1}}
+    thread = {"id": "c", "name": "Cats", "tip_message_hash": "h8", "datetime_utc": "2026-06-01 10:00:00+00:00"}
+    turn = {"id": "r5", "thread_id": "c", "parent_message_hash": "h7", "tip_message_hash": "h8", "model": "m2",
+            "datetime_utc": "2026-06-01T10:00:01"}  # fmt: skip
+    return _before() | {
+        "messages": [
+            {"hash": one, "parent_hash": f"h{number - 1}" if number else None, "role": role}
+            for number, (one, role, *_) in enumerate(said)
+        ],
+        "parts": [
+            *({"message_hash": one, "position": 0, "type": kind, "text": text, "payload": payload}
+              for one, _, kind, text, payload in said),
+            {"message_hash": "h2", "position": 1, "type": "tool_call", "tool_name": "look", "payload": call},
+        ],
+        "threads": [thread],
+        "turns": [turn],
+    }  # fmt: skip
+
+
+_ONCE = [
+    "0<1 system: Be brief.",
+    "1<2 user: What?",
+    "2<3 assistant: I look.",
+    '3<4 note: Tool call: look\n\n```json\n{\n  "at": 1\n}\n```',
+    "4<5 note: Tool result: look\n\n```\nfur\n```",
+    "5<6 assistant: A cat",
+    "6<7 user: Sure?",
+    "7<8 assistant: Yes",
+]
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_a_conversation_of_llm_that_goes_on_as_a_thread_is_not_doubled(
+    store: Store, tmp_path: Path, *, is_known: bool
+) -> None:
+    if is_known:
+        before = import_all(store, _database(tmp_path / "before.db", _LLM, _before()))
+        assert (before.num_conversations, before.num_messages) == (2, 11)
+    after = import_all(store, _database(tmp_path / "after.db", _LLM + _LLM_TREE, _after()))
+    if is_known:
+        assert after.num_conversations == 0
+        assert [(update.name, update.num_messages) for update in after.updates] == [("Cats", 2)]
+    trees = {found.name: drawn(whole_tree(store, found.id)) for found in store.conversations.all()}
+    assert trees["Cats"] == [*_ONCE, "8<9 user: And now?", "9<10 assistant: Still"]
+    assert len(trees) == 2
+
+
+def test_a_thread_of_llm_that_differs_from_its_responses_is_a_branch(store: Store, tmp_path: Path) -> None:
+    import_all(store, _database(tmp_path / "after.db", _LLM + _LLM_TREE, _after(answer="Perhaps")))
+    (found,) = (found for found in store.conversations.all() if found.name == "Cats")
+    excerpt = whole_tree(store, found.id)
+    assert drawn(excerpt)[:7] == _ONCE[:7]
+    assert sorted(line.partition(" ")[2] for line in drawn(excerpt)[7:]) == [
+        "assistant: Perhaps",
+        "assistant: Still",
+        "assistant: Yes",
+        "user: And now?",
+    ]
+    assert excerpt.path[-1].text == "Still"
