@@ -186,6 +186,7 @@ class Application(QObject):
 
             self._upkeep = Upkeep(self.store.path, self.program.cache_folder, self._store_problem_found.emit)
             self.program.conversations.erasing_requested.connect(self._upkeep.look_now)
+            self.store.messages.on_waiting = self._upkeep.look_now
 
     def _on_restore_requested(self, backup: Path) -> None:
         self.backup_to_restore = backup

@@ -31,7 +31,7 @@ class SearchResult(Struct, frozen=True):
     hits: Sequence[Hit] = ()
     error: Sentence | None = None
     is_complete: bool = True
-    """Whether all messages were searched. If not, the index is still being written, from the newest to the oldest."""
+    """Whether all messages were searched. If not, some old or long ones are still being written into the index."""
 
 
 class Searcher(QObject):

@@ -77,6 +77,7 @@ class Database:
         self.why_read_only = why_read_only
         self.flush_later: Callable[[], None] | None = None
         """Called after a change that must survive a power failure; None: each such change waits for the disk."""
+        self._afterwards: set[Callable[[], None]] = set()
         # Read text that a broken disk has damaged, rather than refuse it.
         connection.text_factory = _decoded
 
@@ -175,6 +176,10 @@ class Database:
         with _saying_why(self._path):
             return renew_slice(self._connection)
 
+    def afterwards(self, call: Callable[[], None]) -> None:
+        """Call this once when the transaction that is open now has ended, unless its changes are undone."""
+        self._afterwards.add(call)
+
     @contextlib.contextmanager
     def transaction(self) -> Generator[None]:
         """Make all changes inside the block, or none. They survive the death of this program.
@@ -191,10 +196,14 @@ class Database:
             try:
                 yield
                 self._connection.execute("COMMIT")
-            finally:
+            except BaseException:
+                self._afterwards.clear()
                 # On a full disk, SQLite has already rolled back.
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
+                raise
+            while self._afterwards:
+                self._afterwards.pop()()
 
     @contextlib.contextmanager
     def durably(self) -> Generator[None]:

@@ -16,10 +16,11 @@ from msgspec import Struct, structs
 from app.model.conversation_table import PIN_OTHER_VIEWS
 from app.model.database import Database
 from app.model.message import MAX_MS, Message, MessageId
+from app.model.message_table import UPDATE_TEXT
 from app.model.project import Project
 from app.model.projects import add_project
 from app.model.queries import CONVERSATION_COLUMNS, encoded
-from app.model.search_index import indexed, signs
+from app.model.search_index import at_once
 from app.model.sources import OURS, Known, Origin, Source, Sources, keys_of, new_uid, news_of
 from app.model.trash import Trash
 from app.model.tree import Choices
@@ -33,7 +34,6 @@ _INSERT = (
     "(id, parent_id, role, text, indexed, signs, state, created_ms, record, model, name, starred_ms, pinned_ms) "
     "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
-_UPDATE = "UPDATE message SET text = ?, indexed = ?, signs = ?, state = ?, record = ?, model = ? WHERE id = ?"
 
 
 class Graft(Struct, frozen=True, kw_only=True):
@@ -210,7 +210,7 @@ class Grafts:
             message_id = ids.get(message.id)
             if message_id is not None and now.get(message_id) == known.digests[keys[message.id]]:
                 (_, _, _, text, words, marks, state, _, record, model, *_) = _row(message, {})
-                self._database.write(_UPDATE, (text, words, marks, state, record, model, message_id))
+                self._database.write(UPDATE_TEXT, (text, words, marks, state, record, model, message_id))
             else:
                 remarks[Sentence("messages that changed both in the file and here, kept as they are here")] += 1
 
@@ -289,8 +289,7 @@ def _row(message: Message, moved: dict[MessageId, MessageId]) -> tuple[object, .
         None if message.parent_id is None else moved.get(message.parent_id),
         message.role,
         message.text,
-        indexed(message.text),
-        signs(message.text),
+        *at_once(message.text),
         state,
         message.created_ms,
         encoded(record),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -20,11 +20,19 @@ from app.model.database import DamagedError, Database
 from app.model.flushing import Flusher
 from app.model.message import Message, MessageId, Record, Role, SampledToken, State, with_sampled, without_tokens
 from app.model.queries import COLUMNS, encoded, message_in, unreadable, visible
-from app.model.search_index import indexed, signs
+from app.model.search_index import MAX_CHARS_AT_ONCE, WAITING, at_once
 from app.model.tree import Choices, Tree
 from worker.sentence import Sentence
 
 _NO_TOKENS: Mapping[MessageId, Sequence[SampledToken]] = {}
+
+_HAS_WAITED = f"length(text) > {MAX_CHARS_AT_ONCE} OR indexed = '{WAITING}'"
+UPDATE_TEXT = (
+    f"UPDATE message SET text = ?1, indexed = iif({_HAS_WAITED}, '{WAITING}', ?2), "
+    f"signs = iif({_HAS_WAITED}, NULL, ?3), state = ?4, record = ?5, model = ?6 WHERE id = ?7"
+)
+"""Takes text, form and signs for the search index, state, record, model, id. A long text leaves the index later."""
+
 _tokens_decoder = msgspec.json.Decoder(tuple[SampledToken, ...])
 
 
@@ -52,6 +60,8 @@ class MessageTable:
         self._problems: list[Sentence] = []
         self.flusher: Flusher | None = None
         """Tracks the changed messages until they are on the disk."""
+        self.on_waiting: Callable[[], None] | None = None
+        """Called after a long text was written, which waits for the search index; None: `Upkeep` sees it at times."""
 
     def take_problems(self) -> list[Sentence]:
         """Return sentences about messages that could not be read since the last call."""
@@ -198,15 +208,14 @@ class MessageTable:
                 parent_id,
                 role,
                 text,
-                indexed(text),
-                signs(text),
+                *_for_index(text, state),
                 state,
                 now_ms,
                 encoded(record),
                 record and record.model,
             ),
         )
-        self._note(message_id)
+        self._note(message_id, text)
         return Message(
             id=message_id, parent_id=parent_id, role=role, text=text, state=state, created_ms=now_ms, record=record
         )
@@ -215,11 +224,10 @@ class MessageTable:
         """Write text, state and record of messages."""
         for message in messages:
             self._database.write(
-                "UPDATE message SET text = ?, indexed = ?, signs = ?, state = ?, record = ?, model = ? WHERE id = ?",
+                UPDATE_TEXT,
                 (
                     message.text,
-                    indexed(message.text),
-                    signs(message.text),
+                    *_for_index(message.text, message.state),
                     message.state,
                     encoded(message.record),
                     message.record and message.record.model,
@@ -227,7 +235,7 @@ class MessageTable:
                 ),
             )
             self._database.write("DELETE FROM piece WHERE message_id = ?", (message.id,))
-            self._note(message.id)
+            self._note(message.id, message.text)
 
     def set(
         self, message_id: MessageId, column: Literal["name", "starred_ms", "pinned_ms"], value: str | int | None
@@ -236,9 +244,11 @@ class MessageTable:
 
     # --- inside --------------------------------------------------------------------------------------------
 
-    def _note(self, message_id: MessageId) -> None:
+    def _note(self, message_id: MessageId, text: str) -> None:
         if self.flusher is not None:
             self.flusher.note(message_id)
+        if self.on_waiting is not None and len(text) > MAX_CHARS_AT_ONCE:
+            self._database.afterwards(self.on_waiting)
 
     def _streamed(self) -> dict[MessageId, StreamedText]:
         """Return the text and tokens appended to each message since it was last written as a whole."""
@@ -286,6 +296,11 @@ def _leading_to_roots(parents: Mapping[MessageId, MessageId | None]) -> set[Mess
     for message_id in found:
         found += children.get(message_id, ())
     return set(found)
+
+
+def _for_index(text: str, state: State) -> tuple[str | None, str | None]:
+    """Return the form and the signs of a text for the search index, which has no text that still streams."""
+    return (None, None) if state == "streaming" else at_once(text)
 
 
 def _now_ms() -> int:

@@ -261,9 +261,64 @@ WHEN old.id > (SELECT above_id FROM search_progress) BEGIN
 END;
 """
 
+_ELEVENTH = f"""
+-- Messages whose text is written into the index in the background; their form is 'ё' until then. The texts are those
+-- that the index has of them, from before they were changed; NULL: it has none.
+CREATE TABLE search_waiting (
+    id INTEGER PRIMARY KEY,
+    text TEXT,
+    signs TEXT,
+    facts TEXT
+) STRICT;
+
+DROP TRIGGER message_added;
+DROP TRIGGER message_gone;
+DROP TRIGGER message_changed;
+DROP VIEW searchable;
+CREATE VIEW searchable AS
+    SELECT id, coalesce(indexed, text) AS text, signs, {_FACTS.format("message")} AS facts FROM message
+        WHERE state <> 'streaming' AND indexed IS NOT 'ё' AND id > (SELECT above_id FROM search_progress)
+    UNION ALL SELECT id, text, signs, facts FROM search_waiting WHERE text IS NOT NULL;
+CREATE TRIGGER message_added AFTER INSERT ON message
+WHEN new.id > (SELECT above_id FROM search_progress) BEGIN
+    INSERT OR REPLACE INTO search_waiting (id) SELECT new.id WHERE new.indexed = 'ё';
+    INSERT INTO message_text (rowid, text, signs, facts)
+        SELECT new.id, coalesce(new.indexed, new.text), new.signs, {_FACTS.format("new")}
+        WHERE new.state <> 'streaming' AND new.indexed IS NOT 'ё';
+END;
+CREATE TRIGGER message_gone AFTER DELETE ON message
+WHEN old.id > (SELECT above_id FROM search_progress) BEGIN
+    INSERT INTO message_text (message_text, rowid, text, signs, facts)
+        SELECT 'delete', old.id, coalesce(old.indexed, old.text), old.signs, {_FACTS.format("old")}
+        WHERE old.state <> 'streaming' AND old.indexed IS NOT 'ё';
+    INSERT INTO message_text (message_text, rowid, text, signs, facts)
+        SELECT 'delete', id, text, signs, facts FROM search_waiting WHERE id = old.id AND text IS NOT NULL;
+    DELETE FROM search_waiting WHERE id = old.id;
+END;
+CREATE TRIGGER message_changed AFTER UPDATE OF text, indexed, signs, state, role, model, created_ms ON message
+WHEN old.id > (SELECT above_id FROM search_progress) BEGIN
+    -- It waits from now on, or goes on waiting.
+    INSERT OR REPLACE INTO search_waiting (id, text, signs, facts)
+        SELECT old.id, coalesce(old.indexed, old.text), old.signs, {_FACTS.format("old")}
+        WHERE new.indexed = 'ё' AND old.state <> 'streaming' AND old.indexed IS NOT 'ё';
+    INSERT OR IGNORE INTO search_waiting (id) SELECT new.id WHERE new.indexed = 'ё';
+    -- It does not wait.
+    INSERT INTO message_text (message_text, rowid, text, signs, facts)
+        SELECT 'delete', old.id, coalesce(old.indexed, old.text), old.signs, {_FACTS.format("old")}
+        WHERE new.indexed IS NOT 'ё' AND old.state <> 'streaming' AND old.indexed IS NOT 'ё';
+    INSERT INTO message_text (message_text, rowid, text, signs, facts)
+        SELECT 'delete', id, text, signs, facts FROM search_waiting
+        WHERE new.indexed IS NOT 'ё' AND id = old.id AND text IS NOT NULL;
+    DELETE FROM search_waiting WHERE new.indexed IS NOT 'ё' AND id = old.id;
+    INSERT INTO message_text (rowid, text, signs, facts)
+        SELECT new.id, coalesce(new.indexed, new.text), new.signs, {_FACTS.format("new")}
+        WHERE new.indexed IS NOT 'ё' AND new.state <> 'streaming';
+END;
+"""
+
 _DEFINITION = re.compile(r"^(CREATE|DROP) (?:VIRTUAL )?(TABLE|TRIGGER|VIEW) (\w+).*", re.MULTILINE | re.DOTALL)
 
-MIGRATIONS = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH, _SIXTH, _SEVENTH, _EIGHTH, _NINTH, _TENTH)
+MIGRATIONS = (_FIRST, _SECOND, _THIRD, _FOURTH, _FIFTH, _SIXTH, _SEVENTH, _EIGHTH, _NINTH, _TENTH, _ELEVENTH)
 """The text of a migration must never change: `flaws` compares the triggers and views of a store with it."""
 
 COLUMNS: Mapping[str, tuple[str, str]] = {
@@ -279,6 +334,7 @@ COLUMNS: Mapping[str, tuple[str, str]] = {
     "preparation": ("conversation_id", "unsent asking"),
     "project": ("folder", "settings"),
     "search_progress": ("id", "above_id"),
+    "search_waiting": ("id", "text signs facts"),
     "source": ("conversation_id", "program key head"),
     "source_message": ("conversation_id key", "message_id digest"),
 }

@@ -19,6 +19,7 @@ from app.model.message import MAX_MS, Conversation, Message, MessageId, Role
 from app.model.parent_links import ParentLinks
 from app.model.queries import COLUMNS, CONVERSATION_COLUMNS, conversations_in, message_in
 from app.model.search_index import Query, excerpt, indexed, parse_query
+from app.model.search_renewal import UNFINISHED
 from app.model.thoughts import without_marks
 
 _NUM_RANKED = 500
@@ -71,8 +72,11 @@ class Search:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all messages are in the index. If not, the oldest are not found yet (see `search_renewal`)."""
-        return not self._database.rows("SELECT 1 FROM search_progress WHERE above_id > 0")
+        """Whether all messages are in the index. If not, the oldest or long ones are not found yet.
+
+        See `search_renewal`.
+        """
+        return not self._database.rows(UNFINISHED)
 
     def find(self, typed: str, filters: Filters = NO_FILTERS, *, limit: int = 20) -> list[Hit]:
         """Return the messages of all branches that match `typed`, best first. Raises `StoreError`.
@@ -133,7 +137,9 @@ class Search:
             sql = "SELECT message_text.rowid AS id FROM message_text " + (
                 "CROSS JOIN message ON message.id = message_text.rowid " if is_timed else ""
             )
-            where, column = "message_text MATCH ?", "message_text.rowid"
+            # Of messages that wait, the index has what they once were.
+            where = "message_text MATCH ? AND message_text.rowid NOT IN (SELECT id FROM search_waiting)"
+            column = "message_text.rowid"
         else:
             sql, where, column = "SELECT id FROM message ", "state <> 'streaming' AND role <> 'root' AND ?1 = ''", "id"
         conditions, parameters = _conditions(filters, column)

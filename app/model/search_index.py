@@ -15,7 +15,7 @@ import functools
 import itertools
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from worker.normalizing import normalized
@@ -23,6 +23,15 @@ from worker.normalizing import normalized
 _MAX_TERMS = 32
 MAX_SIGNS = 8
 """This many signs of a row are compared."""
+_MAX_SIGN_WORDS = 50_000
+"""So many different signs of a text are in the index. Only texts of nothing but random signs have more."""
+
+MAX_CHARS_AT_ONCE = 8_000
+"""A longer text waits for the background. To index so many characters takes 1 to 15 ms."""
+WAITING = "ё"
+"""Stands for the form of a text that waits. No text has it, because ё is indexed as е. Migrations contain it, too."""
+_PIECE_CHARS = 20_000
+"""Long texts are read in pieces of this size, because no other thread runs during a step of `re`."""
 
 # `re` compiles these at their first use, because the large ones take milliseconds that the start does not need.
 _UNSPACED = (
@@ -40,6 +49,8 @@ _POINTS = "[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640
 """Optional vowel points of Hebrew and Arabic, and the Arabic tatweel, which only lengthens words."""
 _FORMS = "[\uf900-\ufaff\ufb00-\ufdff\ufe70-\ufefc\uff00-\uffef]+"
 """Compatibility forms: ligatures, letters of full or half width."""
+_CUT = "[ \t\n\r\u0e01-\u0e2e\u3041-\u3096\u4e00-\u9fff\uac00-\ud7a3]"
+"""Spaces, and letters that stand by themselves, whatever is before them: Thai, kana, Han, Hangul."""
 _LETTERS = (
     "ёе ЁЕ ѐе ЀЕ ѝи ЍИ "  # Cyrillic
     "łl ŁL øo ØO đd ĐD ħh ĦH ŧt ŦT ıi ßss ẞSS æae ÆAE œoe ŒOE "  # Latin letters that Unicode does not take apart
@@ -75,15 +86,16 @@ class Query:
         return bool(self.match)
 
 
+def at_once(text: str) -> tuple[str | None, str | None]:
+    """Return the form and the signs of a text for the index; those of a waiting text if the text is long."""
+    return (WAITING, None) if len(text) > MAX_CHARS_AT_ONCE else (indexed(text), signs(text))
+
+
 def indexed(text: str) -> str | None:
     """Return the form of a text for the index; None if the text needs no change."""
     if text.isascii():
         return None
-    form = re.sub(_FORMS, lambda found: normalized("NFKC", found[0]), text)
-    form = normalized("NFC", re.sub(_POINTS, "", form))
-    form = _letters_pattern().sub(lambda found: _letters()[found[0]], form)
-    # A run at a time, which is ten times faster than a character at a time.
-    form = re.sub(f"{_UNSPACED}+", lambda found: f" {'  '.join(found[0])} ", form)
+    form = "".join(map(_form, _pieces(text)))
     return None if form == text else form
 
 
@@ -92,11 +104,17 @@ def signs(text: str) -> str | None:
 
     Of a row of signs, each end of it is there: any part of the row is the beginning of one of them.
     """
-    form = indexed(text) or text
-    found = {token for token, _ in _signed_words(form)}
-    rows = map(_only_signs, set(re.findall(_SIGNS, form)))
-    found.update(map(_private, {row[start : start + MAX_SIGNS] for row in rows for start in range(len(row))}))
-    return " ".join(sorted(found)) or None
+    found: dict[str, None] = {}
+    rows: dict[str, None] = {}
+    for form in map(_form, _pieces(text)):
+        found.update((token, None) for token, _ in _signed_words(form))
+        rows.update(dict.fromkeys(re.findall(_SIGNS, form)))
+    for row in rows:
+        if len(found) >= _MAX_SIGN_WORDS:
+            break
+        forms = list(map(_private_sign, _only_signs(row)))
+        found.update(("".join(forms[start : start + MAX_SIGNS]), None) for start in range(len(forms)))
+    return " ".join(itertools.islice(found, _MAX_SIGN_WORDS)) or None
 
 
 def parse_query(typed: str) -> Query:
@@ -160,6 +178,28 @@ def has_letters(text: str) -> bool:
     )
 
 
+def _pieces(text: str) -> Iterator[str]:
+    """Yield a text in pieces that can be indexed one by one; a piece ends before a space, or a letter of such scripts.
+
+    Text of signs alone, or of marks, is one piece.
+    """
+    start = 0
+    while (cut := re.compile(_CUT).search(text, start + _PIECE_CHARS)) is not None:
+        yield text[start : cut.start()]
+        start = cut.start()
+    yield text[start:]
+
+
+def _form(text: str) -> str:
+    if text.isascii():
+        return text
+    form = re.sub(_FORMS, lambda found: normalized("NFKC", found[0]), text)
+    form = normalized("NFC", re.sub(_POINTS, "", form))
+    form = _letters_pattern().sub(lambda found: _letters()[found[0]], form)
+    # A run at a time, which is ten times faster than a character at a time.
+    return re.sub(f"{_UNSPACED}+", lambda found: f" {'  '.join(found[0])} ", form)
+
+
 def _signed_words(form: str) -> list[tuple[str, int]]:
     """Return the words with signs at them, each as a word of the index, and where it ends in the text."""
     if re.search(r"[+#_@$]|\.[^\W\d_]", form) is None:
@@ -181,7 +221,12 @@ def _only_signs(row: str) -> str:
 
 
 def _private(row: str) -> str:
-    return "".join(chr(_PRIVATE + byte) for byte in row.encode("utf-8", "replace"))
+    return "".join(map(_private_sign, row))
+
+
+@functools.lru_cache(4096)
+def _private_sign(sign: str) -> str:
+    return "".join(chr(_PRIVATE + byte) for byte in sign.encode("utf-8", "replace"))
 
 
 def _phrase(text: str) -> str:

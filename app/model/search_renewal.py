@@ -1,7 +1,8 @@
-"""Writes the search index again, from the newest message down, in small transactions.
+"""Writes into the search index: long messages, and all messages from the newest down after it was emptied.
 
-The store says how far it is (`search_progress`), so the work may end at any moment and goes on where it was. Messages
-that are not reached yet are not found; all others are, and the index takes part in every change of them.
+It works in small transactions. The store says how far it is (`search_progress`) and which messages above that wait
+(`search_waiting`), so the work may end at any moment and goes on where it was. Messages that wait or are not reached
+yet are not found; all others are, and the index takes part in every change of them.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 
-from app.model.search_index import indexed, signs
+from app.model.search_index import WAITING, at_once, indexed, signs
 
 _SLICE = 200
 _SLICE_CHARS = 200_000
@@ -17,12 +18,17 @@ _SLICE_CHARS = 200_000
 _AT_ONCE = 5
 """So many slices are written at once where an index begins: small stores never have a part of one."""
 
+_WAIT = f"FROM search_waiting JOIN message USING (id) WHERE indexed = '{WAITING}' AND state <> 'streaming' LIMIT 1"
+UNFINISHED = f"SELECT 1 FROM search_progress WHERE above_id > 0 UNION ALL SELECT 1 {_WAIT}"
+"""Has a row if messages are missing in the index."""
+
 
 def begin_renewal(connection: sqlite3.Connection) -> None:
     """Empty the index, in one transaction."""
     connection.execute("SAVEPOINT renewal")
     try:
         _empty(connection)
+        connection.execute("DELETE FROM search_waiting")
         connection.execute("INSERT OR REPLACE INTO search_progress SELECT 1, coalesce(max(id), 0) FROM message")
         connection.execute("RELEASE renewal")
     except BaseException:
@@ -35,13 +41,25 @@ def begin_renewal(connection: sqlite3.Connection) -> None:
 
 def is_renewed(connection: sqlite3.Connection) -> bool:
     """Return whether all messages are in the index."""
-    return connection.execute("SELECT 1 FROM search_progress WHERE above_id > 0").fetchone() is None
+    return connection.execute(UNFINISHED).fetchone() is None
 
 
 def renew_slice(connection: sqlite3.Connection) -> bool:
     """Write the next messages into the index. Return whether all are there now."""
-    if is_renewed(connection):
-        return True
+    if not _write_waiting(connection):
+        _renew_slice(connection)
+    return is_renewed(connection)
+
+
+def renew_first(connection: sqlite3.Connection) -> None:
+    """Write the newest messages into the index: all of a small store but for long ones, which wait."""
+    for _ in range(_AT_ONCE):
+        _renew_slice(connection)
+
+
+def _renew_slice(connection: sqlite3.Connection) -> None:
+    if connection.execute("SELECT 1 FROM search_progress WHERE above_id > 0").fetchone() is None:
+        return
     connection.execute("BEGIN IMMEDIATE")
     try:
         # Another program may have written some meanwhile.
@@ -51,12 +69,19 @@ def renew_slice(connection: sqlite3.Connection) -> bool:
     finally:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
-    return is_renewed(connection)
 
 
-def renew_first(connection: sqlite3.Connection) -> None:
-    """Write the newest messages into the index: all of a small store."""
-    any(renew_slice(connection) for _ in range(_AT_ONCE))
+def _write_waiting(connection: sqlite3.Connection) -> bool:
+    """Write a waiting message into the index, unless it is changed or deleted meanwhile. Return whether any waited."""
+    rows = connection.execute(f"SELECT id, CAST(message.text AS BLOB) {_WAIT}").fetchall()
+    for message_id, found in rows:
+        text = _decoded(found)
+        connection.execute(
+            "UPDATE message SET indexed = ?, signs = ? "
+            "WHERE id = ? AND indexed = ? AND state <> 'streaming' AND CAST(text AS BLOB) IS ?",
+            (indexed(text), signs(text), message_id, WAITING, found),
+        )
+    return bool(rows)
 
 
 def _empty(connection: sqlite3.Connection) -> None:
@@ -73,11 +98,11 @@ def _slice(connection: sqlite3.Connection, above_id: int) -> Iterator[tuple[int,
     """Yield the ids and texts of the newest messages that are not in the index."""
     num_chars = 0
     rows = connection.execute(
-        "SELECT id, text FROM message WHERE id <= ? AND id > 0 ORDER BY id DESC LIMIT ?", (above_id, _SLICE)
+        "SELECT id, CAST(text AS BLOB) FROM message WHERE id <= ? AND id > 0 ORDER BY id DESC LIMIT ?",
+        (above_id, _SLICE),
     )
     for message_id, found in rows:
-        # A damaged row may have any type.
-        text = found if isinstance(found, str) else ""
+        text = _decoded(found)
         yield message_id, text
         num_chars += len(text)
         if num_chars >= _SLICE_CHARS:
@@ -88,7 +113,7 @@ def _write(connection: sqlite3.Connection, messages: list[tuple[int, str]]) -> N
     # While they are not above `above_id`, no trigger writes them into the index.
     connection.executemany(
         "UPDATE message SET indexed = ?1, signs = ?2 WHERE id = ?3 AND (indexed IS NOT ?1 OR signs IS NOT ?2)",
-        [(indexed(text), signs(text), message_id) for message_id, text in messages],
+        [(*at_once(text), message_id) for message_id, text in messages],
     )
     end = messages[-1][0] - 1 if messages else 0
     connection.execute("UPDATE search_progress SET above_id = ?", (end,))
@@ -98,3 +123,13 @@ def _write(connection: sqlite3.Connection, messages: list[tuple[int, str]]) -> N
             "SELECT id, text, signs, facts FROM searchable WHERE id BETWEEN ? AND ? ORDER BY id",
             (end + 1, messages[0][0]),
         )
+        connection.execute(
+            "INSERT OR REPLACE INTO search_waiting (id) "
+            "SELECT id FROM message WHERE id BETWEEN ? AND ? AND indexed = ?",
+            (end + 1, messages[0][0], WAITING),
+        )
+
+
+def _decoded(text: bytes | None) -> str:
+    """Return text that was read as bytes, because a broken disk may have damaged it."""
+    return (text or b"").decode("utf-8", "replace")

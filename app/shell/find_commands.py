@@ -23,10 +23,10 @@ def search(store: Store, words: Sequence[str], *, as_json: bool) -> int:
     except NoDayError as error:
         raise FailedError(str(error)) from error
     if not store.search.is_complete and not store.why_read_only:
-        run_to_end(_renewed(store), lambda _: "The search index is being written again.")
+        run_to_end(_renewed(store), lambda _: "The search index is still being written.")
     hits = store.search.find(query.words, query.filters, limit=_MAX_HITS)
     if not store.search.is_complete:
-        print_error("The search index is not complete, so the oldest messages are not found.")
+        print_error("The search index is not complete, so some old or long messages are not found.")
     if as_json:
         print_json([_hit(hit, store) for hit in hits])
     else:

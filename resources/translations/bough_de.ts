@@ -4482,8 +4482,8 @@
         </translation>
     </message>
     <message>
-        <source>The search index is being written again. Older messages are not found yet.</source>
-        <translation>Das Suchverzeichnis wird neu geschrieben. Ältere Nachrichten werden noch nicht gefunden.</translation>
+        <source>The search index is still being written. Some old or long messages are not found yet.</source>
+        <translation>Das Suchverzeichnis wird noch geschrieben. Einige alte oder lange Nachrichten werden noch nicht gefunden.</translation>
     </message>
     <message>
         <source>No results with these filters. Remove a filter to find more.</source>

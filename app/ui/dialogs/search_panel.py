@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from PySide6.QtCore import QEvent, QModelIndex, QObject, Qt, Signal
-from PySide6.QtGui import QAction, QKeyEvent
+from PySide6.QtGui import QAction, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QApplication,
     QHBoxLayout,
@@ -80,6 +80,7 @@ class SearchPanel(Overlay):
         self.hint.setTextFormat(Qt.TextFormat.PlainText)
         self.hint.setAlignment(Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignLeft)
         self._pages = QStackedWidget()
+        self._column = QVBoxLayout(self.card)
         self._lay_out()
         self.field.textChanged.connect(self._on_typed)
         self.field.installEventFilter(self)
@@ -106,13 +107,12 @@ class SearchPanel(Overlay):
         foot = QHBoxLayout()
         foot.setContentsMargins(16, 0, 16, 12)
         foot.addWidget(self.status)
-        column = QVBoxLayout(self.card)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(8)
-        column.addLayout(head)
-        column.addLayout(chips)
-        column.addWidget(self._pages, 1)
-        column.addLayout(foot)
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column.setSpacing(8)
+        self._column.addLayout(head)
+        self._column.addLayout(chips)
+        self._column.addWidget(self._pages, 1)
+        self._column.addLayout(foot)
 
     def set_theme(self, theme: Theme) -> None:
         self._icon.setPixmap(icon("search", theme.quiet_text).pixmap(scaled(20), scaled(20)))
@@ -155,7 +155,9 @@ class SearchPanel(Overlay):
             self.status.setText("")
             self._say_why_none(found)
         if not found.error and not found.is_complete:
-            self.status.setText(self.tr("The search index is being written again. Older messages are not found yet."))
+            self.status.setText(
+                self.tr("The search index is still being written. Some old or long messages are not found yet.")
+            )
         self._fit()
 
     def _say_why_none(self, found: SearchResult) -> None:
@@ -170,13 +172,24 @@ class SearchPanel(Overlay):
 
     def _fit(self) -> None:
         """Make the card as high as the results."""
-        column = self.card.layout()
-        if column is not None:
-            column.activate()
+        column, width = self._column, self.card.width()
+        column.activate()
+        parts = [column.itemAt(index) for index in range(column.count())]
+        # The chips wrap, so their height depends on the width.
+        others = [
+            part.heightForWidth(width) if part.hasHeightForWidth() else part.sizeHint().height()
+            for part in parts
+            if part is not None and part.widget() is not self._pages
+        ]
         is_list = self._pages.currentWidget() is self.list
         rows = self.list.model().rowCount() * self.list.sizeHintForRow(0)
-        room = rows if is_list else self.hint.heightForWidth(self._pages.width())
-        self.fit(self.card.height() - self._pages.height() + room + _SPARE_PX)
+        room = rows if is_list else self.hint.heightForWidth(width)
+        self.fit(sum(others) + column.spacing() * len(others) + room + _SPARE_PX)
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
 
     def _explain(self) -> None:
         self.hint.setText(

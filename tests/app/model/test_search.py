@@ -12,11 +12,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from app.model.database import StoreError
 from app.model.message import Message, Record, Role
 from app.model.search import Filters
-from app.model.search_index import excerpt, indexed, parse_query
+from app.model.search_index import MAX_CHARS_AT_ONCE, excerpt, indexed, parse_query
+from app.model.search_renewal import renew_slice
 from app.model.store import Store
-from tests.app.model.stores import sql
+from tests.app.model.stores import INTEGRITY_CHECK, sql
 from tests.app.trees import plant
 from worker.sentence import verbatim
 
@@ -358,3 +360,64 @@ def test_a_damaged_search_index_is_rebuilt_and_blocks_nothing(store: Store, tmp_
         plant(again, "u1-a1")
         again.search.rebuild()
         assert [hit.message.text for hit in again.search.find("a1")] == ["a1"]
+
+
+# --- long messages -------------------------------------------------------------------------------------------
+
+_LONG = " and so on" * (MAX_CHARS_AT_ONCE // 10)
+
+
+def test_a_long_message_is_found_once_it_was_written_into_the_index_in_the_background(store: Store) -> None:
+    asked: list[bool] = []
+    store.messages.on_waiting = lambda: asked.append(store.search.is_complete)
+    question, answer = _tell(store, "a short leaf", "a long leaf" + _LONG)
+    # It is called when the change can be seen.
+    assert asked == [False]
+    assert _found(store, "leaf") == [question.text]
+    assert store.search.renew_slice()
+    assert _found(store, "leaf") == [answer.text, question.text]
+    # Nothing of the old text is found while the new one waits, be it short or long.
+    for text in ("a long branch" + _LONG, "a twig"):
+        store.set_text(answer.id, text)
+        assert _found(store, "leaf") == [question.text]
+        assert _found(store, text[:7]) == []
+        assert store.search.renew_slice()
+        assert _found(store, text[:7]) == [text]
+    store.set_text(answer.id, "a long leaf" + _LONG)
+    store.messages.prune([answer.id])
+    store.empty_trash()
+    assert store.search.is_complete
+    assert _found(store, "leaf") == [question.text]
+
+
+@pytest.mark.parametrize("is_deleted", [False, True])
+def test_a_message_that_changes_while_the_background_reads_it_is_written_as_it_is_now(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_deleted: bool
+) -> None:
+    _, answer = _tell(store, "u1", "a leaf" + _LONG)
+
+    def signs_of_old_text(text: str) -> None:
+        monkeypatch.undo()
+        if is_deleted:
+            store.messages.prune([answer.id])
+            store.empty_trash()
+        else:
+            store.set_text(answer.id, "a twig" + _LONG)
+
+    monkeypatch.setattr("app.model.search_renewal.signs", signs_of_old_text)
+    with sql(tmp_path / "store.sqlite3") as background:
+        assert renew_slice(background) == is_deleted
+        assert _found(store, "leaf") == _found(store, "twig") == []
+        assert renew_slice(background)
+        background.execute(INTEGRITY_CHECK)
+    assert [text[:6] for text in _found(store, "twig")] == ([] if is_deleted else ["a twig"])
+
+
+def test_a_change_that_is_undone_asks_for_nothing(store: Store) -> None:
+    (question,) = _tell(store, "u1")
+    asked: list[str] = []
+    store.messages.on_waiting = lambda: asked.append("now")
+    with pytest.raises(StoreError):
+        store.add(1, 10**6, "user", _LONG)
+    store.add(1, question.id, "user", "short")
+    assert asked == []

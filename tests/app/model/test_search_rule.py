@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import sqlite3
 import unicodedata
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from app.model.message_table import UPDATE_TEXT
 from app.model.search_filters import split_query
+from app.model.search_index import MAX_CHARS_AT_ONCE, signs
+from app.model.search_renewal import renew_slice
 from app.model.store import Store
 from tests.app.model.stores import INTEGRITY_CHECK, sql
+from worker.sentence import verbatim
 
 _LETTERS = (
     *("ast", "as", "Zweig", "zweige", "börse", "bor", "Ёлка", "ёл", "мой", "мои", "и\u0306", "Łódź", "lo", "Größe"),
@@ -119,12 +125,64 @@ def _part_of(texts: Sequence[str], at: int) -> str:
     return text[at % 5 : at % 5 + 2 + at % 7]
 
 
-_changes = st.lists(
-    st.tuples(st.sampled_from(["add", "edit", "delete", "renew", "reopen", "begin"]), _texts), max_size=6
-)
+_KINDS = ("add", "stream", "edit", "delete", "renew", "renew beside", "reopen", "begin")
+_changes = st.lists(st.tuples(st.sampled_from(_KINDS), _texts), max_size=8)
+_MAX_CHARS = 6
+"""Longer texts wait for the index here."""
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+class _Told:
+    """A conversation that changes, and its texts by their ids."""
+
+    def __init__(self, path: Path, texts: Sequence[str]) -> None:
+        self._path = path
+        self.store = Store(path)
+        conversation, first = self.store.create_conversation("told", "", "")
+        self._place = conversation.id, first.id
+        self.now = {self.store.add(*self._place, "user", text).id: text for text in texts}
+
+    def change(self, kind: str, text: str, patch: pytest.MonkeyPatch) -> None:
+        chosen = sorted(self.now)[len(text) % len(self.now)] if self.now else None
+        match kind:
+            case "add":
+                self.now[self.store.add(*self._place, "user", text).id] = text
+            case "stream":
+                answer = self.store.add(*self._place, "assistant", "", state="streaming")
+                self.store.messages.append({answer.id: text})
+                self.store.interrupt_streaming(verbatim("It ended."))
+                self.now[answer.id] = text
+            case "edit" if chosen:
+                self.store.set_text(chosen, text)
+                self.now[chosen] = text
+            case "delete" if chosen:
+                self.store.messages.prune([chosen])
+                self.store.empty_trash()
+                del self.now[chosen]
+            case "begin":
+                self.store.search.begin_again()
+            case "renew":
+                self.store.search.renew_slice()
+            case "renew beside" if not self.store.search.is_complete:
+                self._renew_beside("edit" if len(text) % 2 else "delete", text, patch)
+            case _:
+                self.store.close()
+                self.store = Store(self._path)
+
+    def _renew_beside(self, kind: str, text: str, patch: pytest.MonkeyPatch) -> None:
+        """Change a message after the next slice of the index was read, and before it is written."""
+
+        def slow(read: str) -> str | None:
+            here.undo()
+            self.change(kind, text, patch)
+            return signs(read)
+
+        with sqlite3.connect(self._path, isolation_level=None) as other, pytest.MonkeyPatch.context() as here:
+            here.setattr("app.model.search_renewal.signs", slow)
+            renew_slice(other)
+        other.close()
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     texts=st.lists(_texts, min_size=1, max_size=5),
     changes=_changes,
@@ -141,39 +199,29 @@ def test_search_finds_what_a_look_at_every_message_finds(
     with contextlib.ExitStack() as at_end, pytest.MonkeyPatch.context() as patch:
         patch.setattr("app.model.search_renewal._SLICE", 1)
         patch.setattr("app.model.search_renewal._AT_ONCE", 1)
-        store = Store(path)
-        at_end.callback(lambda: store.close())
-        conversation, first = store.create_conversation("told", "", "")
-        now = {store.add(conversation.id, first.id, "user", text).id: text for text in texts}
-        for change, text in changes:
-            chosen = sorted(now)[len(text) % len(now)] if now else None
-            match change:
-                case "add":
-                    now[store.add(conversation.id, first.id, "user", text).id] = text
-                case "edit" if chosen:
-                    store.set_text(chosen, text)
-                    now[chosen] = text
-                case "delete" if chosen:
-                    store.messages.prune([chosen])
-                    store.empty_trash()
-                    del now[chosen]
-                case "begin":
-                    store.search.begin_again()
-                case "renew":
-                    store.search.renew_slice()
-                case _:
-                    store.close()
-                    store = Store(path)
+        patch.setattr("app.model.search_index._PIECE_CHARS", 2)
+        patch.setattr("app.model.search_index.MAX_CHARS_AT_ONCE", _MAX_CHARS)
+        short = UPDATE_TEXT.replace(str(MAX_CHARS_AT_ONCE), str(_MAX_CHARS))
+        patch.setattr("app.model.message_table.UPDATE_TEXT", short)
+        told = _Told(path, texts)
+        at_end.callback(lambda: told.store.close())
+        for kind, text in changes:
+            told.change(kind, text, patch)
+        now, store = told.now, told.store
         queries = [(_part_of(texts, at) if at % 4 else typed, is_phrase) for typed, is_phrase, at in drawn]
         with sql(path) as database:
             database.execute(INTEGRITY_CHECK)
             ((above_id,),) = database.execute("SELECT above_id FROM search_progress").fetchall()
+            waiting = {row[0] for row in database.execute("SELECT id FROM search_waiting").fetchall()}
+        assert store.search.is_complete == (above_id == 0 and not waiting)
         for typed, is_phrase in queries:
-            there = [text for number, text in now.items() if number > above_id]
+            there = [text for number, text in now.items() if number > above_id and number not in waiting]
             asked = f'"{typed}"' if is_phrase else typed
             assert _found(store, asked) == _expected(there, typed, is_phrase=is_phrase)
         while not store.search.renew_slice():
             pass
+        with sql(path) as database:
+            database.execute(INTEGRITY_CHECK)
         for typed, is_phrase in queries:
             asked = f'"{typed}"' if is_phrase else typed
             assert _found(store, asked) == _expected(list(now.values()), typed, is_phrase=is_phrase)

@@ -7,6 +7,8 @@ import itertools
 import os
 import shutil
 import sqlite3
+import subprocess
+import sys
 import time
 from collections.abc import Generator, Iterator
 from datetime import UTC, datetime, timedelta
@@ -225,6 +227,41 @@ def test_the_rest_of_a_search_index_is_written_in_the_background_and_goes_on_aft
         assert again.search.is_complete
         assert all(again.search.find(label) for label in ("u1", "changed", "u2", "a2", "u3", "a3", "u4"))
         assert again.search.find("a1") == []
+
+
+_RENEWER = """
+import sqlite3, sys
+from app.model.search_renewal import renew_slice
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+is_done = False
+while not is_done:
+    is_done = renew_slice(connection)
+    print(flush=True)
+"""
+
+
+def test_a_killed_renewal_loses_nothing_and_goes_on(store: Store, path: Path) -> None:
+    """Long messages wait for the index, and the process that writes it is killed in the middle, again and again."""
+    planted = plant(store, "u1-a1")
+    texts = [f"leaf{number} " + "so on " * 3000 for number in range(12)]
+    added = [store.add(planted.conversation_id, planted.ids["a1"], "user", text) for text in texts]
+    store.search.begin_again()
+    for num_slices in (0, 1, 2, 3):
+        with subprocess.Popen([sys.executable, "-c", _RENEWER, path], stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            for _ in range(num_slices):
+                process.stdout.readline()
+            process.kill()
+        with sql(path) as database:
+            database.execute(INTEGRITY_CHECK)
+            assert database.execute("PRAGMA quick_check").fetchone() == ("ok",)
+    num_found = sum(bool(store.search.find(f"leaf{number} ")) for number in range(12))
+    assert num_found >= 6
+    _look(path)
+    assert store.search.is_complete
+    assert [store.search.find(f"leaf{number} ")[0].message for number in range(12)] == added
+    with sql(path) as database:
+        database.execute(INTEGRITY_CHECK)
 
 
 # --- older versions ------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
     QLabel,
     QLineEdit,
     QMessageBox,
+    QToolButton,
     QWidget,
 )
 
@@ -345,6 +346,20 @@ def _search(user: User, text: str) -> SearchPanel:
     ):
         user.bot.keyClicks(panel.field, text)
     return panel
+
+
+@pytest.mark.parametrize("width", [360, 520, 900])
+def test_the_search_shows_all_that_it_says_and_all_filters_at_any_width(user: User, width: int) -> None:
+    user.window.resize(width, 700)
+    panel = _search(user, "after:2026-13-01")
+    for _ in range(2):
+        assert panel.hint.height() >= panel.hint.heightForWidth(panel.hint.width())
+        chips = panel.chips
+        assert chips.height() >= chips.heightForWidth(chips.width())
+        assert all(chips.rect().contains(chip.geometry()) for chip in chips.findChildren(QToolButton))
+        # Another width while it is open.
+        user.window.resize(360, 700)
+        user.bot.waitUntil(lambda: panel.width() == user.window.width())
 
 
 def _is_of(text: str) -> Callable[[object], bool]:
