@@ -253,6 +253,16 @@ CONFIGS = [
             ("nemotron_h", "hybrid_override_pattern", {"hybrid_override_pattern": "M" * 1_000_000}),
         )
     ),
+    *(
+        Attack(
+            f"heads that are a {type(heads).__name__}, and very wide",
+            edit("config.json", num_key_value_heads=heads, head_dim=160_000_001),
+            "model_invalid",
+            "num_key_value_heads",
+            is_long=isinstance(heads, list),
+        )
+        for heads in ("[" * 40, ["["])
+    ),
     Attack("a deep config", lambda folder: _write(folder / "config.json", '{"a":' * 100_000), "model_invalid"),
     Attack(
         "numbers of many digits",

@@ -196,6 +196,14 @@ def test_a_file_name_is_harmless(name: str) -> None:
     assert not made.startswith(".")
 
 
+@pytest.mark.parametrize("name", ["x" * 1_000_000, "漢字 " * 300_000, "a" + "\u0301\u0316" * 500_000])
+def test_a_file_is_named_after_the_beginning_of_a_very_long_name(name: str) -> None:
+    """Names that are shortened a character at a time never end here: each of these takes ten minutes."""
+    made = file_name(name, ".md", set()).removesuffix(".md")
+    assert name.startswith(made)
+    assert 100 < len(made.encode()) <= 200
+
+
 def test_readable_text_stays() -> None:
     for text in ("Grüße, мир, 世界, مرحبا", "می‌خواهم", "👩‍👩‍👧 and ❤️", "tab\there\nline", "e\u0301"):
         assert printable(text) == text

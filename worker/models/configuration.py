@@ -24,6 +24,7 @@ _MAX_LAYERS = 4096
 _POSITIVE = re.compile(r"\w*(?:theta|base|factor|scal|multiplier|eps|softcap|freq|temp)\w*")
 """Keys of numbers that a model divides by, raises to powers, or takes roots or logarithms of."""
 _NUM_NAMED = 3
+_NUM_SHOWN = 40
 
 _SMALL = 512
 """Numbers up to this one can't make a model large."""
@@ -33,6 +34,8 @@ _ORDINARY = re.compile(
     r"|layers|layer_types|experts|scalar|scaling|factor|floor_scale)"
 )
 """Keys of numbers that are often large. Tests try them in all architectures: the weights' shapes limit them."""
+_COUNT = re.compile(r"(?:num|n)_\w+|\w*(?:size|dim|rank|width|heads)")
+"""Keys of numbers that are multiplied. A text or a list in their place would be repeated as often as the other says."""
 
 
 def check_config(path: Path, config: Mapping[str, Any], files: Sequence[WeightFile]) -> None:
@@ -85,16 +88,21 @@ def impossible_numbers(config: Mapping[str, Any], *, are_all: bool = True) -> st
 
 
 def unusual_numbers(config: Mapping[str, Any]) -> str:
-    """Return large integers that most configurations do not have, as text; empty if there are none.
+    """Return large integers that most configurations do not have, and counts that are no numbers, as text.
 
-    mlx-lm may build that many objects, or repeat work that often.
+    mlx-lm may build that many objects, or repeat work or values that often. Empty if there are none.
     """
-    found = (
+    large = (
         f"`{key}`: {_short(value)}"
         for key, value in _flat(config)
         if isinstance(value, int) and abs(value) > _SMALL and _ORDINARY.fullmatch(key) is None
     )
-    return ", ".join(itertools.islice(found, _NUM_NAMED))
+    no_numbers = (
+        f"`{key}`: {repr(value[:_NUM_NAMED])[:_NUM_SHOWN]}"
+        for key, value in _values(config)
+        if isinstance(value, str | list) and _COUNT.fullmatch(key)
+    )
+    return ", ".join(itertools.islice(itertools.chain(large, no_numbers), _NUM_NAMED))
 
 
 def _short(number: int) -> str:

@@ -81,6 +81,8 @@ def file_name(name: str, suffix: str, taken: set[str]) -> str:
     It differs from all names in `taken`, which are case-folded.
     """
     stem = " ".join(_FORBIDDEN.sub(" ", as_title(name)).split()).strip(". ") or "Conversation"
+    # Before the loop, which would take quadratic time.
+    stem = stem[:_MAX_NAME_BYTES].rstrip()
     while len(stem.encode()) > _MAX_NAME_BYTES:
         stem = stem[:-1].rstrip()
     if _RESERVED.fullmatch(stem):
