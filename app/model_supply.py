@@ -249,7 +249,7 @@ class ModelSupply(QObject):
     def _make_first_models(self) -> FirstModels:
         from app.supply.first_models import FirstModels
 
-        first = FirstModels(lambda: self.transfers, self._archive.get().run)
+        first = FirstModels(lambda: self.transfers, lambda steps: self._archive.get().run(steps))
         first.landed.connect(self.first_model_landed)
         if not self.starter:
             first.suggest(STARTER_ON_HUB)

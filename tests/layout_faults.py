@@ -144,8 +144,8 @@ def _is_icon(widget: QWidget) -> TypeGuard[QToolButton]:
 
 
 def _hidden_sideways(widget: QWidget) -> Iterator[str]:
-    """Return pages that are wider than their view and so can't be scrolled to."""
-    if isinstance(widget, QScrollArea) and widget.horizontalScrollBarPolicy() == Qt.ScrollBarPolicy.ScrollBarAlwaysOff:
+    """Return pages that are wider than their view."""
+    if isinstance(widget, QScrollArea):
         page, room = widget.widget(), widget.viewport().width()
         if page is not None and page.width() > room:
             yield f"the page in {widget.accessibleName() or widget.objectName()!r} has {page.width()} px, {room} show"

@@ -40,7 +40,7 @@ MAX_PRESETS = 1000
 MAX_UNLOAD_MINUTES = 24 * 60
 MIN_TEXT_PERCENT = 80
 """The smallest text size, in percent of the default size."""
-MAX_TEXT_PERCENT = 150
+MAX_TEXT_PERCENT = 200
 
 
 class CacheSettings(Struct, frozen=True, kw_only=True):

@@ -67,7 +67,7 @@ _Action = TypeVar("_Action", bound=NoticeAction)
 
 _MIN_TEXT_PX = 240
 """The minimum width of the text beside the button. Where the text would be narrower, the button goes below it."""
-_GAP_PX, _NARROW_GAP_PX = 12, 6
+_GAP_PX, _NARROW_GAP_PX = 12, 4
 _MARGINS_PX = 12 + 8
 """The left and right margins inside the card, together."""
 _NARROW_PX = 520
@@ -297,7 +297,7 @@ class Banner(QWidget):
             self._is_button_below = is_below
             self._grid.removeWidget(self.button)
             if is_below:
-                self._grid.addWidget(self.button, 1, 1, 1, 3, Qt.AlignmentFlag.AlignRight)
+                self._grid.addWidget(self.button, 1, 0, 1, 4, Qt.AlignmentFlag.AlignRight)
             else:
                 self._grid.addWidget(self.button, 0, 2)
 

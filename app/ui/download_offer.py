@@ -11,7 +11,7 @@ from app.numbers import counted, sized
 from app.sentences import translated
 from app.ui.parts.buttons import WrappingButton
 from app.ui.parts.cost_text import seconds_text
-from app.ui.parts.labels import balanced_width_px
+from app.ui.parts.labels import balanced_width_px, widest_word_px
 
 if TYPE_CHECKING:
     from app.supply.first_models import Offer
@@ -62,7 +62,8 @@ class DownloadOffer(QWidget):
         self._state.ensurePolished()
         # `heightForWidth` does not go below the minimum size.
         self._state.setMinimumSize(0, 0)
-        width = balanced_width_px(self._state.heightForWidth, min(_MIN_TEXT_PX, width_px), width_px)
+        least = min(max(_MIN_TEXT_PX, widest_word_px(self._state)), width_px)
+        width = balanced_width_px(self._state.heightForWidth, least, width_px)
         self._state.setFixedSize(width, self._state.heightForWidth(width))
 
     def show_offer(self, offer: Offer | None, *, is_starter: bool) -> None:

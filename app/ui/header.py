@@ -14,7 +14,7 @@ from app.answers.sessions import GUIDE, ModelInUse
 from app.numbers import counted
 from app.ui.parts.buttons import FittingButton, give_menu
 from app.ui.parts.labels import ElidedLabel, as_label, as_tool_tip, beginning
-from app.ui.theme import Theme, icon, scaled
+from app.ui.theme import Theme, around_line, icon, scaled
 
 if TYPE_CHECKING:
     from app.local_api import LocalApi
@@ -88,7 +88,7 @@ class Header(QFrame):
         row.addWidget(self.menu_button)
 
     def set_theme(self, theme: Theme) -> None:
-        self.setFixedHeight(max(_HEIGHT_PX, scaled(_HEIGHT_PX - 8)))
+        self.setFixedHeight(around_line(_HEIGHT_PX))
         self._fit()
         self.menu_button.setIcon(icon("menu", theme.quiet_text))
         self._sidebar_button.setIcon(icon("sidebar", theme.quiet_text))

@@ -25,7 +25,7 @@ from app.lazy import Lazy
 from app.model.message import MessageId
 from app.ui.header import model_label
 from app.ui.parts.buttons import WrappingButton
-from app.ui.parts.labels import balanced_width_px
+from app.ui.parts.labels import balanced_width_px, widest_word_px
 from app.ui.parts.layouts import order_tabs
 from app.ui.theme import Theme, icon, scaled
 from app.ui.transcript.transcript import Transcript
@@ -256,7 +256,8 @@ class Welcome(QScrollArea):
             # A centred label in a layout is asked for its sizeHint, never for its height at this width; and
             # heightForWidth does not go below the minimum size, so that is reset first.
             label.setMinimumSize(0, 0)
-            width = balanced_width_px(label.heightForWidth, min(_MIN_TEXT_PX, max_px), max_px)
+            least = min(max(_MIN_TEXT_PX, widest_word_px(label)), max_px)
+            width = balanced_width_px(label.heightForWidth, least, max_px)
             label.setFixedSize(width, label.heightForWidth(width))
         for button in self.questions:
             button.wrap(self._width_of_questions)

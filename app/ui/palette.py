@@ -82,7 +82,6 @@ class Palette(Overlay):
         self.field = QLineEdit()
         self.field.setObjectName("search_everything")
         self.field.setAccessibleName(self.tr("Command palette"))
-        self.field.setPlaceholderText(self.tr("Command, conversation, model"))
         self.field.textChanged.connect(self._show_matches)
         self.field.installEventFilter(self)
         self._shown = _Choices(self)
@@ -157,7 +156,14 @@ class Palette(Overlay):
             if event.key() in _LIST_KEYS:
                 QApplication.sendEvent(self.list, event)
                 return True
+        if event.type() == QEvent.Type.Resize and watched is self.field:
+            self._fit_hint()
         return super().eventFilter(watched, event)
+
+    def _fit_hint(self) -> None:
+        hint, short = self.tr("Command, conversation, model"), self.tr("Search")
+        fits = self.field.fontMetrics().horizontalAdvance(hint) <= self.field.width() - 2 * _MARGIN_PX
+        self.field.setPlaceholderText(hint if fits else short)
 
     @override
     def focusNextPrevChild(self, next: bool) -> bool:

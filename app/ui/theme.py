@@ -166,6 +166,14 @@ def grown(px: float) -> int:
     return max(scaled(px), round(px))
 
 
+def around_line(px: int) -> int:
+    """Return the height of a row with one line of text, which is `px` at the default text size or a smaller one.
+
+    The line grows with the text, the space around it does not.
+    """
+    return px + grown(LINE_PX) - LINE_PX
+
+
 def scaled_beside(px: int) -> int:
     """Return the width of a panel beside the page.
 

@@ -83,7 +83,12 @@ class MainWindow(QMainWindow):
         self._show_model()
         self.first_paint = FirstPaint(self)
         self.first_paint.over.connect(self.transcript.make_ahead)
-        self.first_paint.over.connect(self._watch_offers)
+        if controller.program.supply.starter:
+            # This takes time, and finds nothing before a model is loaded.
+            self.first_paint.over.connect(self._watch_offers)
+        else:
+            # An offer that came after the first paint would move what is there.
+            self._watch_offers()
 
     # --- widgets -----------------------------------------------------------------------------------------
 
@@ -318,7 +323,7 @@ class MainWindow(QMainWindow):
         self.welcome.show_choices(answering, model, is_starter=model == program.supply.starter)
 
     def _show_offer(self) -> None:
-        """Offer a model to download on the first page. Called after the first paint, because it takes time."""
+        """Offer a model to download on the first page."""
         program, welcome = self._controller.program, self.welcome
         first = program.supply.first_models
         if first.offer is None and not welcome.has_offer:

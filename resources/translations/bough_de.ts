@@ -3656,6 +3656,10 @@
         <translation>Befehl, Gespräch, Modell</translation>
     </message>
     <message>
+        <source>Search</source>
+        <translation>Suchen</translation>
+    </message>
+    <message>
         <source>Results</source>
         <translation>Ergebnisse</translation>
     </message>
@@ -7314,7 +7318,7 @@ Token bleibt stehen. Optionen: `threshold` (0…1), `temperature`.</translation>
     <name>TokenLegend</name>
     <message>
         <source>expected – surprising</source>
-        <translation>erwartet – überraschend</translation>
+        <translation>erwartet – selten</translation>
     </message>
     <message>
         <source>forced</source>

@@ -13,7 +13,11 @@ from tests.long import in_long_runs
 
 
 @pytest.mark.parametrize(
-    ("scale", "language", "percent"), [("2", "de", "150"), *in_long_runs([("1", "en", "100"), ("1", "de", "150")])]
+    ("scale", "language", "percent"),
+    [
+        ("2", "de", "150"),
+        *in_long_runs([("1", "en", "100"), ("1", "de", "150"), ("1", "en", "200"), ("1", "de", "200")]),
+    ],
 )
 def test_nothing_is_cut_off_or_overlaps_in_any_scene(scale: str, language: str, percent: str) -> None:
     found = subprocess.run(

@@ -277,7 +277,7 @@ class _Card(QFrame):
         buttons.addWidget(self.keep_button)
         buttons.addWidget(self.go_on_button)
         column = QVBoxLayout(self)
-        column.setContentsMargins(12, 10, 12, 12)
+        column.setContentsMargins(10, 10, 10, 12)
         column.setSpacing(8)
         column.addWidget(label)
         column.addWidget(self._area, 1)

@@ -16,7 +16,7 @@ from app.ui.composer.writing_field import MessageHistory, WritingField
 from app.ui.parts.buttons import FittingButton
 from app.ui.parts.file_drops import FileDrops
 from app.ui.parts.labels import as_tool_tip
-from app.ui.theme import COLUMN_PX, LINE_PX, Theme, icon, repolish, scaled_beside, text_font
+from app.ui.theme import COLUMN_PX, LINE_PX, Theme, around_line, icon, repolish, text_font
 
 _MAX_LINES = 8
 _MIN_LINES_PX = 100
@@ -260,7 +260,7 @@ class Composer(QWidget):
             return
         self._stopping.stop()
         self.send_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonIconOnly)
-        self.send_button.setFixedSize(scaled_beside(_BUTTON_PX), scaled_beside(_BUTTON_PX))
+        self.send_button.setFixedSize(around_line(_BUTTON_PX), around_line(_BUTTON_PX))
         self.send_button.setAccessibleName(self.tr("Stop") if stops else self.tr("Send"))
         self.send_button.setToolTip(
             self.tr("Stop (Esc)") if stops else self.tr("Send (Enter; Shift+Enter for a new line)")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QDoubleSpinBox, QGridLayout, QLabel, QSpinBox, QVBoxLayout, QWidget
 from typing_extensions import override
@@ -72,6 +72,13 @@ class FormColumns(QWidget):
         has_room = event.size().width() >= num * scaled(_MIN_COLUMN_PX) + (num - 1) * _GAP_PX
         across, down = QBoxLayout.Direction.LeftToRight, QBoxLayout.Direction.TopToBottom
         self._columns.setDirection(across if has_room else down)
+
+    @override
+    def minimumSizeHint(self) -> QSize:
+        # The width of the widest form, because the forms can be stacked.
+        items = [self._columns.itemAt(number) for number in range(self._columns.count())]
+        widths = [item.minimumSize().width() for item in items if item is not None]
+        return QSize(max(widths, default=0), super().minimumSizeHint().height())
 
 
 def number_field(minimum: float, maximum: float, step: float, value: float, minimum_text: str = "") -> QDoubleSpinBox:

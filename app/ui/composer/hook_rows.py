@@ -16,7 +16,7 @@ from app.sentences import translated
 from app.ui.composer.chips import TextChips
 from app.ui.parts.labels import as_label, as_tool_tip, quiet_label
 from app.ui.parts.layouts import order_tabs, tab_stops
-from app.ui.theme import Theme, icon, scaled
+from app.ui.theme import Theme, grown, icon, scaled
 
 _INSET_PX = 28
 _TARGET_PX = 28
@@ -136,7 +136,7 @@ class HookRows(QWidget):
         button = QToolButton()
         button.setIcon(icon("up" if step < 0 else "down", self._theme.quiet_text))
         button.setIconSize(QSize(scaled(_ICON_PX), scaled(_ICON_PX)))
-        button.setFixedSize(_TARGET_PX, _TARGET_PX)
+        button.setFixedSize(grown(_TARGET_PX), grown(_TARGET_PX))
         text = self.tr("Move {name} up") if step < 0 else self.tr("Move {name} down")
         button.setAccessibleName(text.format(name=name))
         button.setToolTip(as_tool_tip(button.accessibleName()))

@@ -9,7 +9,6 @@ from msgspec import structs
 from PySide6.QtCore import QCoreApplication, Signal
 from PySide6.QtWidgets import (
     QComboBox,
-    QHBoxLayout,
     QLabel,
     QLineEdit,
     QPushButton,
@@ -26,6 +25,7 @@ from app.ui.composer.models_field import ModelsField
 from app.ui.composer.preset_bar import PresetBar
 from app.ui.parts.buttons import FoldedPart
 from app.ui.parts.labels import as_tool_tip, heading, quiet_label, rule
+from app.ui.parts.layouts import FlowLayout
 from app.ui.parts.popover import Popover
 from app.ui.theme import Theme
 
@@ -245,20 +245,23 @@ class SamplingPanel(Popover):
         )
         column.addWidget(self.stop)
 
-    def _new_footer(self) -> QHBoxLayout:
-        footer = QHBoxLayout()
+    def _new_footer(self) -> QVBoxLayout:
+        footer = QVBoxLayout()
         footer.setSpacing(8)
         footer.addWidget(
-            quiet_label(self.tr("These settings apply to this conversation, starting with the next answer.")), 1
+            quiet_label(self.tr("These settings apply to this conversation, starting with the next answer."))
         )
+        buttons = FlowLayout(is_at_end=True)
+        buttons.setSpacing(8)
+        footer.addLayout(buttons)
         reset = QPushButton(self.tr("Reset to default"))
         reset.setToolTip(self.tr("Use the settings of new conversations"))
         reset.clicked.connect(self.reset_asked)
         default = QPushButton(self.tr("Make default"))
         default.setToolTip(self.tr("Use these settings for new conversations"))
         default.clicked.connect(self.default_asked)
-        footer.addWidget(reset)
-        footer.addWidget(default)
+        buttons.addWidget(reset)
+        buttons.addWidget(default)
         return footer
 
     def _fill_thinking(self, thinking: Thinking) -> None:

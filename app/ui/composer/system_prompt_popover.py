@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QCoreApplication, QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
+from PySide6.QtWidgets import QBoxLayout, QLabel, QPushButton, QWidget
 from typing_extensions import override
 
 from app.costs.worker_queries import Cost
@@ -12,7 +12,7 @@ from app.ui.composer.writing_field import WritingField
 from app.ui.parts.cost_text import cost_text
 from app.ui.parts.labels import quiet_label
 from app.ui.parts.popover import Popover
-from app.ui.theme import text_font
+from app.ui.theme import scaled, text_font
 
 translate = QCoreApplication.translate
 
@@ -52,7 +52,8 @@ class SystemPromptPopover(Popover):
         self.cost = QLabel()
         self.cost.setObjectName("quiet")
         self.cost.setWordWrap(True)
-        foot = QHBoxLayout()
+        is_narrow = self.screen().availableGeometry().width() < scaled(_WIDTH_PX)
+        foot = QBoxLayout(QBoxLayout.Direction.TopToBottom if is_narrow else QBoxLayout.Direction.LeftToRight)
         foot.setSpacing(8)
         foot.addWidget(self.cost, 1)
         self.save_button = QPushButton(self.tr("Save as new branch"))

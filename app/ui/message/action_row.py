@@ -14,7 +14,7 @@ from typing_extensions import override
 from app.model.message import Message
 from app.ui.message.message_action import LETTERS, ROW_ACTIONS, MessageAction, OpenMenu, ShowSibling
 from app.ui.parts.labels import as_tool_tip, beginning
-from app.ui.theme import Theme, icon, scaled
+from app.ui.theme import Theme, around_line, icon, scaled
 
 _COPY_KEY = "Ctrl+C"
 _HEIGHT_PX = 28
@@ -36,7 +36,9 @@ class ActionRow(QWidget):
     def __init__(self, theme: Theme, after: QWidget) -> None:
         """`after` is the widget before this row in the tab order."""
         super().__init__()
-        self.setFixedHeight(_HEIGHT_PX)
+        self._are_shown = False
+        """Whether the buttons are shown that fit."""
+        self._fit_height()
         self._after = after
         self._theme = theme
         self._layout = QHBoxLayout(self)
@@ -51,8 +53,12 @@ class ActionRow(QWidget):
         self._more: QToolButton | None = None
         self._marks: MessageMarks | None = None
 
+    def _fit_height(self) -> None:
+        self.setFixedHeight(around_line(_HEIGHT_PX))
+
     def set_theme(self, theme: Theme) -> None:
         self._theme = theme
+        self._fit_height()
         for action, button in self._buttons.items():
             button.setIcon(icon(action.value, theme.quiet_text))
         if self._more is not None:
@@ -108,8 +114,7 @@ class ActionRow(QWidget):
     def show_buttons(self, shown: bool) -> None:
         if shown and not self._buttons:
             self._make_buttons()
-        for action, button in self._buttons.items():
-            button.setVisible(shown and action in self._actions)
+        self._are_shown = shown
         if self._more is not None:
             self._more.setVisible(shown and bool(self._actions))
         self._fit()
@@ -120,9 +125,15 @@ class ActionRow(QWidget):
         self._fit()
 
     def _fit(self) -> None:
-        """Reduce the last buttons to their icons if the row is too narrow for all labels."""
-        shown = [button for button in self._buttons.values() if not button.isHidden()]
-        for button in shown:
+        """Reduce the last buttons to their icons if the row is too narrow for all labels, then leave them out.
+
+        Their keys remain, and the menu of the last button begins with them.
+        """
+        shown: list[QToolButton] = []
+        for action, button in self._buttons.items():
+            is_possible = self._are_shown and action in self._actions
+            button.setVisible(is_possible)
+            shown += [button] if is_possible else []
             button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         too_wide = self._layout.sizeHint().width() - self.width() if shown else 0
         for button in reversed(shown):
@@ -130,6 +141,10 @@ class ActionRow(QWidget):
                 too_wide -= button.sizeHint().width()
                 button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonIconOnly)
                 too_wide += button.sizeHint().width()
+        for button in reversed(shown):
+            if too_wide > 0:
+                too_wide -= button.sizeHint().width() + self._layout.spacing()
+                button.setVisible(False)
 
     @property
     def tab_stops(self) -> Sequence[QWidget]:
@@ -179,7 +194,8 @@ class ActionRow(QWidget):
 
     def _open_menu(self) -> None:
         if self._more is not None:
-            self.requested.emit(OpenMenu(self._more.mapToGlobal(self._more.rect().bottomLeft())))
+            left_out = tuple(action for action in self._actions if self._buttons[action].isHidden())
+            self.requested.emit(OpenMenu(self._more.mapToGlobal(self._more.rect().bottomLeft()), left_out))
 
     def _request(self, action: MessageAction, _checked: bool = False) -> None:
         self.requested.emit(action)

@@ -81,6 +81,8 @@ class OpenMenu(Struct, frozen=True):
     """Open the Message menu at this global position."""
 
     position: QPoint
+    left_out: tuple[MessageAction, ...] = ()
+    """The actions whose buttons have no room below the message. The menu begins with them."""
 
 
 MessageRequest: TypeAlias = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, assert_never
 
@@ -152,8 +152,8 @@ class MessageCommands(QObject):
                 controller.forks.fork_at_token(message_id, token_index, token_id)
             case ContinueAfter(num_chars):
                 controller.forks.continue_with(message_id, controller.shown.message(message_id).text[:num_chars])
-            case OpenMenu(position):
-                self._open_menu(position)
+            case OpenMenu(position, left_out):
+                self._open_menu(position, left_out)
             case _:
                 assert_never(request)
 
@@ -214,15 +214,18 @@ class MessageCommands(QObject):
 
     # --- the menu ------------------------------------------------------------------------------------------
 
-    def _open_menu(self, position: QPoint) -> None:
-        """Open a short menu with the actions that are possible on the current message."""
+    def _open_menu(self, position: QPoint, left_out: Sequence[MessageAction] = ()) -> None:
+        """Open a short menu with the actions that are possible on the current message.
+
+        It begins with `left_out`, the actions whose buttons have no room.
+        """
         whole = self._menus.menu("Message")
         # Update the actions, as if the whole menu had been opened.
         whole.aboutToShow.emit()
         menu = QMenu(self._transcript.window())
         menu.setObjectName("message_menu")
         menu.aboutToHide.connect(menu.deleteLater)
-        for name in SHORT_MESSAGE_MENU:
+        for name in dict.fromkeys((*(action.value for action in left_out), *SHORT_MESSAGE_MENU)):
             action = self._menus[name]
             if action.isEnabled() and action.isVisible():
                 menu.addAction(self._menus.copied(name, menu))

@@ -14,6 +14,8 @@ from typing_extensions import override
 
 _MAX_CHARS = 2_000
 _LONG_WORD = re.compile(r"[^\s/-]{20,}")
+_SLASH = re.compile(r"/(?=\d)")
+"""A slash at which Qt ends no line."""
 _BREAK = "\u200b"
 """A character without a width, at which a line may end."""
 
@@ -50,6 +52,7 @@ class BreakingLabel(QLabel):
     def setText(self, text: str, /) -> None:
         was_broken, self._whole = super().text() != self._whole, text
         shown = _LONG_WORD.sub(lambda found: _BREAK.join(found[0]), text)
+        shown = _SLASH.sub(f"/{_BREAK}", shown)
         super().setText(shown)
         if shown != text or was_broken:
             # Screen readers would read the breaks.
@@ -140,6 +143,11 @@ def as_tool_tip(text: str) -> str:
 def as_label(text: str) -> str:
     """Return `text` for a button or a menu, where an ampersand marks the mnemonic."""
     return text.replace("&", "&&")
+
+
+def widest_word_px(label: QLabel) -> int:
+    """Return the width of the widest word of a label, in pixels."""
+    return label.fontMetrics().boundingRect(0, 0, 1, 9999, Qt.TextFlag.TextWordWrap, label.text()).width()
 
 
 def balanced_width_px(height_at: Callable[[int], int], min_px: int, max_px: int) -> int:

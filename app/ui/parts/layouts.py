@@ -129,12 +129,16 @@ def tab_stops(root: QWidget) -> list[QWidget]:
 
 
 def scrolled(page: QWidget, name: str = "settings_scroll") -> QScrollArea:
-    """Return a frameless area in which `page` scrolls vertically; `name` is its object name."""
+    """Return a frameless area in which `page` scrolls; `name` is its object name.
+
+    It scrolls sideways only where large text leaves the page no other way to fit.
+    """
     scroll = QScrollArea()
     scroll.setObjectName(name)
     scroll.setFrameShape(QFrame.Shape.NoFrame)
     scroll.setWidgetResizable(True)
-    scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    # The style hides all other horizontal bars.
+    scroll.horizontalScrollBar().setObjectName("frame_scroll")
     scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
     scroll.setWidget(page)
     return scroll

@@ -84,10 +84,11 @@ class Popover(QFrame):
         self.move(left, top)
 
     def _height(self, width: int) -> int:
-        """Set the width of the page, and return the panel's height at that width."""
-        self._page.setFixedWidth(width - _FRAME_PX)
-        self.column.activate()
-        inner, column = width - _FRAME_PX, self.column
+        """Set the width of the page, at least what its widgets need, and return the panel's height at that width."""
+        column = self.column
+        inner = max(width - _FRAME_PX, column.totalMinimumSize().width())
+        self._page.setFixedWidth(inner)
+        column.activate()
         height = column.totalHeightForWidth(inner) if column.hasHeightForWidth() else column.totalSizeHint().height()
         return height + _FRAME_PX
 

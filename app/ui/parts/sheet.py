@@ -111,6 +111,9 @@ class Sheet(QDialog):
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
+        self._fit_foot()
+
+    def _fit_foot(self) -> None:
         # Where the buttons leave the message no room, they go below it.
         room = self.width() - self._buttons.width_of_one_row - _AROUND_FOOT_PX
         directions = QBoxLayout.Direction
@@ -148,6 +151,8 @@ class Sheet(QDialog):
             for part in (self, *self.findChildren(QWidget)):
                 part.ensurePolished()
         self.ensurePolished()
+        # Before the window is shown, whose width would grow to that of a footer in one row.
+        self._fit_foot()
         self.fit()
         # Some systems read the minimum size only once, when the window appears.
         self.ensurePolished()

@@ -24,6 +24,7 @@ from app.ui.theme import scaled
 _NAME = Qt.ItemDataRole.UserRole
 _LIST_PX = 340
 _FIELD_PX = 160
+_ACTION_PX = 100
 _GAP_PX = 8
 _NATIVE = QKeySequence.SequenceFormat.NativeText
 _NO_MODIFIER_NEEDED = frozenset({Qt.Key.Key_Escape, *(Qt.Key(Qt.Key.Key_F1.value + number) for number in range(35))})
@@ -72,6 +73,8 @@ class KeysPage(SettingsPage):
         rows.setAllColumnsShowFocus(True)
         rows.header().setAccessibleName(rows.accessibleName())
         rows.header().setStretchLastSection(False)
+        # A narrower list scrolls sideways, so that the actions can be read.
+        rows.header().setMinimumSectionSize(scaled(_ACTION_PX))
         rows.header().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
         rows.header().setSectionResizeMode(1, QHeaderView.ResizeMode.ResizeToContents)
         for entry in self._entries.values():

@@ -36,6 +36,7 @@ from app.ui.theme import grown, scaled
 
 _WIDTH_PX = 780
 _HEIGHT_PX = 720
+_MIN_PX = (320, 360)
 _LIST_PX = 176
 _PAGE_PX = 400
 """The minimum width of a page beside the list, in pixels."""
@@ -104,6 +105,8 @@ class SettingsWindow(QDialog):
         row.addWidget(self.list)
         row.addLayout(column, 1)
         room = self.screen().availableGeometry()
+        # The list goes above the page only once the window has its size, and would widen the window until then.
+        self.setMinimumSize(min(_MIN_PX[0], room.width()), min(_MIN_PX[1], room.height()))
         self.resize(min(grown(_WIDTH_PX), room.width()), min(grown(_HEIGHT_PX), int(room.height() * _OF_SCREEN)))
         self._fit_list()
         self.list.setCurrentRow(0)

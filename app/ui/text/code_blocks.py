@@ -16,14 +16,14 @@ from PySide6.QtGui import QTextBlock, QTextBlockFormat, QTextCharFormat, QTextCu
 from app.ui.text.document_text import num_units
 from app.ui.text.highlight import Piece, highlighted, pieces
 from app.ui.text.text_formats import QUOTE_DEPTH, TextFormats
-from app.ui.theme import CODE_LINE_PX, Theme, scaled
+from app.ui.theme import CODE_LINE_PX, Theme, around_line, scaled
 
 CODE_LINE = QTextFormat.Property.UserProperty.value + 3
 """Block property: the block is a line of code. `FIRST_LINE` begins a new frame."""
 FIRST_LINE, NEXT_LINE = 1, 2
 
 CODE_PADDING_PX = 12
-HEAD_PX = 32
+_HEAD_PX = 32
 """The height of the frame's header, which has the name of the language, above the first line."""
 
 UNSAFE_CHARS = {0x2029: 0x2028, 0xFDD0: 0xFFFD, 0xFDD1: 0xFFFD, 0xFFFC: 0xFFFD}
@@ -62,7 +62,7 @@ class CodeSpan:
         """Return the rectangle of the frame in a document that is `width_px` wide."""
         layout = self.start.document().documentLayout()
         left = self.first.blockFormat().leftMargin() - CODE_PADDING_PX
-        top = layout.blockBoundingRect(self.first).top() - HEAD_PX
+        top = layout.blockBoundingRect(self.first).top() - head_px()
         bottom = layout.blockBoundingRect(self.last).bottom() + CODE_PADDING_PX
         return QRectF(left, top, width_px - left, bottom - top)
 
@@ -76,6 +76,11 @@ class CodeSpan:
         return self._widest_px
 
 
+def head_px() -> int:
+    """Return the height of the head of a frame, with the language and a button."""
+    return around_line(_HEAD_PX)
+
+
 def line_format(kind: int, *, left_px: int, top_px: int, quote_depth: int) -> QTextBlockFormat:
     """Return the block format of a line of code; `kind` is `FIRST_LINE` or `NEXT_LINE`."""
     format_ = QTextBlockFormat()
@@ -86,7 +91,7 @@ def line_format(kind: int, *, left_px: int, top_px: int, quote_depth: int) -> QT
     format_.setLineHeight(scaled(CODE_LINE_PX), QTextBlockFormat.LineHeightTypes.MinimumHeight.value)
     format_.setLeftMargin(left_px + CODE_PADDING_PX)
     if kind == FIRST_LINE:
-        format_.setTopMargin(top_px + HEAD_PX)
+        format_.setTopMargin(top_px + head_px())
     return format_
 
 

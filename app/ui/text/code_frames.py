@@ -26,10 +26,10 @@ from PySide6.QtWidgets import QScrollBar, QToolButton, QWidget
 from typing_extensions import override
 
 from app.ui.parts.qt_workarounds import discard
-from app.ui.text.code_blocks import CODE_PADDING_PX, HEAD_PX, CodeSpan
+from app.ui.text.code_blocks import CODE_PADDING_PX, CodeSpan, head_px
 from app.ui.text.document_text import cursor_x
 from app.ui.text.tables import SideScroll, TableFrame
-from app.ui.theme import SMALL_PX, Theme, icon, text_font
+from app.ui.theme import SMALL_PX, Theme, around_line, icon, text_font
 
 _CORNER_PX = 10
 _BUTTON_PX = 28
@@ -54,7 +54,7 @@ class CodeFrame:
     @property
     def inner(self) -> QRect:
         """The rectangle in which code is visible."""
-        return self.rect.adjusted(CODE_PADDING_PX - 2, HEAD_PX, 1 - CODE_PADDING_PX, -2)
+        return self.rect.adjusted(CODE_PADDING_PX - 2, head_px(), 1 - CODE_PADDING_PX, -2)
 
     @property
     def bar(self) -> QScrollBar | None:
@@ -66,7 +66,7 @@ class CodeFrame:
         self.span = span
         self.rect = span.rect(width_px).toAlignedRect()
         self.button.show_for(span)
-        top = self.rect.top() + (HEAD_PX - _BUTTON_PX) // 2
+        top = self.rect.top() + (head_px() - self.button.height()) // 2
         self.button.move(self.rect.right() - self.button.width() - 2, top)
         room_px = self.rect.width() - 2 * CODE_PADDING_PX
         self._scroll.show(self.rect, round(span.widest_px()) - room_px, room_px)
@@ -107,7 +107,7 @@ class CodeFrame:
         painter.drawRoundedRect(QRectF(self.rect).adjusted(0.5, 0.5, -0.5, -0.5), _CORNER_PX, _CORNER_PX)
         room = self.rect.adjusted(CODE_PADDING_PX, 0, -self.button.width() - CODE_PADDING_PX, 0)
         if self.span is not None and room.width() >= _MIN_NAME_PX:
-            room.setHeight(HEAD_PX)
+            room.setHeight(head_px())
             font = text_font(SMALL_PX)
             painter.setFont(font)
             painter.setPen(QColor(self._theme.quiet_text))
@@ -133,7 +133,6 @@ class CopyButton(QToolButton):
     def __init__(self, parent: QWidget, theme: Theme) -> None:
         super().__init__(parent)
         self.setObjectName("action")
-        self.setFixedHeight(_BUTTON_PX)
         self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setCursor(Qt.CursorShape.ArrowCursor)
@@ -170,7 +169,7 @@ class CopyButton(QToolButton):
         right = self.x() + self.width()
         self.setText(self.tr("Copied") if is_copied else self.tr("Copy"))
         self.setIcon(icon("check" if is_copied else "copy", self._theme.quiet_text))
-        self.setFixedWidth(self.sizeHint().width())
+        self.setFixedSize(self.sizeHint().width(), around_line(_BUTTON_PX))
         self.move(right - self.width(), self.y())
 
     @override

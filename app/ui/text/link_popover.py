@@ -17,6 +17,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from app.ui.theme import scaled
+
 _SAFE_SCHEMES = frozenset({"http", "https", "mailto"})
 _WIDTH_PX = 420
 _LINE_PX = 19
@@ -32,7 +34,8 @@ class LinkPopover(QFrame):
     def __init__(self, url: QUrl, parent: QWidget) -> None:
         super().__init__(parent, Qt.WindowType.Popup)
         self.setObjectName("popover")
-        self.setFixedWidth(_WIDTH_PX)
+        width = min(scaled(_WIDTH_PX), self.screen().availableGeometry().width())
+        self.setFixedWidth(width)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setAccessibleName(self.tr("Link"))
         self._url = url
@@ -44,8 +47,8 @@ class LinkPopover(QFrame):
         field.setAccessibleName(self.tr("Link address"))
         field.setWordWrapMode(QTextOption.WrapMode.WrapAnywhere)
         field.setTabChangesFocus(True)
-        num_lines = min(_MAX_LINES, 1 + len(self.address) // _CHARS_PER_LINE)
-        field.setFixedHeight(num_lines * _LINE_PX + 20)
+        num_lines = min(_MAX_LINES, 1 + len(self.address) * scaled(_WIDTH_PX) // (_CHARS_PER_LINE * width))
+        field.setFixedHeight(num_lines * scaled(_LINE_PX) + 20)
         self.copy_button = QPushButton(self.tr("Copy"))
         self.copy_button.clicked.connect(self._copy)
         self.open_button = QPushButton(self.tr("Open"))

@@ -17,7 +17,7 @@ from PySide6.QtGui import QTextBlockFormat, QTextCursor, QTextDocument, QTextFor
 
 from app.model.markdown_parser import definitions, parsed
 from app.ui.text.block_writer import LIST_INDENT_PX
-from app.ui.text.code_blocks import CODE_LINE, HEAD_PX, UNSAFE_CHARS, CodeHighlighter, CodeSpan, highlight_now
+from app.ui.text.code_blocks import CODE_LINE, UNSAFE_CHARS, CodeHighlighter, CodeSpan, head_px, highlight_now
 from app.ui.text.containers import division, parsed_inside
 from app.ui.text.formulas import FORMULA, FormulaObject, PlacedFormula, fit_formula, formulas, text_format_at
 from app.ui.text.growing_blocks import (
@@ -572,7 +572,7 @@ class MarkdownDocument(QObject):
         is_code = self.document.begin().blockFormat().hasProperty(CODE_LINE)
         frame = self.document.rootFrame()
         format_ = frame.frameFormat()
-        room_px = HEAD_PX if is_code else 0
+        room_px = head_px() if is_code else 0
         if format_.topMargin() != room_px:
             format_.setTopMargin(room_px)
             frame.setFrameFormat(format_)

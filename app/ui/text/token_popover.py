@@ -86,7 +86,8 @@ class TokenPopover(QFrame):
         self._hint.ensurePolished()
         has_hint = bool(self._hint.text())
         self._hint.setVisible(has_hint)
-        min_px, max_px = scaled(_WIDTH_PX), scaled(_MAX_WIDTH_PX)
+        room_px = self.screen().availableGeometry().width()
+        min_px, max_px = min(scaled(_WIDTH_PX), room_px), min(scaled(_MAX_WIDTH_PX), room_px)
         width = balanced_width_px(self._hint_height, min_px, max_px) if has_hint else min_px
         hint_px = self._hint_height(width) if has_hint else 0
         self.setFixedSize(width, 2 * (_MARGIN_PX + _BORDER_PX) + len(self._rows) * scaled(_ROW_PX) + hint_px)
@@ -194,9 +195,10 @@ class AlternativeRow(QAbstractButton):
         if self._is_marked or (self.underMouse() and not self._is_own):
             painter.setBrush(QColor(self._theme.accent_wash if self._is_marked else self._theme.hover))
             painter.drawRoundedRect(self.rect(), 6, 6)
+        mark_px = scaled(16)
         if self._is_own:
-            icon("check", self._theme.accent).paint(painter, 6, (self.height() - 16) // 2, 16, 16)
-        text_box = self.rect().adjusted(28, 0, -_BAR_PX - scaled(_PERCENT_PX) - _GAP_PX, 0)
+            icon("check", self._theme.accent).paint(painter, 6, (self.height() - mark_px) // 2, mark_px, mark_px)
+        text_box = self.rect().adjusted(mark_px + 12, 0, -_BAR_PX - scaled(_PERCENT_PX) - _GAP_PX, 0)
         painter.setPen(QColor(self._theme.text))
         painter.setFont(code_font())
         elided = painter.fontMetrics().elidedText(self._text, Qt.TextElideMode.ElideRight, text_box.width())

@@ -35,7 +35,6 @@ class FindBar(QFrame):
         self.field.setObjectName("find_field")
         self.field.setPlaceholderText(self.tr("Find in conversation"))
         self.field.setAccessibleName(self.tr("Find in conversation"))
-        self.field.setMaximumWidth(_FIELD_PX)
         self.field.textChanged.connect(self.query_changed)
         self.field.installEventFilter(self)
         self.count = QLabel()
@@ -100,6 +99,7 @@ class FindBar(QFrame):
         hits_px = self._hits_in_rows.width_of_one_row
         others = hits_px + self.close_button.sizeHint().width() + 3 * self._grid.spacing()
         is_below = self.width() - margins.left() - margins.right() - others < scaled(_MIN_FIELD_PX)
+        self.field.setMaximumWidth(_NO_LIMIT if is_below else scaled(_FIELD_PX))
         self._hits.setMinimumWidth(0 if is_below else hits_px)
         if is_below != self._is_below:
             self._is_below = is_below
@@ -107,7 +107,6 @@ class FindBar(QFrame):
             row, column, num_columns = (1, 0, 4) if is_below else (0, 1, 1)
             self._grid.addWidget(self._hits, row, column, 1, num_columns)
             self._grid.setColumnStretch(2, 0 if is_below else 1)
-            self.field.setMaximumWidth(_NO_LIMIT if is_below else scaled(_FIELD_PX))
 
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:

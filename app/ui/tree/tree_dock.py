@@ -14,7 +14,7 @@ from app.model.message import Message, MessageId
 from app.model.open_conversation import OpenConversation
 from app.model.tree import Tree
 from app.numbers import counted
-from app.ui.theme import Theme, grown, icon, scaled, scaled_beside
+from app.ui.theme import Theme, around_line, grown, icon, scaled, scaled_beside
 from app.ui.tree.pinned_branches import PinnedBranches
 from app.ui.tree.tree_card import TreeCard
 from app.ui.tree.tree_overview import TreeOverview
@@ -53,6 +53,7 @@ class TreeDock(QFrame):
         self._count.setObjectName("quiet")
         self._fit_button = _button(self.tr("Fit tree to view"), self.tr("Fit tree to view (0)"))
         self._close_button = _button(self.tr("Close the tree"), self.tr("Close the tree (Ctrl+T)"))
+        self._bar = QFrame()
         self._body = QBoxLayout(QBoxLayout.Direction.TopToBottom)
         self._pages = QStackedWidget()
         self._build()
@@ -67,10 +68,8 @@ class TreeDock(QFrame):
     def _build(self) -> None:
         title = QLabel(self.tr("Tree"))
         title.setObjectName("heading")
-        bar = QFrame()
-        bar.setObjectName("tree_head")
-        bar.setFixedHeight(_HEAD_PX)
-        head = QHBoxLayout(bar)
+        self._bar.setObjectName("tree_head")
+        head = QHBoxLayout(self._bar)
         head.setContentsMargins(16, 0, 8, 0)
         head.setSpacing(8)
         head.addWidget(title)
@@ -94,7 +93,7 @@ class TreeDock(QFrame):
         # Room for the border.
         layout.setContentsMargins(1, 0, 0, 0)
         layout.setSpacing(0)
-        layout.addWidget(bar)
+        layout.addWidget(self._bar)
         layout.addWidget(self._pages, 1)
 
     def _connect(self) -> None:
@@ -121,6 +120,7 @@ class TreeDock(QFrame):
 
     def set_theme(self, theme: Theme) -> None:
         self.setFixedWidth(scaled_beside(WIDTH_PX))
+        self._bar.setFixedHeight(around_line(_HEAD_PX))
         self._fit_button.setIcon(icon("fit", theme.quiet_text))
         self._close_button.setIcon(icon("close", theme.quiet_text))
         for button in (self._fit_button, self._close_button):

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import huggingface_hub.constants
 import pytest
-from PySide6.QtCore import QEvent, Qt
-from PySide6.QtWidgets import QApplication
+from PySide6.QtCore import QEvent, QObject, QPoint, Qt
+from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 from tokenizers import Tokenizer
+from typing_extensions import override
 
 from app.application import Application, Places
 from app.catalog.entry import Memory
@@ -190,6 +191,37 @@ def test_without_the_starter_a_button_downloads_it(
         answer = user.ask("Hello")
         assert answer.record is not None
         assert answer.record.model == ON_HUB.repo
+
+
+def test_without_the_starter_the_first_page_keeps_its_places(qapp: QApplication, qtbot: QtBot, tmp_path: Path) -> None:
+    application = Application(Places.under(tmp_path / "data"))
+    window = application.window
+    film = _Film(window.welcome)
+    window.show()
+    qtbot.waitUntil(lambda: application.session.state == "ready", timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: len(film.pictures) > 1, timeout=PATIENCE_MS)
+    assert window.welcome.offer.isVisible()
+    assert len(set(film.pictures)) == 1
+    window.close()
+    application.close()
+
+
+class _Film(QObject):
+    """Notes where the texts and buttons of the first page are whenever the page is painted."""
+
+    def __init__(self, page: QWidget) -> None:
+        super().__init__(page)
+        self._page = page
+        self.pictures: list[tuple[tuple[str, int, int], ...]] = []
+        page.window().installEventFilter(self)
+
+    @override
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() in {QEvent.Type.Paint, QEvent.Type.UpdateRequest}:
+            parts = [part for part in self._page.findChildren(QWidget) if isinstance(part, QLabel | QPushButton)]
+            shown = [part for part in parts if part.isVisible()]
+            self.pictures.append(tuple((part.text(), *part.mapTo(self._page, QPoint()).toTuple()) for part in shown))
+        return False
 
 
 def test_a_download_that_fails_says_why_and_can_be_tried_again(

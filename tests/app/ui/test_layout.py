@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt
 from PySide6.QtGui import QColor, QGuiApplication
-from PySide6.QtWidgets import QAbstractSpinBox, QApplication, QLabel, QLineEdit, QToolButton, QWidget
+from PySide6.QtWidgets import QAbstractSpinBox, QApplication, QLabel, QLineEdit, QMenu, QToolButton, QWidget
 from typing_extensions import override
 
 from app.model.generation_settings import Hook
@@ -397,3 +397,33 @@ def test_an_idle_window_asks_for_no_layout(user: User, width: int) -> None:
         user.bot.waitUntil(is_at_rest, timeout=PATIENCE_MS)
     finally:
         QApplication.instance().removeEventFilter(layouts)  # pyright: ignore[reportOptionalMemberAccess]
+
+
+def test_buttons_that_large_text_leaves_no_room_are_in_the_menu_of_the_last_one(user: User) -> None:
+    answer = user.ask("What is a branch?")
+    user.controller.program.preferences.change(text_percent=200)
+    user.wait_for_look()
+    user.window.resize(360, 700)
+    user.bot.waitUntil(lambda: user.window.width() == 360, timeout=PATIENCE_MS)
+    row = user.view(answer.id).findChild(ActionRow)
+    assert row is not None
+    row.show_siblings([answer.id, answer.id + 1], answer.id)
+    row.show_buttons(True)
+    *_, more = row.tab_stops
+
+    def is_whole(button: QToolButton) -> bool:
+        return row.rect().contains(button.geometry()) and button.width() >= button.sizeHint().width() - 4
+
+    buttons = [one for one in row.findChildren(QToolButton) if one.parentWidget() is row]
+    user.bot.waitUntil(lambda: all(map(is_whole, filter(QWidget.isVisible, buttons))), timeout=PATIENCE_MS)
+    assert more.isVisible()
+    user.bot.mouseClick(more, Qt.MouseButton.LeftButton)
+    menu = QApplication.activePopupWidget()
+    assert isinstance(menu, QMenu)
+    entries = [action.text().split("\t")[0].replace("&", "") for action in menu.actions()]
+    assert entries[0] == "Fork"
+    assert "Copy message" in entries
+    assert len(entries) == len(set(entries))
+    menu.close()
+    user.controller.program.preferences.change(text_percent=100)
+    user.wait_for_look()
